@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ import bayesgraph as bg
 from bayesgraph.cli.entry import OPTIONS
 from bayesgraph.cli.output import NATIVE, Output
 from bayesgraph.core.errors import DataError, suggestion, unknown_variable
+from bayesgraph.core.files import temporary_folder
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers import Discretizer, GraphClassifier
@@ -412,9 +412,9 @@ def check_holds(
     found = bg.count_source(table, categorical=categorical).features
     variables = [known.get(variable.name, variable) for variable in found]
     empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    with temporary_folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        Output(Path(folder) / f"empty{output.suffix}", output.suffix).save(empty, lossy=lossy)
+        Output(folder / f"empty{output.suffix}", output.suffix).save(empty, lossy=lossy)
 
 
 def _any_distribution(variable: Any) -> bg.CPD:

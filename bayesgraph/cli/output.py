@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from bayesgraph.core.errors import (
     LossyExportError,
     quoted,
 )
+from bayesgraph.core.files import temporary_folder
 from bayesgraph.tables import reading
 
 # -------- Standard input and output in the place of files: ``-``, or with a format as in ``bif:-``
@@ -60,8 +60,8 @@ def readable(path: Path, default: str = ".bayesgraph") -> Iterator[Path]:
     if not is_stream(path):
         yield path
         return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"standard input{suffix_of(path, default)}"
+    with temporary_folder() as folder:
+        file = folder / f"standard input{suffix_of(path, default)}"
         file.write_bytes(sys.stdin.buffer.read())
         try:
             yield file
@@ -80,8 +80,8 @@ def writable(path: Path, suffix: str) -> Iterator[Path]:
     if not is_stream(path):
         yield path
         return
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / f"standard output{suffix}"
+    with temporary_folder() as folder:
+        file = folder / f"standard output{suffix}"
         yield file
         with LINE.hidden():
             sys.stdout.buffer.write(file.read_bytes())

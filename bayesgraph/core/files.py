@@ -9,6 +9,7 @@ import gzip
 import io
 import os
 import secrets
+import shutil
 import stat
 import sys
 import tempfile
@@ -321,8 +322,26 @@ def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]
                 os.close(descriptor)
 
 
+@contextlib.contextmanager
+def temporary_folder(directory: Path | None = None) -> Iterator[Path]:
+    """Yield a new folder that only this user reads, and remove it unless it was renamed.
+
+    A locked file beside it tells that it is in use. What killed processes left in the directory, by
+    default that of temporary files, is removed first.
+    """
+    place = directory or Path(tempfile.gettempdir())
+    _remove_abandoned(place)
+    with _temporary(place, ".lock", 0o600) as lock:
+        folder = lock.with_suffix("")
+        folder.mkdir(mode=0o700)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_abandoned(directory: Path) -> None:
-    """Remove the temporary files of killed processes: those that nobody has locked."""
+    """Remove the temporary files and folders of killed processes: those that nobody has locked."""
     if sys.platform == "win32":
         return
     for path in directory.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}*"):
@@ -330,6 +349,7 @@ def _remove_abandoned(directory: Path) -> None:
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(path.with_suffix(""), ignore_errors=True)
                 path.unlink()
             finally:
                 os.close(descriptor)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, TypeAlias
 
 from bayesgraph.classifiers import check_fitted, counted, with_policy
 from bayesgraph.core.errors import DataError, DataTypeError, FileFormatError, quoted
-from bayesgraph.core.files import PathLike, path_text, replacing
+from bayesgraph.core.files import PathLike, path_text, replacing, temporary_folder
 from bayesgraph.core.parallel import in_order, one_blas_thread
 from bayesgraph.core.variables import has_text_states
 from bayesgraph.models import warn_of_impossible
@@ -77,6 +76,7 @@ def predict_dataset(
 
     Examples
     --------
+    >>> import tempfile
     >>> import bayesgraph as bg
     >>> clf = bg.NaiveBayesClassifier().fit({"x": ["a", "b"] * 3}, ["no", "yes"] * 3)
     >>> folder = tempfile.TemporaryDirectory()
@@ -253,8 +253,8 @@ def _folder(folder: Path) -> Iterator[Write]:
         raise FileExistsError(f"{str(folder)!r} is not an empty folder; name a new one.")
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(folder.parent)!r}.")
-    with tempfile.TemporaryDirectory(prefix=".bayesgraph-", dir=folder.parent) as made:
-        parts = Path(made, "parts")
+    with temporary_folder(folder.parent) as made:
+        parts = made / "parts"
         parts.mkdir()
         with contextlib.ExitStack() as last:
             n_runs = 0

@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +23,7 @@ import graphviz
 
 from bayesgraph.core import errors
 from bayesgraph.core.compilation import python_command
-from bayesgraph.core.files import PathLike, path_text, write_bytes
+from bayesgraph.core.files import PathLike, path_text, temporary_folder, write_bytes
 from bayesgraph.models import CPD
 from bayesgraph.pictures import pygraphviz_process
 from bayesgraph.pictures.style import Figure
@@ -260,8 +259,8 @@ def _environment() -> Iterator[dict[str, str]]:
     if fonts is None:
         yield {**os.environ}
         return
-    with tempfile.TemporaryDirectory(prefix="bayesgraph-") as folder:
-        configuration = Path(folder) / "fonts.conf"
+    with temporary_folder() as folder:
+        configuration = folder / "fonts.conf"
         configuration.write_text(
             '<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n'
             f"<fontconfig><dir>{fonts}</dir><cachedir>{folder}</cachedir>"

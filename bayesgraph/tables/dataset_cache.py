@@ -6,11 +6,10 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -21,6 +20,7 @@ from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, DataError, warn
 from bayesgraph.core.evidence import arranged
+from bayesgraph.core.files import temporary_folder, write_text
 from bayesgraph.core.variables import CountVector, Discrete, Variable
 from bayesgraph.tables.datasets import Dataset, arrow
 from bayesgraph.tables.table import Table, assembled
@@ -128,8 +128,9 @@ class EncodedRows:
         with self._writing():
             if self._place is not None:
                 self._place.mkdir(parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(prefix=_FOLDER, dir=self._place))
-        remove = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            opened = ExitStack()
+            folder = opened.enter_context(temporary_folder(self._place))
+        remove = weakref.finalize(self, opened.close)
         files = []
         try:
             for number, run in enumerate(self._read(self._variables)):
@@ -138,10 +139,12 @@ class EncodedRows:
                     files.append(_write(folder / _name(number), table, weights))
             if self._place is not None:
                 with self._writing():
+                    folder = folder.rename(folder.with_name(_FOLDER + folder.name[1:]))
                     self._write_index(self._place, folder.name, files)
-                remove.detach()
+                remove()
         except BaseException:  # also if it is interrupted
             remove()
+            shutil.rmtree(folder, ignore_errors=True)
             raise
         return folder, files
 
@@ -160,9 +163,7 @@ class EncodedRows:
         """Replace the index as a whole, and remove the files of the one before."""
         before = _index(place)
         content = {"version": _VERSION, "fingerprint": self._fingerprint, "folder": folder}
-        new = place / f"{folder}.json"
-        new.write_text(json.dumps(content | {"files": files}), encoding="utf-8")
-        new.replace(place / _INDEX)
+        write_text(place / _INDEX, json.dumps(content | {"files": files}))
         if before is not None and before["folder"] != folder:
             shutil.rmtree(place / before["folder"], ignore_errors=True)
 

@@ -163,7 +163,7 @@ def test_a_refused_fit_leaves_a_regression_tree():
     numbers = np.arange(40.0)
     tree = bg.DecisionTreeNetworkRegressor(check_columns=False).fit({"a": numbers}, numbers)
     before = vars(tree).copy()
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="infinity"):
         tree.fit({"b": numbers, "c": numbers}, np.where(numbers > 5, np.inf, numbers))
     assert {name: id(value) for name, value in vars(tree).items()} == {
         name: id(value) for name, value in before.items()

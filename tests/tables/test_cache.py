@@ -3,10 +3,14 @@
 import gc
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -19,6 +23,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.core import parallel as blocks
 from bayesgraph.core.errors import BayesGraphWarning, DataError, DataTypeError
+from bayesgraph.core.files import temporary_folder
 from bayesgraph.tables import Dataset
 from bayesgraph.tables import dataset_cache as cache
 
@@ -318,6 +323,48 @@ def test_what_ends_early_leaves_nothing(files, tmp_path, small_blocks, monkeypat
         learned(files, cache=place if kept else True)
     assert len(written) == 2
     assert not [*small_blocks.iterdir(), *place.glob("*")]
+
+
+KILLED = """
+import os, signal, sys, tempfile
+import bayesgraph as bg
+from bayesgraph.core import parallel
+from bayesgraph.tables import dataset_cache as cache
+parallel.BLOCK = 16
+tempfile.tempdir = sys.argv[1]
+write, written = cache._write, []
+def stops(path, *given):
+    if len(written) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    written.append(path)
+    return write(path, *given)
+cache._write = stops
+data = bg.open_dataset(sys.argv[2], columns=["text", "flag", "y"], cache=eval(sys.argv[3]))
+bg.hill_climb(bg.count_source(data, "y"))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs locks of files")
+@pytest.mark.parametrize("kept", [False, True])
+def test_what_a_killed_fit_left_is_removed_by_the_next(files, tmp_path, small_blocks, kept):
+    place = tmp_path / "kept"
+    where = place if kept else small_blocks
+    arguments = [str(small_blocks), str(files), repr(str(place)) if kept else "True"]
+    environment = os.environ | {"PYTHONPATH": str(Path(bg.__file__).parents[1])}
+    command = [sys.executable, "-c", KILLED, *arguments]
+    done = subprocess.run(command, env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(where.rglob("*.arrow"))) == 2
+    # A folder that is in use, and one that looks like it, stay.
+    (where / ".bayesgraph-0123456789abcdef").mkdir()
+    with temporary_folder(where) as used:
+        (used / "0.arrow").touch()
+        learned(files, cache=place if kept else True)
+        assert (used / "0.arrow").exists()
+    gc.collect()
+    names = sorted(path.name[:13] for path in where.iterdir())
+    expected = ["encoded-rows-", "encoded-rows."] if kept else []
+    assert names == [".bayesgraph-0", *expected]
 
 
 def test_rows_that_change_while_they_are_read_are_told(files, tmp_path):

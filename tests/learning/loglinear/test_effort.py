@@ -202,11 +202,15 @@ def test_an_interrupted_fit_leaves_no_trace(phase):
         if name == phase:
             raise KeyboardInterrupt
 
-    for _ in range(2):  # also of a fit before
-        with pytest.raises(KeyboardInterrupt):
-            classifier.fit(X, y, progress=interrupt)
-        for check in (check_is_fitted, lambda c: c.predict(X)):
-            with pytest.raises(NotFittedError):
-                check(classifier)
-        assert {name for name in vars(classifier) if not name.startswith("_")} == before
-        same(classifier.fit(X, y), fitted(X, y, max_steps=100), X)
+    with pytest.raises(KeyboardInterrupt):
+        classifier.fit(X, y, progress=interrupt)
+    for check in (check_is_fitted, lambda c: c.predict(X)):
+        with pytest.raises(NotFittedError):
+            check(classifier)
+    assert {name for name in vars(classifier) if not name.startswith("_")} == before
+    # The model of a fit before is left.
+    fit = vars(classifier.fit(X, y)).copy()
+    with pytest.raises(KeyboardInterrupt):
+        classifier.fit(X[:, 1:], y, progress=interrupt)
+    assert vars(classifier) == fit
+    same(classifier, fitted(X, y, max_steps=100), X)
