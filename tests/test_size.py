@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_351,
-    "nodes of syntax trees": 737_967,
+    "lines of code": 66_340,
+    "nodes of syntax trees": 738_005,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 304_042,

@@ -13,15 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers import validation
-from bayesgraph.classifiers.base import (
-    GraphClassifier,
-    Smoothed,
-    Updated,
-    estimator,
-    note_training,
-    one_at_a_time,
-)
+from bayesgraph.classifiers import base, validation
 from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
 from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.layout import Layout
@@ -62,8 +54,8 @@ _CHUNK_NUMBERS = 2**22
 _CRITERIA = ("entropy", "gini", "log_loss", "error", "gain_ratio", "chaid")
 
 
-@estimator
-class _GrownTree(Smoothed, Updated):
+@base.estimator
+class _GrownTree(base.Smoothed, base.Updated):
     """Base class of trees.
 
     Parameters
@@ -160,7 +152,7 @@ class _GrownTree(Smoothed, Updated):
 
     def _note(self, table: Table, weights: Floats) -> None:
         heavy = None if (weights == 1).all() else weights
-        note_training(self, TableSource(table, sample_weight=heavy).training_rows())
+        base.note_training(self, TableSource(table, sample_weight=heavy).training_rows())
 
     def _check(self, found: Columns, table: Table, labels: Labels | None) -> None:
         if self.check_columns:
@@ -185,8 +177,8 @@ class _GrownTree(Smoothed, Updated):
         return cpd
 
 
-@estimator
-class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
+@base.estimator
+class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
     """A decision tree as a network: the features that it splits on are the parents of the class.
 
     The tree becomes the CPD of the class given the features. In the network the features are
@@ -298,7 +290,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
     smoothing: SmoothingLike = 0.0
     class_weight: Mapping[Any, float] | str | None = None
 
-    @one_at_a_time
+    @base.one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate the class probabilities at its leaves.
 
@@ -362,7 +354,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, GraphClassifier):
         whole_number("n_intervals", "intervals", self.n_intervals, 2)
 
 
-@estimator
+@base.estimator
 class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """A regression tree as a network: features -> leaf -> target.
 
@@ -421,7 +413,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     criterion: str = "squared_error"
     smoothing: SmoothingLike = "dirichlet"
 
-    @one_at_a_time
+    @base.one_at_a_time
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Any:
         """Grow the tree and estimate the mean and variance of y at its leaves.
 

@@ -602,13 +602,18 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     @property
     def network_(self) -> BayesianNetwork | WeightedNetwork:  # type: ignore[override]
         """The current model: a naive Bayes, with exponents and biases if they are learned."""
-        if not hasattr(self, "star_"):
+        state = self.__dict__
+        if "star_" not in state:
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
-        if self._network is None:
-            self._network = self._current()
-            found = base.training_of(self, self._fitted_rows())
-            self._network.training = replace(found, version=self._version)
-        return self._network
+        network: BayesianNetwork | WeightedNetwork | None = state["_network"]
+        if network is None:
+            fitted = self._as_it_is()
+            network = fitted._current()
+            found = base.training_of(fitted, fitted._fitted_rows())
+            network.training = replace(found, version=fitted._version)
+            # Not of what another thread has learned meanwhile, which has a state of its own.
+            state["_network"] = network
+        return network
 
     def _fitted_rows(self) -> TrainingRows:
         """Return how many rows were learned, and their weight now."""

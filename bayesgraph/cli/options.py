@@ -13,7 +13,7 @@ import typer.core
 
 import bayesgraph as bg
 from bayesgraph.cli import models
-from bayesgraph.cli.output import check_apart, is_stream
+from bayesgraph.cli.output import check_apart
 
 # ------------------------------------------------ Arguments and options that several commands have
 
@@ -152,13 +152,9 @@ def _checked(function: Callable[..., None]) -> Callable[..., None]:
         del quiet
         listed = {n: v if isinstance(v, list) else [v] for n, v in given.items() if v is not None}
         written = [path for name in _WRITTEN for path in listed.pop(name, ())]
-        read = [
-            Path(item)
-            for name, items in listed.items()
-            for item in items
-            if isinstance(item, Path) or name == "model"
-        ]
-        check_apart([path for path in written if not is_stream(path)], read)
+        paths = [item for items in listed.values() for item in items if isinstance(item, Path)]
+        # A model may be the name of one, or of a file.
+        check_apart(written, [*map(Path, listed.get("model", ())), *paths])
         function(**given)
 
     signature = inspect.signature(function, eval_str=True)

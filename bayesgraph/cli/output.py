@@ -159,13 +159,13 @@ def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     A path is the file that it leads to: links, and other ways to write it, are the same file.
     """
     for output, source in product(outputs, inputs):
-        place, pattern = os.path.realpath(output), os.path.realpath(source)
+        place, pattern = Path(os.path.realpath(output)), os.path.realpath(source)
         read = [Path("/dev/stdin")] if is_stream(source) else [source, *source.rglob("*")]
         read += map(Path, glob.glob(pattern, recursive=True))
-        is_table = place.lower().endswith(reading.READ) or not Path(place).suffix
-        is_among = source.is_dir() and is_table and Path(pattern) in Path(place).parents
         is_read = any(output.samefile(file) for file in read if output.exists() and file.exists())
-        if is_read or is_among or fnmatch(place, pattern):
+        is_table = place.name.lower().endswith(reading.READ) or not place.suffix
+        is_among = is_table and Path(pattern) in place.parents
+        if not is_stream(output) and (is_read or is_among or fnmatch(place, pattern)):
             raise DataError(
                 f"'{output}' would be written over what this command reads, or among it: "
                 f"'{source}'. Name another file."

@@ -317,6 +317,7 @@ def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]
             yield path
             return
         finally:
+            shutil.rmtree(path.with_suffix(""), ignore_errors=True)  # see `temporary_folder`
             path.unlink(missing_ok=True)
             if sys.platform != "win32":
                 os.close(descriptor)
@@ -334,10 +335,7 @@ def temporary_folder(directory: Path | None = None) -> Iterator[Path]:
     with _temporary(place, ".lock", 0o600) as lock:
         folder = lock.with_suffix("")
         folder.mkdir(mode=0o700)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        yield folder
 
 
 def _remove_abandoned(directory: Path) -> None:
