@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_340,
-    "nodes of syntax trees": 738_005,
+    "lines of code": 66_341,
+    "nodes of syntax trees": 738_044,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 304_042,

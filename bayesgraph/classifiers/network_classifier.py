@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from copy import copy
 from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
@@ -174,6 +173,7 @@ class NetworkClassifier(base.GraphClassifier):
         -------
         self
         """
+        self._forget_all()
         if (data := dataset_of(X, y)) is not None:
             return self._fit_dataset(data, y, sample_weight)
         return self._fit(X, y, sample_weight, None, check=self.check_columns)
@@ -192,7 +192,6 @@ class NetworkClassifier(base.GraphClassifier):
         """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
-        self._forget_all()
         source, target = dataset_source(
             self, data, y, sample_weight, discretizer, classes=classes, model=model
         )
@@ -213,7 +212,6 @@ class NetworkClassifier(base.GraphClassifier):
         """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
-        self._forget_all()
         given, name = validation.target_column(y)
         found, table, labels, weights = validation.training_table(
             self,
@@ -481,7 +479,7 @@ class NetworkClassifier(base.GraphClassifier):
         """
         self._check_updatable()
         with self._lock:
-            model = copy(self) if hasattr(self, "network_") else None
+            model = self._as_it_is() if hasattr(self, "network_") else None
         site = self._without_states()
         if (data := dataset_of(X, y)) is not None:
             site._fit_dataset(data, y, sample_weight, classes, model)

@@ -167,8 +167,7 @@ def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
         is_among = is_table and Path(pattern) in place.parents
         if not is_stream(output) and (is_read or is_among or fnmatch(place, pattern)):
             raise DataError(
-                f"'{output}' would be written over what this command reads, or among it: "
-                f"'{source}'. Name another file."
+                f"'{output}' is read, or lies among what is read: '{source}'. Name another file."
             )
 
 

@@ -123,8 +123,8 @@ class Reading:
 
 
 def is_many(data: Path) -> bool:
-    """Return whether a path names several files: a folder, or a glob that is no file's name."""
-    return data.is_dir() or (glob.has_magic(str(data)) and not data.exists())
+    """Return whether a path names several files: a folder, or a glob that finds some."""
+    return data.is_dir() or (not data.exists() and bool(glob.glob(str(data), recursive=True)))
 
 
 def reads_table(command: Callable[..., None]) -> Callable[..., None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,9 +105,10 @@ _SENTENCE = 30
 
 
 def printable(text: str) -> str:
-    """Return text with control characters and lone surrogates written as Python escapes.
+    """Return text with control and format characters, and lone surrogates, as Python escapes.
 
-    Names and states of a file could otherwise command a terminal, or fail to be printed at all.
+    Names and states of a file could otherwise command a terminal, turn the direction of what stands
+    beside them, or fail to be printed at all.
     """
     if text.isprintable():
         return text
@@ -116,8 +118,9 @@ def printable(text: str) -> str:
 
 
 def _is_control(char: str) -> bool:
-    code = ord(char)
-    return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF)
+    # Persian, Hindi and emoji are written with two format characters, which join or part letters.
+    is_control = unicodedata.category(char) in ("Cc", "Cf", "Cs") and char not in "\u200c\u200d"
+    return is_control or char in "\ufffe\uffff"
 
 
 def escaped_markdown(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from typing import Any
@@ -368,7 +369,9 @@ class Model(Edits, Answering):
             For continuous variables in `over`.
         """
         asked, evidence = self._asked(do, evidence)
-        count = whole_number("k", "assignments", k, 1)
+        cards = [v.cardinality for v in asked.variables if isinstance(v, Discrete)]
+        count = min(whole_number("k", "assignments", k, 1), math.prod(cards))
+        asked._check_rows(count, memory_limit)
         if over is not None:
             return asked._best_over(count, over, evidence, memory_limit)
         return asked._best(count, Best(), evidence, memory_limit)
@@ -523,7 +526,7 @@ class Model(Edits, Answering):
         if BYTES * n * columns > limit:
             raise MemoryLimitError(
                 f"{n:,} rows of {columns} columns take {format_bytes(BYTES * n * columns)}; the "
-                f"limit is {format_bytes(limit)}. Draw fewer rows at a time, or raise memory_limit."
+                f"limit is {format_bytes(limit)}. Ask for fewer, or raise memory_limit."
             )
 
     def weighted_samples(

@@ -146,7 +146,7 @@ class TestWhatIsReadIsNotWritten:
     def test_by_any_path(self, run, model, table, tmp_path, data, output):
         code, out, err = run("predict", model, data, "-o", output.format(tmp_path))
         assert (code, out) == (2, "")
-        assert "over what this command reads, or among it" in err
+        assert "is read, or lies among what is read" in err
         assert [table.read_text(), *map(str, table.parent.rglob("new*"))] == [ROWS]
 
     @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ class TestWhatIsReadIsNotWritten:
             os.close(before)
             os.close(opened)
         assert (code, table.read_text()) == (2, ROWS)
-        assert "reads" in err
+        assert "is read" in err
 
     def test_models(self, run, model, table, tmp_path):
         content = model.read_bytes()
@@ -179,10 +179,17 @@ class TestWhatIsReadIsNotWritten:
             ("fit", table, "--target", "y", "--model", "m.bayesgraph", "-o", "again.bayesgraph"),
         ):
             code, out, err = run(*arguments)
-            assert (code, out, "reads, or among it" in err) == (2, "", True)
+            assert (code, out, "among what is read" in err) == (2, "", True)
         assert model.read_bytes() == content
         # A model of a folder of tables may lie in it, and one that learns more is replaced.
         fit = ("fit", "folder", "--target", "y", "--model", "nb", "--no-check-columns")
         assert run(*fit, "-o", "folder/m.bayesgraph")[0] == 0
         assert run("update", model, table)[0] == 0
         assert model.read_bytes() != content
+
+
+@pytest.mark.parametrize("name", ["zz[1].csv", "no/*.csv"])
+def test_a_missing_file_with_a_sign_of_globs_in_its_name(run, model, tmp_path, name):
+    code, _, err = run("predict", model, tmp_path / name)
+    assert (code, "There is no such file" in err) == (2, True)
+    assert name in err

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bayesgraph.core.display import Displayed, DisplayTable, rounded
+from bayesgraph.core.display import Displayed, DisplayTable, printable, rounded
 
 
 class Shown(Displayed):
@@ -91,3 +91,16 @@ def test_signs_digits_and_thousands():
     assert rounded(-123456.0, signed=True) == "-123456"
     assert rounded(1234567.8, grouped=True) == "1,234,568"
     assert rounded(1234.5, 6, grouped=True) == "1,234.5"
+
+
+@pytest.mark.parametrize("code", [*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200F, 0xAD, 7])
+def test_marks_that_turn_the_direction_are_escaped(code):
+    shown = printable(f"a{chr(code)}b")
+    assert shown.isascii()
+    assert shown.isprintable()
+    assert shown.encode().decode("unicode_escape") == f"a{chr(code)}b"
+
+
+@pytest.mark.parametrize("text", ["שלום", "می\u200cخواهم", "👩\u200d🔬", "naïve", "日本"])
+def test_words_of_other_scripts_are_not(text):
+    assert printable(text) == text

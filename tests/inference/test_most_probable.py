@@ -167,3 +167,13 @@ def test_continuous_variables_that_nobody_asked_about_cost_nothing():
     assert best.log_probability == pytest.approx(30 * math.log(0.6))
     assert all(best[f"d{i}"] == "a" for i in range(30))
     assert {name: best[name] for name in expected} == pytest.approx(expected)
+
+
+def test_more_assignments_than_memory_holds_are_refused():
+    coins = [bg.TableCPD(bg.Discrete(f"c{i}", ["h", "t"]), [0.5, 0.5]) for i in range(30)]
+    network = bg.BayesianNetwork(coins)
+    with pytest.raises(bg.errors.MemoryLimitError, match="2,000,000 rows of 30 columns"):
+        network.k_most_probable(2_000_000, memory_limit=10**8)
+    # What there is of few variables fits, whatever k is.
+    small = bg.BayesianNetwork(coins[:2])
+    assert len(small.k_most_probable(10**12, memory_limit=10**6)) == 4
