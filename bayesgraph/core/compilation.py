@@ -113,7 +113,7 @@ def python_command(module: str, *arguments: str) -> list[str]:
         f"import sys; sys.path[:] = {search_path!a}; import runpy; "
         f"runpy.run_module({module!a}, run_name='__main__', alter_sys=True)"
     )
-    isolation = "-I" if sys.flags.isolated else "-P"
+    isolation = "-I" if sys.flags.ignore_environment else "-P"
     return [sys.executable, isolation, "-c", code, *arguments]
 
 

@@ -324,8 +324,8 @@ COMPILER = "compilation._command = lambda: compilation.python_command('bayesgrap
 
 @pytest.mark.parametrize(
     ("isolation", "stand_in", "ends"),
-    [([], COMPILER, "0"), (["-P"], COMPILER, "0"), (["-I"], "", "None")],
-    ids=["script", "-P", "-I"],
+    [([], COMPILER, "0"), (["-P"], COMPILER, "0"), (["-E"], COMPILER, "0"), (["-I"], "", "None")],
+    ids=["script", "-P", "-E", "-I"],
 )
 def test_modules_of_the_working_directory_are_not_imported(tmp_path, isolation, stand_in, ends):
     folder, cache, script = (tmp_path / name for name in ("folder", "cache", "place/script.py"))
@@ -337,6 +337,8 @@ def test_modules_of_the_working_directory_are_not_imported(tmp_path, isolation, 
         (folder / f"{name}.py").write_text(text)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     environment.pop("PYTHONPATH", None)
+    if {"-E", "-I"} & {*isolation}:
+        environment["PYTHONPATH"] = str(folder)  # which the program ignores
     command = [sys.executable, *isolation, str(script)]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
