@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_341,
-    "nodes of syntax trees": 738_044,
+    "lines of code": 66_363,
+    "nodes of syntax trees": 738_389,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 304_042,
-    "comments that silence a check": 161,
+    "comments that silence a check": 158,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

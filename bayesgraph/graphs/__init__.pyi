@@ -8,6 +8,8 @@ from .dag import d_separated as d_separated
 from .dag import directed_graph as directed_graph
 from .dag import is_graph_or_model as is_graph_or_model
 from .dag import markov_blanket as markov_blanket
+from .dag import nodes_of as nodes_of
+from .dag import reachable as reachable
 from .dag import scored_dag as scored_dag
 from .dag import structural_hamming_distance as structural_hamming_distance
 from .dag import topological_order as topological_order

@@ -6,7 +6,7 @@ breaks ties.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -141,6 +141,8 @@ def directed_graph(graph: Any) -> nx.DiGraph:
     if getattr(graph, "form", None) in ("product", "tempered"):
         dag = graph.graph
     if isinstance(dag, nx.DiGraph):
+        if dag is graph:
+            check_acyclic(dag)
         return dag
     raise GraphError(
         "Expected a directed graph (networkx.DiGraph), or a BayesianNetwork or WeightedNetwork, "
@@ -172,14 +174,18 @@ def markov_blanket(graph: Any, node: Node) -> set[Node]:
     ['smoke', 'tub', 'xray']
     """
     dag = directed_graph(graph)
-    _check_node(dag, node)
+    if node not in dag:
+        raise unknown_variable(node, dag, where="The graph")
     children = set(dag.successors(node))
     spouses = {parent for child in children for parent in dag.predecessors(child)}
     return (set(dag.predecessors(node)) | children | spouses) - {node}
 
 
 def d_separated(
-    graph: Any, x: Node | set[Node], y: Node | set[Node], evidence: str | Iterable[Node] = ()
+    graph: Any,
+    x: Node | Iterable[Node],
+    y: Node | Iterable[Node],
+    evidence: Node | Iterable[Node] = (),
 ) -> bool:
     """Tell whether x and y are d-separated by the evidence (Pearl 1988, section 3.3).
 
@@ -189,9 +195,8 @@ def d_separated(
     Parameters
     ----------
     graph : networkx.DiGraph, BayesianNetwork or WeightedNetwork
-    x, y : node or set of nodes
-    evidence : iterable of nodes, or the name of one
-        The observed nodes, none of which is in x or y.
+    x, y, evidence : node, or list or set of nodes
+        None is in two of them. The evidence are the observed nodes.
 
     Raises
     ------
@@ -206,22 +211,64 @@ def d_separated(
     >>> d_separated(dag, "smoke", "tub"), d_separated(dag, "smoke", "tub", ["xray"])
     (True, False)
     """
-    left = x if isinstance(x, set) else {x}
-    right = y if isinstance(y, set) else {y}
-    dag, z = directed_graph(graph), {evidence} if isinstance(evidence, str) else set(evidence)
-    for node in left | right | z:
-        _check_node(dag, node)
+    dag = directed_graph(graph)
+    left, right, z = (nodes_of(dag, given) for given in (x, y, evidence))
     if shared := left & right | (left | right) & z:
         raise GraphError(
             f"x, y and the evidence must not overlap; {quoted(n for n in dag if n in shared)} "
             "is in more than one of them."
         )
-    return bool(nx.is_d_separator(dag, left, right, z))
+    return reachable(dag, left, z).isdisjoint(right)
 
 
-def _check_node(dag: nx.DiGraph, node: Node) -> None:
-    if node not in dag:
-        raise unknown_variable(node, dag, where="The graph")
+def reachable(
+    dag: nx.DiGraph,
+    start: Iterable[Node],
+    evidence: Collection[Node],
+    within: Collection[Node] | None = None,
+) -> set[Node]:
+    """Return the nodes that active trails lead to, those of the evidence included.
+
+    They depend on the start given the rest of the evidence. Each arc is looked at twice at most
+    (the Bayes ball of Shachter 1998).
+
+    Parameters
+    ----------
+    dag : networkx.DiGraph
+    start, evidence : collection of nodes
+    within : collection of nodes, optional
+        Trails have no others. All ancestors of start and evidence, others are only at their ends.
+    """
+    among = dag if within is None else within
+    waiting = [(node, True) for node in start]
+    seen = set(waiting)
+    for node, is_from_child in waiting:
+        steps: list[tuple[Node, bool]] = []
+        if node not in evidence:
+            steps += [(child, False) for child in dag.succ[node] if child in among]
+        if is_from_child == (node not in evidence):
+            steps += [(parent, True) for parent in dag.pred[node]]
+        waiting += [step for step in steps if step not in seen]
+        seen.update(steps)
+    return {node for node, _ in seen}
+
+
+def nodes_of(nodes: Collection[Node], given: Node | Iterable[Node]) -> set[Node]:
+    """Return the nodes that an argument names: a name, or a list or set of names.
+
+    Raises
+    ------
+    UnknownVariableError
+        For an unknown name; the message suggests the nearest one.
+    """
+    names: list[Any] = [given]
+    is_name = isinstance(given, (str, bytes)) or (isinstance(given, Hashable) and given in nodes)
+    if isinstance(given, Iterable) and not is_name:
+        names = list(given)
+    for name in names:
+        if name not in nodes:
+            raise unknown_variable(name, nodes, where="The graph")
+    return set(names)
 
 
 # ----- Classes of equivalent graphs: CPDAGs, their extensions, and the structural Hamming distance
@@ -399,10 +446,7 @@ def _dag_of(graph: Any) -> nx.DiGraph:
         value = value.dag
     if hasattr(value, "scores") and hasattr(value, "arcs"):  # a Structure
         value = value.graph
-    dag = directed_graph(value)
-    if not nx.is_directed_acyclic_graph(dag):
-        build_dag(dag.nodes, dag.edges)  # raises the error that names the cycle
-    return dag
+    return directed_graph(value)
 
 
 class Pattern:

@@ -788,7 +788,10 @@ class Model(Edits, Answering):
     # --------------------------------------------------------------------------- the graph
 
     def d_separated(
-        self, x: Name | set[Name], y: Name | set[Name], evidence: str | Iterable[Name] = ()
+        self,
+        x: Name | Iterable[Name],
+        y: Name | Iterable[Name],
+        evidence: Name | Iterable[Name] = (),
     ) -> bool:
         """Tell whether x and y are d-separated by the evidence; see `bayesgraph.d_separated`."""
         return graphs.d_separated(self, x, y, evidence)

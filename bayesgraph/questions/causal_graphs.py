@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import networkx as nx
 
 from bayesgraph.core.errors import GraphError, NotIdentifiableError, quoted, unknown_variable
-from bayesgraph.core.variables import Name
+from bayesgraph.core.variables import Name, ancestral_set
 from bayesgraph.graphs import (
     build_dag,
     d_separated,
     directed_graph,
     is_graph_or_model,
+    nodes_of,
+    reachable,
     topological_order,
 )
 from bayesgraph.questions.estimands import Conditional, Estimand, Expression, product, ratio, summed
@@ -60,10 +62,14 @@ def minimal_separator(
     allowed: set[Name],
 ) -> tuple[Name, ...] | None:
     """Return one minimal separator; see `CausalGraph.minimal_separator`."""
-    found = nx.find_minimal_d_separator(
-        graph.dag, x, y, included=required, restricted=allowed | required
-    )
-    return None if found is None else graph.in_order(found)
+    dag = graph.dag
+    above = ancestral_set(dag.pred, x | y | required)
+    found = above & allowed | required
+    if not reachable(dag, x, found, above).isdisjoint(y):
+        return None
+    for side in (x, y):
+        found = found & reachable(dag, side, found, above) | required
+    return graph.in_order(found)
 
 
 def minimal_separators(
@@ -74,6 +80,7 @@ def minimal_separators(
     required: set[Name],
     allowed: set[Name],
     maximum: int,
+    holds: Callable[[Iterable[Name]], bool] = lambda _: True,
 ) -> list[tuple[Name, ...]]:
     """Return all minimal separators of x and y in a directed acyclic graph, small ones first.
 
@@ -87,20 +94,15 @@ def minimal_separators(
         Both sides, and the nodes that a separator has and may have.
     maximum : int
         Number of separators after which the search stops.
+    holds : callable, optional
+        See `_cuts`.
     """
     place = {name: i for i, name in enumerate(graph.nodes)}
     neighbours = _moral_graph(dag, x | y | required)
     _remove(neighbours, required)
-    for node in [n for n in neighbours if n not in x and n not in y and n not in allowed]:
-        # Remove a node that no separator may have: its neighbours become neighbours.
-        around = list(neighbours[node])
-        _remove(neighbours, [node])
-        for a, b in combinations(around, 2):
-            neighbours[a].add(b)
-            neighbours[b].add(a)
     found = [
         tuple(sorted([*between, *required], key=place.__getitem__))
-        for between in _cuts(neighbours, x, y, place, maximum)
+        for between in _cuts(neighbours, x, y, allowed | y, place, maximum, holds)
     ]
     return sorted(found, key=lambda names: (len(names), [place[name] for name in names]))
 
@@ -111,7 +113,7 @@ def _moral_graph(dag: nx.DiGraph, nodes: Collection[Any]) -> dict[Any, set[Any]]
     Parents of a common child are neighbours. Sets are separated in this graph if and only if they
     are d-separated (Lauritzen et al. 1990).
     """
-    above = set(nodes).union(*(nx.ancestors(dag, node) for node in nodes))
+    above = ancestral_set(dag.pred, nodes)
     neighbours: dict[Any, set[Any]] = {node: set() for node in dag if node in above}
     for node in neighbours:
         for a, b in combinations([node, *dag.predecessors(node)], 2):
@@ -127,15 +129,33 @@ def _remove(neighbours: dict[Any, set[Any]], nodes: Iterable[Any]) -> None:
 
 
 def _cuts(
-    neighbours: _Neighbours, x: set[Any], y: set[Any], place: Mapping[Any, int], maximum: int
+    neighbours: _Neighbours,
+    x: set[Any],
+    y: set[Any],
+    ends: set[Any],
+    place: Mapping[Any, int],
+    maximum: int,
+    holds: Callable[[Iterable[Any]], bool],
 ) -> list[frozenset[Any]]:
     """Return the minimal sets of nodes that separate x and y in an undirected graph.
 
     The first is the one nearest to x. From each separator, others further from x arise by adding
     one of its nodes to the side of x; all are reached so (Shen and Liang 1997).
+
+    Parameters
+    ----------
+    neighbours : mapping from node to set of nodes
+    x, y : set of nodes
+    ends : set of nodes
+        Those that a separator may have, and y.
+    place : mapping from node to int
+    maximum : int
+    holds : callable
+        Function that tells whether a separator counts. What is further from x than one that does
+        not is left out.
     """
-    first = _nearest(neighbours, x, y)
-    if first is None:
+    first = _nearest(neighbours, x, y, ends)
+    if first is None or not holds(first):
         return []
     found = {first: None}
     waiting = deque(found)
@@ -143,18 +163,23 @@ def _cuts(
         separator = waiting.popleft()
         side = _component(neighbours, x, separator)
         for node in sorted(separator, key=place.__getitem__):
-            further = _nearest(neighbours, side | {node}, y)
-            if further is not None and further not in found and len(found) < maximum:
+            further = _nearest(neighbours, side | {node}, y, ends)
+            if further is None or further in found or not holds(further):
+                continue
+            if len(found) < maximum:
                 found[further] = None
                 waiting.append(further)
     return list(found)
 
 
-def _nearest(neighbours: _Neighbours, side: set[Any], y: set[Any]) -> frozenset[Any] | None:
+def _nearest(
+    neighbours: _Neighbours, side: set[Any], y: set[Any], ends: set[Any]
+) -> frozenset[Any] | None:
     """Return the minimal separator of y and a connected side that is nearest to this side.
 
-    None if they are neighbours.
+    None if nodes that it may not have connect them.
     """
+    side = _component(neighbours, side, ends)
     border = _border(neighbours, side)
     if not border.isdisjoint(y):
         return None
@@ -185,20 +210,18 @@ def local_independencies(graph: CausalGraph) -> list[Independence]:
     found = []
     for node in graph.nodes:
         parents = set(graph.dag.predecessors(node))
-        rest = set(graph.nodes) - parents - nx.descendants(graph.dag, node) - {node}
+        rest = set(graph.nodes) - parents - below(graph.dag, [node])
         if rest:
             found.append(Independence((node,), graph.in_order(rest), graph.in_order(parents)))
     return found
 
 
-def pairwise_independencies(graph: CausalGraph) -> list[Independence]:
-    """Return an independence for each pair of nodes that can be separated; see `CausalGraph`."""
-    found = []
+def pairwise_independencies(graph: CausalGraph) -> Iterator[Independence]:
+    """Yield an independence for each pair of nodes that can be separated; see `CausalGraph`."""
     for a, b in combinations(graph.nodes, 2):
         given = minimal_separator(graph, {a}, {b}, set(), set(graph.nodes) - {a, b})
         if given is not None:
-            found.append(Independence((a,), (b,), given))
-    return found
+            yield Independence((a,), (b,), given)
 
 
 # ----------------------------------------------------------------------------- equivalence
@@ -284,8 +307,7 @@ def _reached_nodes(
 
 def below(dag: nx.DiGraph, nodes: Iterable[Name]) -> set[Name]:
     """Return nodes and their descendants."""
-    chosen = set(nodes)
-    return chosen.union(*(nx.descendants(dag, node) for node in chosen))
+    return ancestral_set(dag.succ, nodes)
 
 
 def proper_back_door_graph(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> nx.DiGraph:
@@ -315,7 +337,7 @@ def is_adjustment_set(graph: CausalGraph, x: set[Name], y: set[Name], z: set[Nam
     """Tell whether a set satisfies the adjustment criterion; see `CausalGraph`."""
     if not z.isdisjoint(below(graph.dag, on_causal_paths(graph.dag, x, y))):
         return False
-    return bool(nx.is_d_separator(proper_back_door_graph(graph.dag, x, y), x, y, z))
+    return d_separated(proper_back_door_graph(graph.dag, x, y), x, y, z)
 
 
 # ------------------------------------------------------------------------------- front-door
@@ -333,13 +355,7 @@ class _FrontDoor:
         """Return the nodes to which no back-door path from the treatment is open."""
         dag = self.graph.dag
         cut = without_arcs(dag, list(dag.out_edges(self.x)))
-        return {
-            node
-            for node in self.graph.nodes
-            if node not in self.x | self.y
-            and node not in forbidden
-            and nx.is_d_separator(cut, self.x, {node}, set())
-        }
+        return set(self.graph.nodes) - self.y - reachable(cut, self.x, ()) - set(forbidden)
 
     def intercepts(self, z: set[Name]) -> bool:
         """Tell whether a set is on all causal paths."""
@@ -354,7 +370,7 @@ class _FrontDoor:
         kept = set(among)
         while True:
             cut = without_arcs(self.graph.dag, list(self.graph.dag.out_edges(kept)))
-            opened = {n for n in kept if not nx.is_d_separator(cut, {n}, self.y, self.x)}
+            opened = kept & reachable(cut, self.y, self.x)
             if not opened:
                 return kept
             kept -= opened
@@ -379,7 +395,8 @@ def front_door_sets(
     place = {name: i for i, name in enumerate(graph.nodes)}
     found: list[set[Name]] = []
     branches: list[tuple[set[Name], set[Name]]] = [(set(), criterion.candidates(forbidden))]
-    left = _BRANCHES_PER_SET * maximum
+    # The first set may take a branch for each candidate.
+    left = _BRANCHES_PER_SET * maximum + 2 * len(branches[0][1])
     while branches and left and len(found) < maximum:
         left -= 1
         required, among = branches.pop()
@@ -404,14 +421,19 @@ def instruments(graph: CausalGraph, x: set[Name], y: set[Name], maximum: int) ->
     dag = graph.dag
     spoiled = below(dag, on_causal_paths(dag, x, y) | y) | x
     cut = proper_back_door_graph(dag, x, y)
-    found = []
+    found = list[Instrument]()
     for node in graph.nodes:
-        if node in spoiled:
+        if node in spoiled or len(found) >= maximum:
             continue
         allowed = set(graph.nodes) - spoiled - {node}
-        sets = minimal_separators(graph, cut, {node}, y, set(), allowed, maximum)
-        acting = [z for z in sets if not nx.is_d_separator(dag, {node}, x, set(z))]
-        found += [Instrument(node, given) for given in acting]
+        # The nearer to the outcome a separator is, the less it keeps from the treatment.
+
+        def acts(given: Iterable[Name], node: Name = node) -> bool:
+            return not d_separated(dag, node, x, given)
+
+        left = maximum - len(found)
+        sets = minimal_separators(graph, cut, y, {node}, set(), allowed, left, acts)
+        found += [Instrument(node, given) for given in sets]
     return sorted(found, key=lambda one: len(one.given))
 
 
@@ -473,12 +495,8 @@ class _Derived:
 
 def relevant(graph: CausalGraph, name: Name, before: tuple[Name, ...]) -> tuple[Name, ...]:
     """Return those of some variables on which a variable depends given the others."""
-    kept = list(before)
-    for other in before:
-        rest = {n for n in kept if n != other}
-        if nx.is_d_separator(graph.dag, {name}, {other}, rest):
-            kept.remove(other)
-    return tuple(kept)
+    reached = reachable(graph.dag, [name], set(before), {name, *before})
+    return tuple(other for other in before if other in reached)
 
 
 def observed_arcs(graph: CausalGraph) -> list[tuple[Name, Name]]:
@@ -495,11 +513,12 @@ def identify(graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]) -> Es
     """Return the estimand of P(y | do(x), z); see `CausalGraph.identify`."""
     observed = _Observed(graph, graph.nodes)
     names = graph.in_order(y), graph.in_order(x), graph.in_order(z)
+    order = _order(graph)
     try:
         if not z:
-            return Estimand(*names, _id(y, x, observed, graph))
+            return Estimand(*names, _id(y, x, observed, graph, order))
         acting, seen = _exchanged(graph, y, x, z)
-        joint = _id(y | seen, acting, observed, graph)
+        joint = _id(y | seen, acting, observed, graph, order)
         expression = ratio(joint, summed(graph.in_order(y), joint)) if seen else joint
     except _HedgeError as hedge:
         (outcome, do, given), (larger, smaller) = names, hedge.args
@@ -527,7 +546,7 @@ def _exchanged(
             # Rule 2: separated without the arcs into what is set and those out of the node.
             arcs = [*dag.in_edges(acting), *dag.out_edges(node)]
             cut = without_arcs(dag, arcs)
-            if nx.is_d_separator(cut, y, {node}, acting | seen - {node}):
+            if d_separated(cut, y, node, acting | seen - {node}):
                 acting.add(node)
                 seen.remove(node)
                 break
@@ -535,64 +554,54 @@ def _exchanged(
             return acting, seen
 
 
-def _id(y: set[Name], x: set[Name], p: _Distribution, graph: CausalGraph) -> Expression:
-    """Return P(y | do(x)) in a distribution p of the variables of a graph."""
-    nodes = set(graph.nodes)
+def _id(
+    y: set[Name], x: set[Name], p: _Distribution, graph: CausalGraph, order: Sequence[Name]
+) -> Expression:
+    """Return P(y | do(x)) in a distribution p of some variables of a graph.
+
+    These are `order`, a topological one: an ancestral set of the nodes of the graph.
+    """
+    nodes, above = set(order), graph.parents
+    kept = nodes & ancestral_set(above, y)
+    if x and kept != nodes:  # 2
+        order = [name for name in order if name in kept]
+        nodes, x, p = kept, x & kept, p.marginal(graph.in_order(kept))
     if not x:  # 1
         return p.joint(graph.in_order(y))
-    above = _ancestors(graph, y)
-    if above != nodes:  # 2
-        kept = graph.in_order(above)
-        return _id(y, x & above, p.marginal(kept), graph.subgraph(kept))
-    without = _ancestors(graph, y, cut=x)
-    if more := nodes - x - without:  # 3
-        return _id(y, x | more, p, graph)
-    parts = _districts(graph.subgraph(nodes - x))
+    if more := nodes - x - _reached_nodes(above, y, x):  # 3
+        return _id(y, x | more, p, graph, order)
+    parts = _districts(graph, nodes - x)
     if len(parts) > 1:  # 4
-        terms = [_id(part, nodes - part, p, graph) for part in parts]
+        terms = [_id(part, nodes - part, p, graph, order) for part in parts]
         return summed(graph.in_order(nodes - y - x), product(terms))
     (part,) = parts
-    districts = _districts(graph)
-    if len(districts) == 1:  # 5
-        raise _HedgeError(graph.nodes, graph.in_order(part))
-    order = _order(graph)
-    whole = next(district for district in districts if part <= district)
-    chain = product(
-        p.conditional(name, tuple(order[: order.index(name)])) for name in order if name in whole
-    )
+    whole = _district(graph, nodes, part)
+    if whole == nodes:  # 5
+        raise _HedgeError(graph.in_order(nodes), graph.in_order(part))
+    chain = product(p.conditional(v, tuple(order[:i])) for i, v in enumerate(order) if v in whole)
     if whole == part:  # 6
         return summed(graph.in_order(part - y), chain)
-    return _id(  # 7
-        y, x & whole, _Derived(chain, graph.in_order(whole)), graph.subgraph(whole)
-    )
+    smaller = graph.subgraph(whole)  # 7
+    return _id(y, x & whole, _Derived(chain, smaller.nodes), smaller, _order(smaller))
 
 
-def _ancestors(graph: CausalGraph, nodes: set[Name], cut: set[Name] = frozenset()) -> set[Name]:  # type: ignore[assignment]
-    """Return nodes and their ancestors in the graph without the arcs into the nodes of `cut`."""
-    found, stack = set(nodes), list(nodes)
-    parents: dict[Name, list[Name]] = {}
-    for a, b in graph.arcs:
-        if b not in cut:
-            parents.setdefault(b, []).append(a)
-    while stack:
-        for parent in parents.get(stack.pop(), ()):
-            if parent not in found:
-                found.add(parent)
-                stack.append(parent)
+def _districts(graph: CausalGraph, nodes: set[Name]) -> list[set[Name]]:
+    """Return the sets of nodes that confounded pairs of them connect (c-components), in order."""
+    found, seen = list[set[Name]](), set[Name]()
+    for node in graph.in_order(nodes):
+        if node not in seen:
+            found.append(_district(graph, nodes, {node}))
+            seen |= found[-1]
     return found
 
 
-def _districts(graph: CausalGraph) -> list[set[Name]]:
-    """Return the sets of nodes that confounded pairs connect (c-components), in order."""
-    linked: nx.Graph = nx.Graph()
-    linked.add_nodes_from(graph.nodes)
-    linked.add_edges_from(graph.confounded)
-    return [set(part) for part in nx.connected_components(linked)]
+def _district(graph: CausalGraph, nodes: set[Name], some: set[Name]) -> set[Name]:
+    """Return what confounded pairs of nodes connect to some of them."""
+    return _component(graph.siblings, some, graph.siblings.keys() - nodes)
 
 
 def _order(graph: CausalGraph) -> list[Name]:
-    known = set(graph.nodes)
-    return [node for node in topological_order(graph.dag) if node in known]
+    return [node for node in topological_order(graph.dag) if not isinstance(node, Hidden)]
 
 
 class _HedgeError(Exception):
@@ -694,10 +703,7 @@ class CausalGraph:
             For an argument without a directed graph, or if all variables are latent.
         """
         dag = graph.dag if isinstance(graph, CausalGraph) else directed_graph(graph)
-        hidden = {latent} if latent in dag else set(latent)
-        for name in hidden:
-            if name not in dag:
-                raise unknown_variable(name, dag, where="The graph")
+        hidden = nodes_of(dag, latent)
         nodes = [node for node in dag if node not in hidden and not isinstance(node, Hidden)]
         if not nodes:
             raise GraphError("All variables are latent; leave at least one of them observed.")
@@ -707,7 +713,8 @@ class CausalGraph:
         joint = {
             frozenset(pair)
             for node in dag
-            if node not in observed
+            # A latent cause of a latent variable leads wherever this one does.
+            if node not in observed and observed.issuperset(dag.pred[node])
             for pair in combinations(below[node], 2)
         }
         pairs = [pair for pair in combinations(nodes, 2) if frozenset(pair) in joint]
@@ -720,6 +727,20 @@ class CausalGraph:
         for pair in self.confounded:
             found.add_edges_from((Hidden(pair), name) for name in pair)
         return nx.freeze(found)
+
+    @cached_property
+    def parents(self) -> dict[Name, list[Name]]:
+        """The observed parents of each node."""
+        return {n: [p for p in self.dag.pred[n] if not isinstance(p, Hidden)] for n in self.nodes}
+
+    @cached_property
+    def siblings(self) -> dict[Name, set[Name]]:
+        """The nodes with which each node has an unobserved common cause."""
+        found: dict[Name, set[Name]] = {node: set() for node in self.nodes}
+        for a, b in self.confounded:
+            found[a].add(b)
+            found[b].add(a)
+        return found
 
     def subgraph(self, nodes: Collection[Name]) -> CausalGraph:
         """Return the graph of some of the nodes, with the arcs and pairs among them."""
@@ -743,13 +764,7 @@ class CausalGraph:
         UnknownVariableError
             For an unknown name; the message suggests the nearest one.
         """
-        if given in self.nodes:
-            return (given,)
-        several = isinstance(given, Collection) and not isinstance(given, (str, bytes))
-        for name in given if several else [given]:  # type: ignore[union-attr]
-            if name not in self.nodes:
-                raise unknown_variable(name, self.nodes, where="The graph")
-        return self.in_order(given)  # type: ignore[arg-type]
+        return self.in_order(nodes_of(self.nodes, given))
 
     def disjoint(self, *given: Names) -> list[set[Name]]:
         """Return the nodes that several arguments name, which must not overlap; see `named`.
@@ -849,14 +864,20 @@ class CausalGraph:
         """
         return local_independencies(self)
 
-    def pairwise_independencies(self) -> list[Independence]:
+    def pairwise_independencies(self, maximum: int | None = None) -> list[Independence]:
         """Return an independence for each pair of variables that some set separates.
 
         The set is a minimal separator, without descendants of both variables. In a graph without
         confounded pairs these are the pairs without an arc, and all other implied independencies
         follow for distributions in which pairwise independencies add up, such as Gaussians.
+
+        Parameters
+        ----------
+        maximum : int, optional
+            Number of independencies after which the search stops: a thousand variables have half a
+            million pairs.
         """
-        return pairwise_independencies(self)
+        return list(islice(pairwise_independencies(self), maximum))
 
     def is_equivalent(self, other: CausalGraph) -> bool:
         """Tell whether two graphs imply the same independencies.
@@ -938,7 +959,7 @@ class CausalGraph:
         ----------
         treatment, outcome : name
         maximum : int
-            Number of sets of one instrument after which the search for others stops.
+            Number of instruments after which the search stops.
 
         Returns
         -------

@@ -9,6 +9,7 @@ engine for sums of their products, as a factor graph.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,12 +100,19 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
         left, expression = [*left, *expression.over], expression.body
     terms = list(terms_of(expression))
     while True:
-        while alone := [name for name in left if _sums_to_one(name, terms)]:
+        # In how many terms each variable is, and of how many it is a target.
+        uses = Counter(name for term in terms for name in term.free)
+        heads = Counter(
+            name for term in terms if isinstance(term, Conditional) for name in term.targets
+        )
+        # A variable that is in one term only, as a target of a distribution, sums to one.
+        while alone := [name for name in left if uses[name] == heads[name] == 1]:
             name = alone[0]
             place, own = next((i, term) for i, term in enumerate(terms) if name in term.free)
-            assert isinstance(own, Conditional)  # it sums to one
+            assert isinstance(own, Conditional)
             rest = tuple(target for target in own.targets if target != name)
             terms[place : place + 1] = [Conditional(rest, own.given)] if rest else []
+            uses.subtract([name] if rest else own.free)
             left.remove(name)
         inner = [term for term in terms if not term.free.isdisjoint(left)]
         outer = [term for term in terms if term.free.isdisjoint(left)]
@@ -114,26 +122,20 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
         terms = [*outer, *joined]
 
 
-def _sums_to_one(name: Name, terms: Sequence[Expression]) -> bool:
-    """Tell whether a variable is in the terms only once, as a target of a distribution."""
-    own = [term for term in terms if name in term.free]
-    return len(own) == 1 and isinstance(own[0], Conditional) and name in own[0].targets
-
-
 def _joined(terms: Sequence[Expression]) -> list[Expression]:
     """Return terms in which P(b | a, c) P(a | c) is P(a, b | c), by the chain rule."""
     found = list(terms)
+    places = {
+        frozenset(term.given): place
+        for place, term in reversed(list(enumerate(found)))
+        if isinstance(term, Conditional)
+    }
     for i, first in enumerate(found):
-        for j, then in enumerate(found):
-            if (
-                isinstance(first, Conditional)
-                and isinstance(then, Conditional)
-                and i != j
-                and set(then.given) == first.free
-            ):
-                both = Conditional((*first.targets, *then.targets), first.given)
-                rest = [term for k, term in enumerate(found) if k not in (i, j)]
-                return _joined([*rest[: min(i, j)], both, *rest[min(i, j) :]])
+        j = places.get(first.free, -1)
+        if isinstance(first, Conditional) and isinstance(then := found[j], Conditional) and j >= 0:
+            both = Conditional((*first.targets, *then.targets), first.given)
+            rest = [term for k, term in enumerate(found) if k not in (i, j)]
+            return _joined([*rest[: min(i, j)], both, *rest[min(i, j) :]])
     return found
 
 

@@ -176,6 +176,46 @@ def test_d_separation_agrees_with_the_numbers():
                     assert joint == pytest.approx(product, abs=1e-12)
 
 
+def test_d_separation_equals_networkx():
+    random = np.random.default_rng(0)
+    for seed in range(2000):
+        dag = random_dag(seed, n=int(random.integers(4, 9)), share=random.uniform(0.15, 0.5))
+        parts = random.integers(0, 4, len(dag))
+        x, y, given = ({n for n, k in zip(dag, parts, strict=True) if k == i} for i in range(3))
+        if x and y:
+            expected = nx.is_d_separator(dag, x, y, given)
+            assert dags.d_separated(dag, x, y, given) == expected
+            assert dags.d_separated(dag, [*y], tuple(x), [*given]) == expected
+
+
+def test_coupled_chains_are_separated_at_once():
+    arcs = [((a, t), (b, t + 1)) for t in range(5_000) for a in "ab" for b in "ab"]
+    dag = nx.DiGraph(arcs)
+    assert not dags.d_separated(dag, ("a", 0), ("b", 5_000))
+    assert not dags.d_separated(dag, ("a", 0), ("b", 5_000), [("a", 9)])
+    assert dags.d_separated(dag, ("a", 0), ("b", 5_000), [("a", 9), ("b", 9)])
+    assert not dags.d_separated(dag, ("a", 0), ("b", 0), [("a", 5_000)])
+
+
+def test_arguments_are_names_or_lists_or_sets_of_them(asia):
+    net = brute.random_network(0, n_discrete=4)
+    names = [v.name for v in net.variables]
+    for kind in (list, tuple, set, frozenset, np.array, iter):
+        assert dags.d_separated(asia, kind(["asia"]), kind(["smoke"]), kind(["lung"]))
+        assert not dags.d_separated(asia, "asia", kind(["smoke", "bronc"]), kind(["xray"]))
+    assert net.d_separated([names[0]], [names[1]]) == net.d_separated(names[0], names[1])
+    pairs = dags.build_dag([(1, 2), 1, 2], [((1, 2), 1)])
+    assert not dags.d_separated(pairs, (1, 2), 1)
+    assert dags.d_separated(pairs, (1, 2), 2, 1)
+    for wrong in (["asia", ["smoke"]], "asi", ("asia", "x"), None, 3):
+        with pytest.raises(UnknownVariableError):
+            dags.d_separated(asia, wrong, "dysp")
+    with pytest.raises(UnknownVariableError, match="no variable"):
+        dags.markov_blanket(asia, ["asia"])
+    with pytest.raises(GraphError, match="'a' -> 'b' -> 'a'"):
+        dags.d_separated(nx.DiGraph([("a", "b"), ("b", "a")]), "a", "b")
+
+
 @pytest.mark.parametrize(
     ("x", "y", "given"),
     [("asia", "asia", []), ("asia", "smoke", ["asia"]), ({"asia", "tub"}, {"tub"}, [])],

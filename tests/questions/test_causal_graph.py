@@ -194,3 +194,80 @@ def test_graphs_are_equivalent_if_they_separate_the_same():
         graphs[0].is_equivalent(bg.CausalGraph([("a", "b")]))
     with pytest.raises(GraphError, match="without unobserved common causes"):
         CONFOUNDED.is_equivalent(CONFOUNDED)
+
+
+# ------------------------------------------------------------------------------ large graphs
+
+_SLICES = 500
+_ARCS = [(f"{a}{t}", f"{b}{t + 1}") for t in range(_SLICES - 1) for a in "ab" for b in "ab"]
+_LAST = f"b{_SLICES - 1}"
+# Questions about two coupled chains of a thousand nodes, from a treatment a250 to the last outcome,
+# and what a shorter piece of them says by hand.
+LARGE = {
+    "d_separated": (lambda g: g.d_separated("a0", _LAST), False),
+    "separated by a slice": (lambda g: g.d_separated("a0", _LAST, ["a9", "b9"]), True),
+    "minimal_separator": (lambda g: g.minimal_separator("a0", _LAST), ("a1", "b1")),
+    "separators": (
+        lambda g: g.separators("a0", _LAST, maximum=3),
+        [("a1", "b1"), ("a2", "b2"), ("a3", "b3")],
+    ),
+    "adjustment_sets": (lambda g: g.adjustment_sets("a250", _LAST), [("b250",), ("a249", "b249")]),
+    "is_adjustment_set": (lambda g: g.is_adjustment_set("a250", _LAST, "b250"), True),
+    "front_door_sets": (lambda g: g.front_door_sets("a250", _LAST), []),
+    "instruments": (
+        lambda g: g.instruments("a250", _LAST, maximum=2)[0],
+        ("a0", ("b250",)),
+    ),
+    "local_independencies": (lambda g: len(g.local_independencies()), 2 * _SLICES),
+    "pairwise_independencies": (
+        lambda g: g.pairwise_independencies(maximum=50)[1],
+        (("a0",), ("a2",), ("a1", "b1")),
+    ),
+    "is_equivalent": (lambda g: g.is_equivalent(g), True),
+    "identify": (lambda g: len(g.identify(_LAST, do="a250").variables), 2 * _SLICES - 1),
+    "identify given": (
+        lambda g: len(g.identify(_LAST, do="a250", given="b250").variables),
+        2 * (_SLICES - 250) - 1,
+    ),
+    "to_dag": (lambda g: len(g.to_dag()), len(_ARCS)),
+    "subgraph": (lambda g: len(g.subgraph(g.nodes[:100]).arcs), 4 * 49),
+    "projection": (
+        lambda g: bg.CausalGraph.of(g, [f"b{t}" for t in range(1, 60)]).confounded[:1],
+        (("a2", "a3"),),
+    ),
+    "cpdag": (lambda g: len(bg.cpdag(g.dag).arcs), len(_ARCS)),
+    "distance": (lambda g: bg.structural_hamming_distance(g.dag, g.dag), 0),
+    "markov_blanket": (
+        lambda g: bg.markov_blanket(g.dag, "a9"),
+        {"a8", "b8", "a10", "b10", "b9"},
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def chains():
+    """Return two coupled chains of a thousand nodes in all."""
+    return bg.CausalGraph(_ARCS, (), [f"{c}{t}" for t in range(_SLICES) for c in "ab"])
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_questions_about_a_thousand_nodes_are_answered(chains, name):
+    """Each takes a second or less, and took minutes by searches that visit nodes anew."""
+    ask, expected = LARGE[name]
+    assert ask(chains) == expected
+
+
+def test_a_front_door_at_the_end_of_a_long_chain_is_found():
+    arcs = list(itertools.pairwise(f"v{i}" for i in range(80)))
+    graph = bg.CausalGraph(arcs, [("v0", "v79")])
+    assert graph.front_door_sets("v0", "v79") == [(f"v{i}",) for i in range(1, 79)]
+    assert len(graph.front_door_sets("v0", "v79", maximum=1)) == 1
+
+
+def test_separators_may_lack_nodes_that_link_many():
+    # 300 hidden causes in a row: none of them may be in a separator.
+    nodes = [f"v{i}" for i in range(300)]
+    graph = bg.CausalGraph((), list(itertools.pairwise(nodes)), nodes)
+    assert graph.separators("v0", "v299") == [()]
+    assert graph.separators("v0", "v299", required=nodes[1:-1]) == []
+    assert graph.separators("v0", "v299", required="v9", maximum=5) == [("v9",)]
