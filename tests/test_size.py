@@ -36,7 +36,7 @@ LIMITS = {
     "nodes of syntax trees": 738_389,
     "files": 280,
     "public names": 171,
-    "bytes of the front end": 304_042,
+    "bytes of the front end": 303_975,
     "comments that silence a check": 158,
 }
 # What is measured of each file.

@@ -5,10 +5,12 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+import golden_models
 import numpy as np
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.page.snapshot import take_snapshot
 
 YES_NO = ("yes", "no")
 HOSTILE = [
@@ -305,6 +307,108 @@ def test_keys_alone_do_all_that_a_mouse_does(shown):
     expect(tab.get_by_role("dialog")).to_be_visible()
     press("Escape")
     expect(tab.get_by_role("dialog")).to_have_count(0)
+
+
+def fitted(classifier):
+    """Return a classifier of a few rows of states and numbers."""
+    random = np.random.default_rng(0)
+    y = random.integers(0, 3, 90)
+    rows = {
+        "size": np.array(["s", "m", "l"])[(y + random.integers(0, 2, 90)) % 3],
+        "mark": (y + random.integers(0, 2, 90)) % 2 == 0,
+        "weight": y + random.normal(size=90),
+        "nothing": random.choice(["n", "m"], 90),
+    }
+    return classifier.fit(rows, y.astype(str))
+
+
+def golden(name):
+    return golden_models.MODELS[name].make()
+
+
+# A model of each kind that a page has.
+WALKED = {
+    "asia": asia,
+    "patients": patients,
+    "naive Bayes": lambda: fitted(bg.NaiveBayesClassifier()),
+    "TAN": lambda: fitted(bg.TANClassifier()),
+    "weighted naive Bayes": lambda: fitted(bg.WeightedNaiveBayesClassifier()),
+    "average": lambda: fitted(bg.AODEClassifier()),
+    "trees": lambda: fitted(bg.BayesianNetworkClassifier(n_trees=3)),
+    "one tree": lambda: fitted(bg.DecisionTreeNetworkClassifier()),
+    "hostile": lambda: hostile(HOSTILE),
+    **{
+        name: lambda name=name: golden(name)
+        for name in (
+            *("weighted", "weighted-tables", "discrete-mixture", "mixed-mixture", "plates"),
+            *("only-gaussian", "conditional-gaussian", "count-vectors", "intervals"),
+            "few-factors",
+        )
+    },
+}
+# Open all panels at each address, and at one of its findings; return what they say has failed.
+_WALK = """async (addresses) => {
+  const app = document.querySelector("#app"), wrong = [];
+  const until = async (holds) => {
+    const tick = (go) => setTimeout(go, 5);
+    for (let round = 0; round < 40 && !holds(); round++) await new Promise(tick);
+  };
+  const panels = () => [...document.querySelectorAll("details.panel:not([hidden])")];
+  const look = async (act, what) => {
+    const { seen } = app.dataset;
+    document.querySelectorAll(".panel-body").forEach((body) => body.replaceChildren());
+    act();
+    await until(() => app.dataset.seen !== seen);
+    panels().forEach((panel) => { panel.open = true; });
+    await until(() => panels().every((panel) => panel.querySelector(".panel-body").firstChild));
+    for (const panel of panels()) {
+      const said = panel.innerText;
+      if (said.includes("could not answer") || said.includes("undefined") || said.includes("NaN")) {
+        wrong.push(`${what}: ${said}`);
+      }
+    }
+  };
+  let last;
+  for (const address of addresses) {
+    await look(() => { location.hash = address; }, address);
+    const link = document.querySelector(".chip .link");
+    if (link && link.textContent !== last) await look(() => link.click(), `${address}, selected`);
+    last = link?.textContent;
+  }
+  return wrong;
+}"""
+
+
+def findings_of(variable):
+    """Return addresses of findings of a variable of a page."""
+    if variable.get("states"):
+        states = range(len(variable["states"]))
+        return (
+            [*(f":@{k}" for k in states), "!@0"] if len(states) > 2 else [f":@{k}" for k in states]
+        )
+    if variable.get("items"):
+        return ["*0.2", "*0.1*1.3"]
+    return ["=0", "=2"]
+
+
+@pytest.mark.one_in(5)
+@pytest.mark.parametrize("name", WALKED)
+def test_no_panel_fails_for_a_finding(shown, name):
+    model = WALKED[name]()
+    content = take_snapshot(getattr(model, "network_", model)).content
+    variables = content["variables"][:12]
+    addresses = [f"#e=@{v}{end}" for v, one in enumerate(variables) for end in findings_of(one)]
+    discrete = [v for v, one in enumerate(variables) if one.get("states")]
+    targets = [f"&t=@{v}" for v in discrete[:2] + discrete[-1:]] or [""]
+    page = shown(model)
+    asked = [address + target for target in dict.fromkeys(targets) for address in addresses]
+    assert not page.tab.evaluate(_WALK, asked)
+
+
+def test_nothing_turns_an_answer_that_no_change_turns(shown):
+    page = shown(asia(), "#e=dysp:yes", {"target": "lung"})
+    flip = page.tab.locator(".panel-flip")
+    flip.get_by_text("No change of the findings turns the answer.").wait_for()
 
 
 def test_the_classifier_explains_its_answer(shown):

@@ -3,7 +3,7 @@
 import { controlOf, press } from "./card.js";
 import { button, fill, h, named, own, quotable, set } from "./dom.js";
 import { count, exactly, number, percent } from "./format.js";
-import { Panel, drawnWhy, panelsOf } from "./inspector.js";
+import { panelsOf } from "./inspector.js";
 import { openMenu } from "./menu.js";
 import { WORDS } from "./words.js";
 
@@ -22,10 +22,7 @@ export class Classifier {
       h("p", { className: "quiet" }, WORDS.class_share(quotable(model.names[target]))), this.legend,
       this.features.map((feature) => feature.element));
     this.posterior = new Posterior(app, target);
-    this.why = app.backend.verbs.has("contributions") ? new Panel(app, {
-      key: "why", title: WORDS.why, draw: drawnWhy,
-      needs: ({ findings }) => !findings[target] && Object.keys(findings).length > 0,
-    }) : null;
+    [this.why] = panelsOf(app, ["WHY"]);
     this.rows = model.rows ? new Rows(app, target) : null;
     const note = app.model.rows === false ? h("p", { className: "quiet" }, WORDS.rows_absent) : null;
     const middle = h("section", { className: "answer", "aria-label": WORDS.target },

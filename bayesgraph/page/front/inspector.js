@@ -61,6 +61,7 @@ export class Panel {
 const hasTarget = ({ target }) => target !== null;
 const hasFindings = ({ findings }) => Object.keys(findings).length > 0;
 const isFree = (findings, v) => ["state", "value", "counts"].every((key) => findings[v]?.[key] === undefined);
+const canTurn = (scene) => hasTarget(scene) && isFree(scene.findings, scene.target) && hasFindings(scene);
 
 /** Return the state whose odds the page explains: the second of two, else the most probable. */
 function oddsState(app, { answer, target }) {
@@ -159,14 +160,14 @@ const MOVED_PANEL = {
   needs: (scene) => movements(scene).length > 0,
   draw(app, scene) {
     return pairs(movements(scene).slice(0, MOST_LISTED).map(({ v }) => {
-      const { name, states } = app.model.variables[v], now = scene.answer.posteriors[v], before = scene.base.posteriors[v];
+      const { name, items, states } = app.model.variables[v], now = scene.answer.posteriors[v], before = scene.base.posteriors[v];
       const go = () => app.inspect(v);
       if (!now.p) {
         const span = 4 * before.sd;
         return [named(name), WORDS.change(number(before.mean, span), number(now.mean, span)), go];
       }
       const gain = now.p.map((p, k) => p - before.p[k]), k = gain.indexOf(Math.max(...gain));
-      return [[named(name), " = ", own(states[k])], WORDS.change(percent(before.p[k]), percent(now.p[k])), go];
+      return [[named(name), " = ", own((items ?? states)[k])], WORDS.change(percent(before.p[k]), percent(now.p[k])), go];
     }));
   },
 };
@@ -198,7 +199,7 @@ const ASK_NEXT_PANEL = {
 };
 
 /** Return the waterfall of the target, with a choice of the state if there are more than two. */
-export async function drawnWhy(app, scene) {
+async function drawnWhy(app, scene) {
   const { findings, target } = scene, { states } = app.model.variables[target], state = oddsState(app, scene);
   const found = await app.ask("contributions", findings, target, state);
   const label = ({ variable: v, item }) => {
@@ -221,7 +222,8 @@ const WHY_PANEL = {
   key: "why",
   title: WORDS.why,
   verb: "contributions",
-  needs: (scene) => hasTarget(scene) && isFree(scene.findings, scene.target) && hasFindings(scene),
+  // The classifier of a weighted network explains its class only.
+  needs: (scene, { model }) => canTurn(scene) && (model.kind !== "weighted" || scene.target === model.target),
   draw: drawnWhy,
 };
 
@@ -229,10 +231,10 @@ const FLIP_PANEL = {
   key: "flip",
   title: WORDS.flip_title,
   verb: "flip",
-  needs: (scene) => hasTarget(scene) && isFree(scene.findings, scene.target) && hasFindings(scene),
+  needs: canTurn,
   async draw(app, { findings, target }) {
     const found = await app.ask("flip", findings, target);
-    if (!found) return h("p", { className: "quiet" }, WORDS.no_flip);
+    if (!found || found.to === null) return h("p", { className: "quiet" }, WORDS.no_flip);
     const { states } = app.model.variables[target];
     const rows = Object.entries(found.changes).map(([v, finding]) => {
       const variable = app.model.variables[v], before = findings[v];
