@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_363,
-    "nodes of syntax trees": 738_389,
+    "lines of code": 66_469,
+    "nodes of syntax trees": 740_030,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 303_975,

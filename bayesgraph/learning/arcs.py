@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,14 @@ from bayesgraph.core.errors import DataError, GraphError, unknown_variable
 from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Variable
 from bayesgraph.graphs import check_acyclic
 from bayesgraph.learning import information
-from bayesgraph.statistics import CountSource, PairsSummary, SinglesSummary, Smoothing, safe_divide
+from bayesgraph.statistics import (
+    CountSource,
+    PairsSummary,
+    SinglesSummary,
+    Smoothing,
+    is_sparse,
+    safe_divide,
+)
 
 # Number of decimals to which scores are rounded before a comparison: rounding errors must not
 # decide on a structure.
@@ -225,7 +233,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     k, d = len(summary.singles.totals), len(columns)
     free = at.cards - 1.0
     if len(at.discrete) == d:
-        return ArcScores(*information.discrete_scores(summary), np.outer(k * free, free))
+        return ArcScores(*information.discrete_scores(summary), _parameters(summary))
     scores = ArcScores(*(np.zeros((d, d)) for _ in range(3)))
     place = {v: i for i, v in enumerate(columns)}
     discrete = [place[v] for v in at.discrete]
@@ -236,7 +244,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
             whole[np.ix_(parents, children)] = part
 
     if discrete:
-        put(discrete, discrete, *information.discrete_scores(summary), np.outer(k * free, free))
+        put(discrete, discrete, *information.discrete_scores(summary), _parameters(summary))
     if continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
         put(continuous, continuous, *information.gaussian_scores(summary, smoothing, ridge), k)
@@ -244,6 +252,28 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
             mixed = information.mixed_scores(summary, smoothing, ridge, source.target)
             put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
     return scores
+
+
+def _parameters(summary: PairsSummary) -> Floats:
+    """Return the number of parameters that arcs between discrete columns add, shape (d, d).
+
+    If `is_sparse` holds for a pair, it is what the cells that occur are worth, if that is less:
+    the logarithm of the number of states that each might have, and a parameter for all but one of
+    the states of a child that a state of its parent has.
+    """
+    cards, k, rows = summary.at.cards, len(summary.singles.totals), summary.singles.totals.sum()
+    free = cards - 1.0
+    found = np.outer(k * free, free)
+    if not is_sparse(free.max(initial=0.0) ** 2, rows):
+        return found
+    wide = np.triu(is_sparse(np.outer(free, free), rows), k=1)
+    for i, j in np.argwhere(wide).tolist():
+        there = summary.pair_table(i, j) > 0
+        for parent, child, axis in ((i, j, 2), (j, i, 1)):
+            worth = there.sum() * 2.0 * math.log(cards[child]) / math.log(max(rows, 2.0))
+            worth += 1 + there.sum() - there.any(axis=axis).sum()
+            found[parent, child] = min(found[parent, child], worth)
+    return found
 
 
 def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothing) -> Floats:

@@ -38,6 +38,8 @@ from bayesgraph.statistics import (
     SmoothingLike,
     as_smoothing,
     conditional_gaussian,
+    is_sparse,
+    many_states,
     partial_correlation,
 )
 
@@ -105,11 +107,16 @@ class SeparatingSets:
     def of(
         cls, source: CountSource, columns: Numbered, alpha: float, most_cells: int
     ) -> SeparatingSets | None:
-        """Return the tests of a source; None if it does not hold complete rows of weight 1."""
+        """Return the tests of a source; None if it does not hold complete rows of weight 1.
+
+        Nor are there any if `is_sparse` holds for a pair, which `PairTests` knows to decide.
+        """
         if not getattr(source, "in_memory", False) or 0 in columns.cards:
             return None
         table, weights = source.table, source.weights  # type: ignore[attr-defined]
-        if not table.complete or len(weights):
+        least, most = np.sort(columns.cards)[-2:] if len(columns.cards) > 1 else (1, 1)
+        sparse = is_sparse((least - 1.0) * (most - 1.0), table.n_rows)
+        if not table.complete or len(weights) or sparse:
             return None
         codes = table.codes.T[table.arrangement.places(columns.variables)]
         return cls(codes, columns.cards, alpha, most_cells)
@@ -269,6 +276,9 @@ class PairTests:
         rows: RowSource | None = source if getattr(source, "in_memory", False) else None  # type: ignore[assignment]
         self._rows = rows if rows is not None and not len(rows.weights) else None
         self._largest = MAX_CELLS if self._rows is None else self._rows.n_rows
+        free = np.maximum(self._numbered.cards - 1.0, 0.0)
+        n_rows = np.inf if rows is None else rows.weights.sum() or rows.n_rows
+        self._in_memory, self._wide = rows, is_sparse(np.outer(free, free), n_rows)
 
     def of(self, asked: Sequence[Asked]) -> Results:
         """Return the results of tests.
@@ -282,6 +292,13 @@ class PairTests:
             return found
         held, batch, sparse = 0, list[int](), list[int]()
         for i, test in enumerate(asked):
+            if self._wide[test[:2]]:
+                some: list[Any] = [self._columns[c] for c in (*test[:2], *test[2])]
+                assert self._in_memory is not None
+                found.p_values[i], found.information[i] = many_states(
+                    self._in_memory, some[0], some[1], some[2:]
+                )
+                continue
             # An upper bound on the number of values in the statistics of a test.
             one, other, given = test
             cells, side = (self._cards[one] or 1) * (self._cards[other] or 1), 1
@@ -307,7 +324,7 @@ class PairTests:
 
     def _are_small(self, asked: Sequence[Asked]) -> bool:
         """Return whether bounds of all tests together tell that their tables can be counted."""
-        if not asked or 0 in self._cards:
+        if not asked or 0 in self._cards or self._wide.any():
             return False
         most = max(map(len, map(itemgetter(2), asked)))
         largest: int = max(self._cards) ** (2 + most)

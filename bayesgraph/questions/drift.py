@@ -298,9 +298,14 @@ def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
         return FamilyDrift(
             name, names, latent, nan, nan, 0, nan, nan, False, before, after, 0, remark
         )
-    information = max(0.0, test.statistic) / (2 * n_rows)
+    statistic = test.statistic
+    if test.method == "permutation":
+        statistic = independence_test(
+            columns, 0, -1, given, method="g_squared", categorical=categorical
+        ).statistic
+    information = max(0.0, statistic) / (2 * n_rows)
     return FamilyDrift(
-        name, names, latent, information, test.statistic, test.degrees_of_freedom, test.p_value,
+        name, names, latent, information, statistic, test.degrees_of_freedom, test.p_value,
         nan, False, before, after, n_rows,
     )  # fmt: skip
 

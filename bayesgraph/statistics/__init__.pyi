@@ -34,6 +34,8 @@ from .independence import Found as Found
 from .independence import IndependenceTest as IndependenceTest
 from .independence import conditional_gaussian as conditional_gaussian
 from .independence import independence_test as independence_test
+from .independence import is_sparse as is_sparse
+from .independence import many_states as many_states
 from .independence import partial_correlation as partial_correlation
 from .leaves import TRANSFORMS as TRANSFORMS
 from .leaves import MomentsSummary as MomentsSummary

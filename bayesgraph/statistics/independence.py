@@ -28,7 +28,7 @@ from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.statistics.requests import Family
-from bayesgraph.statistics.source import complete_rows
+from bayesgraph.statistics.source import RowSource, complete_rows
 from bayesgraph.statistics.summaries import FamilyStatistics
 from bayesgraph.tables import Table
 
@@ -48,7 +48,7 @@ class IndependenceTest(Displayed):
     ----------
     x, y, given : tuple of names
     method : str
-        "g_squared", "chi_squared", "partial_correlation" or "conditional_gaussian".
+        "g_squared", "chi_squared", "permutation", "partial_correlation" or "conditional_gaussian".
     statistic : float
         G-squared, chi-squared, the partial correlation, or twice the log likelihood ratio.
     degrees_of_freedom : int
@@ -121,10 +121,13 @@ def independence_test(
     table : pandas, polars or pyarrow table, or mapping from name to column
         Rows with a missing value in one of the columns used are left out.
     x, y, given : name or sequence of names
-    method : {"g_squared", "chi_squared", "partial_correlation", "conditional_gaussian"}, optional
+    method : str, optional
         * "g_squared": likelihood ratio of discrete columns; the default for these. Degrees of
           freedom are ``(r - 1) (c - 1)`` for the r and c states that occur in a stratum.
         * "chi_squared": Pearson's statistic of discrete columns, with the same degrees.
+        * "permutation": Pearson's statistic, whose p-value is that among permutations of the rows
+          within each stratum, from their mean and variance (Dawson 1954); the default where x and y
+          have so many states for the rows, as postcodes have, that G-squared is not chi-squared.
         * "partial_correlation": of two continuous columns, given continuous columns; the default
           for these. The p-value is that of the t-test of the slope of x in the regression of y.
         * "conditional_gaussian": likelihood ratio of any discrete and continuous columns (Andrews,
@@ -158,10 +161,11 @@ def independence_test(
     rows, weights = complete_rows(table, flat, categorical, sample_weight)
     by_name = {variable.name: variable for variable in rows.variables}
     first, second, others = ([by_name[name] for name in group] for group in names)
-    chosen = method or _default(first, second, others)
+    columns = _Columns(rows, first, second, others, weights)
+    chosen = method or _default(columns)
     if chosen not in _METHODS:
         raise DataError(f"method= is one of {quoted(_METHODS)}; got {method!r}.")
-    found = _METHODS[chosen](_Columns(rows, first, second, others, weights))
+    found = _METHODS[chosen](columns)
     return IndependenceTest(
         *names, chosen, found.statistic, found.degrees, found.p_value, found.n_rows
     )
@@ -171,14 +175,22 @@ def _as_names(given: Names) -> tuple[Name, ...]:
     return tuple(given) if isinstance(given, (tuple, list)) else (given,)
 
 
-def _default(*groups: Sequence[Variable]) -> str:
-    variables = [variable for group in groups for variable in group]
+def _default(columns: _Columns) -> str:
+    variables = columns.table.variables
     if all(isinstance(variable, Discrete) for variable in variables):
-        return "g_squared"
-    single = len(groups[0]) == len(groups[1]) == 1
+        return "permutation" if _are_sparse(columns) else "g_squared"
+    single = len(columns.x) == len(columns.y) == 1
     if single and all(isinstance(variable, Continuous) for variable in variables):
         return "partial_correlation"
     return "conditional_gaussian"
+
+
+def _are_sparse(columns: _Columns) -> bool:
+    """Tell whether discrete x and y have too many states for `g_squared`."""
+    r, s = (math.prod(v.cardinality for v in _discrete(group)) for group in (columns.x, columns.y))
+    return bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum())) and (
+        _cells(columns).are_sparse
+    )
 
 
 def _p_value(statistic: float, degrees: int) -> float:
@@ -216,47 +228,120 @@ def _cell(table: Table, variables: Iterable[Discrete]) -> NDArray[np.intp]:
     return cell.reshape(-1)
 
 
-def _counts(columns: _Columns) -> Floats:
-    """Return the counts of the discrete columns, shape (strata, states of x, states of y)."""
-    cells = [_cell(columns.table, _discrete(group)) for group in (columns.z, columns.x, columns.y)]
-    shape = tuple(int(cell.max(initial=0)) + 1 for cell in cells)
-    flat = np.ravel_multi_index(cells, shape)
-    counts: Floats = np.bincount(flat, columns.weights, math.prod(shape)).astype(np.float64)
-    return counts.reshape(shape)
+class Cells(NamedTuple):
+    """The cells of a contingency table that occur, in the order of stratum, x and y.
+
+    Attributes
+    ----------
+    z, x, y : ndarray of int, shape (n_cells,)
+        Numbers from 0 on of the stratum of each cell, of stratum and x, and of stratum and y.
+    counts : ndarray, shape (n_cells,)
+    widest : int
+        Degrees of freedom of a single table of all states of x and y.
+    """
+
+    z: NDArray[np.intp]
+    x: NDArray[np.intp]
+    y: NDArray[np.intp]
+    counts: Floats
+    widest: int
+
+    @classmethod
+    def of(cls, z: NDArray[Any], x: NDArray[Any], y: NDArray[Any], weights: Floats) -> Cells:
+        """Return the cells of rows with the numbers of their stratum, x and y, each from 0 on."""
+        n_x, n_y = (int(number.max(initial=0)) + 1 for number in (x, y))
+        widest = (len(np.unique(x)) - 1) * (len(np.unique(y)) - 1)
+        _, z = np.unique(z, return_inverse=True)
+        _, left = np.unique(z * n_x + x, return_inverse=True)
+        _, right = np.unique(z * n_y + y, return_inverse=True)
+        cell = left * (int(right.max(initial=0)) + 1) + right
+        _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
+        counts: Floats = np.bincount(cell, weights).astype(np.float64)
+        return cls(z[first], left[first], right[first], counts, widest)
+
+    def margins(self) -> tuple[Any, Any, Any, Any]:
+        """Return the totals of the cells' strata, rows and columns, and the expected counts."""
+        totals, rows, columns = (
+            np.bincount(number, self.counts)[number] for number in (self.z, self.x, self.y)
+        )
+        return totals, rows, columns, rows * columns / totals
+
+    def degrees(self) -> int:
+        """Return the degrees of freedom, from the states that occur in each stratum."""
+        rows, columns = (
+            np.bincount(self.z[np.unique(number, return_index=True)[1]])
+            for number in (self.x, self.y)
+        )
+        return int(np.sum((rows - 1) * (columns - 1)))
+
+    def g_squared(self) -> float:
+        """Return G-squared."""
+        return 2.0 * float(np.sum(self.counts * np.log(self.counts / self.margins()[-1])))
+
+    def chi_squared(self) -> float:
+        """Return Pearson's statistic; cells that do not occur add the counts they are to have."""
+        expected = self.margins()[-1]
+        there = float(np.sum((self.counts - expected) ** 2 / expected))
+        return there + max(float(self.counts.sum() - expected.sum()), 0.0)
+
+    def permuted(self) -> float:
+        """Return the p-value of Pearson's statistic if y is permuted within each stratum.
+
+        Its mean and variance over all permutations are exact (Dawson 1954), the distribution is
+        the gamma one that has them.
+        """
+        totals, *margins, _ = self.margins()
+        n = np.bincount(self.z, self.counts)
+        less = [np.maximum(n - i, 1.0) for i in range(4)]
+        free, v, w = [], [], []
+        for number, margin in zip((self.x, self.y), margins, strict=True):
+            first = np.unique(number, return_index=True)[1]
+            k = np.bincount(self.z[first])
+            free.append(k - 1.0)
+            v.append((k - 1) * np.maximum(n - k, 0.0) / less[1])
+            w.append((np.bincount(self.z[first], totals[first] / margin[first]) - k**2) / less[2])
+        mean = float(np.sum(n * free[0] * free[1] / less[1]))
+        spread = 2 * n / less[3] * (v[0] - w[0]) * (v[1] - w[1])
+        variance = float(np.sum(spread + n**2 / less[1] * w[0] * w[1]))
+        if not variance > _ROUNDING * mean**2:
+            return 1.0
+        # A gamma variable is a chi-squared one times a number.
+        scale = variance / (2.0 * mean)
+        return float(scipy.special.chdtrc(mean / scale, self.chi_squared() / scale))
+
+    @property
+    def are_sparse(self) -> bool:
+        """Whether they are too many for `g_squared`, so that `permuted` decides."""
+        return bool(is_sparse(self.widest, float(self.counts.sum())))
 
 
-def _expected(counts: Floats) -> Floats:
-    """Return the counts to be expected in each stratum if x and y are independent."""
-    totals = counts.sum(axis=(1, 2), keepdims=True)
-    rows, columns = counts.sum(axis=2, keepdims=True), counts.sum(axis=1, keepdims=True)
-    return np.asarray(rows * columns / np.where(totals > 0, totals, 1.0))
+def is_sparse(degrees: Any, rows: Any) -> Any:
+    """Tell whether a table has too many cells for the chi-squared distribution of G-squared.
+
+    With d degrees of freedom and n rows, the mean of G-squared is about d + d^2 / (6 n) (Williams
+    1976). The second term is to be at most half of the standard deviation, which is sqrt(2 d).
+    """
+    return rows * 3.0 * math.sqrt(2.0) < np.power(degrees, 1.5)
 
 
-def _degrees(counts: Floats) -> int:
-    """Return the degrees of freedom, from the states that occur in each stratum."""
-    rows, columns = (counts.sum(axis=2) > 0).sum(axis=1), (counts.sum(axis=1) > 0).sum(axis=1)
-    return int(np.sum(np.maximum(rows - 1, 0) * np.maximum(columns - 1, 0)))
+def _cells(columns: _Columns) -> Cells:
+    """Return the counts of the discrete columns."""
+    z, x, y = (_cell(columns.table, _discrete(v)) for v in (columns.z, columns.x, columns.y))
+    return Cells.of(z, x, y, columns.weights)
 
 
-def _g_statistic(counts: Floats) -> float:
-    seen = counts > 0
-    return 2.0 * float(np.sum(counts[seen] * np.log(counts[seen] / _expected(counts)[seen])))
+def _of_cells(method: str) -> Callable[[_Columns], _Outcome]:
+    """Return the test of discrete columns by one of their methods."""
 
+    def test(columns: _Columns) -> _Outcome:
+        _check_kind(columns, Discrete, method)
+        cells = _cells(columns)
+        statistic = cells.g_squared() if method == "g_squared" else cells.chi_squared()
+        degrees = cells.degrees()
+        p_value = cells.permuted() if method == "permutation" else _p_value(statistic, degrees)
+        return _Outcome(statistic, degrees, p_value, columns.table.n_rows)
 
-def _g_squared(columns: _Columns) -> _Outcome:
-    _check_kind(columns, Discrete, "g_squared")
-    counts = _counts(columns)
-    statistic, degrees = _g_statistic(counts), _degrees(counts)
-    return _Outcome(statistic, degrees, _p_value(statistic, degrees), columns.table.n_rows)
-
-
-def _chi_squared(columns: _Columns) -> _Outcome:
-    _check_kind(columns, Discrete, "chi_squared")
-    counts = _counts(columns)
-    expected, degrees = _expected(counts), _degrees(counts)
-    seen = expected > 0
-    statistic = float(np.sum((counts[seen] - expected[seen]) ** 2 / expected[seen]))
-    return _Outcome(statistic, degrees, _p_value(statistic, degrees), columns.table.n_rows)
+    return test
 
 
 # ------------------------------------------------------------------------ continuous columns
@@ -300,9 +385,15 @@ def _residual(column: Floats, design: Floats, weights: Floats) -> Floats:
 
 def _conditional_gaussian(columns: _Columns) -> _Outcome:
     columns = _with_covariances(columns)
+    if columns.z and len(_continuous(columns.z)) and _are_sparse(columns):
+        raise DataError(
+            f"{quoted(v.name for v in columns.x)} and {quoted(v.name for v in columns.y)} have too "
+            f"many states for a likelihood ratio of {columns.table.n_rows:,} rows given continuous "
+            "columns. Merge states, or cut the given columns into intervals."
+        )
     x, y, z = columns.x, columns.y, columns.z
-    counts = _counts(columns)
-    statistic, degrees = _g_statistic(counts), _degrees(counts)
+    cells = _cells(columns)
+    statistic, degrees = cells.g_squared(), cells.degrees()
     for sign, variables in ((1, [*x, *y, *z]), (1, z), (-1, [*x, *z]), (-1, [*y, *z])):
         likelihood, parameters = _gaussian_part(columns, variables)
         statistic += 2.0 * sign * likelihood
@@ -359,8 +450,7 @@ def _gaussian_part(columns: _Columns, variables: Collection[Variable]) -> tuple[
 
 
 _METHODS: dict[str, Callable[[_Columns], _Outcome]] = {
-    "g_squared": _g_squared,
-    "chi_squared": _chi_squared,
+    **{name: _of_cells(name) for name in ("g_squared", "chi_squared", "permutation")},
     "partial_correlation": _partial_correlation,
     "conditional_gaussian": _conditional_gaussian,
 }
@@ -375,6 +465,24 @@ class Found(NamedTuple):
 
     p_value: float
     information: float
+
+
+def many_states(source: RowSource, x: Discrete, y: Discrete, given: Sequence[Variable]) -> Found:
+    """Return the test of two columns of so many states that `is_sparse` may hold, from the rows.
+
+    Both results are NaN where it has none: given continuous columns, or columns that leave no
+    degree of freedom.
+    """
+    table, weights = source.table, source.weights
+    weights = weights if len(weights) else np.ones(table.n_rows)
+    kept = (weights > 0) & ~np.any([table.is_missing(v) for v in (x, y, *given)], axis=0)
+    columns = _Columns(table.rows(kept), [x], [y], given, weights[kept])
+    cells = _cells(columns)
+    statistic, degrees = cells.g_squared(), cells.degrees()
+    if _continuous(given) or (given and not degrees):
+        return Found(math.nan, math.nan)
+    p_value = cells.permuted() if cells.are_sparse else _p_value(statistic, degrees)
+    return Found(p_value, statistic / 2.0 / max(float(columns.weights.sum()), 1.0))
 
 
 def partial_correlation(statistics: FamilyStatistics, ridge: Floats) -> Found:
@@ -410,7 +518,7 @@ def conditional_gaussian(
     """Return the likelihood ratio test of x and y given the other columns of a family.
 
     Combinations of states with too few rows for a covariance are left out, as in
-    `independence_test`.
+    `independence_test`. Both results are NaN where the given columns leave no degree of freedom.
 
     Parameters
     ----------
@@ -436,7 +544,7 @@ def conditional_gaussian(
         degrees += sign * parameters
     rows = float(statistics.counts.sum())
     if degrees < 1 or rows <= 0:
-        return Found(1.0, 0.0)
+        return Found(math.nan, math.nan) if given and rows > 0 else Found(1.0, 0.0)
     p_value = float(scipy.special.chdtrc(degrees, max(2.0 * ratio, 0.0)))
     return Found(p_value, max(ratio, 0.0) / rows)
 

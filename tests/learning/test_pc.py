@@ -142,3 +142,66 @@ def test_directions_that_rules_leave_none_for_lose_their_edge():
 def test_a_level_is_a_probability(alpha):
     with pytest.raises(DataError, match="alpha= takes a probability"):
         bg.pc(bg.count_source(make_frame(0, 2, 0)), alpha=alpha)
+
+
+def copied_rows(n=2000, states=200):
+    """Return a column of many states, two copies, and columns that depend on it."""
+    random = np.random.default_rng(0)
+    code = random.integers(0, states, n)
+    a = np.array([f"s{v}" for v in code])
+    w = np.where(random.random(n) < 0.8, code % 3, 0)
+    number = random.normal(size=n) + 2.0 * (code % 5)
+    return {
+        "a": a,
+        "b": np.char.replace(a, "s", "t"),
+        "w": w.astype(str),
+        "u": np.where(random.random(n) < 0.7, w, 2).astype(str),
+        "number": number,
+    }
+
+
+@pytest.mark.parametrize("check", [False, True])
+@pytest.mark.parametrize("method", ["pc", "hill_climb", "tabu"])
+@pytest.mark.parametrize("names", ["ab", "abw", "abwu", "baw"])
+def test_copies_are_linked_and_one_of_them_has_the_links_of_both(method, check, names):
+    rows = copied_rows()
+    learned = bg.BayesianNetwork.learn
+
+    def links(columns):
+        found = learned({c: rows[c] for c in columns}, method=method, check_columns=check)
+        return nx.Graph(found.graph.edges)
+
+    whole, without = links(names), links(names.replace("b", ""))
+    assert whole.has_edge("a", "b")
+    around = set(without.adj["a"]) if "a" in without else set()
+    assert around == {n for copy in "ab" for n in whole.adj[copy]} - {"a", "b"}
+
+
+@pytest.mark.parametrize("method", ["pc", "hill_climb"])
+def test_cities_depend_on_their_postcodes(method):
+    random = np.random.default_rng(0)
+    city = random.integers(0, 1500, 20_000)
+    post = 2 * city + random.integers(0, 2, 20_000)
+    rows = {"city": np.char.add("c", city.astype(str)), "post": np.char.add("p", post.astype(str))}
+    rows["side"] = random.choice(["left", "right"], 20_000)
+    found = bg.BayesianNetwork.learn(rows, method=method, check_columns=False)
+    assert [{*arc} for arc in found.graph.edges] == [{"city", "post"}]
+
+
+def test_copies_keep_the_numbers_that_depend_on_them():
+    rows = copied_rows()
+    rows = {name: rows[name] for name in ("a", "b", "number")}
+    found = nx.Graph(bg.BayesianNetwork.learn(rows, method="pc", check_columns=False).graph.edges)
+    assert nx.is_connected(found)
+    assert set(found) == set(rows)
+
+
+@pytest.mark.parametrize("method", ["pc", "hill_climb"])
+def test_unrelated_columns_of_many_states_are_not_linked(method):
+    random = np.random.default_rng(3)
+    for states, n in ((200, 2000), (60, 900), (2000, 2000)):
+        rows = {name: random.integers(0, states, n).astype(str) for name in "xyz"}
+        found = bg.BayesianNetwork.learn(rows, method=method, alpha=0.001, check_columns=False) if (
+            method == "pc"
+        ) else bg.BayesianNetwork.learn(rows, method=method, check_columns=False)  # fmt: skip
+        assert not found.graph.edges

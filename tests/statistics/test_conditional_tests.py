@@ -1,5 +1,7 @@
 """Tests of independence against SciPy, and against likelihood ratios written out."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -262,3 +264,80 @@ def test_too_few_rows():
     rows = {name: np.arange(4.0) ** k for k, name in enumerate("abcd")}
     with pytest.raises(DataError, match="takes 5 or more rows; there are 4"):
         bg.independence_test(rows, "a", "b", ["c", "d"])
+
+
+# ------------------------------------------------------------------------------ very many states
+
+
+def many(seed, states, n, power=1.0):
+    """Return the names of states drawn at random, some of them more often than others."""
+    random = np.random.default_rng(seed)
+    return np.array([f"s{int(states * u**power)}" for u in random.random(n)])
+
+
+def test_a_column_depends_on_its_copy_whatever_its_states():
+    for states, n in ((200, 2000), (200, 4000), (1500, 20_000), (9, 30), (1000, 1100)):
+        x = many(0, states, n)
+        renamed = np.char.replace(x, "s", "t")
+        part = np.char.add(x, np.where(np.random.default_rng(1).random(n) < 0.5, "a", "b"))
+        for other in (x, renamed, part):
+            assert bg.independence_test({"x": x, "y": other}, "x", "y").p_value < 1e-6
+        z = np.array(["u", "v"])[np.arange(n) % 2]
+        assert bg.independence_test({"x": x, "y": x, "z": z}, "x", "y", "z").p_value < 1e-6
+
+
+def test_the_mean_and_variance_of_permutations_are_exact():
+    """The p-value is that of the gamma distribution with the moments of all permutations."""
+    x, y = np.array([0, 0, 1, 1, 2, 2, 2]), np.array([0, 1, 0, 0, 1, 2, 2])
+    found = []
+    for order in itertools.permutations(range(7)):
+        table = np.zeros((3, 3))
+        np.add.at(table, (x, y[list(order)]), 1.0)
+        expected = table.sum(axis=1)[:, None] * table.sum(axis=0) / 7
+        found.append(((table - expected) ** 2 / expected).sum())
+    rows = {"x": x.astype(str), "y": y.astype(str)}
+    tested = bg.independence_test(rows, "x", "y", method="permutation")
+    scale = np.var(found) / 2 / np.mean(found)
+    expected = stats.chi2.sf(tested.statistic / scale, np.mean(found) / scale)
+    assert tested.p_value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("states", "n", "power", "strata"),
+    [(60, 500, 1, 1), (60, 500, 3, 1), (40, 800, 2, 4), (150, 1500, 1, 1)],
+)
+def test_p_values_of_many_states_are_uniform(states, n, power, strata):
+    z = (np.arange(n) % strata).astype(str)
+    p_values = []
+    for seed in range(60):
+        rows = {"x": many(seed, states, n, power), "y": many(seed + 1000, states, n, power), "z": z}
+        tested = bg.independence_test(rows, "x", "y", "z" if strata > 1 else ())
+        assert tested.method == "permutation"
+        p_values.append(tested.p_value)
+    assert stats.kstest(p_values, "uniform").pvalue > 0.01
+    # G-squared is as good as never right there.
+    plain = bg.independence_test(rows, "x", "y", method="g_squared").p_value
+    assert plain < 1e-6 or plain > 1 - 1e-6
+
+
+def test_tables_that_occur_in_few_cells_need_little_memory():
+    random = np.random.default_rng(0)
+    rows = {f"h{j}": random.integers(0, 3000, 20_000).astype(str) for j in range(3)}
+    assert bg.independence_test(rows, "h0", "h1").p_value > 0.01
+    assert bg.independence_test(rows, "h0", "h1", "h2").p_value > 0.01
+    copied = {**rows, "h1": rows["h0"]}
+    assert bg.independence_test(copied, "h0", "h1", "h2", method="g_squared").n_rows == 20_000
+
+
+def test_ordinary_tables_are_decided_by_g_squared():
+    for seed in range(5):
+        assert bg.independence_test(discrete_rows(seed, 50), "x", "y").method == "g_squared"
+    x = many(0, 20, 4000)
+    assert bg.independence_test({"x": x, "y": x[::-1]}, "x", "y").method == "g_squared"
+
+
+def test_many_states_given_numbers_are_refused():
+    x = many(0, 200, 2000)
+    rows = {"x": x, "y": x, "w": np.linspace(0.0, 1.0, 2000)}
+    with pytest.raises(DataError, match="too many states for a likelihood ratio of 2,000 rows"):
+        bg.independence_test(rows, "x", "y", "w")
