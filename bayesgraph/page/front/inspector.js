@@ -204,7 +204,7 @@ async function drawnWhy(app, scene) {
   const found = await app.ask("contributions", findings, target, state);
   const label = ({ variable: v, item }) => {
     const { items } = app.model.variables[v];
-    if (item !== undefined) return [own(items[item]), ` × ${findings[v].counts[item]}`];
+    if (item !== undefined) return [own(items[item]), ` × ${findings[v].counts[item] ?? 0}`];
     return [named(app.model.names[v]), " ", findingText(app.model.variables[v], findings[v])];
   };
   const terms = found.terms.map((term) => ({ value: term.value, label: label(term) }));
