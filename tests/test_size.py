@@ -36,7 +36,7 @@ LIMITS = {
     "nodes of syntax trees": 740_030,
     "files": 280,
     "public names": 171,
-    "bytes of the front end": 303_980,
+    "bytes of the front end": 303_960,
     "comments that silence a check": 158,
 }
 # What is measured of each file.

@@ -18,7 +18,7 @@ const MOST_LISTED = 7, MOST_GIVEN = 40;
  * @property {(scene: any) => any} needs whether there is something to show
  * @property {(app: any, scene: any) => any} draw children, or a promise of them
  */
-export class Panel {
+class Panel {
   constructor(app, card) {
     this.app = app;
     this.card = card;
@@ -160,14 +160,14 @@ const MOVED_PANEL = {
   needs: (scene) => movements(scene).length > 0,
   draw(app, scene) {
     return pairs(movements(scene).slice(0, MOST_LISTED).map(({ v }) => {
-      const { name, items, states } = app.model.variables[v], now = scene.answer.posteriors[v], before = scene.base.posteriors[v];
+      const { name, states, items = states } = app.model.variables[v], now = scene.answer.posteriors[v], before = scene.base.posteriors[v];
       const go = () => app.inspect(v);
       if (!now.p) {
         const span = 4 * before.sd;
         return [named(name), WORDS.change(number(before.mean, span), number(now.mean, span)), go];
       }
       const gain = now.p.map((p, k) => p - before.p[k]), k = gain.indexOf(Math.max(...gain));
-      return [[named(name), " = ", own((items ?? states)[k])], WORDS.change(percent(before.p[k]), percent(now.p[k])), go];
+      return [[named(name), " = ", own(items[k])], WORDS.change(percent(before.p[k]), percent(now.p[k])), go];
     }));
   },
 };
@@ -234,7 +234,7 @@ const FLIP_PANEL = {
   needs: canTurn,
   async draw(app, { findings, target }) {
     const found = await app.ask("flip", findings, target);
-    if (!found || found.to === null) return h("p", { className: "quiet" }, WORDS.no_flip);
+    if (!(found?.to >= 0)) return h("p", { className: "quiet" }, WORDS.no_flip);
     const { states } = app.model.variables[target];
     const rows = Object.entries(found.changes).map(([v, finding]) => {
       const variable = app.model.variables[v], before = findings[v];
