@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_469,
-    "nodes of syntax trees": 740_030,
+    "lines of code": 66_545,
+    "nodes of syntax trees": 741_218,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 303_960,

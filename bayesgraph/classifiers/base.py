@@ -268,10 +268,15 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
         empty: Collection[MissingIndicator] = self._indicators
+        expected = self.network_.expected
+        far: dict[Variable, float] = {}
         for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
             empty = [v for v in empty if table.column(v).all()]
+            if expected.place:
+                far |= expected.far(table.continuous, table.values)
             if rows.stop == n_rows:
                 warn_of_empty(empty, n_rows)
+                expected.warn_of(far)
             yield rows, n_rows, table.evidence()
 
     @property

@@ -137,6 +137,10 @@ class ImpossibleEvidenceWarning(BayesGraphWarning):
     """Rows of a batch have probability zero; their posterior is replaced by the prior."""
 
 
+class ExtrapolationWarning(BayesGraphWarning):
+    """Numbers are so far outside of what a model expects that its answer is a guess."""
+
+
 class FewRowsWarning(BayesGraphWarning):
     """A posterior rests on fewer rows than were asked for."""
 

@@ -27,6 +27,7 @@ from bayesgraph.inference import (
 )
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.cpds.density import Expected
 
 # Types of values that are never likelihoods and need no further checks.
 PLAIN = {str, int, bool, float}
@@ -131,6 +132,12 @@ class Answering:
     def vectors(self) -> tuple[CountVector, ...]:
         """The vectors of counts among the variables."""
         return tuple(v for v in self.variables if isinstance(v, CountVector))
+
+    @cached_property
+    def expected(self) -> Expected:
+        """What the model, or its first network, expects of numbers."""
+        first = getattr(self, "networks", (self,))[0]
+        return Expected.of(getattr(getattr(first, "network", first), "cpds", ()))
 
     def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
         """Return, for each vector of counts, those of the names that are its items (words).

@@ -74,6 +74,7 @@ from bayesgraph.models.rows import evidence_rows, told_table
 from bayesgraph.tables import Training, to_frame
 
 _ALL = All()
+_FLOAT_MAX = np.finfo(float).max
 # Maximum number of sets of variables for whose interventions the model is kept cut.
 _CUT_MODELS = 8
 
@@ -132,8 +133,21 @@ class Model(Edits, Answering):
         return answer
 
     def _asked(self, do: Intervention, evidence: EvidenceLike) -> tuple[Model, EvidenceLike]:
-        """Return the model and the evidence of a query, after interventions and findings."""
+        """Return the model and the evidence of a query, after interventions and findings.
+
+        Numbers that are far outside of what the model expects are told of.
+        """
         asked, given = under(self, do, evidence) if do else (self, evidence)
+        numbers = {
+            variable: value
+            for name, value in as_mapping(given).items()
+            if isinstance(variable := self._by_name.get(name), Continuous)
+            and isinstance(value, (int, float, np.integer, np.floating))
+            and -_FLOAT_MAX < value < _FLOAT_MAX
+        }
+        if numbers:
+            values = np.array([[*numbers.values()]], dtype=np.float64)
+            self.expected.warn_of(self.expected.far([*numbers], values))
         if type(given) is dict:
             for value in given.values():
                 if type(value) not in PLAIN:

@@ -42,6 +42,7 @@ def told_table(model: Answering, table: TableLike, target: Variable | None, unse
     policy = of_rows(unseen, n_rows)
     known = table_for(model, columns, target, unseen=policy)
     tell(policy, unseen, n_rows)
+    model.expected.warn_of(model.expected.far(known.continuous, known.values))
     return known
 
 

@@ -13,6 +13,9 @@ from scipy import sparse
 
 import bayesgraph as bg
 
+# A grid over all that a number might be.
+pytestmark = pytest.mark.filterwarnings("ignore:Far outside")
+
 FAMILIES = {
     "gaussian": ("continuous", {}),
     "gaussian-map": ("continuous", {"smoothing": bg.Smoothing(estimation="map")}),

@@ -130,6 +130,7 @@ def test_a_threshold_is_a_number(threshold):
 @pytest.mark.parametrize(
     "options", [{"distributions": "kernel"}, {"smoothing": bg.Smoothing(estimation="predictive")}]
 )
+@pytest.mark.filterwarnings("ignore:Far outside")
 def test_values_beyond_all_others_are_impossible_not_nan(options):
     clf = NB(**options).fit(np.arange(10.0)[:, None], [0, 1] * 5)
     proba = clf.predict_proba([[1e100]])

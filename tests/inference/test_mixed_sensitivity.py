@@ -112,6 +112,7 @@ def test_an_interval_is_a_finding():
     assert found.expected["k"][True] == pytest.approx(tail[0], abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:Far outside")
 def test_one_finding_is_in_no_conflict_and_impossible_ones_are_an_error():
     net = network()
     assert net.conflict({"x": 99.0}).measure == 0.0

@@ -273,6 +273,7 @@ def test_no_sample_agrees_with_the_evidence():
         weighted(network, ["a"], {"c": {0: 0.0, 1: 0.0}}, n=3000)
 
 
+@pytest.mark.filterwarnings("ignore:Far outside")
 def test_densities_of_any_size():
     """Log weights of -1e100 are shifted before they are exponentiated."""
     a, x = bg.Discrete("a", [0, 1]), bg.Continuous("x")

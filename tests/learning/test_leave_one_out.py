@@ -224,6 +224,7 @@ def test_forward_selection_takes_the_best_feature_each_time(loss):
     assert [c for _, c in one.arcs] == kept[:1]
 
 
+@pytest.mark.filterwarnings("ignore:Far outside")
 def test_noise_is_left_out_and_still_a_column():
     random = np.random.default_rng(0)
     y = random.integers(2, size=300)

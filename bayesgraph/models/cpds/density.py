@@ -7,12 +7,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, log_of, ndtr
+from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Count, Discrete, Variable
@@ -608,3 +610,88 @@ class TablePlate(Plate):
         row_kernels.add_states(
             out, evidence.matrix(self._children), self.start[:-1], self._log_table
         )
+
+
+# ---------------------------------------- Numbers that are far outside of what a model expects
+
+
+# Numbers of standard deviations that are far and that are usual, probabilities of tails of families
+# that are not Gaussian, and the share of far rows that is no accident.
+_FAR, _USUAL, _TAILS, _SHARE = 10.0, 3.0, (1e-15, 1.0 - 1e-15, 1e-3, 1.0 - 1e-3), 0.1
+
+
+class Expected(NamedTuple):
+    """What a model expects of its numbers, by the parameters alone: it keeps no range of its rows.
+
+    Attributes
+    ----------
+    place : mapping from variable to int
+    limits : ndarray, shape (4, number of variables + 1)
+        The least and greatest number that is not far outside, and those that are usual; infinite in
+        the first place, for other variables.
+    """
+
+    place: Mapping[Variable, int]
+    limits: Floats
+
+    @classmethod
+    def of(cls, cpds: Iterable[base.CPD]) -> Expected:
+        """Return what is expected of Gaussians and other densities, by CPDs with parents first.
+
+        The mean of a linear Gaussian lies between those that the least and the greatest mean of
+        each parent give, and its deviation is at most that of parents which move together. Far is
+        also farther than the means in all configurations are from each other.
+        """
+        spread: dict[Variable, Any] = {}
+        limits = [[-np.inf, np.inf] * 2]
+        mean: Any
+        for cpd in cpds:
+            quantiles: list[Any] = [None] * 4
+            if isinstance(cpd, GaussianCPD) and spread.keys() >= {*cpd.continuous_parents}:
+                above = np.array([spread[v] for v in cpd.continuous_parents]).reshape(-1, 3)
+                moved = cpd.coefficients[..., None] * above[:, :2]
+                mean = [cpd.mean + f(moved, axis=-1).sum(-1) for f in (np.min, np.max)]
+                variance = cpd.variance + (np.abs(cpd.coefficients) @ above[:, 2]) ** 2
+            elif isinstance(cpd, DensityCPD) and not isinstance(cpd.variable, Count):
+                cells = np.arange(cpd.cells)
+                mean, variance = cpd.cell_moments(cells)
+                quantiles = [cpd.cell_quantiles(tail, cells) for tail in _TAILS]
+            else:
+                continue
+            low, high, sd = np.min(mean), np.max(mean), np.sqrt(np.max(variance))
+            spread[cpd.variable] = low, high, sd
+            far, usual = max(_FAR * sd, high - low), _USUAL * sd
+            ends = [low - far, high + far, low - usual, high + usual]
+            least = zip(ends, quantiles, (np.min, np.max) * 2, strict=True)
+            limits.append([float(end if q is None else f(q)) for end, q, f in least])
+        return cls({v: i for i, v in enumerate(spread, 1)}, np.array(limits).T)
+
+    def far(self, variables: Sequence[Variable], values: Floats) -> dict[Variable, float]:
+        """Return the number farthest outside in each column that has too many, or too far ones.
+
+        At most 1 / k^2 of any distribution is farther than k deviations from its mean (Chebyshev),
+        so that a tenth of the rows beyond ten, or one of n rows beyond 10 sqrt(n), is no accident.
+        """
+        low, high, _, _ = self.limits[:, [self.place.get(v, 0) for v in variables]]
+        least = np.fmin.reduce(values, axis=0, initial=np.inf)
+        greatest = np.fmax.reduce(values, axis=0, initial=-np.inf)
+        found = {}
+        for j in np.flatnonzero((least < low) | (greatest > high)).tolist():
+            away = np.abs(2.0 * values[:, j] - low[j] - high[j]) / (high[j] - low[j])
+            at = np.nanargmax(away)
+            if away[at] > math.sqrt(len(values)) or np.mean(away > 1.0) > _SHARE:
+                found[variables[j]] = float(values[at, j])
+        return found
+
+    def warn_of(self, far: Mapping[Variable, float]) -> None:
+        """Warn, once for all, of numbers that are far outside."""
+        said = []
+        for v, number in far.items():
+            low, high = (rounded(end, 3) for end in self.limits[2:, self.place[v]].tolist())
+            said.append(f"{v.name} = {rounded(number, 6)} (usual are {low} to {high})")
+        if said:
+            errors.warn(
+                f"Far outside of what the model expects: {', '.join(said)}. The answer is a guess; "
+                "check values and units, or leave them out.",
+                errors.ExtrapolationWarning,
+            )
