@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_545,
-    "nodes of syntax trees": 741_218,
+    "lines of code": 66_614,
+    "nodes of syntax trees": 742_324,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 303_960,

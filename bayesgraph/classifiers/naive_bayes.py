@@ -60,11 +60,13 @@ class NaiveBayesClassifier(ColumnClassifier):
 
     Parameters
     ----------
-    distributions : family, or mapping from column (or tuple of columns) to family, optional
+    distributions : "auto", family, or mapping from column (or tuple of columns) to family
         {families}
 
         A single family applies to all numeric columns ("categorical": to all columns). If X is a
-        sparse matrix, the family is "multinomial" or "bernoulli".
+        sparse matrix, the family is "multinomial" or "bernoulli". By default, "auto", a column of
+        positive numbers is log-normal, gamma or Gaussian, whichever has the best BIC given the
+        class, and any other Gaussian. The same holds for columns that a mapping does not name.
     items : array_like of names, shape (n_features,), optional
         Names of the items that the columns of an array or a sparse matrix count, such as the words
         of a vectorizer; by default "x0", "x1", and so on.
@@ -87,12 +89,8 @@ class NaiveBayesClassifier(ColumnClassifier):
 
     command: ClassVar[str] = "nb"
 
-    distributions: Mapping[Any, str] | str | None = field(default=None, kw_only=False)
+    distributions: Mapping[Any, str] | str | None = field(default="auto", kw_only=False)
     items: ArrayLike | None = None
-
-    @property
-    def _distributions(self) -> Mapping[Any, str] | str | None:
-        return self.distributions
 
 
 # ----------------------------- Tree-augmented naive Bayes: the best tree, or an average over trees
@@ -107,6 +105,9 @@ class TANClassifier(ColumnClassifier):
 
     Parameters
     ----------
+    distributions : "auto", family, or mapping from column to family
+        As in NaiveBayesClassifier. What is neither Gaussian nor discrete has the class as its only
+        parent; by default it is so only if it explains the column better than arcs do.
     root : name, optional
         Root of the tree; by default the first discrete feature, or the first feature if none is
         discrete.
@@ -136,6 +137,7 @@ class TANClassifier(ColumnClassifier):
 
     command: ClassVar[str] = "tan"
 
+    distributions: Mapping[Any, str] | str | None = "auto"
     root: Name | None = None
     candidates: int | None = None
 

@@ -27,13 +27,14 @@ from bayesgraph.classifiers.layout import VECTORS, Layout
 from bayesgraph.classifiers.rows import Columns, known_table
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
-from bayesgraph.models import FAMILIES
+from bayesgraph.models import FAMILIES, best_families
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
     Request,
+    Singles,
     Smoothing,
     SmoothingLike,
     Statistics,
@@ -134,7 +135,8 @@ class NetworkClassifier(base.GraphClassifier):
     @property
     def _distributions(self) -> Any:
         """The families of distributions that the user or the estimator chose."""
-        return None
+        chosen = getattr(self, "distributions", None)
+        return None if chosen == "auto" else chosen
 
     @property
     def _takes_sparse(self) -> bool:
@@ -312,6 +314,15 @@ class NetworkClassifier(base.GraphClassifier):
         structure = self._learner()(source, smoothing)
         chosen, priors = self.layout_.families, checked_priors(self.priors, target)
         families = {v: chosen[v.name] for v in source.features if v.name in chosen}
+        numbers = [v for v in source.features if isinstance(v, Continuous) and v not in families]
+        if numbers and self._one_distribution is None and hasattr(self, "distributions"):
+            if not structure.scores:
+                # The same counts whatever is chosen, so that more rows can be added to them.
+                columns = (v for v in source.features if v.name not in chosen)
+                source.singles(Singles(tuple(columns), target))
+            families |= best_families(numbers, source, smoothing, structure.scores)
+        leaves = {v.name for v, name in families.items() if not FAMILIES[name].any_parents}
+        structure = structure.without_arcs(leaves)
         return estimate_network(structure, source, smoothing, priors=priors, distributions=families)
 
     # ---------------------------------------------------------------------------------- more rows

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 import networkx as nx
 
 from bayesgraph.core.errors import DataError, DataTypeError
-from bayesgraph.core.variables import Arc, Discrete, Variable
+from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.graphs import build_dag
 from bayesgraph.statistics import CountSource, Smoothing, SmoothingLike
 
@@ -32,6 +32,12 @@ class Structure:
     variables: tuple[Variable, ...]
     arcs: tuple[Arc, ...]
     scores: Mapping[Arc, float] = field(default_factory=dict)
+
+    def without_arcs(self, leaves: set[Name]) -> Structure:
+        """Return the structure without the scored arcs from and to some variables."""
+        scores = {arc: s for arc, s in self.scores.items() if not leaves & {*arc}}
+        cut = self.scores.keys() - scores.keys()
+        return replace(self, arcs=tuple(a for a in self.arcs if a not in cut), scores=scores)
 
     def parents(self) -> dict[Variable, list[Variable]]:
         """Return the parents of every variable, in the order of the arcs.

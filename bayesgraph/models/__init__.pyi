@@ -64,6 +64,7 @@ from .families.multinomial import item_sums as item_sums
 from .families.negative_binomial import NegativeBinomialCPD as NegativeBinomialCPD
 from .families.poisson import PoissonCPD as PoissonCPD
 from .families.registry import FAMILIES as FAMILIES
+from .families.registry import best_families as best_families
 from .families.registry import family_of as family_of
 from .families.student import StudentCPD as StudentCPD
 from .mixture import Ensemble as Ensemble

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -57,6 +57,7 @@ TRANSFORMS: dict[str, Transform] = {
     "non-negative": Transform(np.asarray, lambda x: x >= 0, "0 or more (Negative values in data)"),
     "log": Transform(np.log, lambda x: x > 0, "positive"),
     "log1m": Transform(lambda x: np.log1p(-x), lambda x: x < 1, "below 1"),
+    "log or missing": Transform(lambda x: np.log(np.where(x > 0, x, np.nan)), np.isfinite, ""),
 }
 
 
@@ -99,6 +100,22 @@ class MomentsSummary(requests.Additive, LeafSummary):
         group, n_groups = group_codes(table, request.given)
         columns = np.concatenate(parts, axis=1)
         return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
+
+    def part(self, request: requests.Moments) -> MomentsSummary | None:
+        """Return the summary of some of the columns and functions, None if some are not here.
+
+        A function is also here if it is, for values outside of its domain, missing.
+        """
+        mine = self.request
+        place = {
+            (name.removesuffix(" or missing"), column): i
+            for i, (name, column) in enumerate(product(mine.functions, mine.columns))
+        }
+        at = [place.get(key, -1) for key in product(request.functions, request.columns)]
+        if request.given != mine.given or -1 in at:
+            return None
+        arrays = (self.moments.count, self.moments.mean, self.moments.square)
+        return MomentsSummary(request, GroupMoments(*(array[:, at] for array in arrays)))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
         """Re-index the summary to variables with additional states.

@@ -277,10 +277,14 @@ class RequestSource:
 
     def summary(self, request: requests.Request) -> Any:
         """Return the summary that answers a request, cached if possible; see `CountSource`."""
-        found = self._summaries.get(request)
-        if found is None:
-            found = self._summaries[request] = self._collected(request)
-        return found
+        if request in self._summaries:
+            return self._summaries[request]
+        if isinstance(request, requests.Moments):
+            held = (s for s in self._summaries.values() if isinstance(s, leaves.MomentsSummary))
+            if found := next(filter(None, (summary.part(request) for summary in held)), None):
+                return found
+        self._summaries[request] = self._collected(request)
+        return self._summaries[request]
 
     @property
     def copies(self) -> int:

@@ -201,7 +201,7 @@ def test_datasets_as_tables_in_memory(tmp_path, pilot):
         "w": random.integers(1, 4, n).astype(float),
     })  # fmt: skip
     other = table.slice(0, 100)
-    clf = TAN(discretizer="frequency") if pilot else TAN()
+    clf = TAN(discretizer="frequency") if pilot else TAN(distributions="gaussian")
     if pilot:
         clf.fit(other.select(["x", "place"]), other.select(["y"]))
         table = table.set_column(1, "place", [random.choice(["e", "n", "s"], n)])
@@ -281,7 +281,7 @@ def poisson():
         (lambda: [NB(discretizer="modl").collect({"s": [*"uvwz"] * 40}, [*"aabb"] * 40),
           NB(discretizer="modl").collect({"s": [*"uvwz"] * 40}, [*"abab"] * 40)], DataError,
          "'s' has other groups of values in part 1 than in part 2"),
-        (lambda: [base(), TAN().collect(X, Y)], DataError,
+        (lambda: [kind(distributions="gaussian").collect(X, Y) for kind in (NB, TAN)], DataError,
          "part 1 holds 'singles of 2 columns in each class', part 2 'pairs of 2 columns"),
     ],
 )  # fmt: skip
@@ -315,9 +315,10 @@ def test_classifiers_that_need_more_than_the_parts_hold():
      ("class_weight", {"no": 2.0}), ("items", ["n", "s"])],
 )  # fmt: skip
 def test_parameters_by_which_rows_are_read_are_those_of_the_parts(name, value):
-    with pytest.raises(DataError, match=f"collected with {name}=None, and not with"):
+    default = NB().get_params()[name]
+    with pytest.raises(DataError, match=f"collected with {name}={default!r}, and not with"):
         NB.from_statistics([base()], **{name: value})
-    NB.from_statistics([base()], **{name: None})
+    NB.from_statistics([base()], **{name: default})
 
 
 def test_another_class_keeps_how_rows_are_read():

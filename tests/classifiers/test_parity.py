@@ -72,7 +72,7 @@ def test_gaussian(shape, weighted, options, offset):
 
         def make(priors=priors):
             return bg.NaiveBayesClassifier(
-                smoothing=bg.Smoothing(var_smoothing=0.0, **options), priors=priors
+                "gaussian", smoothing=bg.Smoothing(var_smoothing=0.0, **options), priors=priors
             )
 
         peer = GaussianNB(var_smoothing=0.0, priors=priors)

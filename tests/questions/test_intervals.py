@@ -115,7 +115,7 @@ def test_plates_keep_what_their_children_share_once():
 
 def test_more_rows_make_posteriors_narrower():
     X, y = load_iris(return_X_y=True)
-    clf = bg.NaiveBayesClassifier()
+    clf = bg.NaiveBayesClassifier("gaussian")
     widths = []
     for start in range(0, 30, 10):
         at = np.concatenate([np.arange(start, start + 10) + 50 * k for k in range(3)])

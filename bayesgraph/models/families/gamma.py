@@ -77,7 +77,7 @@ class GammaCPD(DensityCPD):
         return random.gamma(shape) / rate
 
 
-def _solve(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
+def solve(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
     """Return the maximum likelihood shape and rate, given the means of x and of log(x).
 
     The method is the generalised Newton iteration of Minka (2002), equation 15.
@@ -116,7 +116,7 @@ GAMMA = LeafFamily(
     "positive numbers",
     variable=Continuous,
     statistics=Moments,
-    estimate=from_means(GammaCPD, ("identity", "log"), _solve, _spread),
+    estimate=from_means(GammaCPD, ("identity", "log"), solve, _spread),
     stored={"gamma": GammaCPD},
     positive=True,
 )

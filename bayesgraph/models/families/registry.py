@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
-from bayesgraph.core.variables import Variable
+import numpy as np
+
+from bayesgraph.core.arrays import gammaln
+from bayesgraph.core.variables import Arc, Continuous, Name, Variable
+from bayesgraph.models.families import gamma
 from bayesgraph.models.families.bernoulli import BERNOULLI
 from bayesgraph.models.families.beta import BETA
 from bayesgraph.models.families.categorical import CATEGORICAL
@@ -18,6 +23,7 @@ from bayesgraph.models.families.multinomial import MULTINOMIAL
 from bayesgraph.models.families.negative_binomial import NEGATIVE_BINOMIAL
 from bayesgraph.models.families.poisson import POISSON
 from bayesgraph.models.families.student import STUDENT
+from bayesgraph.statistics import CountSource, Moments, Smoothing, safe_divide
 
 FAMILIES: Mapping[str, LeafFamily] = {
     family.name: family
@@ -50,3 +56,61 @@ def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
     if found is not None:
         return found
     return next(_DEFAULTS[base] for base in kind.__mro__ if base in _DEFAULTS)
+
+
+# Difference of two BIC, halved, that is strong evidence (Kass and Raftery 1995).
+_STRONG = 3.0
+
+
+def best_families(
+    columns: Sequence[Continuous],
+    source: CountSource,
+    smoothing: Smoothing,
+    gains: Mapping[Arc, float],
+) -> dict[Variable, str]:
+    """Return the family of each column: the one with the best BIC, if the evidence is strong.
+
+    A column of positive numbers is Gaussian, log-normal or gamma given the class. The likelihoods
+    of these are functions of moments, so that rows in memory, in a file and in sums choose the
+    same, and have two parameters each, so that BIC compares the likelihoods. All others are
+    Gaussian, and so is everything where the Gaussian's posterior predictive is wanted.
+
+    Parameters
+    ----------
+    columns : sequence of Continuous
+    source : CountSource
+        With the class as target.
+    smoothing : Smoothing
+    gains : mapping from arc to float
+        What the arcs between Gaussians add to their log likelihood, in nats a row. The other
+        families have the class as their only parent, and have to outweigh that.
+    """
+    if smoothing.estimation == "predictive":
+        return {}
+    assert source.target is not None
+    functions = ("identity", "log or missing")
+    shape = (source.target.cardinality, len(functions), len(columns))
+    moments = source.summary(Moments(tuple(columns), functions, source.target)).moments
+    overall = moments.merged(shape[:1], 0)
+    count, (x, log) = moments.count.reshape(shape), np.moveaxis(moments.mean.reshape(shape), 1, 0)
+    variance = safe_divide(moments.square, moments.count).reshape(shape)
+    ridge = smoothing.ridge(safe_divide(overall.square, overall.count)).reshape(shape[1:])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # The mean log density of each class at the maximum of the likelihood.
+        larger = variance + ridge
+        gaussian = -0.5 * (np.log(2 * np.pi * larger) + variance / larger)
+        a, b = gamma.solve(x, log)
+        others = {"lognormal": gaussian[:, 1] - log}
+        others["gamma"] = a * np.log(b) - gammaln(a) + (a - 1) * log - b * x
+    held: Counter[Name] = Counter()
+    for arc, gain in gains.items():
+        held.update(dict.fromkeys(arc, gain))
+    n = count[:, 0]
+    best = (n * (gaussian[:, 0] + [held[v.name] for v in columns])).sum(axis=0) + _STRONG
+    found: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
+    for name, logs in others.items():
+        sums = np.sum(n * logs, axis=0, where=n > 0)
+        better = (n == count[:, 1]).all(axis=0) & np.isfinite(sums) & (sums > best)
+        for j in np.flatnonzero(better).tolist():
+            found[columns[j]], best[j] = name, sums[j]
+    return found
