@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_614,
-    "nodes of syntax trees": 742_324,
+    "lines of code": 66_666,
+    "nodes of syntax trees": 743_420,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 303_960,

@@ -47,7 +47,7 @@ from bayesgraph.learning import (
 )
 from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Tree, TreeCPD
 from bayesgraph.statistics import Smoothing, SmoothingLike, TableSource, one_of, safe_divide
-from bayesgraph.tables import Examined, Labels, Table, check_unseen
+from bayesgraph.tables import Examined, Labels, Table, check_unseen, warn_of_columns
 
 # Maximum number of entries of the matrix of leaf posteriors that `predict` holds at once.
 _CHUNK_NUMBERS = 2**22
@@ -156,7 +156,7 @@ class _GrownTree(base.Smoothed, base.Updated):
 
     def _check(self, found: Columns, table: Table, labels: Labels | None) -> None:
         if self.check_columns:
-            validation.warn_of_suspicious(found, Examined.of(table), labels)
+            warn_of_columns(Examined.of(table), labels, found.as_columns)
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:

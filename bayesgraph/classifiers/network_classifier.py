@@ -29,7 +29,7 @@ from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
-from bayesgraph.models import FAMILIES, best_families
+from bayesgraph.models import FAMILIES, GaussianCPD, best_families
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
@@ -44,7 +44,7 @@ from bayesgraph.statistics import (
     checked_weights,
     discretized,
 )
-from bayesgraph.tables import Dataset, Examined, Labels, TrainingRows, check_unseen
+from bayesgraph.tables import Dataset, Examined, Labels, TrainingRows, check_unseen, warn_of_columns
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
 Source: TypeAlias = TableSource | StatisticsSource | DatasetSource
@@ -91,7 +91,8 @@ class NetworkClassifier(base.GraphClassifier):
     check_columns : bool, default True
         Whether `fit` warns, in one `SuspiciousColumnsWarning`, of columns that look wrong:
         identifiers, constant and empty columns, columns that determine the class alone, numbers
-        read as text, indices without a name, and a target of many numbers.
+        and dates read as text, marks of missing values among numbers, codes and skewed numbers
+        that get a density, indices without a name, and a target of many numbers.
 
     Attributes
     ----------
@@ -230,14 +231,22 @@ class NetworkClassifier(base.GraphClassifier):
             weights, by_class = parted(weights, codes, by_class)
         if check:  # not where there are some of the rows only: a batch, or a trial
             check_weighed(self.class_weight, self.classes_)
-            validation.warn_of_suspicious(found, Examined.of(table), Labels(self.classes_, codes))
+        seen = Examined.of(table)
         target = Discrete(validation.target_name(name, table.variables), self.classes_.tolist())
         if discretizer is not None:
             columns = discretizers.TableColumns.of_present(table, codes, weights)
             table = discretized(table, self._discretized(discretizer, columns))
         source = TableSource(table.with_column(target, codes), target, weights)
         source.class_weights = by_class
-        return self._learned(source, smoothing, target)
+        self._learned(source, smoothing, target)
+        if check:
+            named = () if self._one_distribution == "gaussian" else self.layout_.families
+            free = {v.name for v in self.features_ if isinstance(v, Continuous)}.difference(named)
+            cpds = getattr(self.network_, "cpds", ()) if free else ()
+            gaussian = free & {cpd.variable.name for cpd in cpds if isinstance(cpd, GaussianCPD)}
+            labelled = Labels(self.classes_, codes)
+            warn_of_columns(seen, labelled, found.as_columns, free=free, gaussian=gaussian)
+        return self
 
     def _asked(self, X: Any, y: Any) -> tuple[tuple[Variable, ...], tuple[Request, ...]]:
         """Return the variables of some rows, the target last, and the requests that a fit makes.

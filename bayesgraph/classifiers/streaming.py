@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from bayesgraph import tables
 from bayesgraph.classifiers import base, validation
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
@@ -327,7 +328,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         columns = self._columns.joined(fresh)
         encoded = columns.learned(found, star)
         if check:
-            validation.warn_of_suspicious(found, columns.examined(encoded), Labels(joined, at))
+            tables.warn_of_columns(columns.examined(encoded), Labels(joined, at), found.as_columns)
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)

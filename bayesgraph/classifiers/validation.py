@@ -55,8 +55,6 @@ from bayesgraph.statistics import checked_weights
 from bayesgraph.tables import (
     Column,
     Dataset,
-    Examined,
-    Labels,
     Table,
     array_names,
     as_frame,
@@ -71,7 +69,6 @@ from bayesgraph.tables import (
     table_of_integers,
     table_of_numbers,
     tell,
-    warn_of_columns,
     with_states,
     without_duplicates,
 )
@@ -245,20 +242,6 @@ def training_table(
     found, y, weights = weighted(found, y, sample_weight, class_weight)
     estimator.layout_ = make_layout(found.typed(), distributions, estimator.categorical)
     return found, fit_table(found, estimator.layout_), y, weights
-
-
-def warn_of_suspicious(found: Columns, seen: Examined, labels: Labels | None) -> None:
-    """Warn, once for all, of the columns of a training table that look wrong.
-
-    Parameters
-    ----------
-    found : Columns
-    seen : Examined
-        The same columns, encoded.
-    labels : Labels, optional
-        None in regression.
-    """
-    warn_of_columns(seen, labels, found.as_columns)
 
 
 def grown_variables(

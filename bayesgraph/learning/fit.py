@@ -324,7 +324,7 @@ def plain_source(
         encoded = infer_variables(columns, categorical, by_name)
         if check:
             free = columns.keys() - by_name.keys()
-            warn_of_columns(Examined.of(encoded), None, lambda: columns, gaussian=free)
+            warn_of_columns(Examined.of(encoded), None, lambda: columns, free=free, gaussian=free)
         return TableSource(encoded, sample_weight=sample_weight)
     names = [str(name) for name in columns]
     return source_of_columns(

@@ -37,6 +37,19 @@ _MAX_WORDS, _NUMBERS_PER_WORD, _NUMBERS_PER_MARK = 3, 10, 2
 _MARK = re.compile(r"[\W_]*|n/?a|nan|null|none|nil|missing|unknown", re.IGNORECASE)
 # Maximum number of different integers in a column that look like codes.
 _MAX_CODES = 4
+# Minimum number of rows from which a skew is told, and from which measure on: that of the quantiles
+# 0.05, 0.5 and 0.95 is 0 in a symmetric and 0.56 in an exponential distribution.
+_MIN_SKEWED, _SKEWED = 200, 0.55
+# Minimum number of rows with a placeholder, and of numbers with fractions named categorical, and of
+# blanks in a text of several words.
+_MIN_PLACEHOLDERS, _MIN_FRACTIONS, _MIN_BLANKS = 3, 100, 4
+# Minimum distance of a mark such as -1 from the numbers that are meant, in median steps of these.
+_FAR = 3.0
+_MARK_NUMBER = re.compile(r"-(1|9+)\.0")
+_COMMA = re.compile(r"[-+]?\d+,\d+")
+_DATE = re.compile(
+    r"\d{4}[-/.]\d\d?[-/.]\d\d?([T ]\d\d?:\d\d.*)?|\d\d?[-/.]\d\d?[-/.]\d{2,4}( \d\d?:\d\d.*)?"
+)
 # Maximum number of classes that a numeric target has without a question.
 _MAX_CLASSES = 20
 _EXACT = 2**53
@@ -47,7 +60,8 @@ _WHAT = (
     "row|sample|sequence|serial|session|subject|ticket|transaction|user"
 )
 _NAMED_ID = re.compile(
-    r"(?:.*(?:\A|[\W_]))?(?i:id|identifier|uuid|guid|index|key|rownum|row)|.*[a-z0-9]I[Dd]|"
+    r"(?:.*(?:\A|[\W_]))?(?i:id|identifier|uuid|guid|index|key|rownum|row[\W_]?names?|row)|"
+    r".*[a-z0-9]I[Dd]|"
     rf"(?:.*(?:\A|[\W_]))?(?i:(?:{_WHAT})[\W_]*(?:id|key|n[or]\.?|num|number))"
 )
 
@@ -55,14 +69,21 @@ _NAMED_ID = re.compile(
 _SAID = {
     "unnamed": "without a name, as an index in a file is (leave out)",
     "identifier": "identifiers, with a value of its own in nearly every row (leave out)",
+    "texts": "texts that hardly repeat (count their words by CountVectorizer, or leave out)",
     "missing": "without any value (leave out)",
     "constant": "constant (leave out)",
     "marks": "one value or none at all (if a missing cell says no, make 'no' a state)",
     "class": "determines the class of every row alone (leave out what prediction will not know)",
     "words": "numbers as text, because of values such as {} (read those as missing, by missing= of "
     "read_table or by pandas.to_numeric)",
+    "commas": "numbers as text with decimal commas (convert them; read_table does)",
+    "dates": "dates as text (make them numbers, such as year and month; read_table(dates=) does)",
+    "fractions": "fractions as states (not in categorical=, or take discretizer='mdlp')",
+    "placeholder": "a number such as {} that stands for a missing value (make it missing)",
     "integers": "integers beyond 2**53, which floats round (name codes in categorical=)",
     "codes": "a few integers only, which become Gaussian numbers (name codes in categorical=)",
+    "skewed": "heavily skewed numbers from 0 on, which become Gaussian (take distributions='auto' "
+    "or discretizer='mdlp' of a classifier, or logarithms)",
     "target": "a target of many numbers (take a regressor, or convert codes to text)",
 }
 
@@ -109,31 +130,10 @@ def warn_of_columns(
     labels: Labels | None,
     columns: Callable[[], Mapping[Name, Column]],
     *,
+    free: Collection[Name] = (),
     gaussian: Collection[Name] = (),
 ) -> None:
     """Warn, once for all, of the columns of a training table that look wrong.
-
-    Parameters
-    ----------
-    seen, labels, columns, gaussian
-        As in `suspicious_columns`.
-    """
-    if said := suspicious_columns(seen, labels, columns, gaussian=gaussian):
-        warn(
-            f"Columns look wrong: {said}. check_columns=False, or a filter of this warning, "
-            "silences it.",
-            SuspiciousColumnsWarning,
-        )
-
-
-def suspicious_columns(
-    seen: Examined,
-    labels: Labels | None,
-    columns: Callable[[], Mapping[Name, Column]],
-    *,
-    gaussian: Collection[Name] = (),
-) -> str:
-    """Return a line that names the columns that look wrong and what to do; empty if none does.
 
     Parameters
     ----------
@@ -142,36 +142,45 @@ def suspicious_columns(
         None in regression.
     columns : callable
         Returns the columns before they were encoded, by name, for their types.
+    free : collection of names
+        Numeric columns that get a density because nothing else is said of them.
     gaussian : collection of names
-        Numeric columns that become Gaussians because nothing else is said of them.
+        Those of them that become Gaussians.
     """
     found: dict[str, list[Any]] = {kind: [] for kind in _SAID}
     names = [*seen.numeric, *seen.discrete]
-    found["unnamed"] = [
-        n
-        for n in names
-        if n is None
-        or (isinstance(n, str) and n[:1] in " U_" and _UNNAMED.fullmatch(n) is not None)
-    ]
-    words = dict(_words(seen))
-    found["words"] = list(words)
+    found["unnamed"] = [n for n in names if _UNNAMED.fullmatch("" if n is None else str(n))]
+    words, placeholders = dict(_words(seen)), dict(_placeholders(seen))
+    found["words"], found["placeholder"] = list(words), list(placeholders)
     found["integers"] = _wide_integers(seen, columns)
     found["missing"], constant, marks = _without_variation(seen)
+    for kind, name in _written(seen):
+        found[kind].append(name)
     if len(seen.codes) >= _MIN_ROWS:
         found["constant"], found["marks"] = constant, marks
         found["identifier"] = [*_numbered(seen), *_identifiers(seen)]
-        found["codes"] = [n for n in _few_integers(seen) if n in gaussian]
+        found["codes"] = [n for n in _few_integers(seen) if n in free]
+        found["skewed"] = [n for n in _skewed(seen) if n in gaussian and n not in found["codes"]]
         if labels is not None:
             found["class"] = list(_copies(seen, labels.codes))
             if _is_number_target(labels.classes):
                 found["target"] = [None]
-    example = next((repr(word) for word in words.values()), "")
-    said = [
-        f"{quoted(who)}: {_SAID[kind].format(example)}" if who != [None] else _SAID[kind]
-        for kind, who in found.items()
-        if who
-    ]
-    return "; ".join(said)
+    for kind in ("texts", "dates", "fractions"):
+        found[kind] = [n for n in found[kind] if (n in found["identifier"]) == (kind == "texts")]
+    others = {*found["texts"], *found["commas"]}
+    found["identifier"] = [n for n in found["identifier"] if n not in others]
+    examples = {"words": words, "placeholder": placeholders}
+    said = []
+    for kind, who in found.items():
+        example = next(iter(examples.get(kind, {}).values()), "")
+        text = _SAID[kind].format(example)
+        said += [text if who == [None] else f"{quoted(who)}: {text}"] if who else []
+    if said:
+        warn(
+            f"Columns look wrong: {'; '.join(said)}. check_columns=False, or a filter of this "
+            "warning, silences it.",
+            SuspiciousColumnsWarning,
+        )
 
 
 def _rows(n_rows: int, n: int) -> slice:
@@ -232,18 +241,24 @@ def _numbered(seen: Examined) -> Iterable[Name]:
     The numbers alone would not do: a time or an income has as many.
     """
     for j in _whole_so_far(seen):
-        name, column = seen.numeric[j], seen.values[:, j]
-        if not (isinstance(name, str) and _NAMED_ID.fullmatch(name)):
-            continue
-        for n_rows in (*_STAGES, len(column)):
-            part = column[_rows(len(column), n_rows)]
-            known = part[~np.isnan(part)]
-            states = np.unique(known)
-            if len(states) <= _IDENTIFIER * len(known) or (states != np.round(states)).any():
-                break
-            if n_rows >= len(column):
-                yield name
-                break
+        name = seen.numeric[j]
+        is_named = isinstance(name, str) and _NAMED_ID.fullmatch(name)
+        if is_named and _throughout(seen.values[:, j], lambda n, x: len(x) > _IDENTIFIER * n):
+            yield name
+
+
+def _throughout(column: Floats, test: Callable[[int, Floats], bool]) -> bool:
+    """Return whether samples of a column, and it all, are whole numbers that pass a test.
+
+    The test takes the number of known values and the different ones.
+    """
+    for n_rows in (*(n for n in _STAGES if n < len(column)), len(column)):
+        part = column[_rows(len(column), n_rows)]
+        known = part[~np.isnan(part)]
+        states = np.unique(known)
+        if not test(len(known), states) or (states != np.round(states)).any():
+            return False
+    return True
 
 
 def _words(seen: Examined) -> Iterable[tuple[Name, str]]:
@@ -258,7 +273,26 @@ def _words(seen: Examined) -> Iterable[tuple[Name, str]]:
         marks = all(map(_MARK.fullmatch, words))
         minimum = len(words) * (_NUMBERS_PER_MARK if marks else _NUMBERS_PER_WORD)
         if 0 < len(words) <= _MAX_WORDS and len(states) - len(words) >= minimum:
-            yield name, words[0]
+            yield name, repr(words[0])
+
+
+def _written(seen: Examined) -> Iterable[tuple[str, Name]]:
+    """Yield discrete columns of values that are written in a way that hides what they are."""
+    for name, states in zip(seen.discrete, seen.states, strict=True):
+        sample: list[Any] = [state for state in states[_rows(len(states), _FIRST)] if state != ""]
+        if len(states) <= _MAX_CODES or not sample:
+            continue
+        if all(isinstance(state, float) for state in sample):
+            if len(states) >= _MIN_FRACTIONS and not all(x.is_integer() for x in sample):
+                yield "fractions", name
+        elif all(isinstance(state, str) for state in sample):
+            commas = [_COMMA.fullmatch(state) for state in sample]
+            if any(commas) and not any(_is_word(state.replace(",", ".", 1)) for state in sample):
+                yield "commas", name
+            elif all(_DATE.fullmatch(state) for state in sample):
+                yield "dates", name
+            elif np.median([state.count(" ") for state in sample]) >= _MIN_BLANKS:
+                yield "texts", name
 
 
 def _is_word(state: State) -> bool:
@@ -300,16 +334,47 @@ def _whole_so_far(seen: Examined) -> list[int]:
 def _few_integers(seen: Examined) -> Iterable[Name]:
     """Yield the numeric columns of nothing but integers, of which there are a few, not one."""
     for j in _whole_so_far(seen):
-        name, column = seen.numeric[j], seen.values[:, j]
-        for n_rows in (*_STAGES, len(column)):
-            part = column[_rows(len(column), n_rows)]
-            states = np.unique(part[~np.isnan(part)])
-            if len(states) > _MAX_CODES or (states != np.round(states)).any():
-                break
-            if n_rows >= len(column):
-                if len(states) > 1:
-                    yield name
-                break
+        column = seen.values[:, j]
+        is_few = _throughout(column, lambda _, states: len(states) <= _MAX_CODES)
+        if is_few and np.fmin.reduce(column) < np.fmax.reduce(column):
+            yield seen.numeric[j]
+
+
+def _placeholders(seen: Examined) -> Iterable[tuple[Name, str]]:
+    """Yield numeric columns with a number that stands for a missing value, and that number.
+
+    It is the least or the greatest one, occurs again and again, and is farther from all others than
+    these from each other; or it is -1 or -9, -99, ... and no other is negative, or near.
+    """
+    part = np.sort(seen.values[_rows(len(seen.values), _STAGES[1])], axis=0)
+    n, last = np.count_nonzero(part == part, axis=0), _MIN_PLACEHOLDERS - 1
+    for j in np.flatnonzero(n > last).tolist():
+        column = part[: n[j], j]
+        if column[0] != column[last] and column[-1] != column[-1 - last]:
+            continue
+        states, counts = np.unique(column, return_counts=True)
+        for end, others in ((0, states[1:]), (-1, states[:-1])):
+            if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
+                continue
+            gap, steps = abs(states[end] - others[end]), np.diff(others)
+            is_mark = _MARK_NUMBER.fullmatch(str(states[end])) is not None and others[0] >= 0
+            if gap > steps.sum() or (is_mark and gap > _FAR * np.median(steps)):
+                yield seen.numeric[j], f"{states[end]:g}"
+
+
+def _skewed(seen: Examined) -> Iterable[Name]:
+    """Yield numeric columns of several numbers, none negative, whose quantiles are skewed."""
+    part = np.sort(seen.values[_rows(len(seen.values), _STAGES[1])], axis=0)
+    n = np.count_nonzero(part == part, axis=0)
+    low, middle, high = (
+        np.take_along_axis(part, ((np.maximum(n, 1) - 1) * share).astype(int)[None], 0)[0]
+        for share in (0.05, 0.5, 0.95)
+    )
+    skew = (high - middle) - (middle - low)
+    chosen = (part[0] >= 0) & (n >= _MIN_SKEWED) & (skew > _SKEWED * (high - low))
+    for j in np.flatnonzero(chosen).tolist():
+        if len(np.unique(part[: n[j], j])) > _MAX_CODES:
+            yield seen.numeric[j]
 
 
 def warn_of_target(classes: NDArray[Any]) -> None:

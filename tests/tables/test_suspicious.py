@@ -215,7 +215,8 @@ def test_a_few_values_that_differ_are_no_constant():
     y = random.integers(2, size=100_000)
     column = np.zeros(len(y))
     column[77_777] = 1.0
-    assert not said_of({"a": random.normal(size=len(y)), "b": column}, y)
+    columns = {"a": random.normal(size=len(y)), "b": column}
+    assert not said_of(columns, y, distributions={"b": "gaussian"})
 
 
 def test_few_rows_tell_nothing_but_what_is_certain():
@@ -299,3 +300,134 @@ def test_a_filter_silences_it():
 def test_data_sets_of_scikit_learn_are_clean(load):
     X, y = getattr(datasets, f"load_{load}")(return_X_y=True, as_frame=True)
     assert not said_of(X, y)
+
+
+def lognormal(n=400, seed=1):
+    return np.exp(np.random.default_rng(seed).normal(1.6, 0.9, n))
+
+
+def hidden_columns(n):
+    """Return columns that are not what they look like, by what is said of them."""
+    random = np.random.default_rng(4)
+    numbers, days = random.normal(27, 4, n).round(1), np.arange(n) % 60
+    date = np.datetime64("2013-01-01T05:00") + days * np.timedelta64(7, "h")
+    return {
+        "a number such as -999 that stands": np.where(np.arange(n) % 25 == 3, -999, numbers),
+        "a number such as 9999 that stands": np.where(np.arange(n) % 40 == 3, 9999, days + 20),
+        "a number such as -1 that stands": np.where(np.arange(n) % 30 == 3, -1, numbers),
+        "numbers as text with decimal commas": [f"{x:.1f}".replace(".", ",") for x in numbers],
+        "dates as text": [str(x).replace("T", " ") for x in date],
+        "texts that hardly repeat": [f"seen on day {i} of the year, stable" for i in range(n)],
+    }
+
+
+@pytest.mark.parametrize("what", hidden_columns(100))
+def test_a_column_that_hides_what_it_is(what):
+    columns, y = rows(400)
+    table = {**columns, "wrong": hidden_columns(400)[what]}
+    said = said_of(table, y)
+    assert f"'wrong': {what}" in said
+    assert said.count("'wrong'") == 1
+    assert f"'wrong': {what}" in said_by_network("fit", table)
+    assert not said_of(table, y, check_columns=False)
+
+
+@pytest.mark.parametrize("text", ["1,5", "0,25", "-3,5"])
+def test_numbers_without_fractions_among_decimal_commas(text):
+    columns, y = rows()
+    states = [text, "12", "7", "3,0", "8,1", "9,9"]
+    assert "decimal commas" in said_of({**columns, "x": [states[i % 6] for i in range(200)]}, y)
+    different = [f"{i / 4:.2f}".replace(".", ",") for i in range(200)]
+    assert said_of({**columns, "x": different}, y).count("'x'") == 1
+    others = ["1,5", "a,b", "c", "d", "e", "f"]
+    assert not said_of({**columns, "x": [others[i % 6] for i in range(200)]}, y)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda day: day.strftime("%d.%m.%Y"),
+        lambda day: day.strftime("%m/%d/%y %H:%M"),
+        lambda day: day.strftime("%Y-%m-%dT%H:%M:%S+02:00"),
+    ],
+)
+def test_dates_in_other_forms(write):
+    columns, y = rows()
+    days = pd.Timestamp("2020-02-27") + pd.to_timedelta(np.arange(200) % 40, "D")
+    assert "'day': dates as text" in said_of({**columns, "day": [write(d) for d in days]}, y)
+    versions = [f"1.{i % 40}" for i in range(200)]
+    assert not said_of({**columns, "day": versions}, y)
+
+
+def test_row_numbers_of_r():
+    columns, y = rows()
+    assert "'rownames': identifiers" in said_of({"rownames": np.arange(1, 201), **columns}, y)
+
+
+def test_numbers_with_fractions_that_are_named_categorical():
+    columns, y = rows(2000)
+    troponin = np.round(lognormal(2000), 1)
+    said = said_of({**columns, "troponin": troponin}, y, categorical=["troponin"])
+    assert "'troponin': fractions as states" in said
+    assert not said_of({**columns, "grade": np.round(troponin)}, y, categorical=["grade"])
+    few = np.arange(2000) % 40 / 4
+    assert not said_of({**columns, "few": few}, y, categorical=["few"])
+
+
+def test_numbers_that_are_no_placeholder():
+    columns, y = rows(1000)
+    random = np.random.default_rng(0)
+    for wrong in (
+        np.round(random.normal(size=1000), 1),  # the least one occurs once or twice
+        np.clip(random.normal(50, 20, 1000), 0, 100),  # scales end
+        random.integers(-1, 9, 1000),  # next to the others
+        np.where(random.random(1000) < 0.5, 0.0, 5000 + random.normal(0, 50, 1000)),  # nothing paid
+        np.r_[np.full(2, -999.0), random.normal(size=998)],  # twice only
+    ):
+        assert "stands for" not in said_of({**columns, "x": wrong}, y)
+
+
+@pytest.mark.parametrize("estimator", [bg.NaiveBayesClassifier, bg.TANClassifier])
+def test_skewed_columns_that_become_gaussian(estimator):
+    columns, y = rows(400)
+    table = {**columns, "crp": lognormal()}
+    said = said_of(table, y, estimator, distributions="gaussian")
+    assert "'crp': heavily skewed" in said
+    assert "distributions='auto'" in said
+    assert "discretizer='mdlp'" in said
+    assert "'crp': heavily skewed" in said_by_network("fit", table)
+    for options in ({}, {"discretizer": "mdlp"}, {"distributions": {"crp": "gaussian"}}):
+        assert not said_of(table, y, estimator, **options)
+    # Zeros, which neither log-normal nor gamma densities have.
+    table["crp"] = np.where(np.arange(400) % 3, table["crp"], 0.0)
+    assert "'crp': heavily skewed" in said_of(table, y, estimator)
+
+
+@pytest.mark.parametrize(
+    "estimator", [bg.NaiveBayesClassifier, bg.TANClassifier, bg.AODEClassifier]
+)
+def test_codes_that_get_a_density(estimator):
+    columns, y = rows()
+    table = {**columns, "nyha": 1 + np.arange(200) % 4}
+    assert "'nyha': a few integers only" in said_of(table, y, estimator)
+    assert not said_of(table, y, estimator, categorical=["nyha"])
+    assert not said_of(table, y, estimator, discretizer="mdlp")
+    assert "few integers" not in said_of(table, y, bg.DecisionTreeNetworkClassifier)
+
+
+DRAWS = {
+    "normal": lambda random, shape: 100 + random.normal(size=shape),
+    "uniform": lambda random, shape: random.random(shape),
+    "t5": lambda random, shape: 1000 + random.standard_t(5, shape),
+    "whole": lambda random, shape: np.round(random.normal(60, 15, shape)),
+    "Poisson": lambda random, shape: random.poisson(8, shape),
+}
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("n", [50, 200, 1000])
+@pytest.mark.parametrize("draw", DRAWS)
+def test_ordinary_numbers_give_no_alarm(draw, n):
+    X = DRAWS[draw](np.random.default_rng(0), (n, 2000))
+    y = np.arange(n) % 2
+    assert not said_of(X, y, distributions="gaussian")
