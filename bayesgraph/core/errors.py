@@ -142,7 +142,7 @@ class ExtrapolationWarning(BayesGraphWarning):
 
 
 class FewRowsWarning(BayesGraphWarning):
-    """A posterior rests on fewer rows than were asked for."""
+    """A distribution or a posterior rests on fewer rows than it asks for."""
 
 
 class NotConvergedWarning(BayesGraphWarning):

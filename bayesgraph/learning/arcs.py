@@ -16,8 +16,10 @@ from bayesgraph.core.errors import DataError, GraphError, unknown_variable
 from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Variable
 from bayesgraph.graphs import check_acyclic
 from bayesgraph.learning import information
+from bayesgraph.learning.parameters import ROUNDING
 from bayesgraph.statistics import (
     CountSource,
+    Family,
     PairsSummary,
     SinglesSummary,
     Smoothing,
@@ -186,24 +188,47 @@ class ArcScores:
     ----------
     gains : ndarray, shape (d, d)
         Gain of an arc between two columns over no arc, in nats per row, parents along the first
-        axis; 0 where no arc is possible.
+        axis; 0 where no arc is possible. It is that of the rows which observe both columns, times
+        their share of all rows: the others gain nothing.
     rows : ndarray, shape (d, d)
         Total weight of the rows that observe both columns.
     parameters : ndarray, shape (d, d)
         Number of free parameters that the arc adds.
+    total : ndarray, shape (d, d)
+        Total weight of all rows, equal to `rows` where no row lacks a column.
+    learnable : ndarray of bool, shape (d, d)
+        Whether both columns vary, and rows enough observe both: as many for each parameter as there
+        are others for each of them, so that the distribution with the arc is rather that of the
+        rows than that without it (see `estimate_network`).
     """
 
     gains: Floats
     rows: Floats
     parameters: Floats
+    total: Floats
+    learnable: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, gains: Floats, rows: Floats, parameters: Floats, total: float, varies: Any
+    ) -> ArcScores:
+        """Return the scores from gains per row that observes both columns.
+
+        `total` is the weight of all rows, `varies` a mask of arcs whose columns both vary.
+        """
+        share = safe_divide(rows, np.full(np.shape(rows), total))
+        whole = share > 1.0 - ROUNDING
+        learnable = varies & (whole | (rows > parameters * safe_divide(total - rows, rows)))
+        gains = gains * np.where(whole, 1.0, share)
+        return cls(gains, rows, parameters, np.where(whole, rows, total), learnable)
 
     def net(self, penalty: str) -> Floats:
         """Return the penalised gain in log likelihood of each arc, shape (d, d).
 
-        The gain is that of all rows together, in nats: ``rows * gains - rate * parameters``. The
+        The gain is that of all rows together, in nats: ``total * gains - rate * parameters``. The
         rate is `penalty_rate` for "bic" and "aic", and 0 for any other `penalty`.
         """
-        return self.rows * self.gains - penalty_rate(penalty, self.rows) * self.parameters
+        return self.total * self.gains - penalty_rate(penalty, self.rows) * self.parameters
 
 
 def penalty_rate(penalty: str, rows: Floats) -> Floats:
@@ -231,16 +256,20 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     """
     at, columns = summary.at, summary.request.columns
     k, d = len(summary.singles.totals), len(columns)
+    changing = set(varying(source, columns))
+    varies = np.array([v in changing for v in columns], dtype=np.bool_)
+    rest = float(summary.singles.totals.sum()), varies[:, None] & varies
     free = at.cards - 1.0
     if len(at.discrete) == d:
-        return ArcScores(*information.discrete_scores(summary), _parameters(summary))
-    scores = ArcScores(*(np.zeros((d, d)) for _ in range(3)))
+        scores = information.discrete_scores(summary)
+        return ArcScores.of(*scores, _parameters(summary), *rest)
+    gains, rows, parameters = (np.zeros((d, d)) for _ in range(3))
     place = {v: i for i, v in enumerate(columns)}
     discrete = [place[v] for v in at.discrete]
     continuous = [place[v] for v in at.continuous]
 
     def put(parents: list[int], children: list[int], *tables: Any) -> None:
-        for whole, part in zip((scores.gains, scores.rows, scores.parameters), tables, strict=True):
+        for whole, part in zip((gains, rows, parameters), tables, strict=True):
             whole[np.ix_(parents, children)] = part
 
     if discrete:
@@ -251,7 +280,21 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
         if discrete:
             mixed = information.mixed_scores(summary, smoothing, ridge, source.target)
             put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
-    return scores
+    return ArcScores.of(gains, rows, parameters, *rest)
+
+
+def varying(source: CountSource, columns: Sequence[Variable]) -> tuple[Variable, ...]:
+    """Return the columns that are not constant; constant ones carry no information."""
+    numbers = tuple(v for v in columns if isinstance(v, Continuous))
+    variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
+    families = {v: Family((v,)) for v in columns if isinstance(v, Discrete)}
+    counts = source.families(families.values()) if families else {}
+    return tuple(
+        v
+        for v in columns
+        if (isinstance(v, Continuous) and variance[v] > 0)
+        or (isinstance(v, Discrete) and np.count_nonzero(counts[families[v]].counts) > 1)
+    )
 
 
 def _parameters(summary: PairsSummary) -> Floats:
@@ -281,14 +324,16 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
 
     The unit is nats per row; `single` has the columns, given the class. The value of a continuous
     column is the gain in Gaussian log likelihood by the class, ``sum_y P(y) 1/2 [log var - log
-    var_y]``, with the variances of all rows and of class y. Columns that are neither discrete nor
-    continuous have the value 0.
+    var_y]``, with the variances of all rows and of class y. Rows that lack a column gain nothing.
+    Columns that are neither discrete nor continuous have the value 0.
     """
     at = single.at
     found = dict.fromkeys(single.request.columns, 0.0)
+    all_rows = float(single.totals.sum())
     for v in at.discrete:
         table = single.counts[:, at.states(v)]
-        found[v] = float(information.conditional_mutual_information(table[None]))
+        share = table.sum() / max(all_rows, 1e-300)
+        found[v] = float(information.conditional_mutual_information(table[None])) * share
     if at.continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
         part, whole = single.moments, single.overall
@@ -298,9 +343,9 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
         ]
         tiny = np.finfo(np.float64).tiny
         split, joint = (np.log(np.maximum(variance, tiny)) for variance in parts)
-        total = part.count.sum(axis=0)
         gain = np.sum(part.count * (joint - split), axis=0)
-        found.update(zip(at.continuous, 0.5 * safe_divide(gain, total), strict=True))
+        gain = 0.5 * safe_divide(gain, np.full(gain.shape, all_rows))
+        found.update(zip(at.continuous, gain, strict=True))
     return np.array([found[v] for v in single.request.columns])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -190,15 +190,14 @@ def scores_of_pairs(
     """
     check_matrices(len(columns))
     shape = (len(columns), len(columns))
-    scores = ArcScores(*(np.zeros(shape) for _ in range(3)))
+    whole = [np.zeros(shape, dtype) for dtype in (float, float, float, float, bool)]
     for places, summary in pair_summaries(source, columns, given):
-        part = arc_scores(source, summary, smoothing)
+        part = astuple(arc_scores(source, summary, smoothing))
         if len(places) == len(columns):
-            return part
-        at = np.ix_(places, places)
-        scores.gains[at], scores.rows[at] = part.gains, part.rows
-        scores.parameters[at] = part.parameters
-    return scores
+            return ArcScores(*part)
+        for array, of_tile in zip(whole, part, strict=True):
+            array[np.ix_(places, places)] = of_tile
+    return ArcScores(*whole)
 
 
 def check_matrices(n: int) -> None:
@@ -222,8 +221,6 @@ def matrices_bytes(n: int) -> int:
 
 # Number of rows in which all pairs are scored.
 SAMPLE_ROWS = 2**16
-# Gain of a pair that is never observed together: it is below all others, but the pair is possible.
-_NO_ROWS = -1e300
 _Indices = NDArray[np.int64]
 
 
@@ -280,18 +277,13 @@ def candidate_pairs(
     forest = _Forest(len(columns))
     for places, summary in pair_summaries(sample, columns, given):
         scores = arc_scores(sample, summary, smoothing)
-        expected = safe_divide(scores.parameters, 2.0 * scores.rows)
+        expected = safe_divide(scores.parameters, 2.0 * scores.total)
         net = np.round(scores.gains - expected, TIE_DECIMALS)
-        # A pair that no row observes comes last; dependence by chance may be below its expectation.
-        net[np.broadcast_to(scores.rows == 0, net.shape)] = _NO_ROWS
         # The forbidden edges, in both directions, whose ends are among some of the columns.
         inside = {columns[i].name for i in places} if rules.forbidden else set()
         within = [arc for arc in rules.forbidden if inside.issuperset(arc)]
-        net[
-            ~ArcRules(forbidden=(*within, *((b, a) for a, b in within))).admissible(
-                summary.request.columns
-            )
-        ] = -np.inf
+        either = ArcRules(forbidden=(*within, *((b, a) for a, b in within)))
+        net[~(scores.learnable & either.admissible(summary.request.columns))] = -np.inf
         net = np.maximum(net, net.T)
         partners.update(places, net)
         number = numeric[places]
@@ -420,8 +412,9 @@ def candidate_scores(
     families = [Family.of(columns[c], columns[p], *above) for p, c in ends]
     numbers = tuple(v for v in columns if isinstance(v, Continuous))
     ridge = dict(zip(numbers, smoothing.ridge(source.variances(numbers)).tolist(), strict=True))
-    found = source.families(families, keep=False)
-    scores = ArcScores(*(np.zeros(len(ends)) for _ in range(3)))
+    everything = Family(() if source.target is None else (source.target,))
+    found = source.families([*families, everything], keep=False)
+    gains, rows, parameters = np.zeros((3, len(ends)))
     kinds: dict[int, list[int]] = {0: [], 1: [], 2: []}
     for i, family in enumerate(families):
         kinds[len(family.continuous)].append(i)
@@ -429,8 +422,8 @@ def candidate_scores(
         if at := kinds[n_numbers]:
             part = [families[i] for i in at]
             args = part, [found[family] for family in part], k, smoothing, ridge, source.target
-            scores.gains[at], scores.rows[at], scores.parameters[at] = score(*args)
-    return scores
+            gains[at], rows[at], parameters[at] = score(*args)
+    return ArcScores.of(gains, rows, parameters, float(found[everything].counts.sum()), True)
 
 
 _Scores = tuple[Any, Any, Any]

@@ -586,7 +586,7 @@ class _Problem:
         request = Families(tuple(known))
         summary = FamiliesSummary(request, tuple(known.values()))
         source = StatisticsSource(self._structure.variables, None, Statistics({request: summary}))
-        return estimate_network(self._structure, source, smoothing)
+        return estimate_network(self._structure, source, smoothing, complete=True)
 
     def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:
         """Return the random initial statistics of one start of EM.

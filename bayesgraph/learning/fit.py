@@ -204,7 +204,8 @@ def fit_network(
     sample_weight : array_like, shape (n_rows,), or name of a column of a dataset, optional
     missing : {"available", "em"}, optional
         * "available": each CPD is estimated from the rows in which child and parents are
-          observed. The default.
+          observed. The default. If they are too few beside those of the child, it shrinks towards
+          the distribution given fewer parents.
         * "em": each iteration of expectation maximisation (Dempster, Laird, Rubin 1977)
           completes every row by its posterior. EM uses all observed values, and is valid if
           values are missing at random (whether a value is missing depends on observed values

@@ -106,11 +106,11 @@ def ranked_parents(
     GraphError
         If the required parents of a feature are more than k, or make too large a table.
     """
-    gains = scores_of_pairs(source, features, source.target, smoothing).gains
-    forced = rules.forced(features)
+    scores = scores_of_pairs(source, features, source.target, smoothing)
+    gains, forced = scores.gains, rules.forced(features)
     alone = source.singles(Singles(features, source.target))
     order = _entering(arcs.by_score(arcs.class_scores(source, alone, smoothing)), forced)
-    allowed = rules.admissible(features)
+    allowed = rules.admissible(features) & (scores.learnable | forced)
     chosen: list[list[int]] = [[] for _ in features]
     states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     classes = 1 if source.target is None else source.target.cardinality
@@ -208,9 +208,10 @@ def superparent(
     names = [v.name for v in features]
     allowed = arcs.ArcRules.of(None, forbidden, names).admissible(features)
     scores = scores_of_pairs(source, features, target, as_smoothing(smoothing))
+    allowed &= scores.learnable
     if parent is None:
         total = np.sum(scores.net(score), axis=1, where=allowed)
-        rows = max(float(scores.rows.max(initial=0.0)), 1.0)
+        rows = max(float(scores.total.max(initial=0.0)), 1.0)
         best = int(np.argmax(np.round(total / rows, arcs.TIE_DECIMALS)))
     elif parent in names:
         best = names.index(parent)
@@ -463,8 +464,9 @@ def _candidates(
     rows: LeaveOneOut, features: tuple[Variable, ...], allowed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     summary = rows.source.pairs(Pairs(features, rows.target))
-    gains = np.round(arcs.arc_scores(rows.source, summary, rows.smoothing).gains, arcs.TIE_DECIMALS)
-    score = np.where(allowed & (gains > 0), gains, -np.inf)
+    scores = arcs.arc_scores(rows.source, summary, rows.smoothing)
+    gains = np.round(scores.gains, arcs.TIE_DECIMALS)
+    score = np.where(allowed & scores.learnable & (gains > 0), gains, -np.inf)
     rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
     return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
 

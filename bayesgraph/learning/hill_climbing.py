@@ -261,9 +261,6 @@ class Climber:
                     f"{self.columns[c].name!r} is required to have the parents {names}; choose "
                     f"max_parents of {len(above)} or more."
                 )
-        # Scores of columns of as many states share terms.
-        by_states = sorted(range(d), key=gains.cards.__getitem__)
-        self._candidates = [[p for p in by_states if allowed[p, c]] for c in range(d)]
         self._allowed = allowed
         self.changes, self._pairs = np.full((2, d, d), -np.inf), np.full((d, d), -np.inf)
         self._unit = 10.0**-TIE_DECIMALS
@@ -298,7 +295,11 @@ class Climber:
         return total
 
     def _start(self) -> None:
-        pairs = self.gains.of_pairs(self.columns, self.given)
+        pairs, learnable = self.gains.of_pairs(self.columns, self.given)
+        self._allowed &= learnable | self._forced
+        # Scores of columns of as many states share terms.
+        by_states = sorted(range(len(pairs)), key=self.gains.cards.__getitem__)
+        self._candidates = [[p for p in by_states if may[p]] for may in self._allowed.T]
         self._pairs = np.where(self._allowed, pairs, -np.inf)
         self.changes[ADD] = np.where(self._forced, -np.inf, self._pairs)
         self._unit = self.gains.rows(self.columns, self.given) * 10.0**-TIE_DECIMALS

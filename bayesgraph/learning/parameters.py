@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import CPDError, DataError, UnsupportedModelError, quoted
+from bayesgraph.core.errors import (
+    CPDError,
+    DataError,
+    FewRowsWarning,
+    UnsupportedModelError,
+    quoted,
+    warn,
+)
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models import CPD, FAMILIES, BayesianNetwork, GaussianCPD, TableCPD, family_of
@@ -22,6 +30,9 @@ from bayesgraph.statistics import (
     shares,
 )
 
+# Share of all rows that may be lacking by rounding errors of sums of weights.
+ROUNDING = 1e-9
+
 
 def estimate_network(
     structure: Structure,
@@ -30,8 +41,21 @@ def estimate_network(
     *,
     priors: Floats | None = None,
     distributions: Mapping[Variable, str] | None = None,
+    complete: bool = False,
 ) -> BayesianNetwork:
     """Return the network of a structure with parameters estimated from a count source.
+
+    A distribution is estimated from the rows that have the child and all its parents. If they are
+    too few beside rows that lack a parent, it shrinks towards the distribution given the other
+    parents, which shrinks in the same way, down to that given the class alone, or nothing; the
+    parents that fewest rows have are dropped first. Rows are enough if each parameter has as many
+    as there are rows without the parent for each row with it: they would estimate the distribution
+    given fewer parents as well. What is missing to that number is added in rows of the distribution
+    given fewer parents, at most as many as it has. They are also added to a Gaussian of fewer rows
+    than parameters, and to a configuration of parents that occurs only where the child is missing.
+    Of n rows in a class (if it is a parent) and m that have only the child there, the number is
+    ``p m / n`` in each configuration of the discrete parents, for the p parameters of a table's row
+    or of a linear Gaussian.
 
     Parameters
     ----------
@@ -45,6 +69,13 @@ def estimate_network(
         Names of the distributions of features with the class as only parent: see
         `bayesgraph.models.FAMILIES`. By default "gaussian" for continuous and "categorical" for
         discrete variables.
+    complete : bool
+        Whether the statistics are those of whole rows, as in EM.
+
+    Warns
+    -----
+    FewRowsWarning
+        If no row has the values of a child and all its parents.
 
     Raises
     ------
@@ -61,11 +92,17 @@ def estimate_network(
     rest = [v for v in structure.variables if v not in known]
     _refuse_unknown(rest, named)
     families = {v: Family.of(*parents[v], v) for v in rest}
-    found = source.families(families.values())
+    everything = Family(() if source.target is None else (source.target,))
+    found = source.families([*families.values(), *(() if complete else (everything,))])
     # Requested for all columns at once: each request passes over all that the source holds.
     asked = dict.fromkeys(v for child in rest for v in (child, *parents[child]))
     numbers = tuple(v for v in asked if isinstance(v, Continuous))
-    ridge = dict(zip(numbers, smoothing.ridge(source.variances(numbers)), strict=True))
+    variances = source.variances(numbers)
+    ridge = dict(zip(numbers, smoothing.ridge(variances), strict=True))
+    if not complete:
+        above = {v: parents[v] for v in rest}
+        spread = dict[Variable, float](zip(numbers, variances.tolist(), strict=True))
+        found |= _beside_gaps(source, above, found, float(found[everything].counts.sum()), spread)
     for child, family in families.items():
         args = (parents[child], found[family], smoothing)
         if isinstance(child, Continuous):
@@ -139,6 +176,125 @@ def _refuse_unknown(rest: Sequence[Variable], named: Mapping[Variable, str]) -> 
                 "parent, as in NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other "
                 "structures."
             )
+
+
+def _beside_gaps(
+    source: CountSource,
+    parents: Mapping[Variable, Sequence[Variable]],
+    found: Mapping[Family, FamilyStatistics],
+    total: float,
+    variances: Mapping[Variable, float],
+) -> dict[Family, FamilyStatistics]:
+    """Return the statistics of families that have too few rows, as `estimate_network` says.
+
+    Parameters
+    ----------
+    source : CountSource
+    parents : mapping from child to its parents
+    found : mapping from family to FamilyStatistics
+        Of the rows without gaps.
+    total : float
+        Weight of all rows.
+    variances : mapping from number to float
+        Of all rows.
+    """
+    target, others = source.target, {}
+    for child, above in parents.items():
+        statistics = found[Family.of(*above, child)]
+        few = (statistics.mean.shape[-1] + 1) * (1 if target is None else target.cardinality)
+        if statistics.counts.sum() < max(total * (1.0 - ROUNDING), few) and set(above) - {target}:
+            others[child] = [p for p in above if p != target]
+    rows = source.families(Family.of(p) for p in dict.fromkeys(chain(*others.values())))
+    sets, asked = {}, list[Family]()
+    for child, dropped in others.items():
+        # Sums of weights are rounded; ties go to the first parent.
+        weight = {p: round(float(rows[Family.of(p)].counts.sum()) / total, 9) for p in dropped}
+        order = sorted(dropped, key=lambda p: -weight[p])
+        kept = [[p for p in parents[child] if p not in order[n:]] for n in range(len(order) + 1)]
+        sets[child] = order, kept
+        asked += [Family.of(*some, child) for some in kept] + [Family.of(*p) for p in kept[1:]]
+    raw = source.families(asked)
+    shrunk, without = {}, []
+    for child, (order, kept) in sets.items():
+        fewer = raw[Family.of(*kept[0], child)]
+        alone = fewer.counts.sum(axis=-1) if isinstance(child, Discrete) else fewer.counts
+        for new, some in zip(order, kept[1:], strict=True):
+            family = Family.of(*some, child)
+            exact, of_parents = raw[family], raw[Family.of(*some)].counts
+            fewer = _extended(fewer, family, new, backed_off_mean(exact), variances.get(new, 0.0))
+            share = _share(child, some, exact.counts, fewer.counts, alone, of_parents, target)
+            added = fewer.counts * share, fewer.mean, fewer.comoment * share[..., None, None]
+            fewer = exact + FamilyStatistics(*added)
+        shrunk[family] = fewer
+        if not exact.counts.any() and alone.any():
+            without.append(f"{child.name!r} given {quoted(p.name for p in parents[child])}")
+    if without:
+        warn(
+            f"No row has the values of both child and parents of {'; '.join(without)}: it gets the "
+            "distribution given the parents that rows have beside it, else its own. Leave arcs out "
+            "that no row tells of, or use missing='em', which takes rows with gaps.",
+            FewRowsWarning,
+        )
+    return shrunk
+
+
+def _extended(
+    statistics: FamilyStatistics, family: Family, new: Variable, centre: Floats, variance: float
+) -> FamilyStatistics:
+    """Return the statistics of a family without one parent for the family with it.
+
+    The rows are alike in all states of the parent; a number varies around `centre`, the means in
+    the family, with its variance in all rows, and independently of the others.
+    """
+    counts, mean, comoment = statistics.counts, statistics.mean, statistics.comoment
+    if isinstance(new, Discrete):
+        axis = family.discrete.index(new)
+        return FamilyStatistics(*(np.expand_dims(a, axis) for a in (counts, mean, comoment)))
+    at = family.continuous.index(new)
+    mean = np.broadcast_to(mean, (*centre.shape[:-1], mean.shape[-1]))
+    mean = np.insert(mean, at, centre[..., at], axis=-1)
+    comoment = np.insert(np.insert(comoment, at, 0.0, axis=-1), at, 0.0, axis=-2)
+    comoment[..., at, at] = counts * variance
+    return FamilyStatistics(counts, mean, comoment)
+
+
+def _share(
+    child: Variable,
+    parents: Sequence[Variable],
+    counts: Floats,
+    given: Floats,
+    alone: Floats,
+    of_parents: Floats,
+    target: Discrete | None,
+) -> Floats:
+    """Return the share of the rows given fewer parents that are added, by configuration.
+
+    Parameters
+    ----------
+    child : Variable
+    parents : sequence of Variable
+    counts, given : ndarray
+        Rows of the family, and those that can be added.
+    alone : ndarray, shape (K,) or ()
+        Rows that have the child, by class if it is one of the parents.
+    of_parents : ndarray
+        Rows that have the parents.
+    target : Discrete or None
+    """
+    parameters, least = 2.0 + sum(isinstance(p, Continuous) for p in parents), 0.0
+    if isinstance(child, Discrete):
+        parameters = max(child.cardinality - 1.0, 1.0)
+        counts, given = (a.sum(axis=-1, keepdims=True) for a in (counts, given))
+        of_parents = of_parents[..., None]
+    elif counts.sum() < parameters * alone.size:
+        least = parameters
+    discrete = [p for p in parents if isinstance(p, Discrete)]
+    axes = tuple(i for i in range(counts.ndim) if discrete[i : i + 1] != [target])
+    rows = counts.sum(axis=axes, keepdims=True)
+    lacking = np.where(rows > 0, safe_divide(alone.reshape(rows.shape) - rows, rows), np.inf)
+    missed = np.maximum(parameters * lacking, least) - rows * rows.size / counts.size
+    share = np.clip(safe_divide(missed, given), 0.0, 1.0)
+    return np.where((counts == 0) & (of_parents > 0), 1.0, share)
 
 
 def estimate_table(

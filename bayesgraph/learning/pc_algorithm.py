@@ -41,6 +41,7 @@ from bayesgraph.statistics import (
     is_sparse,
     many_states,
     partial_correlation,
+    safe_divide,
 )
 
 # -------------------- Sets of columns that separate pairs of discrete columns, from rows in memory
@@ -189,7 +190,8 @@ def pc(
 
     Where the given columns determine one of two discrete columns, the test has no degree of freedom
     and does not count: the link stays. A column that others determine thus keeps its other links,
-    at the price of links to columns that are dependent on it through all of these others.
+    at the price of links to columns that are dependent on it through all of these others. Nor does
+    a test given columns count if too few rows have them all.
 
     Parameters
     ----------
@@ -279,6 +281,7 @@ class PairTests:
         free = np.maximum(self._numbered.cards - 1.0, 0.0)
         n_rows = np.inf if rows is None else rows.weights.sum() or rows.n_rows
         self._in_memory, self._wide = rows, is_sparse(np.outer(free, free), n_rows)
+        self._most = 0.0  # weight of the rows of the test that had the most
 
     def of(self, asked: Sequence[Asked]) -> Results:
         """Return the results of tests.
@@ -348,7 +351,8 @@ class PairTests:
             counted = self._source.families(families, keep=False)
             for i, family in zip(others, families, strict=True):
                 told = self._of_family(asked[i], family, counted[family])
-                found.p_values[i], found.information[i] = told
+                few = self._are_few(counted[family].counts.sum(), 1.0) and asked[i][2]
+                found.p_values[i], found.information[i] = (np.nan, np.nan) if few else told
 
     def _test_tables(
         self,
@@ -369,15 +373,21 @@ class PairTests:
             counted = ExtendedTables.counted(self._source, self._numbered, groups)
             told = extended_information(counted, len(batch))
         decided = told.degrees > 0
+        silent = ~decided | self._are_few(told.rows, told.degrees)
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
         shares = told.information / np.maximum(told.rows, 1.0)
         at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
         found.p_values[at] = np.where(decided, p_values, 1.0)
         found.information[at] = shares
-        for i in at[~decided].tolist():
+        for i in at[silent].tolist():
             if asked[i][2]:
                 # Nothing varies where the given columns determine one of the two: no test.
                 found.p_values[i] = found.information[i] = np.nan
+
+    def _are_few(self, rows: Any, degrees: Any) -> Any:
+        """Return whether tests have too few rows to tell independence, see `ArcScores`."""
+        self._most = max(self._most, float(np.max(rows)))
+        return rows <= degrees * safe_divide(self._most - rows, np.asarray(rows))
 
     def _family(self, asked: Asked) -> Family:
         one, other, given = asked

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from bayesgraph.core.arrays import Floats
@@ -105,7 +106,7 @@ class Gains:
     """Gains in the score of a child by one more parent, in nats.
 
     The scores with and without the parent use the same rows, those that observe the whole family,
-    so that missing values favour neither.
+    so that missing values favour neither; other rows gain nothing.
 
     Parameters
     ----------
@@ -141,14 +142,20 @@ class Gains:
         """Return the total weight of all rows, at least 1."""
         return max(float(self._pairs(columns, given).singles.totals.sum()), 1.0)
 
-    def of_pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Floats:
-        """Return the gain by each arc p -> c if c has at most `given` as a parent, shape (d, d)."""
+    def of_pairs(
+        self, columns: tuple[Variable, ...], given: Discrete | None
+    ) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return the gain by each arc p -> c if c has at most `given` as a parent, shape (d, d).
+
+        The second array says which arcs can be learned, see `ArcScores`.
+        """
         scores = arc_scores(self.source, self._pairs(columns, given), self.smoothing)
         if self.score == "fcll":
             other = scores
             if given is not None:
                 other = arc_scores(self.source, self._pairs(columns, None), self.smoothing)
-            return fcll(scores.rows * scores.gains, other.rows * other.gains)
+            mixed = fcll(scores.total * scores.gains, other.total * other.gains)
+            return mixed, scores.learnable
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
         if self.score == "bdeu" and given is None:
             self._put_bdeu(self._pairs(columns, None), columns, gains)
@@ -160,7 +167,7 @@ class Gains:
                 found = self._tables(tables.swapaxes(1, 2), True)
                 gains[discrete[left], discrete[right]] = found
                 gains[discrete[right], discrete[left]] = found
-        return gains
+        return gains, scores.learnable
 
     def _put_bdeu(
         self, summary: PairsSummary, columns: tuple[Variable, ...], gains: Floats

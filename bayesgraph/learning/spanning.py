@@ -68,7 +68,8 @@ def tan(
         q = (18 - pi²) pi² / 144: it rewards discrimination of the classes beside the likelihood.
     required, forbidden : iterable of (name, name), optional
         Edges between features; their directions are ignored, as the root determines directions. If
-        too few edges are allowed for one tree, the result is a forest.
+        too few edges are allowed for one tree, the result is a forest. Columns of one value and
+        pairs that too few rows have (see `ArcScores`) get no others than required edges.
     candidates : int, optional
         For very many columns: all pairs are scored in a sample of 65,536 rows, and only the best
         partners of each feature, as many as this number, and the edges of the sample's tree are
@@ -179,7 +180,7 @@ def _net(score: str | float, scores: ArcScores) -> Floats:
     `score` is a number, this threshold is subtracted from every gain.
     """
     if isinstance(score, str):
-        return safe_divide(scores.net(score), scores.rows)
+        return safe_divide(scores.net(score), scores.total)
     return scores.gains - score
 
 
@@ -235,6 +236,7 @@ def _among_all(
     )
     forced = ArcRules(required).forced(columns)
     allowed = ArcRules(forbidden=forbidden).admissible(columns)
+    allowed &= scores.learnable | forced
     if pays:
         allowed &= (np.round(weights, TIE_DECIMALS) > 0) | forced
     discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
@@ -266,7 +268,7 @@ def _among_candidates(
     """Return the edges of the tree of the highest weight among candidates, with their gains."""
     pairs = candidate_pairs(source, columns, given, smoothing, n, rules)
     scores = candidate_scores(source, columns, given, smoothing, pairs)
-    weights = worth(scores)
+    weights = np.where(scores.learnable, worth(scores), -np.inf)
     if pays:
         weights = np.where(np.round(weights, TIE_DECIMALS) > 0, weights, -np.inf)
     ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.variables import Arc, Continuous, Discrete, Variable
-from bayesgraph.learning.arcs import arc_scores
+from bayesgraph.learning.arcs import arc_scores, varying
 from bayesgraph.learning.candidates import ask_ahead, pair_summaries
 from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.parameters import estimate_network
@@ -156,31 +156,6 @@ def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
 Parents: TypeAlias = Mapping[Variable, Variable]
 
 
-def varying(source: CountSource) -> tuple[Variable, ...]:
-    """Return the features that are not constant; constant features carry no information."""
-    features = source.features
-    numbers = tuple(v for v in features if isinstance(v, Continuous))
-    variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
-    families = {v: Family((v,)) for v in features if isinstance(v, Discrete)}
-    counts = source.families(families.values()) if families else {}
-    return tuple(
-        v
-        for v in features
-        if (isinstance(v, Continuous) and variance[v] > 0)
-        or (isinstance(v, Discrete) and np.count_nonzero(counts[families[v]].counts) > 1)
-    )
-
-
-def ask_for_pairs(source: CountSource) -> None:
-    """Request the statistics of all pairs of features given the class, in one pass over the data.
-
-    Later requests for single pairs are then answered without a pass of their own.
-    """
-    features = source.features
-    if len(features) > 1:
-        source.pairs(Pairs(features, source.target))
-
-
 def mix(
     components: Sequence[Parents],
     weights: Sequence[float] | Floats,
@@ -317,16 +292,13 @@ def aode(
     min_rows : float
         Minimum number of rows of a value as a parent.
     """
-    ask_for_pairs(source)
     features = source.features
-    parents = varying(source)
+    # In one pass, from which single pairs are then taken.
+    summary = source.pairs(Pairs(features, source.target))
+    learnable = arc_scores(source, summary, smoothing).learnable
     components = [
-        {
-            v: s
-            for v in features
-            if v != s and (isinstance(v, Continuous) or isinstance(s, Discrete))
-        }
-        for s in parents
+        {v: s for v, may in zip(features, children, strict=True) if may and v != s}
+        for s, children in zip(features, learnable, strict=True)
     ]
     # Networks that equal naive Bayes for all values are left out, unless all networks do.
     components = [component for component in components if component] or [{}]
@@ -373,26 +345,34 @@ class TreePosterior:
     n_discrete : int
         Number of discrete features, which come first.
     log_weights : ndarray, shape (n, n)
-        Log weights of the edges, symmetric.
+        Log weights of the edges, symmetric; minus infinity for an edge that no tree has. Where no
+        tree is without it, there are forests.
     """
 
     n_discrete: int
     log_weights: Floats
 
     @cached_property
+    def _weights(self) -> Floats:
+        """Log weights that are finite; edges that may not be are far below all others."""
+        may = self.log_weights > -np.inf
+        low, high = (float(f(self.log_weights, initial=0.0, where=may)) for f in (np.min, np.max))
+        return np.where(may, self.log_weights, 2.0 * low - high - 100.0)
+
+    @cached_property
     def _among_discrete(self) -> SpanningTrees:
-        return SpanningTrees(self.log_weights[: self.n_discrete, : self.n_discrete])
+        return SpanningTrees(self._weights[: self.n_discrete, : self.n_discrete])
 
     @cached_property
     def _to_discrete(self) -> Floats:
         """Log of the summed weights of edges from each continuous to all discrete features."""
-        return log_sum_exp(self.log_weights[: self.n_discrete, self.n_discrete :], 0)
+        return log_sum_exp(self._weights[: self.n_discrete, self.n_discrete :], 0)
 
     @cached_property
     def _whole(self) -> SpanningTrees:
         """Distribution over trees of continuous features, with node 0 for all discrete features."""
         m = self.n_discrete
-        inner = self.log_weights[m:, m:]
+        inner = self._weights[m:, m:]
         if not m:
             return SpanningTrees(inner)
         weights = np.zeros((len(inner) + 1, len(inner) + 1))
@@ -407,14 +387,14 @@ class TreePosterior:
         found = np.zeros((n, n))
         whole = self._whole.edge_probabilities()
         if not m:
-            return whole
+            return np.where(self.log_weights > -np.inf, whole, 0.0)
         found[:m, :m] = self._among_discrete.edge_probabilities()
         if n > m:
             found[m:, m:] = whole[1:, 1:]
-            shares = np.exp(self.log_weights[:m, m:] - self._to_discrete)
+            shares = np.exp(self._weights[:m, m:] - self._to_discrete)
             found[:m, m:] = shares * whole[0, 1:]
             found[m:, :m] = found[:m, m:].T
-        return found
+        return np.where(self.log_weights > -np.inf, found, 0.0)
 
     def draw(self, random: np.random.Generator) -> tuple[tuple[int, int], ...]:
         """Draw one tree; return its edges i < j in ascending order."""
@@ -424,10 +404,10 @@ class TreePosterior:
         for i, j in self._whole.draw(random):
             a, b = i + offset, j + offset
             if m and i == 0:
-                weights = self.log_weights[:m, b]
+                weights = self._weights[:m, b]
                 a = int(np.argmax(weights + random.gumbel(size=m)))
             edges.append((a, b))
-        return tuple(sorted(edges))
+        return tuple(sorted(edge for edge in edges if self.log_weights[edge] > -np.inf))
 
 
 def default_ess(features: Sequence[Variable], n_classes: int) -> float:
@@ -447,7 +427,7 @@ def default_ess(features: Sequence[Variable], n_classes: int) -> float:
 def tree_posterior(
     source: CountSource, smoothing: Smoothing, ess: float | None = None
 ) -> tuple[TreePosterior, NDArray[np.intp]]:
-    """Return the posterior over the trees of `tan`, without constant features.
+    """Return the posterior over the trees of `tan`, without features that no edge can join.
 
     Log weights of pairs of discrete features are exact log Bayes factors, see `log_marginal_ratio`.
     Those of other pairs are rows x score minus log(rows) / 2 per parameter that the edge adds
@@ -472,9 +452,8 @@ def tree_posterior(
     features, target = source.features, source.target
     assert target is not None  # see `mix`
     ask_ahead(source)
-    parts = set(varying(source))
     if ess is None:
-        ess = default_ess(varying(source), target.cardinality)
+        ess = default_ess(varying(source, features), target.cardinality)
     numeric = np.array([isinstance(v, Continuous) for v in features], dtype=bool)
     order = np.argsort(numeric, kind="stable")
     m = int((~numeric).sum())
@@ -485,11 +464,15 @@ def tree_posterior(
             for left, right, tables in pair_tables(summary):
                 ends = others[left], others[right]
                 weights[ends] = weights[ends[::-1]] = log_marginal_ratio(tables, ess)
+            scores = arc_scores(source, summary, smoothing)
             if len(numbers):
-                net = arc_scores(source, summary, smoothing).net("bic")[:, numeric[places]]
+                net = scores.net("bic")[:, numeric[places]]
                 weights[np.ix_(places, numbers)] = net
                 weights[np.ix_(numbers, others)] = net[~numeric[places]].T
-    used = np.array([features[i] in parts for i in order], dtype=bool)
+            at, learnable = np.ix_(places, places), scores.learnable | scores.learnable.T
+            weights[at] = np.where(learnable, weights[at], -np.inf)
+    np.fill_diagonal(weights, -np.inf)
+    used = np.any(weights[order] > -np.inf, axis=1)
     kept = order[used]
     return TreePosterior(int(used[:m].sum()), weights[np.ix_(kept, kept)]), kept
 

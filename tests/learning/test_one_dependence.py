@@ -87,7 +87,7 @@ def test_types():
     arcs = [set(network.graph.edges) for network in mixture.networks]
     assert len(arcs) == 5  # the constant column is a parent of nothing
     assert ("a", "u") in arcs[0]
-    assert ("a", "same") in arcs[0]
+    assert ("a", "same") not in arcs[0]
     assert arcs[3] == {("y", name) for name in columns} | {("u", "v")}
     # A single continuous column would be a parent of nothing.
     columns.pop("v")

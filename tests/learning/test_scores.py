@@ -142,7 +142,7 @@ def test_all_pairs_at_once_are_the_families_one_by_one(score, kinds, below):
     columns = tuple(v for v in source.variables if below is False or v != source.target)
     given_ = source.target if below else None
     gains = Gains(source, source.variables, PLAIN, score, 2.0)
-    table = gains.of_pairs(columns, given_)
+    table, _ = gains.of_pairs(columns, given_)
     above = () if given_ is None else (given_,)
     for i, parent in enumerate(columns):
         for j, child in enumerate(columns):
