@@ -400,7 +400,7 @@ class CPD(Displayed, ABC):
             )
         at = tuple(values[p] if p in values else slice(None) for p in self.discrete_parents)
         rest = [parent for parent in self.parents if parent not in values]
-        return self._of_arrays(rest, {name: getattr(self, name)[at] for name in self.arrays})
+        return self._of_cells(rest, self._cells_of_parents[at])
 
     def with_parent(self, parent: Variable) -> CPD:
         """Return the same distribution with one more parent, which has no effect.
@@ -416,12 +416,8 @@ class CPD(Displayed, ABC):
                 f"{self.title} takes no further {kind} parent {parent.name!r}; give the new "
                 "distribution: net.with_cpd(cpd)."
             )
-        axis, n = len(self.discrete_parents), parent.cardinality
-        arrays = {
-            name: np.repeat(np.expand_dims(getattr(self, name), axis), n, axis=axis)
-            for name in self.arrays
-        }
-        return self._of_arrays([*self.parents, parent], arrays)
+        cells = np.repeat(self._cells_of_parents[..., None], parent.cardinality, axis=-1)
+        return self._of_cells([*self.parents, parent], cells)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
         """Return the CPD in which state i of a variable is what state ``order[i]`` was.
@@ -436,12 +432,25 @@ class CPD(Displayed, ABC):
                 f"{self.title} has no form with another order of the states of {variable.name!r}."
             )
         axis = self.discrete_parents.index(variable)
-        arrays = {name: np.take(getattr(self, name), order, axis=axis) for name in self.arrays}
-        return self._of_arrays(self.parents, arrays)
+        return self._of_cells(self.parents, np.take(self._cells_of_parents, order, axis=axis))
 
-    def _of_arrays(self, parents: Sequence[Variable], arrays: Mapping[str, Any]) -> CPD:
-        """Return a CPD of the same class and children, with other parents and some other arrays."""
-        return self.from_arrays(self.children, parents, {**self.to_arrays(), **arrays})
+    @property
+    def _cells_of_parents(self) -> NDArray[np.intp]:
+        """The index of each configuration (cell) of the discrete parents, an axis for each."""
+        shape = [parent.cardinality for parent in self.discrete_parents]
+        return np.arange(math.prod(shape)).reshape(shape)
+
+    def _of_cells(self, parents: Sequence[Variable], cells: NDArray[np.intp]) -> CPD:
+        """Return a CPD with other parents, whose cells are what the given cells of this one are.
+
+        A subclass with `other_arrays` that belong to cells overrides it.
+        """
+        n, size = len(self.discrete_parents), self._cells_of_parents.size
+        arrays = {
+            name: array.reshape(size, *array.shape[n:])[cells] if name in self.arrays else array
+            for name, array in self.to_arrays().items()
+        }
+        return self.from_arrays(self.children, parents, arrays)
 
     @abstractmethod
     def potential(self, evidence: Evidence) -> Potential:

@@ -78,14 +78,23 @@ class KernelDensityCPD(Plate):
         return int(self.values.size + self.bandwidth.size)
 
     def _take(self, at: Sequence[int]) -> Self:
-        parts = [slice(self._stops[i * self.cells], self._stops[(i + 1) * self.cells]) for i in at]
+        return self._of(at, self.parents, self._cells_of_parents)
+
+    def _of_cells(self, parents: Sequence[Variable], cells: NDArray[np.intp]) -> Self:
+        return self._of(range(len(self._children)), parents, cells)
+
+    def _of(self, at: Sequence[int], parents: Sequence[Any], cells: NDArray[np.intp]) -> Self:
+        """Return the plate of some children with other parents; see `CPD._of_cells`."""
+        densities = (np.array(at)[:, None] * self.cells + cells.reshape(-1)).reshape(-1)
+        points = np.concatenate([np.arange(*self._stops[d : d + 2]) for d in densities.tolist()])
+        lengths, widths = (a.reshape(self.cells, -1) for a in (self.counts, self.bandwidth))
         return type(self)(
             [self._children[i] for i in at],  # type: ignore[misc]
-            np.concatenate([self.values[part] for part in parts]),
-            np.concatenate([self.weights[part] for part in parts]),
-            self.counts[..., at],
-            self.bandwidth[..., at],
-            self.parents,
+            self.values[points],
+            self.weights[points],
+            lengths[cells][..., at],
+            widths[cells][..., at],
+            parents,
         )
 
     def describe(self, max_rows: int, max_columns: int) -> Description:

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from oracle import Oracle
 from tree_oracle import average_at, average_table
+from tree_oracle import random_average as random_cpd
+from tree_oracle import random_average_network as random_network
 
 import bayesgraph as bg
 from bayesgraph.core import Evidence
@@ -17,58 +19,6 @@ from bayesgraph.models.cpds import tree_average as tree_program
 
 # Rows that are sent down the trees together.
 BLOCK = 32 * 64
-
-
-def random_trees(random, n_states, cards, *, n_trees=5, depth=5):
-    """Return trees that split groups of states at random; some leaves have zeros."""
-    groups = [random.permutation(np.arange(n) % int(random.integers(1, n + 1))) for n in cards]
-    nodes, roots, values = [], [], []
-
-    def fill(node, alive, depth):
-        usable = [j for j, own in enumerate(alive) if len(own) > 1]
-        if depth == 0 or not usable or random.random() < 0.1:
-            leaf = random.dirichlet(np.ones(n_states))
-            leaf[random.integers(n_states)] *= random.random() < 0.8
-            nodes[node] = (-1, 0, len(values))
-            values.append(leaf / leaf.sum())
-            return
-        j = usable[random.integers(len(usable))]
-        own = random.permutation(alive[j])
-        sides = np.split(own, [int(random.integers(1, len(own)))])
-        left = len(nodes)
-        nodes[node] = (j, sum(1 << int(g) for g in sides[0]), left)
-        nodes.extend([None, None])
-        for at, side in enumerate(sides):
-            fill(left + at, [*alive[:j], side, *alive[j + 1 :]], depth - 1)
-
-    for _ in range(n_trees):
-        roots.append(len(nodes))
-        nodes.append(None)
-        fill(roots[-1], [np.unique(g) for g in groups], depth)
-    feature, states, below = (np.array(column) for column in zip(*nodes, strict=True))
-    groups = np.concatenate([*groups, np.empty(0)]).astype(np.uint8)
-    return bg.Trees(np.array(roots), feature, states, below, np.array(values), groups)
-
-
-def random_cpd(seed, cards=(3, 1, 4, 2), n_states=3, **options):
-    random = np.random.default_rng(seed)
-    parents = [bg.Discrete(f"f{j}", range(n)) for j, n in enumerate(cards)]
-    trees = random_trees(random, n_states, cards, **options)
-    return bg.TreeAverageCPD(bg.Discrete("c", range(n_states)), trees, parents)
-
-
-def random_network(seed, **options):
-    """Return features -> c -> d, where the last feature has a parent and is no root."""
-    random = np.random.default_rng(seed)
-    cpd = random_cpd(seed, **options)
-    *roots, last = cpd.parents
-    cpds = [bg.TableCPD(v, random.dirichlet(np.ones(v.cardinality))) for v in roots]
-    above = bg.Discrete("above", ["no", "yes"])
-    cpds.append(bg.TableCPD(above, [0.3, 0.7]))
-    cpds.append(bg.TableCPD(last, random.dirichlet(np.ones(last.cardinality), 2), [above]))
-    below = random.dirichlet([1, 1], cpd.variable.cardinality)
-    cpds += [cpd, bg.TableCPD(bg.Discrete("d", ["no", "yes"]), below, [cpd.variable])]
-    return bg.BayesianNetwork([cpds[i] for i in random.permutation(len(cpds))])
 
 
 def oracle(network):
