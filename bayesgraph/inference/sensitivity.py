@@ -22,6 +22,9 @@ from bayesgraph.inference.results import MixedPosterior, NumberMixture, Posterio
 
 
 _MAXIMUM_LINES = 10
+# Share of two numbers below which their difference is rounding error, which a division by a tiny
+# probability would make a large derivative.
+_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,7 +176,7 @@ class GaussianDerivatives(NamedTuple):
     def slopes(self, posterior: float, share: float) -> GaussianSlopes:
         """Return ``share * (both - posterior * before)``."""
         pairs = zip(self.before, self.both, strict=True)
-        mean, variance, coefficients = (share * (b - posterior * a) for a, b in pairs)
+        mean, variance, coefficients = (share * _difference(b, posterior * a) for a, b in pairs)
         return GaussianSlopes(mean, variance, coefficients, self.scales, self.parents)
 
 
@@ -207,7 +210,7 @@ class Derivatives(NamedTuple):
     def slopes(self, posterior: float, share: float = 1.0) -> PosteriorSlopes:
         """Return ``share * (both - posterior * before)`` for each array."""
         return PosteriorSlopes(
-            {n: share * (both - posterior * before) for n, (before, both) in self.tables.items()},
+            {n: share * _difference(e, posterior * d) for n, (d, e) in self.tables.items()},
             {n: found.slopes(posterior, share) for n, found in self.gaussians.items()},
         )
 
@@ -371,7 +374,12 @@ def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
         others = np.where(certain, alike, others)
     else:
         others = slopes
-    return np.asarray(slopes - others)
+    return _difference(slopes, others)
+
+
+def _difference(a: Floats, b: Floats) -> Floats:
+    """Return a - b, zero where it is nothing but rounding error."""
+    return np.where(np.abs(a - b) > _ROUNDING * (np.abs(a) + np.abs(b)), a - b, 0.0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
