@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_803,
-    "nodes of syntax trees": 745_795,
+    "lines of code": 66_805,
+    "nodes of syntax trees": 745_830,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 303_960,

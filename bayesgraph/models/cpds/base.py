@@ -43,14 +43,15 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
     because the end often distinguishes columns.
     """
     items = list(values)
-    count = Counter(str(item) for item in items)
-    # A blank would be invisible, and an empty label is a syntax error of DOT.
-    shown = [
-        text if count[text] == 1 and text.strip() else repr(item)
-        for item in items
-        for text in [str(item)]
-    ]
-    lines = [" ".join(text.splitlines()) for text in shown]
+    lines, before = [_line(str(item)) for item in items], ["\n"]
+    # A blank would be invisible, and an empty label is a syntax error of DOT. What stands for one
+    # value may be the text of another.
+    while lines != before:
+        before, count = lines, Counter(lines)
+        lines = [
+            line if count[line] == 1 and line.strip() else _line(repr(item))
+            for line, item in zip(lines, items, strict=True)
+        ]
     cut = [_shortened(text, longest) for text in lines]
     while len(set(cut)) < len(set(lines)):
         longest *= 2
@@ -68,6 +69,10 @@ def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[
     ends = ["-inf", *cut_texts(variable.cuts[:n], (longest - len("(, ]")) // 2), "inf"]
     found = [f"({a}, {b}]" for a, b in pairwise(ends)]
     return [*found[:-1], f"{found[-1][:-1]})"][:n]
+
+
+def _line(text: str) -> str:
+    return " ".join(text.splitlines())
 
 
 def _shortened(text: str, longest: int) -> str:

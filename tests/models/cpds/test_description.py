@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -102,6 +103,26 @@ def test_a_way_to_a_leaf_is_limited_in_length() -> None:
     assert "leaves" not in cpd.title
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["a\nb", "a b"],
+        [" ", "' '"],
+        [""],
+        ["", "''", "\"''\""],
+        [1, "1", "'1'"],
+        [True, "True", 1, "1"],
+        ["a\u2028b", "a\x0bb", "a b"],
+        [("a", 1), "('a', 1)", "\"('a', 1)\""],
+    ],
+)
+def test_different_values_have_different_texts_of_one_line(values):
+    for several in itertools.permutations(values):
+        found = description.texts(several, 80)
+        assert len(set(found)) == len(found)
+        assert all(len(text.splitlines()) == 1 and text.strip() for text in found)
+
+
 def test_messages_name_a_distribution_on_one_line() -> None:
     x = bg.Discrete("x", [0, 1])
     with pytest.raises(bg.errors.DataTypeError, match=r"got TableCPD P\(x\)\.$"):
@@ -111,9 +132,12 @@ def test_messages_name_a_distribution_on_one_line() -> None:
     with pytest.raises(bg.errors.LossyExportError) as caught:
         format_uai(graph)
     assert "leaf" not in str(caught.value)
-    net = bg.BayesianNetwork([bg.GammaCPD(bg.Continuous("y"), 2.0, 1.0), by_number])
-    with pytest.raises(bg.errors.UnsupportedModelError, match=r"GammaCPD p\(y\) does not know"):
-        net.query("x")
+    below = bg.GaussianCPD(bg.Continuous("z"), 0.0, 1.0, [bg.Continuous("y")], [1.0])
+    net = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("y"), 2.0, 1.0), below])
+    with pytest.raises(
+        bg.errors.UnsupportedModelError, match=r"GaussianCPD p\(z \| y\) is another"
+    ):
+        net.query("y", {"z": bg.Between(0)})
 
 
 def test_advice_about_covariances_names_parameters_that_there_are() -> None:
