@@ -32,11 +32,11 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_805,
-    "nodes of syntax trees": 745_830,
+    "lines of code": 66_859,
+    "nodes of syntax trees": 747_406,
     "files": 280,
     "public names": 171,
-    "bytes of the front end": 303_960,
+    "bytes of the front end": 304_167,
     "comments that silence a check": 158,
 }
 # What is measured of each file.

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.learning import (
@@ -459,11 +459,12 @@ class CriterionGrowing:
         cpd = TreeCPD(target, replace(tree, values=values), self.variables)
         weight = counts.sum(axis=1)
         inner = tree.feature >= 0
-        share = np.full(tree.n_nodes, np.nan)
-        share[inner] = weight[tree.left[inner]] / weight[inner]
+        share = np.full((2, tree.n_nodes), np.nan)
+        below = weight[[tree.left[inner], tree.right[inner]]]
+        share[:, inner] = log_of(below / weight[inner])
         out = np.zeros((self.n_classes, matrix.shape[1]))
         tree_kernels.add_tree(
-            out, matrix, cpd.flat, tree.height, share, cpd.tree.values, cpd.log_values,
+            out, matrix, cpd.flat, tree.height, share, cpd.log_values,
             np.empty(0, dtype=np.int64),
         )  # fmt: skip
         return np.asarray(np.argmax(out, axis=0))

@@ -38,6 +38,14 @@ def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     return np.asarray(log_of(total) + np.squeeze(peak, axis=axis))
 
 
+def log_integral(logs: Floats, weights: Floats) -> Floats:
+    """Return the log of a sum of exponentials over the first axis, each with a weight.
+
+    It is the integral of a density at nodes, or its mass in several parts.
+    """
+    return log_sum_exp(logs + log_of(weights).reshape(-1, *[1] * (logs.ndim - 1)), 0)
+
+
 def _maximum(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     return np.asarray(np.max(values, axis=axis))
 
@@ -89,6 +97,27 @@ def gammaln(x: Any) -> Any:
 def ndtr(x: Any) -> Any:
     """Return the distribution function of the standard normal distribution."""
     return scipy.special.ndtr(x)
+
+
+# Nodes and weights of Gauss and Legendre on (-1, 1), for integrals of smooth functions.
+NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(20)
+
+
+def log_normal_mass(low: Any, high: Any, mean: Floats, scale: Floats) -> Floats:
+    """Return log P(low < x <= high) of normal distributions, with all digits in tails too.
+
+    A narrow interval is integrated: its ends have nearly the same distribution function.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        a, b, half = (low - mean) / scale, (high - mean) / scale, (high - low) / (2 * scale)
+        upper, middle = a + b > 0, (a + b) / 2
+        a, b = np.where(upper, -b, a), np.where(upper, -a, b)
+        top = scipy.special.log_ndtr(b)
+        wide = top + np.log1p(-np.exp(scipy.special.log_ndtr(a) - top))
+        away = half[..., None] * NODES
+        share = np.exp(-away * (middle[..., None] + away / 2)) @ NODE_WEIGHTS
+        narrow = np.log(half * share) - (middle**2 + LOG_2PI) / 2
+    return np.asarray(np.where(half * (1.0 + np.abs(middle)) < 1.0, narrow, wide))
 
 
 def polygamma(n: int, x: Any) -> Any:

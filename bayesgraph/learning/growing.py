@@ -881,10 +881,10 @@ def node_sums(
     # Arbitrary leaf distributions, only to build a CPD of the tree.
     values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
     walked = TreeCPD(Discrete(object(), [0]), replace(tree, values=values), parents)
-    share = np.full(tree.n_nodes, np.nan)
+    share = np.full((2, tree.n_nodes), np.nan)
     for place, parent in enumerate(parents):
         at = tree.feature == place
-        share[at] = walked.left_shares(parent, roots[parent])[at]
+        share[:, at] = walked.log_shares(parent, roots[parent])[:, at]
     sums = np.zeros((tree.n_nodes, amounts.shape[1]))
     for start in range(0, table.n_rows, _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)

@@ -28,7 +28,7 @@ from bayesgraph.core.variables import (
 from bayesgraph.inference import Case, Pattern, divided, normalised, prior_term, tempered
 from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.editing import new_names
-from bayesgraph.models.evidence import Finding, intervals_within, read_values
+from bayesgraph.models.evidence import OTHER, Between, Finding, intervals_within, read_values
 from bayesgraph.models.mixture import Ensemble, checked_networks, checked_weights
 from bayesgraph.models.model import Model
 from bayesgraph.models.network import BayesianNetwork
@@ -556,7 +556,8 @@ def _with_findings(network: Model, findings: Mapping[Name, Finding]) -> Model:
         whole = found.variable(f"interval of {name}")
         assert isinstance(whole, Binned)
         table = np.stack([inside, 1.0 - inside], axis=-1)
-        found = found.with_cpd(TableCPD(Discrete(name, [True, False]), table, [whole]))
+        states = Discrete(name, [Between(*bounds), OTHER])
+        found = found.with_cpd(TableCPD(states, table, [whole]))
     return found
 
 

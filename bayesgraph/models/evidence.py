@@ -16,7 +16,6 @@ from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
     MemoryLimitError,
-    UnsupportedModelError,
     quoted,
 )
 from bayesgraph.core.evidence import Evidence
@@ -35,9 +34,7 @@ from bayesgraph.core.variables import (
 )
 from bayesgraph.inference import (
     Case,
-    Components,
     Factor,
-    GaussianComponents,
     GaussianSlopes,
     Joint,
     Posterior,
@@ -47,7 +44,7 @@ from bayesgraph.inference import (
 from bayesgraph.inference import likelihoods as jeffrey_likelihoods
 from bayesgraph.models.answering import PLAIN, Answering, no_target
 from bayesgraph.models.cpds.base import CPD
-from bayesgraph.models.cpds.density import LeafCPD, Plate
+from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
 from bayesgraph.models.cpds.summing_out import SetCPD
 from bayesgraph.models.cpds.table import TableCPD
@@ -139,6 +136,12 @@ class Between:
         if math.isinf(self.high):
             return f"at least {rounded(self.low, 6)}"
         return f"between {rounded(self.low, 6)} and {rounded(self.high, 6)}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Between) and (self.low, self.high) == (other.low, other.high)
+
+    def __hash__(self) -> int:
+        return hash((self.low, self.high))
 
     def __repr__(self) -> str:
         return f"Between({rounded(self.low, 6)}, {rounded(self.high, 6)})"
@@ -327,7 +330,7 @@ def is_soft(value: Any) -> bool:
 
 
 def _refuse_other(variable: Variable, value: Any) -> None:
-    if isinstance(value, Between):
+    if isinstance(value, Between) and not isinstance(variable, Discrete):
         raise EvidenceError(
             f"This question takes values of numbers, no intervals; got {value!r} for "
             f"{variable.name!r}. Give a value, or leave it out."
@@ -489,7 +492,7 @@ class Finding:
     Attributes
     ----------
     bounds : (float, float), optional
-        Those of an interval; the states are True and False.
+        Those of an interval; the states are it and "other".
     counts : tuple of int
         The counts that are states, besides "other".
     """
@@ -505,48 +508,18 @@ class Finding:
         UnsupportedModelError
             If the CPD has continuous parents.
         """
-        components = _components(cpd)
+        states: list[Any] = [*self.counts, OTHER]
+        low = high = np.array(self.counts, dtype=np.float64)
         if self.bounds is not None:
-            inside = _between(components, *self.bounds)
-            states: list[Any] = [True, False]
-            shares = [inside, 1.0 - inside]
-        else:
-            states = [*self.counts, OTHER]
-            points = np.array(self.counts, dtype=np.float64)[:, None]
-            shares = list(np.exp(components.log_density(points)))
-            shares.append(np.maximum(1.0 - sum(shares), 0.0))
-        values = np.stack(shares, axis=-1)
-        values = values.reshape(*(p.cardinality for p in cpd.discrete_parents), len(states))
-        return TableCPD(Discrete(cpd.variable.name, states), values, cpd.discrete_parents)
-
-
-def _components(cpd: CPD) -> Components:
-    """Return the distributions of a number in all configurations of its parents."""
-    if isinstance(cpd, GaussianCPD) and not cpd.continuous_parents:
-        return GaussianComponents(cpd.mean.reshape(-1, 1), cpd.variance.reshape(-1, 1, 1))
-    if isinstance(cpd, LeafCPD) and not isinstance(cpd.variable, CountVector):
-        cells = math.prod(p.cardinality for p in cpd.discrete_parents)
-        found: Components = cpd.components(np.arange(cells))
-        return found
-    raise UnsupportedModelError(
-        f"Intervals and likelihoods are evidence on numbers with discrete parents; {cpd.title} has "
-        "others. Give a value."
-    )
-
-
-def _between(components: Components, low: float, high: float) -> Floats:
-    """Return P(low <= x <= high) of each distribution, shape (k,)."""
-    if math.isinf(low):
-        return components.cdf(np.array(high))
-    if components.whole:
-        low = math.ceil(low) - 1
-    if math.isinf(high):
-        return components.sf(np.array(low))
-    ends = np.array([low, high])
-    below, above = components.cdf(ends), components.sf(ends)
-    # In the upper tail the difference of two probabilities close to one would lose digits.
-    inside = np.where(below[0] < above[1], below[1] - below[0], above[0] - above[1])
-    return np.asarray(np.maximum(inside, 0.0))
+            states = [Between(*self.bounds), OTHER]
+            low, high = np.array(self.bounds)[:, None]
+        if isinstance(cpd.variable, Count):
+            low = np.ceil(low) - 1.0  # the count itself is inside
+        logs = cpd.log_interval(low, high).T
+        rest = log_of(np.maximum(1.0 - np.exp(logs).sum(axis=1), 0.0))
+        logs = np.column_stack([logs, rest])
+        logs = logs.reshape(*(p.cardinality for p in cpd.discrete_parents), len(states))
+        return TableCPD.from_logs(Discrete(cpd.variable.name, states), logs, cpd.discrete_parents)
 
 
 def whole_intervals(variable: Binned, value: Between) -> Any:

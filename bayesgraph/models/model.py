@@ -984,13 +984,13 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
             continue
         variable = model.variable(name)
         has_intervals |= isinstance(value, Between)
-        if isinstance(value, Between) and isinstance(variable, Binned):
-            value = whole_intervals(variable, value)
-        elif isinstance(value, Between):
-            if not isinstance(variable, Continuous):
+        if isinstance(value, Between):
+            if isinstance(variable, Binned):
+                value = whole_intervals(variable, value)
+            elif isinstance(variable, Continuous):
+                found[variable.name] = Finding((value.low, value.high))
+            elif value not in getattr(variable, "states", ()):  # of a finding that was entered
                 raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
-            found[variable.name] = Finding((value.low, value.high))
-            value = True
         elif isinstance(variable, Count):
             shares = value.probabilities if isinstance(value, Belief) else value
             named: dict[Any, float] = {

@@ -105,7 +105,9 @@ def compiled_tables(
         item.append(child)
         ends.append(len(item))
     scopes = Scopes(variables, number, ends, item)
-    return CompiledTables(Tables(scopes, [t.values for t in tables], sums_to_one=True))
+    logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
+    values = [t.values for t in tables]
+    return CompiledTables(Tables(scopes, values, sums_to_one=True, log_values=logs))
 
 
 def renumbered(parents: Sequence[Sequence[int]], kept: Sequence[int]) -> list[list[int]]:

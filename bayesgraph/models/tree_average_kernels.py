@@ -101,8 +101,8 @@ def add_leaves(
         At leaves the row of `values`.
     depth : int
         Maximum number of splits on a path.
-    share : ndarray, shape (n_nodes,)
-        Weight of the left branch where the parent is missing.
+    share : ndarray, shape (2, n_nodes)
+        Weights of the left and of the right branch where the parent is missing.
     values : ndarray, shape (n_distributions, n_states)
         Distributions of the child at the leaves.
     begin, end : int
@@ -121,10 +121,10 @@ def add_leaves(
                     if codes[step >> _FEATURE, row] != MISSING:
                         node = _next(codes, row, node, steps)
                         continue
-                    left = share[node]
+                    left, right = share[0, node], share[1, node]
                     # A branch of probability zero is not taken.
-                    if 0.0 < left < 1.0:
-                        nodes[top], weights[top] = step & _NODE, weight * (1.0 - left)
+                    if left > 0.0 and right > 0.0:
+                        nodes[top], weights[top] = step & _NODE, weight * right
                         top += 1
                         weight *= left
                     node = (step & _NODE) - (_ONE if left > 0.0 else _NONE)
@@ -200,7 +200,7 @@ def _visited(is_missing: object, shares: Floats, feature: NDArray[np.int32], *_:
 
 
 @kernel(work=_visited)
-def left_shares(
+def branch_shares(
     is_missing: NDArray[np.bool_],
     shares: Floats,
     feature: NDArray[np.int32],
@@ -208,9 +208,9 @@ def left_shares(
     below: NDArray[np.int32],
     out: Floats,
 ) -> None:
-    """Write the probability of the left branch at each split on a missing parent.
+    """Write the probabilities of both branches at each split on a missing parent.
 
-    It is conditional on the branches taken at earlier splits on the path.
+    They are conditional on the branches taken at earlier splits on the path.
 
     Parameters
     ----------
@@ -219,9 +219,9 @@ def left_shares(
         Distribution of each missing parent's groups of states; zero beyond their number.
     feature, states, below : ndarray, shape (n_nodes,)
         See `Trees`.
-    out : ndarray, shape (n_nodes,)
-        Unchanged at splits on other parents. It is 0.5 at splits that are reached with probability
-        zero.
+    out : ndarray, shape (2, n_nodes)
+        Unchanged at splits on other parents. Both are 0.5 at splits that are reached with
+        probability zero.
     """
     # The node above each node; a node precedes its child nodes.
     above = np.full(len(feature), -1, dtype=np.int64)
@@ -238,13 +238,13 @@ def left_shares(
             if feature[split] == place:
                 reached &= states[split] if below[split] == child else ~states[split]
             child, split = split, above[split]
-        both, on_left = 0.0, 0.0
+        out[:, node] = 0.0
         for g in range(shares.shape[1]):
             if reached >> g & 1:
-                both += shares[place, g]
-                if states[node] >> g & 1:
-                    on_left += shares[place, g]
-        out[node] = on_left / both if both > 0.0 else 0.5
+                out[1 - (states[node] >> g & 1), node] += shares[place, g]
+        both = out[0, node] + out[1, node]
+        for side in range(2):
+            out[side, node] = out[side, node] / both if both > 0.0 else 0.5
 
 
 @kernel()

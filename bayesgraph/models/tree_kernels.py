@@ -43,9 +43,9 @@ def _next_leaf(
 ) -> tuple[int, float, int]:
     """Pop a node from the stack of pending nodes and descend from it to a leaf.
 
-    Returns the leaf, its weight and the new height of the stack. At a split whose value row i
-    lacks, the descent continues to the left with the weight multiplied by the node's `share`, and
-    the right child is pushed with the remaining weight. The stack is `nodes` with `weights`; its
+    Returns the leaf, the log of its weight and the new height of the stack. At a split whose value
+    row i lacks, the descent continues to the left, and the right child is pushed, each with its
+    `share` of the weight. The stack is `nodes` with `weights`; its
     height is `top`.
     """
     feature, discrete, threshold, left_states, left, right = tree
@@ -54,15 +54,14 @@ def _next_leaf(
     while feature[node] >= 0:
         x = columns[feature[node], i]
         if x != x:
-            p = share[node]
-            if p <= 0.0:
+            if share[0, node] == -np.inf:
                 node = right[node]
-            elif p >= 1.0:
+            elif share[1, node] == -np.inf:
                 node = left[node]
             else:
-                nodes[top], weights[top] = right[node], weight * (1.0 - p)
+                nodes[top], weights[top] = right[node], weight + share[1, node]
                 top += 1
-                weight *= p
+                weight += share[0, node]
                 node = left[node]
         elif discrete[feature[node]]:
             node = left[node] if left_states[node, int(x)] else right[node]
@@ -78,7 +77,6 @@ def add_tree(
     tree: TreeArrays,
     depth: int,
     share: Floats,
-    values: Floats,
     log_values: Floats,
     child: NDArray[np.int64],
 ) -> None:
@@ -92,23 +90,26 @@ def add_tree(
     tree : see TreeArrays
     depth : int
         Maximum number of splits on a path.
-    share : ndarray, shape (n_nodes,)
-        Weight of the left branch where the parent is missing.
-    values, log_values : ndarray, shape (n_nodes, n_states)
-        Distribution of the child at each leaf, and its logarithms.
+    share : ndarray, shape (2, n_nodes)
+        Log weights of the left and of the right branch where the parent is missing.
+    log_values : ndarray, shape (n_nodes, n_states)
+        Logarithms of the distribution of the child at each leaf.
     child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
         State codes of the child; -1 adds 0.
     """
-    n_states = values.shape[1]
+    n_states = log_values.shape[1]
     nodes = np.empty(depth + 2, dtype=np.int64)
     weights = np.empty(depth + 2)
-    total = np.empty(n_states)
+    peak, total = np.empty(n_states), np.empty(n_states)
     is_free = len(child) == 0
     for i in range(columns.shape[1]):
         if not is_free and child[i] < 0:
             continue
-        total[:] = 0.0
-        nodes[0], weights[0], top = 0, 1.0, 1
+        first, last = (0, n_states) if is_free else (child[i], child[i] + 1)
+        # The sum of each state is total * exp(peak), with the largest term in the peak.
+        peak[:] = -np.inf
+        total[:] = 1.0
+        nodes[0], weights[0], top = 0, 0.0, 1
         node = 0
         branched = False
         while top > 0:
@@ -116,16 +117,15 @@ def add_tree(
             branched = branched or top > 0
             if not branched:
                 break
-            if is_free:
-                for c in range(n_states):
-                    total[c] += weight * values[node, c]
-            else:
-                total[0] += weight * values[node, child[i]]
-        if is_free:
-            for c in range(n_states):
-                out[c, i] += np.log(total[c]) if branched else log_values[node, c]
-        else:
-            out[0, i] += np.log(total[0]) if branched else log_values[node, child[i]]
+            for c in range(first, last):
+                term = weight + log_values[node, c]
+                if term > peak[c]:
+                    total[c] = total[c] * np.exp(peak[c] - term) + 1.0
+                    peak[c] = term
+                elif term > -np.inf:
+                    total[c] += np.exp(term - peak[c])
+        for c in range(first, last):
+            out[c - first, i] += peak[c] + np.log(total[c]) if branched else log_values[node, c]
 
 
 @kernel(work=_paths)
@@ -148,21 +148,21 @@ def spread_over_nodes(
     nodes = np.empty(depth + 2, dtype=np.int64)
     weights = np.empty(depth + 2)
     for i in range(columns.shape[1]):
-        nodes[0], weights[0], top = 0, 1.0, 1
+        nodes[0], weights[0], top = 0, 0.0, 1
         while top > 0:
             node, weight, top = _next_leaf(columns, i, tree, share, nodes, weights, top)
             for k in range(amounts.shape[1]):
-                out[node, k] += weight * amounts[i, k]
+                out[node, k] += np.exp(weight) * amounts[i, k]
 
 
 @kernel()
 def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
     """Return the index of the leaf that each row reaches, shape (n_rows,); no value is missing."""
     out = np.empty(columns.shape[1], dtype=np.int64)
-    start, share = np.zeros(1, dtype=np.int64), np.ones(1)
+    start, share = np.zeros(1, dtype=np.int64), np.zeros((2, 1))
     for i in range(columns.shape[1]):
         # No value is missing: nothing is pushed to the stack, and no share is read.
-        out[i] = _next_leaf(columns, i, tree, share, start, share, 1)[0]
+        out[i] = _next_leaf(columns, i, tree, share, start, share[0], 1)[0]
     return out
 
 

@@ -93,8 +93,8 @@ def write_program(
         See `Trees`.
     split : ndarray, shape (n_nodes,)
         Index of the distinct split of each node.
-    share : ndarray, shape (n_nodes,)
-        Weight of the left branch at splits on missing parents.
+    share : ndarray, shape (2, n_nodes)
+        Weights of the left and of the right branch at splits on missing parents.
     is_missing, n_slots, n_leaves
         See `count_leaves`.
     codes, n_bits, splits, sizes, union, at_slot, number, weight
@@ -126,8 +126,8 @@ def write_program(
             if is_missing[feature[node]]:
                 splits[step, 1] = BOTH
                 slot[right] += n_slots[left]
-                own[left] *= share[node]
-                own[right] *= 1.0 - share[node]
+                own[left] *= share[0, node]
+                own[right] *= share[1, node]
             place[left], place[right] = n_places, place[node]
             splits[step, 0], splits[step, 2] = place[node], n_places
             n_places += 1

@@ -313,7 +313,7 @@ def _tree(cpd: Any, writer: Writer) -> Json:
     wide = [p for p in cpd.discrete_parents if p.cardinality > 62]
     if wide:
         raise _unknown(cpd, f"splits {wide[0].name!r} of more than 62 states")
-    share = np.full(tree.n_nodes, np.nan)
+    share = np.full((2, tree.n_nodes), np.nan)
     low = tree.threshold.copy()
     high = np.zeros(tree.n_nodes)
     for place, parent in enumerate(cpd.parents):
@@ -323,11 +323,11 @@ def _tree(cpd: Any, writer: Writer) -> Json:
             sets = tree.left_states[at, : parent.cardinality] @ bits
             low[at], high[at] = sets & _LOW, sets >> _BITS
         else:
-            share[at] = cpd.left_shares(parent, writer.of[parent])[at]
+            share[:, at] = cpd.log_shares(parent, writer.of[parent])[:, at]
     leaf = np.where(tree.feature < 0, np.arange(tree.n_nodes), tree.left)
     arrays = {
         "trees": [0], "feature": tree.feature, "left": leaf, "right": tree.right, "low": low,
-        "high": high, "share": np.nan_to_num(share), "values": tree.values.reshape(-1, card),
+        "high": high, "share": share, "values": tree.values.reshape(-1, card),
     }  # fmt: skip
     groups = [np.arange(p.cardinality) if isinstance(p, Discrete) else None for p in cpd.parents]
     return _trees(cpd, writer, arrays, groups)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import bayesgraph as bg
-from bayesgraph.core.errors import EvidenceError, UnsupportedModelError
+from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
 
 A, B = bg.Discrete("a", ["u", "v"]), bg.Discrete("b", [0, 1, 2])
 PRIOR = np.array([0.3, 0.7])
@@ -213,3 +213,110 @@ def test_an_average_takes_intervals_of_each_of_its_networks():
     weighted = bg.PosteriorAverage([bg.WeightedNetwork(networks[0], "a"), networks[1]])
     with pytest.raises(UnsupportedModelError, match="WeightedNetwork of this average"):
         weighted.query("a", evidence)
+
+
+# Log probabilities of intervals by formulas that neither cancel nor underflow.
+X, N = bg.Continuous("x"), bg.Count("x")
+BINS = bg.HistogramCPD(X, [0.0, 1.0, 3.0], [0.1, 0.2, 0.3, 0.4])
+KERNELS = bg.KernelDensityCPD(X, [0.0, 2.0], [1.0, 3.0], 2, 0.5)
+APART = bg.KernelDensityCPD(X, [-100.0, 100.0], [1.0, 1.0], 2, 1.0)
+T4 = bg.StudentCPD(X, 0.0, 1.0, 4.0)
+ndtr = special.log_ndtr
+POISSON = [k * math.log(2) - math.lgamma(k + 1) + 1210 for k in range(300, 400)]
+
+
+def between(upper, lower):
+    """Return the log of the difference of two exponentials."""
+    return upper + math.log(-math.expm1(lower - upper))
+
+
+INTERVALS = {
+    "exponential": (bg.ExponentialCPD(X, 2.0), (800, math.inf), -1600.0),
+    "exponential, between": (bg.ExponentialCPD(X, 2.0), (800, 801), between(-1600.0, -1602.0)),
+    "gamma": (bg.GammaCPD(X, 2.0, 1.0), (900, math.inf), math.log1p(900) - 900),
+    "gamma, below": (bg.GammaCPD(X, 3.0, 1.0), (-5, 1e-150), 3 * math.log(1e-150) - math.log(6)),
+    "beta": (bg.BetaCPD(X, 2.0, 3.0), (-1, 1e-200), 2 * math.log(1e-200) + math.log(6)),
+    "beta, above": (bg.BetaCPD(X, 1.0, 300.0), (0.95, 2), 300 * math.log(0.05)),
+    "log-normal": (bg.LogNormalCPD(X, 0.0, 0.25), (1e9, math.inf), ndtr(-2 * math.log(1e9))),
+    "log-normal, below": (bg.LogNormalCPD(X, 1.0, 1.0), (0, 1e-20), ndtr(math.log(1e-20) - 1)),
+    # The density of four degrees of freedom is 12 x^-5 far from 0.
+    "Student": (T4, (1e150, math.inf), math.log(3) - 4 * math.log(1e150)),
+    "Student, below": (T4, (-math.inf, -1e150), math.log(3) - 4 * math.log(1e150)),
+    "normal": (bg.GaussianCPD(X, 1.0, 4.0), (101, math.inf), ndtr(-50)),
+    "normal, between": (bg.GaussianCPD(X, 0.0, 1.0), (50, 50.01), between(ndtr(-50), ndtr(-50.01))),
+    "normal, below": (bg.GaussianCPD(X, 0.0, 1.0), (-math.inf, -60), ndtr(-60)),
+    "kernels": (
+        KERNELS,
+        (42, math.inf),
+        np.logaddexp(math.log(0.25) + ndtr(-84), math.log(0.75) + ndtr(-80)),
+    ),
+    "kernels, between": (APART, (-40, 40), ndtr(-60)),
+    "histogram": (BINS, (3e100, math.inf), math.log(0.4) - 3 * math.log1p(1e100 - 1)),
+    "Poisson": (bg.PoissonCPD(N, 2.0), (300, math.inf), special.logsumexp(POISSON) - 1212),
+    "Poisson, below": (bg.PoissonCPD(N, 1000.0), (-math.inf, 1), math.log1p(1000) - 1000),
+    "negative binomial": (
+        bg.NegativeBinomialCPD(N, 1.0, 0.25),
+        (5000, math.inf),
+        -5000 * math.log(1.25),
+    ),
+}
+NARROW = {
+    "exponential": (bg.ExponentialCPD(X, 2.0), 3.0, stats.expon(scale=0.5)),
+    "gamma": (bg.GammaCPD(X, 2.5, 1.5), 20.0, stats.gamma(2.5, scale=1 / 1.5)),
+    "beta": (bg.BetaCPD(X, 2.0, 3.0), 0.9, stats.beta(2, 3)),
+    "log-normal": (bg.LogNormalCPD(X, 0.0, 1.0), 3.0, stats.lognorm(1.0)),
+    "Student": (bg.StudentCPD(X, 0.0, 1.0, 4.0), 7.0, stats.t(4)),
+    "normal": (bg.GaussianCPD(X, 1.0, 2.25), 0.0, stats.norm(1, 1.5)),
+    "normal, far": (bg.GaussianCPD(X, 0.0, 1.0), 20.0, stats.norm(0, 1)),
+    "kernels": (bg.KernelDensityCPD(X, [1.0], [1.0], 1, 1.5), 0.25, stats.norm(1, 1.5)),
+}
+
+
+@pytest.mark.parametrize("name", INTERVALS)
+def test_intervals_in_a_tail_have_logarithms(name):
+    cpd, bounds, expected = INTERVALS[name]
+    found = bg.BayesianNetwork([cpd]).log_probability({"x": bg.Between(*bounds)})
+    assert found == pytest.approx(float(expected), rel=1e-13, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_narrow_intervals_have_density_times_width(name):
+    cpd, at, scipys = NARROW[name]
+    # Powers of two, so that the width is exact.
+    for width in (2.0**-40, 2.0**-30):
+        interval = bg.Between(at, at + width)
+        found = bg.BayesianNetwork([cpd]).log_probability({"x": interval})
+        middle = scipys.logpdf(at + width / 2) + math.log(width)
+        assert found == pytest.approx(middle, rel=0, abs=1e-12)
+
+
+def test_evidence_in_a_tail_has_a_posterior():
+    kind = bg.Discrete("kind", ["a", "b"])
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(kind, [0.5, 0.5]),
+            bg.ExponentialCPD(X, [1.0, 1.0 + 1e-3], [kind]),
+            bg.GaussianCPD(bg.Continuous("y"), [0.0, 0.1], 1.0, [kind]),
+            bg.TableCPD(B, TABLE, [kind]),
+        ]
+    )
+    evidence = {"x": bg.Between(900), "y": bg.Between(40)}
+    odds = 0.9 + special.log_ndtr(-40) - special.log_ndtr(-39.9)
+    for model in (net, bg.WeightedNetwork(net, "kind"), bg.NetworkMixture([net, net])):
+        found = model.query("kind", evidence)
+        assert math.log(found["a"] / found["b"]) == pytest.approx(odds, abs=1e-10)
+    share = found.probabilities @ TABLE
+    np.testing.assert_allclose(net.query("b", evidence).probabilities, share, rtol=1e-10)
+    np.testing.assert_allclose(net.marginals(evidence)["b"].probabilities, share, rtol=1e-10)
+    np.testing.assert_allclose(
+        net.conditioned(evidence).query("b").probabilities, share, rtol=1e-10
+    )
+    assert net.most_probable(evidence)["kind"] == "b"
+
+
+def test_impossible_intervals_are_named_as_they_were_given():
+    net = bg.BayesianNetwork([bg.BetaCPD(X, 2.0, 3.0)])
+    with pytest.raises(ImpossibleEvidenceError, match=r"'x': Between\(2, 3\)"):
+        bg.BayesianNetwork([*net.cpds, bg.TableCPD(A, PRIOR)]).query("a", {"x": bg.Between(2, 3)})
+    assert net.log_probability({"x": bg.Between(2, 3)}) == -math.inf
+    assert bg.Between(1, 2) == bg.Between(1.0, 2.0) != bg.Between(1, 3)

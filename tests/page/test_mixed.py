@@ -192,6 +192,29 @@ def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors_and_exponen
     check(engine, [handmade(average, rows, "d").first(7)], ("answer", "contributions"))
 
 
+def test_rare_branches_of_trees(engine):
+    b, c = bg.Discrete("b", ["pos", "neg"]), bg.Discrete("c", [0, 1])
+    t, d = bg.Continuous("t"), bg.Discrete("d", ["well", "ill"])
+    root = bg.GaussianCPD(t, 0.0, 1.0)
+    below = bg.TableCPD(c, [[0.2, 0.8], [0.3, 0.7]], [b])
+    for z, p in ((8.3, 1e-17), (45.0, 1e-300)):
+        for split in (
+            bg.Split(t, z, [0, 1], [0.5, 0.5]),
+            bg.Split(d, ["well"], [0, 1], [0.5, 0.5]),
+            bg.Split(t, z, [0, 1], bg.Split(d, ["well"], [0, 1], [0.5, 0.5])),
+        ):
+            tree = bg.TreeCPD(b, split, [t, d])
+            model = bg.BayesianNetwork([root, bg.TableCPD(d, [1 - p, p]), tree, below])
+            page = engine.take(model)
+            found = page.ask("answer", {"2": {"state": 0}}, None)
+            expected = model.log_probability({"b": "pos"})
+            assert found["logEvidence"] == pytest.approx(expected, rel=1e-12)
+            for name in ("c", "d"):
+                posterior = model.query(name, {"b": "pos"}).probabilities
+                at = model.names.index(name)
+                np.testing.assert_allclose(found["posteriors"][at]["p"], posterior, rtol=1e-9)
+
+
 def test_impossible_findings_are_named(engine):
     kind, size = bg.Discrete("kind", ["a", "b"]), bg.Continuous("size")
     model = bg.BayesianNetwork(

@@ -179,7 +179,7 @@ def mean_distributions(trees: Trees, views: Sequence[View], codes: Codes) -> Flo
     grouped = _grouped(groups, codes)
     missing = np.flatnonzero((grouped == MISSING).any(axis=1)).tolist()
     shares = {j: np.bincount(groups[j], views[j].share) for j in missing}
-    return trees.means(grouped, trees.left_shares(shares))
+    return trees.means(grouped, trees.branch_shares(shares))
 
 
 def _groups(view: View) -> NDArray[np.uint8]:

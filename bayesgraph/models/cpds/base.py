@@ -382,6 +382,29 @@ class CPD(Displayed, ABC):
         """Return the whole distribution as one table, or None if it cannot be a table."""
         return None
 
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        """Return log P(low < child <= high) of a number with discrete parents.
+
+        Parameters
+        ----------
+        low, high : ndarray, shape (m,)
+            Bounds, which may be infinite.
+
+        Returns
+        -------
+        ndarray, shape (m, cells)
+            A column for each configuration of the parents; the states of the last vary fastest.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For other children, or continuous parents.
+        """
+        raise UnsupportedModelError(
+            "Intervals and likelihoods are evidence on numbers with discrete parents, and trees "
+            f"sum out such numbers; {self.title} is another one. Give a value."
+        )
+
     @property
     def sliceable(self) -> bool:
         """Whether the states of discrete parents are axes of `arrays`, and matter nowhere else."""

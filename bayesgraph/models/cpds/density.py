@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, log_of, ndtr
+from bayesgraph.core.arrays import NODE_WEIGHTS, NODES, Floats, log_integral, log_of, ndtr
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
@@ -363,9 +363,12 @@ class DensityCPD(Plate):
     ----------
     parameters : mapping from name to number
         Lower bound that each parameter must exceed.
+    support : pair of floats
+        Ends of the interval outside of which the density is zero.
     """
 
     parameters: ClassVar[Mapping[str, float]]
+    support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
     _takes_one = True
     # Returns the log density of each child in each row, given x of shape (n_rows, n children) and
     # the parameters, each of shape (n children,). It is minus infinity outside the support; the
@@ -434,6 +437,30 @@ class DensityCPD(Plate):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(self._sf(x[:, None], *self._own(cells)))
 
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        """Return log P(low < child <= high) in each configuration; see `CPD`.
+
+        Where the difference of two probabilities would cancel, or underflow, densities are
+        integrated.
+        """
+        cells = np.arange(self.cells)
+        above, beyond = self.cell_sf(low, cells), self.cell_sf(high, cells)
+        below, whole = self.cell_cdf(low, cells), self.cell_cdf(high, cells)
+        upper = below > beyond
+        mass = np.where(upper, above - beyond, whole - below)
+        least = np.maximum(_LEAST_SHARE * np.where(upper, above, whole), _LEAST_MASS)
+        found = log_of(np.maximum(mass, 0.0))
+        components = self.components(cells)
+        for i in np.flatnonzero((mass < least).any(axis=1)).tolist():
+            # Intervals are open below: that of the count 0 begins at -1.
+            a = max(float(low[i]), self.support[0] - components.whole)
+            b = min(float(high[i]), self.support[1])
+            if a < b:
+                x, weights = _counts(a, b) if components.whole else _nodes(a, b)
+                own = log_integral(components.log_density(x[:, None]), weights)
+                found[i] = np.where(mass[i] < least[i], own, found[i])
+        return found
+
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `NumberCPD`."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -460,6 +487,36 @@ class DensityCPD(Plate):
         """Return a table with a column for each parameter; see CPD."""
         shown = self.over(self._children[:max_rows])
         return base.describe_numbers(self.parents, self._children, shown._columns(), max_rows)
+
+
+# Share of the mass beyond its end from which on a difference has enough digits, and least mass.
+_LEAST_SHARE, _LEAST_MASS = 1e-4, 1e-290
+# Number of panels, each four times as long as the one before; of the length of an infinite interval
+# in units of its finite end; and of counts at each end of an interval that are summed.
+_PANELS, _LONG, _COUNTS = 50, 2.0**40, 2**14
+
+
+def _nodes(low: float, high: float) -> tuple[Floats, Floats]:
+    """Return points of an interval and their weights, ever denser towards its finite ends.
+
+    So a density that falls from one end on is integrated, however fast it falls.
+    """
+    finite = [(end, side) for end, side in ((low, 1.0), (high, -1.0)) if math.isfinite(end)]
+    long = (high - low) / 2 if len(finite) == 2 else abs(finite[0][0]) * _LONG
+    ends = np.append(0.0, long * 0.25 ** np.arange(_PANELS, -1.0, -1.0))
+    half = np.diff(ends)[:, None] / 2
+    away, weights = (ends[:-1, None] + half * (1.0 + NODES)).ravel(), half * NODE_WEIGHTS
+    points = [end + side * away for end, side in finite]
+    return np.concatenate(points), np.tile(weights.ravel(), len(finite))
+
+
+def _counts(low: float, high: float) -> tuple[Floats, Floats]:
+    """Return the counts above `low` and up to `high`, and ones; those near the ends if too many."""
+    first = math.floor(low) + 1.0
+    last = math.floor(min(high, first + _COUNTS if math.isinf(high) else high))
+    steps = np.arange(min(last - first + 1.0, _COUNTS))
+    found = np.union1d(first + steps, last - steps)
+    return found, np.ones(len(found))
 
 
 # ------------------------ Plates of Gaussian children, and plates of discrete children with tables

@@ -173,8 +173,7 @@ class HistogramCPD(NumericCPD):
 
     def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
         """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
-        above = self.interval_probability(x, np.full(len(x), np.inf))
-        return np.asarray(above.reshape(-1, len(x))[cells].T)
+        return np.asarray(np.exp(self.log_interval(x, np.full(len(x), np.inf))[:, cells]))
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `NumberCPD`.
@@ -196,13 +195,20 @@ class HistogramCPD(NumericCPD):
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
         """Return None: the search of a quantile begins at the moments; see `NumberCPD`."""
 
-    def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < child <= high) for each parent configuration; see `HasIntervals`."""
-        between = np.maximum(self.cdf(high) - self.cdf(low), 0.0)
-        # Above the edges both are close to 1, so that their difference would cancel.
-        tail = self._tail_share(low) - self._tail_share(high)
-        tail = self.values[..., -1][(Ellipsis, *[None] * np.ndim(low))] * tail
-        return np.asarray(np.where(low > self.edges[-1], tail, between))
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        """Return log P(low < child <= high) in each configuration; see `CPD`."""
+        first, last = self.edges[0], self.edges[-1]
+        low, high = low[:, None], high[:, None]
+        inside = np.minimum(high, self.edges[1:]) - np.maximum(low, self.edges[:-1])
+        # The distances in both tails at which the interval begins and ends.
+        near = np.maximum(np.hstack([first - high, low - last]), 0.0)
+        far = np.maximum(np.hstack([first - low, high - last]), near)
+        tails = -((1.0 + near / self._range) ** -_SHAPE) * np.expm1(
+            -_SHAPE * np.log1p((far - near) / (self._range + near))
+        )
+        bins = np.maximum(inside, 0.0) / np.diff(self.edges)
+        shares = np.hstack([tails[:, :1], bins, tails[:, 1:]])
+        return log_of(shares @ self.values.reshape(-1, len(self._sides)).T)
 
     def _tail_share(self, x: Floats) -> Floats:
         """Return P(child is beyond x | child is in the tail of x), 1 for x between the edges."""

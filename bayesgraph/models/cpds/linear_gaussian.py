@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import LOG_2PI, SUM, Floats, ndtr
+from bayesgraph.core.arrays import LOG_2PI, SUM, Floats, log_normal_mass
 from bayesgraph.core.errors import CPDError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
@@ -234,13 +234,12 @@ class GaussianCPD(CPD):
             mean += self.coefficients[(*row, i)] * parents[parent]
         return np.asarray(mean + np.sqrt(self.variance[row]) * random.standard_normal(n))
 
-    def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < child <= high) if the child has no parents; see `HasIntervals`."""
-        scale = np.sqrt(self.variance)
-        a, b = (low - self.mean) / scale, (high - self.mean) / scale
-        # In the upper tail the difference of two probabilities close to one would lose digits.
-        upper = a > 0
-        return np.asarray(ndtr(np.where(upper, -a, b)) - ndtr(np.where(upper, -b, a)))
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        """Return log P(low < child <= high) in each configuration; see `CPD`."""
+        if self.continuous_parents:
+            return super().log_interval(low, high)
+        mean, scale = self.mean.reshape(-1), np.sqrt(self.variance).reshape(-1)
+        return log_normal_mass(low[:, None], high[:, None], mean, scale)
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a table with mean or intercept, slopes and standard deviation; see CPD."""

@@ -17,7 +17,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
@@ -130,8 +130,9 @@ class RootsSummed(NumericCPD):
         The CPD, of a discrete child.
     parents : sequence of Variable
         The parents of `source`, without parents that are summed out in all rows.
-    share : ndarray, shape (n_nodes,)
-        Weight of the left branch at splits on the parents that are summed out, else NaN.
+    share : ndarray, shape (2, n_nodes)
+        Weights of the left and of the right branch at splits on the parents that are summed out, or
+        their logarithms, else NaN.
     """
 
     variable: Discrete
@@ -195,32 +196,6 @@ class RootsSummed(NumericCPD):
     def title(self) -> str:
         """The title of the original CPD."""
         return self.source.title
-
-
-@runtime_checkable
-class HasIntervals(Protocol):
-    """Protocol of CPDs of continuous root variables that compute probabilities of intervals."""
-
-    def interval_probability(self, low: Floats, high: Floats) -> Floats:
-        """Return P(low < x <= high) for arrays of bounds, which may be infinite."""
-        ...
-
-
-def interval_probability(root: CPD, low: Floats, high: Floats) -> Floats:
-    """Return P(low < x <= high) of a continuous root x, by its CPD `root`.
-
-    Raises
-    ------
-    UnsupportedModelError
-        If the class of `root` does not compute probabilities of intervals.
-    """
-    if not isinstance(root, HasIntervals):
-        raise UnsupportedModelError(
-            f"{root.title} does not know the probability of an interval, which summing "
-            f"{root.variable.name!r} out of a tree takes. Observe it, or use a GaussianCPD or a "
-            "HistogramCPD."
-        )
-    return root.interval_probability(low, high)
 
 
 def state_probabilities(root: CPD) -> Floats:

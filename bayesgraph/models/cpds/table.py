@@ -48,6 +48,8 @@ class TableCPD(base.CPD):
     """
 
     arrays = ("values",)
+    # Whether probabilities underflow, so that only their logarithms are right.
+    has_lost_digits = False
 
     variable: Discrete
     parents: tuple[Discrete, ...]
@@ -75,6 +77,18 @@ class TableCPD(base.CPD):
         cpd.variable, cpd.parents = variable, tuple(parents)
         values.flags.writeable = False
         cpd.values, cpd._log_values = values, None
+        return cpd
+
+    @classmethod
+    def from_logs(
+        cls, variable: Discrete, logs: Floats, parents: Iterable[Discrete] = ()
+    ) -> TableCPD:
+        """Return the CPD of natural logarithms, which it keeps: probabilities may underflow."""
+        logs.flags.writeable = False
+        least = np.finfo(np.float64).tiny
+        values = np.where(np.isneginf(logs), 0.0, np.maximum(np.exp(logs), least))
+        cpd = cls.from_checked(variable, values, parents)
+        cpd._log_values, cpd.has_lost_digits = logs, bool((values == least).any())
         return cpd
 
     @property

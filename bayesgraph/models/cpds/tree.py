@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.arrays import Floats, log_integral, log_of
 from bayesgraph.core.display import DisplayTable, cut_texts
 from bayesgraph.core.errors import CPDError, unknown_variable
 from bayesgraph.core.evidence import Evidence
@@ -265,19 +265,19 @@ class TreeCPD(summing_out.RootSummingCPD):
 
         See RootSummingCPD.
         """
-        share = np.full(self.tree.n_nodes, np.nan)
+        share = np.full((2, self.tree.n_nodes), np.nan)
         for place, parent in enumerate(self.parents):
             if parent in roots:
                 at = self.tree.feature == place
-                share[at] = self.left_shares(parent, roots[parent])[at]
+                share[:, at] = self.log_shares(parent, roots[parent])[:, at]
         parents = [p for p in self.parents if p in observed or p not in roots]
         return _SummedTree(self, parents, share)
 
-    def left_shares(self, parent: Variable, root: CPD) -> Floats:
-        """Return the probability of the left branch at each split on an unobserved root `parent`.
+    def log_shares(self, parent: Variable, root: CPD) -> Floats:
+        """Return the log probabilities of both branches at each split on an unobserved root.
 
-        It is conditional on the branches taken at earlier splits on the path. The result is cached
-        for each root CPD.
+        They are conditional on the branches taken at earlier splits on the path. The result is
+        cached for each root CPD.
 
         Parameters
         ----------
@@ -287,8 +287,8 @@ class TreeCPD(summing_out.RootSummingCPD):
 
         Returns
         -------
-        ndarray, shape (n_nodes,)
-            NaN at leaves and at splits on other parents.
+        ndarray, shape (2, n_nodes)
+            Left and right; NaN at leaves and at splits on other parents.
         """
         known = self._shares.get(parent)
         if known is None or known[0] is not root:
@@ -315,7 +315,7 @@ class TreeCPD(summing_out.RootSummingCPD):
         self._nothing_summed(evidence).accumulate(evidence, scope, out)
 
     def _nothing_summed(self, evidence: Evidence) -> _SummedTree:
-        whole = _SummedTree(self, self.parents, np.full(self.tree.n_nodes, np.nan))
+        whole = _SummedTree(self, self.parents, np.full((2, self.tree.n_nodes), np.nan))
         whole.check_observed(evidence.columns)
         return whole
 
@@ -439,7 +439,6 @@ class _SummedTree(summing_out.RootsSummed):
             self.source.flat,
             self.source.tree.height,
             self._share,
-            self.source.tree.values,
             self.source.log_values,
             np.ascontiguousarray(child, dtype=np.int64),
         )
@@ -462,7 +461,7 @@ def _matrix(
 
 
 def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
-    """Return P(left branch | earlier splits on the path) at splits on a continuous parent.
+    """Return log P(branch | earlier splits on the path) at splits on a continuous parent.
 
     `place` is the index of the parent, and `root` its CPD. `above` has the nearest ancestor of each
     split that splits on the same parent; see `tree_kernels.same_split_above`.
@@ -482,12 +481,12 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
     low, high = low[nodes], high[nodes]
     # A threshold outside the interval sends the whole interval to one branch.
     middle = np.clip(tree.threshold[nodes], low, high)
-    left = summing_out.interval_probability(root, low, middle)
-    return _shares(tree, nodes, left, left + summing_out.interval_probability(root, middle, high))
+    left = root.log_interval(low, middle)[:, 0]
+    return _shares(tree, nodes, left, root.log_interval(middle, high)[:, 0])
 
 
 def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
-    """Return P(left branch | earlier splits on the path) at splits on a discrete parent.
+    """Return log P(branch | earlier splits on the path) at splits on a discrete parent.
 
     The arguments are those of `_continuous_shares`.
     """
@@ -502,14 +501,16 @@ def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
             continue
         split = up if up >= 0 else ~up
         alive[k] = alive[position[split]] & (goes_left[split] == (up >= 0))
-    left = (alive & goes_left[nodes]) @ probability
-    return _shares(tree, nodes, left, left + (alive & ~goes_left[nodes]) @ probability)
+    left, right = ((alive & goes[nodes]) @ probability for goes in (goes_left, ~goes_left))
+    return _shares(tree, nodes, log_of(left), log_of(right))
 
 
-def _shares(tree: Tree, nodes: Ints, left: Floats, whole: Floats) -> Floats:
-    result = np.full(tree.n_nodes, np.nan)
-    # The share is arbitrary at a split that is reached with probability zero.
-    result[nodes] = np.where(whole > 0, left / np.where(whole > 0, whole, 1.0), 0.5)
+def _shares(tree: Tree, nodes: Ints, left: Floats, right: Floats) -> Floats:
+    result = np.full((2, tree.n_nodes), np.nan)
+    whole = log_integral(np.stack([left, right]), np.ones(2))
+    # The shares are arbitrary at a split that is reached with probability zero.
+    whole = np.where(np.isneginf(whole), 0.0, whole)
+    result[:, nodes] = left - whole, right - whole
     return result
 
 

@@ -185,8 +185,8 @@ class TreePrograms:
         ----------
         codes : ndarray of uint8, shape (n_parents, n_rows)
             Groups of the parents' states, 255 where missing.
-        share : ndarray, shape (n_nodes,)
-            Weight of the left branch where the parent is missing.
+        share : ndarray, shape (2, n_nodes)
+            Weights of the left and of the right branch where the parent is missing.
         out : ndarray of zeros, shape (n_states, n_rows)
         """
         few: list[NDArray[np.intp]] = []
@@ -395,8 +395,8 @@ class Trees:
         ----------
         codes : ndarray of uint8, shape (n_parents, n_rows)
             Groups of the parents' states; a row takes both branches where one is missing, 255.
-        share : ndarray, shape (n_nodes,)
-            Weight of the left branch where the parent is missing.
+        share : ndarray, shape (2, n_nodes)
+            Weights of the left and of the right branch where the parent is missing.
         """
         n_rows = codes.shape[1]
         # The numbers of a state are contiguous.
@@ -415,8 +415,8 @@ class Trees:
         total /= len(self.roots)
         return total
 
-    def left_shares(self, distributions: Mapping[int, NDArray[Any]]) -> Floats:
-        """Return P(left branch | earlier splits on the path) at splits on missing parents.
+    def branch_shares(self, distributions: Mapping[int, NDArray[Any]]) -> Floats:
+        """Return P(branch | earlier splits on the path) at splits on missing parents.
 
         Parameters
         ----------
@@ -425,17 +425,17 @@ class Trees:
 
         Returns
         -------
-        ndarray, shape (n_nodes,)
-            NaN at leaves and at splits on other parents.
+        ndarray, shape (2, n_nodes)
+            Left and right; NaN at leaves and at splits on other parents.
         """
-        out = np.full(len(self.feature), np.nan)
+        out = np.full((2, len(self.feature)), np.nan)
         is_missing = np.zeros(int(self.feature.max(initial=0)) + 1, dtype=np.bool_)
         shares = np.zeros((len(is_missing), max(map(len, distributions.values()), default=0)))
         for place, distribution in distributions.items():
             if place < len(is_missing):  # trees split on none of the others
                 is_missing[place] = True
                 shares[place, : len(distribution)] = distribution
-        tree_average_kernels.left_shares(
+        tree_average_kernels.branch_shares(
             is_missing, shares, self.feature, self.states, self.below, out
         )
         return out
@@ -534,7 +534,7 @@ class TreeAverageCPD(RootSummingCPD):
         See RootSummingCPD.
         """
         parents = [p for p in self.parents if p in observed or p not in roots]
-        # The probability of the left branch at splits on unobserved root parents. The result is
+        # The probabilities of both branches at splits on unobserved root parents. The result is
         # cached, as it is the same for all evidence.
         known, share = self._shares
         if share is None or any(known.get(parent) is not root for parent, root in roots.items()):
@@ -544,7 +544,7 @@ class TreeAverageCPD(RootSummingCPD):
                 for place, (parent, part) in enumerate(parts)
                 if parent in roots
             }
-            share = self.trees.left_shares(groups)
+            share = self.trees.branch_shares(groups)
             self._shares = dict(roots), share
         return _SummedAverage(self, parents, share)
 
@@ -557,7 +557,7 @@ class TreeAverageCPD(RootSummingCPD):
         self._nothing_summed().accumulate(evidence, scope, out)
 
     def _nothing_summed(self) -> _SummedAverage:
-        return _SummedAverage(self, self.parents, self.trees.left_shares({}))
+        return _SummedAverage(self, self.parents, self.trees.branch_shares({}))
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""

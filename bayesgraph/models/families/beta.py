@@ -40,6 +40,7 @@ class BetaCPD(DensityCPD):
     """
 
     parameters: ClassVar = {"a": 0.0, "b": 0.0}
+    support = (0.0, 1.0)
     a: Floats
     b: Floats
 

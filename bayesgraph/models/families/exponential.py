@@ -35,6 +35,7 @@ class ExponentialCPD(DensityCPD):
     """
 
     parameters: ClassVar = {"rate": 0.0}
+    support = (0.0, np.inf)
     rate: Floats
 
     def __init__(

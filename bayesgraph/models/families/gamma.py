@@ -49,6 +49,7 @@ class GammaCPD(DensityCPD):
     """
 
     parameters: ClassVar = {"shape": 0.0, "rate": 0.0}
+    support = (0.0, np.inf)
     shape: Floats
     rate: Floats
 

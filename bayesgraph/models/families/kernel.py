@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, ndtr
+from bayesgraph.core.arrays import Floats, log_integral, log_normal_mass, ndtr
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Continuous, Discrete, Variable
@@ -136,6 +136,16 @@ class KernelDensityCPD(Plate):
             for rows in np.array_split(np.arange(len(x)), 1 + len(x) * len(values) // 10**7):
                 found[rows, k] = ndtr(sign * (x[rows, None] - values) / width) @ weights
         return found[:, places]
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        """Return log P(low < child <= high) in each configuration; see `CPD`."""
+        found = np.empty((len(low), self.cells))
+        for cell in range(self.cells):
+            values, weights, width = self._kernels(cell)
+            for i, (a, b) in enumerate(zip(low, high, strict=True)):
+                logs = log_normal_mass(a, b, values, np.array(width))
+                found[i, cell] = log_integral(logs, weights)
+        return found
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `NumberCPD`."""

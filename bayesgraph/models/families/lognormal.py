@@ -43,6 +43,7 @@ class LogNormalCPD(DensityCPD):
     """
 
     parameters: ClassVar = {"mean": -np.inf, "variance": 0.0}
+    support = (0.0, np.inf)
     mean: Floats
     variance: Floats
 

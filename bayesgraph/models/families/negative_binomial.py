@@ -44,6 +44,7 @@ class NegativeBinomialCPD(DensityCPD):
     """
 
     parameters: ClassVar = {"shape": 0.0, "exposure": 0.0}
+    support = (0.0, np.inf)
     _child_type = Count
     shape: Floats
     exposure: Floats

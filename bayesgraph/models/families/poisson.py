@@ -56,6 +56,7 @@ class PoissonCPD(DensityCPD):
     """
 
     parameters: ClassVar = {"rate": 0.0}
+    support = (0.0, np.inf)
     _child_type = Count
     rate: Floats
 

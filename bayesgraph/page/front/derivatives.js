@@ -3,6 +3,7 @@
 // too (Shafer and Shenoy 1990; Darwiche 2003).
 
 import { stepsOf } from "./compiler.js";
+import { logSum } from "./trees.js";
 
 /** Arithmetic on probabilities, and on their logarithms. */
 const PLAIN = {
@@ -25,10 +26,7 @@ const LOGS = {
   zero: -Infinity,
   one: 0,
   times: (a, b) => a + b,
-  plus: (a, b) => {
-    if (a === -Infinity) return b;
-    return a > b ? a + Math.log1p(Math.exp(b - a)) : b + Math.log1p(Math.exp(a - b));
-  },
+  plus: logSum,
   log: (x) => x,
   scaled: () => 0,
   peak: (values) => {

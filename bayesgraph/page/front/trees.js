@@ -13,11 +13,12 @@
  *   share: Float64Array, values: Float64Array, roots: {variable: number, prior: Float64Array|null,
  *   groups: Float64Array|null}[]}} given
  *   `low` and `high` are the groups of states that go left, 31 in each, as bits; of a split on a
- *   number `low` is the threshold, up to which numbers go left, and `share` the probability of that.
+ *   number `low` is the threshold, up to which numbers go left, and `share` has the log probabilities
+ *   of all left and then of all right branches.
  *   At leaves `left` is the row of `values`.
  */
 export function treesLocal(given) {
-  const { child, card, roots, values, feature, left, right } = given;
+  const { child, card, roots, feature, left, right } = given, logs = given.values.map(Math.log);
   const parents = roots.map((root) => root.variable);
   // Sets of groups as the lower and the higher half of their bits; of a threshold they mean nothing.
   const low = Int32Array.from(given.low), high = Int32Array.from(given.high);
@@ -37,7 +38,7 @@ export function treesLocal(given) {
     return found;
   });
 
-  /** Visit the leaves that a walk reaches: their place in `values`, and their probability. */
+  /** Visit the leaves that a walk reaches: their place in `values`, and the log of their probability. */
   const walk = (node, mass, own, visit) => {
     const place = feature[node];
     if (place < 0) {
@@ -46,9 +47,8 @@ export function treesLocal(given) {
     }
     const known = own[place];
     if (!known.groups) {
-      const share = known.value === undefined ? given.share[node] : known.value <= given.low[node] ? 1 : 0;
-      if (share > 0) walk(left[node], mass * share, own, visit);
-      if (share < 1) walk(right[node], mass * (1 - share), own, visit);
+      if (known.value !== undefined) walk((known.value > given.low[node] ? right : left)[node], mass, own, visit);
+      else [left, right].forEach((below, side) => walk(below[node], mass + given.share[side * left.length + node], own, visit));
       return;
     }
     const { low: l, high: h, mass: whole } = known, below = l & low[node], above = h & high[node];
@@ -59,7 +59,7 @@ export function treesLocal(given) {
         known.low = some;
         known.high = more;
         known.mass = massOf(known.groups, some, more);
-        walk(to, (mass * known.mass) / whole, own, visit);
+        walk(to, mass + Math.log(known.mass / whole), own, visit);
       };
       go(left[node], below, above);
       go(right[node], l & ~below, h & ~above);
@@ -71,20 +71,19 @@ export function treesLocal(given) {
 
   /** Visit the leaves of all trees. */
   const visitAll = (own, visit) => {
-    let mass = 1 / given.trees.length;
-    for (const known of own) if (known.groups) mass *= known.mass;
-    if (mass > 0) for (const root of given.trees) walk(root, mass, own, visit);
+    let mass = -Math.log(given.trees.length);
+    for (const known of own) if (known.groups) mass += Math.log(known.mass);
+    if (mass > -Infinity) for (const root of given.trees) walk(root, mass, own, visit);
   };
 
   /** The posteriors of all parents, by one walk to leaves weighed by what else is known. */
   const parentBeliefs = (own, found, belief) => {
-    const rest = Array.from(belief, (p, c) => (p > 0 ? p / found[c] : 0));
     const sums = own.map(({ groups }) => groups && new Float64Array(62));
     visitAll(own, (row, mass) => {
       let weight = 0;
-      for (let c = 0; c < card; c++) weight += rest[c] * values[row + c];
+      for (let c = 0; c < card; c++) weight += belief[c] && belief[c] * Math.exp(mass + logs[row + c] - found[c]);
       for (let k = 0; k < own.length; k++) {
-        if (sums[k]) spread(own[k], (weight * mass) / own[k].mass, sums[k]);
+        if (sums[k]) spread(own[k], weight / own[k].mass, sums[k]);
       }
     });
     return sums.map((sum, k) => {
@@ -92,7 +91,7 @@ export function treesLocal(given) {
       const { groups, states } = own[k];
       const p = states.map((share, state) => {
         const g = roots[k].groups[state];
-        return share > 0 ? (sum[g] * share) / groups[g] : 0;
+        return share > 0 ? (sum[g] / groups[g]) * share : 0;
       });
       const total = sumOf(p);
       return p.map((x) => x / total);
@@ -104,13 +103,13 @@ export function treesLocal(given) {
     children: [],
     parents,
     prepare(findings, cells) {
-      const own = entered(findings), found = new Float64Array(card);
+      const own = entered(findings), found = new Float64Array(card).fill(-Infinity);
       visitAll(own, (row, mass) => {
-        for (let c = 0; c < card; c++) found[c] += mass * values[row + c];
+        for (let c = 0; c < card; c++) found[c] = logSum(found[c], mass + logs[row + c]);
       });
       let beliefs = null;
       return {
-        logs: cells.map((cell) => Math.log(found[cell])),
+        logs: cells.map((cell) => found[cell]),
         /**
          * The posterior of a parent.
          * @param {ArrayLike<number>} belief  That of the child's states.
@@ -122,6 +121,12 @@ export function treesLocal(given) {
       };
     },
   };
+}
+
+/** The log of a sum, of the logs of its terms. */
+export function logSum(a, b) {
+  if (a === -Infinity) return b;
+  return a > b ? a + Math.log1p(Math.exp(b - a)) : b + Math.log1p(Math.exp(a - b));
 }
 
 /** The sum over a set of groups. */

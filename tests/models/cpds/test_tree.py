@@ -1,12 +1,15 @@
 """Trees as local distributions, against enumeration of everything they could be asked."""
 
+import math
 import pickle
 import re
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from tree_oracle import TreeOracle, random_row, random_tree_network, reached
 
 import bayesgraph as bg
@@ -381,6 +384,71 @@ def test_families_that_do_not_fit():
         bg.TreeCPD(SICK, [0.5, 0.5], [PLACE, PLACE])
 
 
+# ------------------------------------------------------------------------------ rare branches
+
+POS = bg.Discrete("b", ["pos", "neg"])
+
+
+@pytest.mark.parametrize("z", [6.0, 8.0, 8.3, 40.0, -40.0])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_tail_of_a_number_keeps_its_digits(z, turned):
+    t = bg.Continuous("t")
+    leaves = [[0, 1], [0.5, 0.5]][:: -1 if turned else 1]
+    root = bg.GaussianCPD(t, 0.0, 1.0)
+    net = bg.BayesianNetwork([root, bg.TreeCPD(POS, bg.Split(t, z, *leaves), [t])])
+    expected = math.log(0.5) + scipy.special.log_ndtr(z if turned else -z)
+    assert net.log_probability({"b": "pos"}) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("family", ["gamma", "exponential", "student", "kernel"])
+def test_numbers_of_any_family_are_summed_out(family):
+    t, at = bg.Continuous("t"), {"gamma": 800.0, "exponential": 800.0}.get(family, 5.0)
+    root, expected = {
+        "gamma": (bg.GammaCPD(t, 2.0, 1.0), math.log1p(800) - 800),
+        "exponential": (bg.ExponentialCPD(t, 2.0), -1600.0),
+        "student": (bg.StudentCPD(t, 0.0, 1.0, 4.0), stats.t(4).logsf(5)),
+        "kernel": (bg.KernelDensityCPD(t, [0.0], [1.0], 1, 0.5), scipy.special.log_ndtr(-10)),
+    }[family]
+    net = bg.BayesianNetwork([root, bg.TreeCPD(POS, bg.Split(t, at, [0, 1], [0.5, 0.5]), [t])])
+    found = net.log_probability({"b": "pos"})
+    assert found == pytest.approx(math.log(0.5) + expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("p", [1e-12, 1e-17, 1e-300])
+def test_a_rare_state_keeps_its_digits_on_either_side(p):
+    d, c = bg.Discrete("d", ["well", "ill"]), bg.Discrete("c", [0, 1])
+    for states, leaves in ((["well"], ([0, 1], [0.5, 0.5])), (["ill"], ([0.5, 0.5], [0, 1]))):
+        tree = bg.TreeCPD(POS, bg.Split(d, states, *leaves), [d])
+        below = bg.TableCPD(c, [[0.2, 0.8], [0.3, 0.7]], [POS])
+        net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), tree, below])
+        assert net.log_probability({"b": "pos"}) == pytest.approx(math.log(p / 2), rel=1e-13)
+        assert net.query("d", {"b": "pos"})["ill"] == pytest.approx(1.0)
+        # Of the two questions of a sensitivity only one sums the root inside the tree.
+        found = net.sensitivity("d", "ill", {"c": 0}).posterior
+        assert found == pytest.approx(net.query("d", {"c": 0})["ill"], rel=1e-12)
+        assert abs(net.conflict({"d": "ill", "b": "pos"}).measure - math.log(p)) < 1e-9
+
+
+def test_two_tails_whose_product_underflows():
+    t, u = bg.Continuous("t"), bg.Continuous("u")
+    split = bg.Split(t, 30.0, [0, 1], bg.Split(u, 30.0, [0, 1], [1, 0]))
+    roots = [bg.GaussianCPD(t, 0.0, 1.0), bg.GaussianCPD(u, 0.0, 1.0)]
+    net = bg.BayesianNetwork([*roots, bg.TreeCPD(POS, split, [t, u])])
+    expected = 2 * scipy.special.log_ndtr(-30.0)
+    assert net.log_probability({"b": "pos"}) == pytest.approx(expected, rel=1e-13)
+    evidence = {"t": [math.nan] * 2 + [31.0], "u": [math.nan, 31.0, 31.0], "b": ["pos"] * 3}
+    found = net.log_evidence_rows(bg.core.Evidence(3, _encoded(net, evidence)))
+    density = stats.norm.logpdf(31.0)
+    rows = [expected, expected / 2 + density, 2 * density]
+    np.testing.assert_allclose(found, rows, rtol=1e-13)
+
+
+def _encoded(net, evidence):
+    return {
+        v: np.array([v.encode(x) if x == x else x for x in evidence[v.name]]) for v in net.variables
+    }
+
+
 # ------------------------------------------------------------------------------------- kernels
 
 
@@ -397,7 +465,7 @@ def test_kernels_equal_plain_python():
         amounts = random.normal(size=(30, 2))
         out = np.zeros((cpd.tree.n_nodes, 2))
         matrix = np.array([columns[p].astype(float) for p in cpd.parents])
-        share = np.full(cpd.tree.n_nodes, np.nan)
+        share = np.full((2, cpd.tree.n_nodes), np.nan)
         tree_kernels.spread_over_nodes(out, matrix, cpd.flat, cpd.tree.depth, share, amounts)
         sums = np.zeros_like(out)
         np.add.at(sums, expected, amounts)

@@ -112,12 +112,12 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
     sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
     shares = {j: random.dirichlet(np.ones(size)) for j, size in enumerate(sizes)}
     shares[0][0] = 0.0
-    share = trees.left_shares(shares)
+    share = trees.branch_shares(shares)
     found = trees.means(codes, share)
     for row in range(0, n, 7):
         np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
     # What is cached for one distribution of the missing parents is not used for another.
-    other = trees.left_shares({j: share[::-1] for j, share in shares.items()})
+    other = trees.branch_shares({j: share[::-1] for j, share in shares.items()})
     again = trees.means(codes, other)
     assert (again != found).any()
     np.testing.assert_array_equal(again[[7]], trees.means(codes[:, [7]], other))
@@ -129,7 +129,7 @@ def test_rows_go_down_large_trees_one_by_one_with_the_same_bits(monkeypatch, n):
     cpd, random = random_cpd(8, cards, n_trees=6, depth=9), np.random.default_rng(8)
     codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
     codes[1, : n // 3] = kernels.MISSING
-    share = cpd.trees.left_shares({1: np.full(4, 0.25)})
+    share = cpd.trees.branch_shares({1: np.full(4, 0.25)})
     expected = copy.copy(cpd.trees).means(codes, share)
     monkeypatch.setattr(tree_program, "_WALKED", 0)
     reached = []
@@ -161,7 +161,7 @@ def test_parents_without_splits_make_no_further_programs():
     codes = cpd.codes(np.arange(3), np.array([random.integers(k, size=400) for k in cards]))
     lacking = codes.copy()
     lacking[1, ::2] = kernels.MISSING
-    share = trees.left_shares({})
+    share = trees.branch_shares({})
     np.testing.assert_array_equal(trees.means(lacking, share), trees.means(codes, share))
     assert len(trees.programs._kept) == 1
 
@@ -180,7 +180,7 @@ def test_programs_that_are_kept_are_bounded(monkeypatch, limit):
     )
     codes[np.repeat(sets, 64, axis=0).T] = kernels.MISSING
     sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
-    share = trees.left_shares({j: random.dirichlet(np.ones(n)) for j, n in enumerate(sizes)})
+    share = trees.branch_shares({j: random.dirichlet(np.ones(n)) for j, n in enumerate(sizes)})
     found = trees.means(codes, share)
     kept = [program for _, program in trees.programs._kept.values()]
     assert 1 < (len(kept) if limit == "_KEPT" else sum(p.n_bytes for p in kept)) <= largest
@@ -244,6 +244,21 @@ def test_rows_with_missing_values_equal_single_queries():
         np.testing.assert_allclose(
             shares / shares.sum(), whole.posterior(["c"], evidence), atol=1e-12
         )
+
+
+@pytest.mark.parametrize("n_rows", [1, 200])
+def test_rare_states_keep_their_digits_on_either_side(n_rows):
+    d, c = bg.Discrete("d", ["well", "ill"]), bg.Discrete("c", [0, 1])
+    # One tree sends the rare state right, the other one left.
+    trees = bg.Trees(
+        np.array([0, 3]), np.array([0, -1, -1, 0, -1, -1]), np.array([1, 0, 0, 2, 0, 0]),
+        np.array([1, 0, 1, 4, 1, 0]), np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([0, 1]),
+    )  # fmt: skip
+    for p in (1e-12, 1e-17, 1e-300):
+        net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), bg.TreeAverageCPD(c, trees, [d])])
+        columns = {d: np.full(n_rows, -1), c: np.ones(n_rows, dtype=np.int64)}
+        found = net.log_evidence_rows(Evidence(n_rows, columns))
+        np.testing.assert_allclose(found, np.log(0.75) + np.log(p), rtol=1e-13)
 
 
 def test_a_state_of_probability_zero_is_never_taken():
@@ -437,9 +452,9 @@ def test_both_tiers_give_the_same_bits():
     lacking = np.arange(len(cpd.parents)) != 1
     found = []
     for tier in ("interpreted", "compiled"):
-        share = np.full(len(trees.feature), np.nan)
+        share = np.full((2, len(trees.feature)), np.nan)
         arrays = trees.feature, trees.states, trees.below
-        getattr(kernels.left_shares, tier)(lacking, shares, *arrays, share)
+        getattr(kernels.branch_shares, tier)(lacking, shares, *arrays, share)
         out = np.zeros((150, 3))
         below, depth = trees.below, trees.depth
         arguments = (
@@ -473,5 +488,5 @@ def test_programs_give_the_same_bits_on_both_tiers(monkeypatch):
         own = {name: getattr(getattr(tree_program_kernels, name), tier) for name in names}
         monkeypatch.setattr(tree_program, "tree_program_kernels", SimpleNamespace(**own))
         trees = copy.copy(cpd.trees)
-        found.append(trees.means(codes, trees.left_shares(shares)))
+        found.append(trees.means(codes, trees.branch_shares(shares)))
     np.testing.assert_array_equal(*found)
