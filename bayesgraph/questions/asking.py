@@ -84,9 +84,9 @@ class Stakes:
         # Sums over few states are quicker as products of matrices.
         ones = np.ones(joint.shape[-1])
         apart = (joint @ ones)[..., None] * before
-        possible = (joint > 0) & (apart > 0)
-        ratio = np.divide(joint, apart, out=np.ones_like(joint), where=possible)
-        information = (joint * np.log(ratio)) @ ones
+        ratio = np.divide(joint, apart, out=np.ones_like(joint), where=apart > 0)
+        # A ratio that underflows has a term of zero too.
+        information = (joint * np.log(np.where(ratio > 0, ratio, 1.0))) @ ones
         usual = np.argmin(before @ self.losses, axis=-1)
         kept = (joint * self.losses.T[usual]) @ ones
         return information, kept - (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)

@@ -28,7 +28,7 @@ from bayesgraph.inference import (
     Sample,
     log_total,
 )
-from bayesgraph.models import HistogramCPD, Model, TreeCPD
+from bayesgraph.models import DensityCPD, HistogramCPD, Model, TreeCPD
 from bayesgraph.questions.asking import Answers, Stakes, is_joint, posterior_rows, with_values
 
 # ---------------- Adaptive integration of several functions at once, with an estimate of the error
@@ -150,6 +150,8 @@ _ENDS = np.array([-10.0, -4.0, -1.5, 0.0, 1.5, 4.0, 10.0])
 # Number of draws that say where a density is, and of panels outside of them, each of which is twice
 # as long as the one before.
 _N_DRAWS, _N_OUTSIDE = 200, 24
+# Distances of ends of panels from the edge of a support, in ranges of the draws.
+_NEARER = 2.0 ** -np.arange(0.0, 1000.0, 20.0)
 # Ranks of the quantiles that stand for a number where its answers are tried one by one.
 _RANKS = (np.arange(9) + 0.5) / 9
 # Mass of a count that may be left out of a sum, and maximum number of its terms.
@@ -247,9 +249,8 @@ def worth_of_number(
     step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
     away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
     inside = _apart(draws, 0.01 * step)
-    ends = np.union1d(
-        np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away]), _jumps(model, variable)
-    )
+    around = np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away])
+    ends = np.union1d(around, _jumps(model, variable, step))
     return _integrated(density, ends, before, stakes)
 
 
@@ -359,10 +360,18 @@ def _draws(model: Model, variable: Continuous, case: Case) -> Floats:
     return np.sort(np.asarray(found, dtype=np.float64))
 
 
-def _jumps(model: Model, variable: Continuous) -> Floats:
-    """Return the edges of a number's histogram, and the thresholds of trees that split on it."""
+def _jumps(model: Model, variable: Continuous, step: float) -> Floats:
+    """Return the edges of a number's histogram or support, and thresholds of trees on it.
+
+    A density may be infinite at the edge of a support: panels shrink towards it.
+    """
     found: list[Floats] = []
-    for cpd in getattr(model, "cpds", ()):
+    networks = getattr(model, "networks", (model,))
+    for cpd in (cpd for network in networks for cpd in getattr(network, "cpds", ())):
+        if isinstance(cpd, DensityCPD) and cpd.variable == variable:
+            for end, side in zip(cpd.support, (1.0, -1.0), strict=True):
+                if np.isfinite(end):
+                    found.append(np.append(end, end + side * step * _NEARER))
         if isinstance(cpd, HistogramCPD) and cpd.variable == variable:
             found.append(cpd.edges)
         elif isinstance(cpd, TreeCPD) and variable in cpd.parents:

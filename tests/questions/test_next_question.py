@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 import scipy
 from oracle import Oracle, as_given, random_evidence, random_factor_graph, random_network
+from scipy import stats
+from scipy.special import xlogy
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
@@ -700,3 +702,66 @@ def test_a_price_of_the_target_alone_is_an_error():
     with pytest.raises(EvidenceError, match="'ill' alone, the target"):
         net.ask.next_question("ill", costs={"ill": 1})
     assert "fever" in net.ask.next_question("ill", costs={"ill": 1, "fever": 2})
+
+
+# --------------------------------------------------------------- densities with an edge
+
+
+def information_by_quad(leaf, shares):
+    """Return the information of a number about its parent, by SciPy's quadrature in log x."""
+    parts = [leaf(k) for k in range(len(shares))]
+
+    def term(t):
+        # x runs to 0 as t does to minus infinity; of numbers below 1, 1 - x is the other end.
+        x = np.exp(t)
+        p = np.array([share * part.pdf(x) for share, part in zip(shares, parts, strict=True)])
+        whole = p.sum()
+        return 0.0 if not whole > 0 else float(x * (xlogy(p, p) - xlogy(p, whole * shares)).sum())
+
+    top = max(part.ppf(1 - 1e-15) for part in parts)
+    ends = np.log(top) - np.arange(0.0, 400.0, 4.0)[::-1]
+    found = [
+        scipy.integrate.quad(term, a, b, limit=200, epsabs=1e-14)[0]
+        for a, b in itertools.pairwise(ends)
+    ]
+    return math.fsum(found)
+
+
+EDGES = {
+    "exponential": (
+        lambda x, k: bg.ExponentialCPD(x, [1.0, 3.0], [k]),
+        lambda i: stats.expon(scale=[1.0, 1 / 3][i]),
+    ),
+    "gamma": (
+        lambda x, k: bg.GammaCPD(x, [0.5, 3.0], [1.0, 2.0], [k]),
+        lambda i: stats.gamma([0.5, 3.0][i], scale=[1.0, 0.5][i]),
+    ),
+    "gammas below one": (
+        lambda x, k: bg.GammaCPD(x, [0.6, 0.9], [1.0, 0.4], [k]),
+        lambda i: stats.gamma([0.6, 0.9][i], scale=[1.0, 2.5][i]),
+    ),
+    "a gamma near zero": (
+        lambda x, k: bg.GammaCPD(x, [0.2, 3.0], [1e-6, 2e-6], [k]),
+        lambda i: stats.gamma([0.2, 3.0][i], scale=[1e6, 5e5][i]),
+    ),
+    "beta": (
+        lambda x, k: bg.BetaCPD(x, [0.8, 0.6], [2.0, 3.0], [k]),
+        lambda i: stats.beta([0.8, 0.6][i], [2.0, 3.0][i]),
+    ),
+    "log-normal": (
+        lambda x, k: bg.LogNormalCPD(x, [0.0, 1.0], [0.25, 1.0], [k]),
+        lambda i: stats.lognorm([0.5, 1.0][i], scale=[1.0, math.e][i]),
+    ),
+}
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("name", EDGES)
+def test_the_information_of_a_density_with_an_edge(name, mixed):
+    make, leaf = EDGES[name]
+    kind, shares = bg.Discrete("kind", [0, 1]), np.array([0.4, 0.6])
+    model = bg.BayesianNetwork([bg.TableCPD(kind, shares), make(bg.Continuous("x"), kind)])
+    model = bg.NetworkMixture([model, model], [0.5, 0.5]) if mixed else model
+    found = model.ask.next_question("kind")["x"]
+    assert found.information == pytest.approx(information_by_quad(leaf, shares), abs=1e-10)
+    assert found.error < 1e-10
