@@ -32,11 +32,11 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_863,
-    "nodes of syntax trees": 747_531,
+    "lines of code": 66_865,
+    "nodes of syntax trees": 747_568,
     "files": 280,
     "public names": 171,
-    "bytes of the front end": 304_167,
+    "bytes of the front end": 304_004,
     "comments that silence a check": 158,
 }
 # What is measured of each file.

@@ -313,12 +313,14 @@ def findings(model: Model, evidence: EvidenceLike) -> Json:
         else:
             found[str(at)] = {"state" if isinstance(variable, Discrete) else "value": value}
     for at, logs in case.soft.items():
-        weights = np.exp(logs if logs.max() > _LOG_TINY else logs - logs.max())
+        is_tiny, weights = logs.max() <= _LOG_TINY, np.exp(logs)
         excluded = np.flatnonzero(weights == 0)
-        if np.isin(weights, (0.0, 1.0)).all() and len(excluded):
+        if np.isin(weights, (0.0, 1.0)).all() and len(excluded) and not is_tiny:
             found[str(at)] = {"not": excluded.tolist()}
         else:
             found[str(at)] = {"weights": weights.tolist()}
+        if is_tiny:  # JSON has no infinity
+            found[str(at)]["logs"] = np.maximum(logs, np.finfo(np.float64).min).tolist()
     return found
 
 

@@ -1,6 +1,7 @@
 """The engine of the page: WebAssembly beside plain JavaScript, logarithms, planning, the kernel."""
 
 import itertools
+import math
 import re
 import shutil
 import subprocess
@@ -147,6 +148,43 @@ def test_factors_too_small_for_numbers(engine):
     assert parity.posterior_error(model, page, {}) < 1e-12
     answer = page.ask("answer", findings(model, {"a": "yes"}), None)
     assert answer["logEvidence"] == pytest.approx(model.log_probability({"a": "yes"}), abs=1e-9)
+
+
+def test_likelihoods_below_the_smallest_number(engine):
+    model = wide_star(3)
+    page = engine.take(model)
+    for least in (9e-310, 1e-311, 1e-318):
+        evidence = {"x0": {"on": least, "off": least / 4}, "x1": "on"}
+        assert parity.posterior_error(model, page, evidence) < 1e-9
+        assert parity.information_error(model, page, evidence, "kind") < 1e-9
+        assert parity.conflict_error(model, page, evidence) < 1e-9
+        assert parity.sensitivity_error(model, page, evidence, "kind") < 1e-9
+    mixed = bg.BayesianNetwork(
+        [*model.cpds, bg.GaussianCPD(bg.Continuous("y"), [0.0, 1.0], 1.0, [model.variables[0]])]
+    )
+    page = engine.take(mixed)
+    evidence["y"] = 50.0
+    answer = page.ask("answer", findings(mixed, evidence), None)
+    assert answer["logEvidence"] == pytest.approx(mixed.log_probability(evidence), abs=1e-9)
+    most = page.ask("mostProbable", findings(mixed, evidence))
+    # Of the joint state with the density of what is given.
+    states = dict(zip(mixed.names[:4], most["states"], strict=False))
+    row = {n: mixed.variable(n).states[k] for n, k in states.items()} | {"y": 50.0}
+    expected = mixed.log_probability(row) + math.log(evidence["x0"][row["x0"]])
+    assert most["logProbability"] == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("p", [1e-15, 1e-30])
+def test_derivatives_of_zero_are_zero(engine, p):
+    d, a, b = (bg.Discrete(name, [0, 1]) for name in "dab")
+    random = np.random.default_rng(4)
+    rows = random.dirichlet([1, 1], (2, 2))
+    above = [bg.TableCPD(d, [1 - p, p]), bg.TableCPD(a, random.dirichlet([1, 1], 2), [d])]
+    model = bg.BayesianNetwork([*above, bg.TableCPD(b, rows, [a, d])])
+    page = engine.take(model)
+    for given in ({"d": 1}, {"d": {0: 0.0, 1: 0.3}}):
+        entries = page.ask("sensitivity", findings(model, given), 2, 0, 100)
+        assert all(entry["derivative"] == 0 for entry in entries if entry["variable"] == 0)
 
 
 def test_impossible_findings_and_those_that_clash(engine):

@@ -7,8 +7,9 @@ import { MixedBackend } from "./mixed_backend.js";
 import { conflict, information, slopes } from "./questions.js";
 
 /**
- * A finding: {state}, {not: states}, {weights: one for each state} or {value: number}.
- * @typedef {{state?: number, not?: number[], weights?: number[], value?: number}} Finding
+ * A finding: {state}, {not: states}, {weights: one for each state} or {value: number}. Weights that are
+ * too small for numbers have their `logs` too.
+ * @typedef {{state?: number, not?: number[], weights?: number[], logs?: number[], value?: number}} Finding
  * @typedef {Object<number, Finding>} Findings
  */
 
@@ -41,12 +42,7 @@ export class TableBackend {
 
   /** Findings as states and likelihoods of the engine's variables. */
   read(/** @type {Findings} */ findings) {
-    const hard = new Map(), soft = new Map(), { engine, variables } = this.snapshot;
-    for (const [v, { state, logs }] of caseOf(findings, variables)) {
-      if (logs) soft.set(engine.node[v], logs.map(Math.exp));
-      else hard.set(engine.node[v], state);
-    }
-    return { hard, soft };
+    return this.explanations.model.enter(caseOf(findings, this.snapshot.variables));
   }
 
   async answer(findings) {

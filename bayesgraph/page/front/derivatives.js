@@ -151,7 +151,9 @@ export function derivatives(engine, findings) {
   const roots = [...tree.parent.keys()].filter((c) => tree.parent[c] < 0);
   const masses = roots.map((c) => upLog[c] + algebra.log(up[c][0]));
   for (const f of program.constant) masses.push(engine.logOf(engine.offsets[f]));
-  const fixed = outsideOf(engine, findings);
+  // What multiplies all: scales, and likelihoods of variables that are observed too.
+  let fixed = engine.logScale + findings.outside;
+  for (const [v, state] of findings.hard) if (findings.soft.has(v)) fixed += Math.log(findings.soft.get(v)[state]);
   const rest = masses.map((_, k) => masses.reduce((sum, mass, i) => (i === k ? sum : sum + mass), fixed));
   program.constant.forEach((f, k) => {
     const places = Int32Array.of(engine.offsets[f] - engine.base[f]);
@@ -160,13 +162,6 @@ export function derivatives(engine, findings) {
   const down = new Map(roots.map((c, k) => [c, { values: null, log: rest[k] }]));
   for (let c = tree.cliques.length - 1; c >= 0; c--) distributed(operands, c, up, upLog, down, found);
   return { log: masses.reduce((a, b) => a + b, fixed), tables: found };
-}
-
-/** The log of what multiplies all: scales, and likelihoods of variables that are observed too. */
-function outsideOf(engine, { hard, soft }) {
-  let log = engine.logScale;
-  for (const [v, weights] of soft) if (hard.has(v)) log += Math.log(weights[hard.get(v)]);
-  return log;
 }
 
 /** The message of each clique to its parent (of a root the sum), and the log of its scale. */

@@ -154,7 +154,7 @@ export class Engine {
   }
 
   /** Write offsets, bounds and likelihoods for a case; return the log of what stands outside. */
-  enter(program, { hard, soft }, logarithmic) {
+  enter(program, { hard, soft, outside = 0 }, logarithmic) {
     const { tree } = program, { offsets, minima } = this;
     offsets.set(this.base);
     if (hard.size) {
@@ -166,17 +166,15 @@ export class Engine {
       });
     }
     minima.fill(0);
-    let outside = this.logScale;
+    outside += this.logScale;
     if (!logarithmic) tree.home.forEach((c, f) => { if (c >= 0) minima[c] += this.lowest[f]; });
     for (const [v, weights] of soft) {
       if (hard.has(v)) {
         outside += Math.log(weights[hard.get(v)]);
         continue;
       }
-      const peak = weights.reduce((a, b) => Math.max(a, b), 0);
-      outside += Math.log(peak);
-      weights.forEach((weight, state) => {
-        const share = weight / peak, at = program.softAt[v] + state;
+      weights.forEach((share, state) => {
+        const at = program.softAt[v] + state;
         this.work[at] = logarithmic ? Math.log(share) : share;
         if (!logarithmic && share > 0) minima[tree.leaves[v]] += Math.log2(share);
       });
@@ -244,7 +242,8 @@ export class Engine {
 
   /**
    * Return the log mass, and all marginals one after the other (a view until the next question).
-   * @param {{hard: Map<number, number>, soft: Map<number, ArrayLike<number>>}} findings
+   * @param {{hard: Map<number, number>, soft: Map<number, ArrayLike<number>>, outside?: number}} findings
+   *   The largest likelihood of a variable is 1, and `outside` the log of what multiplies all.
    */
   propagate(findings) {
     const program = this.program(this.pattern(findings), true, false);

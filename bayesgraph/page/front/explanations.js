@@ -12,7 +12,7 @@ export function caseOf(findings, variables) {
     const v = Number(key), n = variables[v].states.length;
     if (finding.not) {
       found.set(v, { logs: Array.from({ length: n }, (_, k) => (finding.not.includes(k) ? -Infinity : 0)) });
-    } else if (finding.weights) found.set(v, { logs: Array.from(finding.weights, Math.log) });
+    } else if (finding.weights) found.set(v, { logs: finding.logs ?? Array.from(finding.weights, Math.log) });
     else if (finding.counts) found.set(v, { value: finding.counts });
     else found.set(v, finding);
   }

@@ -136,8 +136,7 @@ export class MixedNetwork {
   }
 
   logMass(given) {
-    const entered = this.enter(given);
-    return entered.outside > -Infinity ? this.engine.logMass(entered) + entered.outside : -Infinity;
+    return this.engine.logMass(this.enter(given));
   }
 
   logScores(given, target) {
@@ -147,8 +146,7 @@ export class MixedNetwork {
 
   /** @returns {Run|null} */
   run(given) {
-    const entered = this.enter(given), { ready, outside } = entered;
-    if (!(outside > -Infinity)) return null;
+    const entered = this.enter(given), { ready } = entered;
     const { log, out, at } = this.engine.propagate(entered);
     if (log === -Infinity) return null;
     const all = out.slice();
@@ -165,7 +163,7 @@ export class MixedNetwork {
       return this.locals[k].below.some((u) => given.has(u)) ? null : ready[k].mixture(v, weights[k]);
     };
     return {
-      log: log + outside,
+      log,
       belief: (v) => {
         if (this.node[v] < 0) return null;
         const k = this.owner.get(v);
@@ -206,13 +204,13 @@ export class MixedNetwork {
   }
 
   mostProbable(given) {
-    const entered = this.enter(given), { states, log } = this.engine.mostProbable(entered);
-    if (!states || entered.outside === -Infinity) return null;
+    const { states, log } = this.engine.mostProbable(this.enter(given));
+    if (!states) return null;
     const found = this.node.map((v) => (v < 0 ? null : states[v]));
     const full = new Map(given);
     found.forEach((state, v) => { if (state !== null) full.set(v, { state }); });
     const { number } = this.run(full);
-    return { states: found, log: log + entered.outside, number };
+    return { states: found, log, number };
   }
 }
 

@@ -8,7 +8,7 @@ function marginals(engine, findings) {
   return { log, of: (v) => copy.subarray(at[v], at[v + 1]) };
 }
 
-const withState = ({ hard, soft }, v, state) => ({ hard: new Map(hard).set(v, state), soft });
+const withState = (findings, v, state) => ({ ...findings, hard: new Map(findings.hard).set(v, state) });
 
 /**
  * The expected information, in bits, of each variable about the target: its mutual information with
@@ -38,11 +38,11 @@ export function information(engine, findings, target) {
  * (Jensen, Chamberlain, Nordahl and Jensen 1991), in nats; null if they are impossible.
  */
 export function conflict(engine, findings) {
-  const { hard, soft } = findings, prior = marginals(engine, { hard: new Map(), soft: new Map() });
+  const { hard, soft, outside } = findings, prior = marginals(engine, { hard: new Map(), soft: new Map() });
   const log = engine.logMass(findings);
   if (log === -Infinity) return null;
   if (hard.size + soft.size < 2) return 0;
-  let measure = prior.log - log;
+  let measure = outside + prior.log - log;
   for (const [v, state] of hard) measure += Math.log(prior.of(v)[state]);
   for (const [v, weights] of soft) {
     measure += Math.log(prior.of(v).reduce((sum, p, state) => sum + p * weights[state], 0));
@@ -61,17 +61,19 @@ export function slopes(engine, findings, target, state) {
   const joint = derivatives(engine, withState(findings, target, state));
   const posterior = Math.exp(joint.log - plain.log), { tree, base, sizes } = engine;
   return tree.scopes.map((scope, f) => {
-    const found = new Float64Array(sizes[f]);
-    const add = (share, part) => {
-      const { places, values, log } = part.tables[f], scale = share * Math.exp(log - plain.log);
-      places.forEach((place, k) => { if (values[k] !== 0) found[place] += scale * values[k]; });
+    const of = (part) => {
+      const { places, values, log } = part.tables[f], scale = Math.exp(log - plain.log), found = new Float64Array(sizes[f]);
+      places.forEach((place, k) => { if (values[k] !== 0) found[place] = scale * values[k]; });
+      return found;
     };
-    add(-posterior, plain);
-    add(1, joint);
+    const before = of(plain), found = of(joint).map((x, k) => difference(x, posterior * before[k]));
     const values = engine.tables.slice(base[f], base[f] + sizes[f]);
     return { values, derivatives: covaried(values, found, tree.cards[scope.at(-1)]) };
   });
 }
+
+/** A difference; zero where it is nothing but rounding error. */
+const difference = (a, b) => (Math.abs(a - b) > 1e-13 * (Math.abs(a) + Math.abs(b)) ? a - b : 0);
 
 /** Derivatives when the others of a row of n entries change in proportion. */
 function covaried(values, plain, n) {
@@ -82,6 +84,6 @@ function covaried(values, plain, n) {
     for (let k = row; k < row + n; k++) {
       if (k !== entry) others += rest > 0 ? values[k] * plain[k] : plain[k];
     }
-    return slope - others / (rest > 0 ? rest : n - 1);
+    return difference(slope, others / (rest > 0 ? rest : n - 1));
   });
 }
