@@ -32,11 +32,11 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_865,
-    "nodes of syntax trees": 747_568,
+    "lines of code": 66_871,
+    "nodes of syntax trees": 747_634,
     "files": 280,
     "public names": 171,
-    "bytes of the front end": 304_004,
+    "bytes of the front end": 304_390,
     "comments that silence a check": 158,
 }
 # What is measured of each file.

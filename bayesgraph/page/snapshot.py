@@ -285,18 +285,25 @@ _VIEWS = ("auto", "network", "classifier")
 
 def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json:
     item: Json = {"name": name, "kind": "discrete", "states": [], "typed": None}
-    if type(variable.name) is not str:
+    if type(variable.name) is not str or variable.name != name:
         item["key"] = repr(variable.name)
+    values: Sequence[Any] = ()
     if isinstance(variable, Discrete):
         item["states"] = state_texts(variable, _LONGEST_TEXT)
         if isinstance(variable, MissingIndicator) and variable.of in number:
             item["of"] = number[variable.of]
-        if any(type(state) is not str for state in variable.states):
-            item["typed"] = [repr(state) for state in variable.states]
+        values = variable.states
     elif isinstance(variable, Continuous):
         item["kind"] = "count" if isinstance(variable, Count) else "continuous"
     elif isinstance(variable, CountVector):
-        item |= {"kind": "counts", "items": texts(variable.items, _LONGEST_TEXT)}
+        values = variable.items
+        item |= {"kind": "counts", "items": texts(values, _LONGEST_TEXT)}
+    shown = item["states"] or item.get("items", [])
+    # Where a text is not the value, Python needs the value.
+    if any(
+        type(value) is not str or value != text for value, text in zip(values, shown, strict=True)
+    ):
+        item["typed"] = [repr(value) for value in values]
     return item | {"range": None, "unit": None, "note": None}
 
 

@@ -205,9 +205,9 @@ class App {
     if (scene.isPinned) {
       fill(this.pinned, WORDS.compared(Object.keys(state.pinned).length), " ", button(WORDS.unpin, () => this.pin(), { className: "link" }));
     }
-    this.writeAddress();
     this.speak();
     if (state.view !== "classifier") this.inspector.show(scene);
+    this.writeAddress();
     this.place.dataset.seen = scene.key;
   }
 

@@ -5,15 +5,15 @@ import { likelihoods } from "./state.js";
 /** Return text as a literal of Python: JSON's escapes are Python's too. */
 const literal = (text) => JSON.stringify(text);
 
-function stateLiteral({ states, typed }, k) {
-  return typed ? typed[k] : literal(states[k]);
+function stateLiteral({ states, items, typed }, k) {
+  return typed ? typed[k] : literal((items ?? states)[k]);
 }
 
 function valueLiteral(variable, finding) {
   if (finding.state !== undefined) return stateLiteral(variable, finding.state);
   if (finding.value !== undefined) return String(finding.value);
   if (finding.counts) {
-    return `{${Object.entries(finding.counts).map(([k, x]) => `${literal(variable.items[k])}: ${x}`).join(", ")}}`;
+    return `{${Object.entries(finding.counts).map(([k, x]) => `${stateLiteral(variable, k)}: ${x}`).join(", ")}}`;
   }
   const weights = likelihoods(finding, variable.states.length);
   return `{${weights.map((x, k) => `${stateLiteral(variable, k)}: ${x}`).join(", ")}}`;

@@ -122,13 +122,21 @@ const escaped = (text) => encodeURIComponent(text).replace(/[!~*'()]/g, (c) => (
 function written(texts, k) {
   const text = texts[k];
   const plain = text && text.length <= LONGEST_IN_ADDRESS && texts.indexOf(text) === texts.lastIndexOf(text);
-  return plain ? escaped(text) : `@${k}`;
+  // Half of a pair of surrogates has no code in an address.
+  return plain && !/\p{Cs}/u.test(text) ? escaped(text) : `@${k}`;
 }
 
 function placeOf(texts, text) {
-  const k = /^@\d+$/.test(text) ? Number(text.slice(1)) : texts.indexOf(decodeURIComponent(text));
-  return k >= 0 && k < texts.length ? k : null;
+  try {
+    const k = /^@\d+$/.test(text) ? Number(text.slice(1)) : texts.indexOf(decodeURIComponent(text));
+    return k >= 0 && k < texts.length ? k : null;
+  } catch {
+    return null;
+  }
 }
+
+/** The number that a text is; NaN for none, or one that is not finite. */
+const numberOf = (text) => (/\d/.test(text) && Number.isFinite(Number(text)) ? Number(text) : NaN);
 
 /** Return the fragment of the address for a case. */
 export function addressOf(model, { findings, target, view }) {
@@ -155,14 +163,10 @@ export function caseOfAddress(model, fragment) {
   }));
   const findings = {};
   for (const text of (given.get("e") ?? "").split(",")) {
-    try {
-      const found = findingOf(model, text);
-      if (found) findings[found[0]] = found[1];
-    } catch (error) {
-      if (!(error instanceof URIError)) throw error;
-    }
+    const found = findingOf(model, text);
+    if (found) findings[found[0]] = found[1];
   }
-  const target = given.has("t") ? placeOf(model.names, given.get("t")) : null;
+  const k = placeOf(model.names, given.get("t") ?? "%"), target = model.variables[k]?.kind === "discrete" ? k : null;
   return { given: given.has("e") || given.has("t"), findings, target, view: given.get("v") ?? null };
 }
 
@@ -173,15 +177,17 @@ function findingOf(model, text) {
   if (v === null) return null;
   const { kind, states } = model.variables[v];
   if (mark === "*") {
-    const counts = Object.fromEntries(rest.split("*").map((part) => part.split(".").map(Number)));
-    return kind === "counts" && Object.keys(counts).every((k) => k < model.variables[v].items.length) ? [v, { counts }] : null;
+    const counts = Object.fromEntries(rest.split("*").map((part) => part.split(/\.(.*)/, 2).map(numberOf)));
+    const fits = ([k, x]) => k >= 0 && k < model.variables[v].items.length && x >= 0;
+    return kind === "counts" && Object.entries(counts).every(fits) ? [v, { counts }] : null;
   }
   if (mark === "=") {
-    return (kind === "continuous" || kind === "count") && Number.isFinite(Number(rest)) ? [v, { value: Number(rest) }] : null;
+    const value = numberOf(rest), fits = kind === "count" ? value >= 0 && value % 1 === 0 : kind === "continuous";
+    return fits && Number.isFinite(value) ? [v, { value }] : null;
   }
   if (kind !== "discrete") return null;
   if (mark === "~") {
-    const weights = rest.split("~").map(Number);
+    const weights = rest.split("~").map(numberOf);
     const fits = weights.length === states.length && weights.every((x) => x >= 0);
     return fits && Math.max(...weights) > 0 ? [v, { weights }] : null;
   }
