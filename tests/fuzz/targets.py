@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from fuzz import corpus
+from fuzz import answers, corpus
 from fuzz.limits import TimeOut
 from fuzz.mutation import forged_page, forgery, members_of, mutated, resealed
 from fuzz.pgmpy_models import damaged_model
@@ -175,6 +175,11 @@ def _read_with_options(path: Path) -> Any:
     return bg.read_table(path, **{name: chance.choice(_CSV_OPTIONS[name]) for name in chosen})
 
 
+# Random models whose answers are those of brute force: none is refused.
+ANSWERS: dict[str, Target] = {
+    "tails": Target(answers.seed_of, answers.tail, answers.check_tail),
+    "edits": Target(answers.seed_of, answers.edited, answers.check_edited),
+}
 TARGETS: dict[str, Target] = {
     "bif": Target(_damaged(corpus.bif), _file(".bif", bg.load), use_model),
     "xdsl": Target(_damaged(corpus.xdsl), _file(".xdsl", bg.load), use_model),
@@ -206,6 +211,7 @@ TARGETS: dict[str, Target] = {
     "csv": Target(_damaged(corpus.csv), _file(".csv", bg.read_table), use_table),
     "csv-options": Target(_damaged(corpus.csv), _file(".csv", _read_with_options), use_table),
     "parquet": Target(_damaged(corpus.parquet), _file(".parquet", bg.read_table), use_table),
+    **ANSWERS,
     "pgmpy": Target(damaged_model, lambda model, _: bg.from_pgmpy(model), use_model),
 }
 

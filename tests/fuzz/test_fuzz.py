@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fuzz import corpus
-from fuzz.targets import TARGETS, input_of, outcomes, peak_of
+from fuzz.targets import ANSWERS, TARGETS, input_of, outcomes, peak_of
 
 import bayesgraph as bg
 from bayesgraph.core.errors import FileFormatError
@@ -58,14 +58,19 @@ def test_some_inputs(name: str, tmp_path: Path) -> None:
     found = list(outcomes(name, 0, range({"xdsl": 80, "xmlbif": 120}.get(name, 40)), tmp_path))
     kinds = {outcome.kind for outcome in found}
     assert [outcome for outcome in found if outcome.kind in ("read", "use")] == []
-    assert kinds == {"used", "refused"}  # otherwise the changes are too small or too large
+    # None of the models that answer is refused.
+    assert kinds == (
+        {"used"} if name in ANSWERS else {"used", "refused"}
+    )  # otherwise the changes are too small or too large
 
 
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     "numbers", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)], ids=str
 )
-@pytest.mark.parametrize("name", [name for name in TARGETS if name != "pgmpy"])
+@pytest.mark.parametrize(
+    "name", [name for name in TARGETS if name != "pgmpy" and name not in ANSWERS]
+)
 def test_memory_stays_within_the_budget(name: str, numbers: range, tmp_path: Path) -> None:
     peak_of(name, input_of(name, 0, 0), tmp_path)  # imports
     for number in numbers:
