@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_871,
-    "nodes of syntax trees": 747_634,
+    "lines of code": 66_873,
+    "nodes of syntax trees": 747_641,
     "files": 280,
     "public names": 171,
     "bytes of the front end": 304_390,

@@ -462,8 +462,8 @@ class CompiledTables:
         """Return posterior probabilities and the log mass by enumeration of all joint states.
 
         The mass is the sum of the product of the tables over the joint states that agree with the
-        evidence. The result is None if the mass is zero or could underflow, or if there are too
-        many joint states.
+        evidence. The result is None if the mass is zero or could underflow, if entries of
+        tables do, or if there are too many joint states.
 
         Parameters
         ----------
@@ -473,6 +473,8 @@ class CompiledTables:
             The result of `enumeration`.
         """
         tables = self.tables
+        if tables.has_lost_digits:
+            return None
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
         status, log_mass, result = execution_kernels.enumerate_joint(
             layout, tables.values, findings
