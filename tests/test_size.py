@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_873,
-    "nodes of syntax trees": 747_641,
-    "files": 280,
+    "lines of code": 66_337,
+    "nodes of syntax trees": 741_288,
+    "files": 279,
     "public names": 171,
     "bytes of the front end": 304_390,
-    "comments that silence a check": 158,
+    "comments that silence a check": 153,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

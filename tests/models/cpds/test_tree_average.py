@@ -1,7 +1,6 @@
 import copy
 import pickle
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ import bayesgraph as bg
 from bayesgraph.core import Evidence
 from bayesgraph.core.errors import CPDError, FileFormatError
 from bayesgraph.models import tree_average_kernels as kernels
-from bayesgraph.models import tree_program_kernels
-from bayesgraph.models.cpds import tree_average as tree_program
 
 # Rows that are sent down the trees together.
 BLOCK = 32 * 64
@@ -96,7 +93,6 @@ def test_the_leaves_of_many_trees_are_added_in_their_order():
 
 @pytest.mark.parametrize(("depth", "n_leaves"), [(5, (2, 255)), (11, (256, 65535))])
 def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
-    """Codes of leaves have eight bits, or more where there are more leaves."""
     cards = (9, 4, 1, 12, 7, 2)
     cpd = random_cpd(8, cards, n_trees=6, depth=depth)
     trees, random, n = cpd.trees, np.random.default_rng(8), 1300
@@ -116,7 +112,6 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
     found = trees.means(codes, share)
     for row in range(0, n, 7):
         np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
-    # What is cached for one distribution of the missing parents is not used for another.
     other = trees.branch_shares({j: share[::-1] for j, share in shares.items()})
     again = trees.means(codes, other)
     assert (again != found).any()
@@ -124,22 +119,15 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
 
 
 @pytest.mark.parametrize("n", [150, 2051])
-def test_rows_go_down_large_trees_one_by_one_with_the_same_bits(monkeypatch, n):
+def test_rows_that_go_down_together_have_the_same_bits(n):
     cards = (9, 4, 1, 12, 7, 2)
     cpd, random = random_cpd(8, cards, n_trees=6, depth=9), np.random.default_rng(8)
     codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
     codes[1, : n // 3] = kernels.MISSING
     share = cpd.trees.branch_shares({1: np.full(4, 0.25)})
-    expected = copy.copy(cpd.trees).means(codes, share)
-    monkeypatch.setattr(tree_program, "_WALKED", 0)
-    reached = []
-    monkeypatch.setattr(
-        tree_program,
-        "add_reached",
-        lambda out, *others: reached.append(out.shape) or kernels.add_reached(out, *others),
-    )
-    np.testing.assert_array_equal(copy.copy(cpd.trees).means(codes, share), expected)
-    assert reached == [(3, n - n // 3)]
+    together = cpd.trees.means(codes, share)
+    for row in (0, n // 3 - 1, n // 3, n - 1):
+        np.testing.assert_array_equal(together[[row]], cpd.trees.means(codes[:, [row]], share))
     small = [np.zeros((3, 40)) for _ in range(2)]
     walked = cpd.trees.roots, cpd.trees.steps, cpd.trees.below, cpd.trees.values
     for out, kernel in zip(
@@ -149,7 +137,7 @@ def test_rows_go_down_large_trees_one_by_one_with_the_same_bits(monkeypatch, n):
     np.testing.assert_array_equal(*small)
 
 
-def test_parents_without_splits_make_no_further_programs():
+def test_parents_without_splits_may_be_missing():
     cards = (5, 4, 6)
     cpd, random = random_cpd(9, cards), np.random.default_rng(9)
     used = np.flatnonzero(cpd.trees.feature == 1)
@@ -163,30 +151,6 @@ def test_parents_without_splits_make_no_further_programs():
     lacking[1, ::2] = kernels.MISSING
     share = trees.branch_shares({})
     np.testing.assert_array_equal(trees.means(lacking, share), trees.means(codes, share))
-    assert len(trees.programs._kept) == 1
-
-
-@pytest.mark.parametrize("limit", ["_KEPT", "_KEPT_BYTES"])
-def test_programs_that_are_kept_are_bounded(monkeypatch, limit):
-    """Each of the 2**9 sets of parents that rows lack has a program of its own."""
-    cards = (4,) * 9
-    cpd, random = random_cpd(10, cards, n_trees=20), np.random.default_rng(10)
-    trees = cpd.trees
-    largest = 7 if limit == "_KEPT" else 100_000
-    monkeypatch.setattr(tree_program, limit, largest)
-    sets = (np.arange(1 << 9)[:, None] >> np.arange(9) & 1).astype(bool)
-    codes = cpd.codes(
-        np.arange(9), np.array([random.integers(4, size=64 * len(sets)) for _ in cards])
-    )
-    codes[np.repeat(sets, 64, axis=0).T] = kernels.MISSING
-    sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
-    share = trees.branch_shares({j: random.dirichlet(np.ones(n)) for j, n in enumerate(sizes)})
-    found = trees.means(codes, share)
-    kept = [program for _, program in trees.programs._kept.values()]
-    assert 1 < (len(kept) if limit == "_KEPT" else sum(p.n_bytes for p in kept)) <= largest
-    assert len(kept) < len(sets)
-    for row in range(0, codes.shape[1], 4001):
-        np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
 
 
 def test_leaves_may_share_a_distribution():
@@ -475,18 +439,3 @@ def test_both_tiers_give_the_same_bits():
         found.append((share, out, leaves))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_programs_give_the_same_bits_on_both_tiers(monkeypatch):
-    cpd, random = random_cpd(12, n_trees=5), np.random.default_rng(12)
-    states = np.array(list(drawn_columns(random, cpd, 300, share=0.95).values()))
-    codes = cpd.codes(np.arange(len(states)), states)
-    shares = {j: random.dirichlet(np.ones(p.cardinality)) for j, p in enumerate(cpd.parents)}
-    found = []
-    for tier in ("interpreted", "compiled"):
-        names = ("count_leaves", "write_program", "run_program")
-        own = {name: getattr(getattr(tree_program_kernels, name), tier) for name in names}
-        monkeypatch.setattr(tree_program, "tree_program_kernels", SimpleNamespace(**own))
-        trees = copy.copy(cpd.trees)
-        found.append(trees.means(codes, trees.branch_shares(shares)))
-    np.testing.assert_array_equal(*found)
