@@ -94,14 +94,13 @@ class BayesianNetworkClassifier(ColumnClassifier):
         and "mixed" both, as in :class:`WeightedNaiveBayesClassifier`; `network_` is then a
         WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.
     n_trees : int, default 100
-        Number of random trees, only for the structure "auto". With 0, with fewer than two
-        informative features, or if the trees would have a weight of less than 0.05, `network_` is a
-        BayesianNetwork, else a PosteriorAverage of that network and a network of the trees. The
-        trees have at most two million leaves, and their different distributions at most 32 MB:
-        where rows are many, leaves keep more rows. A model of 20,000 rows, 16 measurements and 26
-        classes takes 5 MB in a file and 9 MB in memory, and 25 MB once it has predicted many rows:
-        they need the distributions a second time, and 25 to 45 bytes a leaf for each set of
-        features that rows lack, at most 32 MB for all sets together.
+        Maximum number of random trees, only for the structure "auto". Of more than 2,000 rows there
+        are fewer trees, with larger leaves, or none, where held-out rows are enough to say that
+        this costs less than 1 % of the loss. With 0, with fewer than two informative features, or
+        if the trees would have a weight of less than 0.05, `network_` is a BayesianNetwork, else a
+        PosteriorAverage of that network and a network of the trees. The trees have at most two
+        million leaves, and their different distributions at most 32 MB: where rows are many, leaves
+        keep more rows.
     missingness : {"auto", "ignorable"}, default "auto"
         What missing values of the rows to learn from say, only for the structure "auto". They are
         summed out in any case. With "auto", whether a value is missing is a feature of its own, a

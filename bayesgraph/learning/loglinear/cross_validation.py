@@ -56,9 +56,10 @@ _JOINT_ERRORS, _JOINT_GAIN, _MAX_NUMBERS = 1.5, 0.02, 300_000
 ROUGHLY = 2e-5
 # Minimum weight of a candidate that is kept in the mixture, and of random trees in the average.
 _MIN_SHARE, _MIN_TREE_SHARE = 1e-3, 0.05
-# Trees are left out, fewer or smaller where this costs less than a share of the loss for certain,
-# in standard errors; the numbers that are tried, and how often leaves become four times as large.
-_TREE_COST, _TREE_ERRORS = 0.01, 1.5
+# Where there are more rows than this, trees are left out, fewer or smaller if that costs less than
+# a share of the loss for certain, in standard errors; the numbers that are tried, and how often
+# leaves become four times as large. The trees of few rows are small.
+_FEW_ROWS, _TREE_COST, _TREE_ERRORS = 2_000, 0.01, 1.5
 _FEWER_TREES, _SMALLEST = (10, 25, 50), 3
 # Penalty of the squared distance of the sum of stacking weights from one, in nats: where models
 # separate the classes of all held-out rows, the sum would grow without limit.
@@ -436,8 +437,8 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     sum with a joint table of a few features is taken if its loss is lower by 2 % and by one and a
     half standard errors. If there are random trees, the average of their posterior and that of the
     sum has the weight, and the exponent of the trees' evidence, that predict held-out rows best.
-    There are no trees, or fewer, or such with larger leaves, where held-out rows are enough to say
-    that this costs less than 1 % of the loss.
+    Of more than 2,000 rows there are no trees, or fewer, or such with larger leaves, where the
+    held-out rows are enough to say that this costs less than 1 % of the loss.
     """
     if folded.is_empty:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
@@ -547,10 +548,12 @@ class _Search:
     def _with_trees(self, choice: Choice, n_trees: int) -> Choice:
         """Return the choice with weight, exponent, number and size of at most `n_trees` trees."""
         folded, own = self.folded, self.folded.held_out
-        numbers = [n for n in _FEWER_TREES if n < n_trees] + [n_trees]
+        few = own.weights.sum() <= _FEW_ROWS
+        numbers = [n for n in _FEWER_TREES if n < n_trees and not few] + [n_trees]
         averages = [_averaged(self.sums, *of, own) for of in folded.tree_posteriors(numbers)]
         most = averages[-1]
-        if not most.share or folded.costs_little(_label_logs(self.sums, own), most.logs):
+        alone = _label_logs(self.sums, own)
+        if not most.share or (not few and folded.costs_little(alone, most.logs)):
             return choice
         number, average = next(
             (n, fewer)
