@@ -36,7 +36,7 @@ LIMITS = {
     "nodes of syntax trees": 741_322,
     "files": 279,
     "public names": 171,
-    "bytes of the front end": 304_390,
+    "bytes of the front end": 304_345,
     "comments that silence a check": 153,
 }
 # What is measured of each file.

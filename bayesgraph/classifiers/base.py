@@ -400,7 +400,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         >>> clf = bg.NaiveBayesClassifier().fit(X[:, :5], y)
         >>> overlooked, false_alarm = (0, 1), (1, 0)  # class 0 is malignant
         >>> clf.predict(X[12:18, :5]).tolist()
-        [0, 0, 1, 0, 1, 0]
+        [0, 0, 1, 0, 0, 0]
         >>> clf.decide(X[12:18, :5], costs={overlooked: 10, false_alarm: 1}).tolist()
         [0, 0, 0, 0, 0, 0]
         >>> clf.decide(X[12:18, :5], abstain=0.1).tolist()

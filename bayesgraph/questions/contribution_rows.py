@@ -185,7 +185,7 @@ def contributions_rows(
     Contributions of 569 rows to the log odds of target = 1 against 0
       feature       mean size
       mean radius      3.0664  ████████████████████████
-      mean texture     0.8383  ███████
+      mean texture     0.9792  ████████
     """
     asked = product(model.do(do) if do else model, target)
     variable = asked.variable(target)

@@ -687,6 +687,7 @@ def said(ask, evidence):
     return {"mean": answer.mean, "cdf": np.asarray(answer.cdf(np.array([-0.5, 0.5, 1.5])))}
 
 
+@pytest.mark.filterwarnings("ignore::bayesgraph.core.errors.ExtrapolationWarning")
 @pytest.mark.parametrize("kind", EDITED)
 def test_edits_that_change_nothing_change_no_answer(kind):
     network = EDITED[kind]()

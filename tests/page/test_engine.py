@@ -150,6 +150,7 @@ def test_factors_too_small_for_numbers(engine):
     assert answer["logEvidence"] == pytest.approx(model.log_probability({"a": "yes"}), abs=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore::bayesgraph.core.errors.ExtrapolationWarning")
 def test_likelihoods_below_the_smallest_number(engine):
     model = wide_star(3)
     page = engine.take(model)

@@ -234,14 +234,13 @@ const FLIP_PANEL = {
   needs: canTurn,
   async draw(app, { findings, target }) {
     const found = await app.ask("flip", findings, target);
-    if (!(found?.to >= 0)) return h("p", { className: "quiet" }, WORDS.no_flip);
-    const { states } = app.model.variables[target];
+    if (found?.to == null) return h("p", { className: "quiet" }, WORDS.no_flip);
     const rows = Object.entries(found.changes).map(([v, finding]) => {
       const variable = app.model.variables[v], before = findings[v];
       return [named(variable.name), [before ? valueText(variable, before) : WORDS.not_observed, " → ", valueText(variable, finding)],
         () => app.inspect(Number(v))];
     });
-    return [pairs(rows), h("p", {}, `${WORDS.then} `, own(states[found.to]), ` ${percent(found.probability)} `,
+    return [pairs(rows), h("p", {}, `${WORDS.then} `, own(app.model.variables[target].states[found.to]), ` ${percent(found.probability)} `,
       button(WORDS.try_it, () => app.state.findAll({ ...findings, ...found.changes }), { className: "press" })),
     found.proved ? null : h("p", { className: "quiet" }, WORDS.not_proved)];
   },

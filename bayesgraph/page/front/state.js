@@ -128,7 +128,7 @@ function written(texts, k) {
 
 function placeOf(texts, text) {
   try {
-    const k = /^@\d+$/.test(text) ? Number(text.slice(1)) : texts.indexOf(decodeURIComponent(text));
+    const k = /^@\d+$/.test(text) ? +text.slice(1) : texts.indexOf(decodeURIComponent(text));
     return k >= 0 && k < texts.length ? k : null;
   } catch {
     return null;
@@ -136,7 +136,7 @@ function placeOf(texts, text) {
 }
 
 /** The number that a text is; NaN for none, or one that is not finite. */
-const numberOf = (text) => (/\d/.test(text) && Number.isFinite(Number(text)) ? Number(text) : NaN);
+const numberOf = (text) => (/\d/.test(text) && Number.isFinite(+text) ? +text : NaN);
 
 /** Return the fragment of the address for a case. */
 export function addressOf(model, { findings, target, view }) {
