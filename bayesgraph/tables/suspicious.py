@@ -82,8 +82,8 @@ _SAID = {
     "placeholder": "a number such as {} that stands for a missing value (make it missing)",
     "integers": "integers beyond 2**53, which floats round (name codes in categorical=)",
     "codes": "a few integers only, which become Gaussian numbers (name codes in categorical=)",
-    "skewed": "heavily skewed numbers from 0 on, which become Gaussian (take distributions='auto' "
-    "or discretizer='mdlp' of a classifier, or logarithms)",
+    "skewed": "heavily skewed numbers from 0 on, which become Gaussian (take discretizer='mdlp' "
+    "of a classifier, logarithms, or distributions='auto' where it is another)",
     "target": "a target of many numbers (take a regressor, or convert codes to text)",
 }
 
