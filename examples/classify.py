@@ -35,7 +35,9 @@ for result in bg.evaluate(models, X, y):
 
 print("\nIt is an estimator like any other:")
 rows = heart.to_pandas()
-search = GridSearchCV(bg.TANClassifier(), {"smoothing__shrinkage": [0, 5, 20, 80]}, cv=5)
+search = GridSearchCV(
+    bg.TANClassifier(check_columns=False), {"smoothing__shrinkage": [0, 5, 20, 80]}, cv=5
+)
 search.fit(rows.drop(columns="disease"), rows["disease"])
 print(search.best_params_, round(search.best_score_, 3), "\n")
 

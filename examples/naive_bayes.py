@@ -60,7 +60,11 @@ print(drawn.round(1).to_string(), "\n")
 
 print("Random rows and columns, averaged posteriors, by scikit-learn's bagging:")
 bag = BaggingClassifier(
-    bg.NaiveBayesClassifier(), n_estimators=30, max_features=0.5, oob_score=True, random_state=0
+    bg.NaiveBayesClassifier(check_columns=False),
+    n_estimators=30,
+    max_features=0.5,
+    oob_score=True,
+    random_state=0,
 )
 numbers = frame.drop(columns=["age", "plan"]).to_numpy(float)
 print(f"  accuracy on rows that a member has not seen: {bag.fit(numbers, y).oob_score_:.3f}\n")

@@ -21,9 +21,9 @@ from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED
 from bayesgraph.core.errors import DataError, UnsupportedModelError, optional_module, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import Factor
-from bayesgraph.models import BayesianNetwork, GaussianCPD, TableCPD, number, texts
+from bayesgraph.models import BayesianNetwork, number, texts
 from bayesgraph.pictures import style
 from bayesgraph.pictures.dot_labels import percentage
 from bayesgraph.questions import Contrast
@@ -77,8 +77,7 @@ def nomogram_figure(
     Raises
     ------
     UnsupportedModelError
-        If a feature has other parents than the class, or its family is neither Gaussian nor
-        categorical.
+        If a feature has other parents than the class, or is a count or a vector of them.
     DataError
         If there are more than two classes and no `negative`, if a value is impossible in a class,
         or if `max_features` is below 1.
@@ -95,16 +94,15 @@ def nomogram_figure(
     max_features = whole_number("max_features", "features", max_features, minimum=1)
     network = clf.network_
     target = clf.target_
-    known = (TableCPD, GaussianCPD)
     if not isinstance(network, BayesianNetwork):
         raise UnsupportedModelError(
             f"A nomogram is of a naive Bayes network; got {network}. Explain single rows with "
             "clf.contributions instead; BayesianNetworkClassifier(n_trees=0) fits one network."
         )
     for cpd in network.nodes():
-        if cpd.parents == (target,) and not isinstance(cpd, known):
+        if not isinstance(cpd.variable, (Discrete, Continuous)):
             raise UnsupportedModelError(
-                f"A nomogram draws Gaussian and categorical features; {cpd.variable.name!r} has a "
+                f"A nomogram draws categories and numbers; {cpd.variable.name!r} has a "
                 f"{type(cpd).__name__}. Explain single rows with clf.contributions instead."
             )
         if cpd.parents != (() if cpd.variable == target else (target,)):

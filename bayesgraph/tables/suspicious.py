@@ -332,12 +332,17 @@ def _whole_so_far(seen: Examined) -> list[int]:
 
 
 def _few_integers(seen: Examined) -> Iterable[Name]:
-    """Yield the numeric columns of nothing but integers, of which there are a few, not one."""
+    """Yield the numeric columns of nothing but integers, of which there are a few, not one.
+
+    Three and more from 0 on, each of fewer rows than the one before, are what is counted.
+    """
     for j in _whole_so_far(seen):
         column = seen.values[:, j]
-        is_few = _throughout(column, lambda _, states: len(states) <= _MAX_CODES)
-        if is_few and np.fmin.reduce(column) < np.fmax.reduce(column):
-            yield seen.numeric[j]
+        if _throughout(column, lambda _, states: len(states) <= _MAX_CODES):
+            states, sizes = np.unique(column[~np.isnan(column)], return_counts=True)
+            is_count = len(states) > 2 and states[0] == 0 and bool((np.diff(sizes) < 0).all())
+            if len(states) > 1 and not is_count:
+                yield seen.numeric[j]
 
 
 def _placeholders(seen: Examined) -> Iterable[tuple[Name, str]]:

@@ -431,3 +431,14 @@ def test_ordinary_numbers_give_no_alarm(draw, n):
     X = DRAWS[draw](np.random.default_rng(0), (n, 2000))
     y = np.arange(n) % 2
     assert not said_of(X, y, distributions="gaussian")
+
+
+def test_a_few_integers_that_are_counted_are_no_codes():
+    """Vessels in an X-ray: none in most rows, three in few."""
+    random = np.random.default_rng(0)
+    y = random.choice(["no", "yes"], 200)
+    counted = np.repeat([0, 1, 2, 3], [110, 50, 30, 10])
+    bg.NaiveBayesClassifier().fit({"vessels": random.permutation(counted)}, y)
+    grades = np.repeat([1, 2, 3, 4], [110, 50, 30, 10])
+    with pytest.warns(SuspiciousColumnsWarning, match="'grade': a few integers only"):
+        bg.NaiveBayesClassifier().fit({"grade": random.permutation(grades)}, y)
