@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bayesgraph.core import parallel
-from bayesgraph.core.errors import DataTypeError, optional_module
+from bayesgraph.core.errors import DataTypeError, ExtrapolationWarning, optional_module
 from bayesgraph.tables import datasets
 
 # -------------------- Dask frames as datasets: partitions are read and counted where Dask has them
@@ -63,7 +64,10 @@ class DaskFrame(datasets.Dataset):
         example = used._meta_nonempty.iloc[:1]
         names = list(keep), list(columns)
         schema = datasets.selected(self.schema, columns)
-        meta = _with_predictions(example, predicting, *names, schema, None).iloc[:0]
+        with warnings.catch_warnings():
+            # The one row of the example is Dask's invention.
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            meta = _with_predictions(example, predicting, *names, schema, None).iloc[:0]
         sent = dask.delayed(predicting, pure=False, traverse=False)
         return used.map_partitions(
             _with_predictions, sent, *names, schema, meta, meta=meta, enforce_metadata=False
