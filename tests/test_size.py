@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_343,
-    "nodes of syntax trees": 741_377,
+    "lines of code": 66_346,
+    "nodes of syntax trees": 741_379,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,

@@ -245,7 +245,10 @@ def _column(item: Any, names: tuple[Name, ...], known: set[Name]) -> Name:
 
 def _check_family(family: Any) -> None:
     if not isinstance(family, str) or family not in FAMILIES:
-        raise DataError(f"The families of distributions are {quoted(FAMILIES)}; got {family!r}.")
+        raise DataError(
+            f"The families of distributions are {quoted(FAMILIES, maximum=99)}, and 'auto' for all "
+            f"columns together; got {family!r}."
+        )
 
 
 def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Name:
