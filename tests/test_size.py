@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_346,
-    "nodes of syntax trees": 741_379,
+    "lines of code": 66_347,
+    "nodes of syntax trees": 741_400,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,

@@ -33,8 +33,9 @@ from bayesgraph.statistics import RowSource
 
 
 # Search for the tilt: maximum number of steps, tolerance of the log class distribution, minimum and
-# maximum damping.
-_STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING = 60, 1e-12, 1e-10, 1e10
+# maximum damping, and maximum range of the coefficients: tables of a wider one say nothing any more
+# to a reader, and vanish in the end.
+_STEPS, _CLOSE, _MIN_DAMPING, _MAX_DAMPING, _WIDEST = 60, 1e-12, 1e-10, 1e10, 40.0
 
 
 def to_cpds(terms: Terms, model: Effects, target: Discrete, sample: Sample) -> list[TableCPD]:
@@ -167,7 +168,9 @@ class _Forest:
 
         The tilt has the coefficients of `alone` (see `eliminated`), found by the method of
         Levenberg and Marquardt (Marquardt 1963). For two classes an exact tilt exists if, for each
-        of them, some states have a posterior above the wanted share.
+        of them, some states have a posterior above the wanted share. Among more classes one may
+        have nowhere a posterior as high as its share: the search ends where the coefficients
+        would differ by more than `_WIDEST`.
 
         Parameters
         ----------
@@ -185,7 +188,8 @@ class _Forest:
             normal = slopes.T @ slopes + damping * np.eye(len(tilt))
             step = tilt - np.linalg.solve(normal, slopes.T @ misfit)
             log_class, tables = self.eliminated(step)
-            if np.sum((log_class - wanted) ** 2) < np.sum(misfit**2):
+            is_nearer = np.sum((log_class - wanted) ** 2) < np.sum(misfit**2)
+            if is_nearer and np.ptp(step) <= _WIDEST:
                 tilt, misfit, damping = step, log_class - wanted, max(damping / 10, _MIN_DAMPING)
             else:
                 log_class, tables = self.eliminated(tilt)

@@ -339,3 +339,15 @@ def test_contributions_sum_to_the_log_odds():
         p = classifier.query(evidence=row).probabilities
         odds = abs(np.log(p[1] / p[0]))
         assert abs(found.total) == pytest.approx(odds, abs=1e-9)
+
+
+def test_a_class_that_is_nowhere_the_most_probable_makes_no_table_absurd():
+    # A scale: balance is the rarest class whatever one weight or distance is. Tables with its share
+    # of these rows would have entries of 2e-25; of others they vanished, and rows were impossible.
+    cells = np.indices((5, 5, 5, 5)).reshape(4, -1).T + 1
+    moments = cells[:, 0] * cells[:, 1] - cells[:, 2] * cells[:, 3]
+    sides = np.array(["left", "balance", "right"])[np.sign(-moments) + 1]
+    rows = np.random.default_rng(17).permutation(len(cells))[:300]
+    classifier = fitted(cells[rows], sides[rows], n_trees=0)
+    assert min(cpd.values.min() for cpd in classifier.network_.cpds) > 1e-20
+    assert classifier.score(cells, sides) > 0.93
