@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_347,
-    "nodes of syntax trees": 741_400,
+    "lines of code": 66_298,
+    "nodes of syntax trees": 740_745,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,

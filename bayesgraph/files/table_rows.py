@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, Ints
+from bayesgraph.core.arrays import Floats
 from bayesgraph.core.files import BYTES_OF_CELL, Budget
 from bayesgraph.core.variables import Discrete, Name
 from bayesgraph.models import CPD, SUM_TOLERANCE, Annotations, BayesianNetwork, TableCPD
@@ -228,13 +227,10 @@ def table_of(
     values: Floats,
     parents: Sequence[Discrete],
     rounded: RoundedRows,
-    *,
-    sums_to_one: bool = False,
 ) -> TableCPD:
     """Return the CPD of a table with the child on the last axis; rounded rows are normalised.
 
-    A table without faults, as almost all are, is checked once, or not again if its rows are known
-    to be distributions (`sums_to_one`).
+    A table without faults, as almost all are, is checked once.
 
     Raises
     ------
@@ -242,7 +238,7 @@ def table_of(
         If there is no such distribution.
     """
     names = {variable.name for variable in (*parents, child)}
-    if len(names) == len(parents) + 1 and (sums_to_one or _are_distributions(values)):
+    if len(names) == len(parents) + 1 and _are_distributions(values):
         return TableCPD.from_checked(child, values, parents)
     return TableCPD(child, rounded.repaired(child.name, values), parents)
 
@@ -293,77 +289,3 @@ def floats_of(text: str) -> Floats:
     except ValueError:
         wrong = next(word for word in words if not _NUMBER.fullmatch(word))
         raise ValueError(f"expected a number; got {wrong.decode(errors='replace')!r:.40}") from None
-
-
-# ----------------------- Tables of many variables, whose numbers are made at once from their texts
-
-
-# Characters that become numbers at once. Their tables share an array, which is in memory as long
-# as one of them is.
-_BATCH = 1 << 18
-
-
-class Numbered(NamedTuple):
-    """The numbers of a table.
-
-    Attributes
-    ----------
-    values : ndarray of float
-    sums_to_one : bool
-        Whether all rows are known to be distributions; if not, they may still be.
-    """
-
-    values: Floats
-    sums_to_one: bool
-
-
-def numbered(texts: Sequence[str], cards: Sequence[int]) -> Iterator[Numbered]:
-    """Yield the numbers of some texts, one after the other.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    cards : sequence of int
-        Length of the rows in each.
-
-    Raises
-    ------
-    ValueError
-        If a word of the next text is not a decimal number; see `floats_of`.
-    """
-    begin = size = 0
-    for at, text in enumerate(texts):
-        size += len(text)
-        if size > _BATCH:
-            yield from _batch(texts[begin : at + 1], cards[begin : at + 1])
-            begin, size = at + 1, 0
-    if begin < len(texts):
-        yield from _batch(texts[begin:], cards[begin:])
-
-
-def _batch(texts: Sequence[str], cards: Sequence[int]) -> Iterator[Numbered]:
-    try:
-        values = floats_of(" ".join(texts))
-    except ValueError:  # the first text with a word that is no number names it
-        yield from (Numbered(floats_of(text), False) for text in texts)
-        return
-    ends = np.cumsum([0, *(len(text.split()) for text in texts)])
-    good = _sum_to_one(values, np.diff(ends), np.array(cards))
-    for (begin, end), sums_to_one in zip(pairwise(ends.tolist()), good, strict=True):
-        yield Numbered(values[begin:end], sums_to_one)
-
-
-def _sum_to_one(values: Floats, sizes: Ints, lengths_of_rows: Ints) -> list[bool]:
-    """Return of each table whether no number is negative and rows safely sum to one."""
-    n_rows = sizes // lengths_of_rows
-    if not sizes.all() or (n_rows * lengths_of_rows < sizes).any():
-        return [False] * len(sizes)
-    first_rows = np.cumsum(n_rows) - n_rows
-    lengths = np.repeat(lengths_of_rows, n_rows)
-    first_numbers = np.cumsum(lengths) - lengths
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.add.reduceat(values, first_numbers)
-        # Half of the tolerance: a sum in another order is never beyond the whole.
-        good = np.abs(sums - 1.0) <= SUM_TOLERANCE / 2
-    good &= np.minimum.reduceat(values, first_numbers) >= 0
-    return [bool(g) for g in np.logical_and.reduceat(good, first_rows)]

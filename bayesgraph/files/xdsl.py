@@ -31,11 +31,9 @@ from bayesgraph.files.guarded_xml import (
 )
 from bayesgraph.files.table_rows import (
     Normalize,
-    Numbered,
     RoundedRows,
     floats_of,
     network_of,
-    numbered,
     table_of,
 )
 from bayesgraph.models import (
@@ -78,7 +76,6 @@ _ADVICE = {
 _FIRST_FASTEST = "aGrUM"
 # Identifiers are separated by blanks of ASCII; other blanks may be part of one.
 _ID = re.compile(r"[^ \t\r\n]++")
-_NO_NUMBERS = Numbered(np.empty(0), False)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -163,14 +160,14 @@ class _Family(NamedTuple):
     variable : Discrete
     node : _Node
     parents : list of Discrete
-    found : Numbered
+    numbers : ndarray of float
         The numbers of the node; none of a function.
     """
 
     variable: Discrete
     node: _Node
     parents: list[Discrete]
-    found: Numbered
+    numbers: Floats
 
 
 class _Nodes:
@@ -290,20 +287,17 @@ class _Nodes:
         return network_of(list(self._cpds()), self._rounded, self._source, annotations)
 
     def _cpds(self) -> Iterator[CPD]:
-        nodes = [node for node in self._nodes.values() if node.numbers is not None]
-        texts = [node.numbers.text for node in nodes if node.numbers is not None]
-        tables = numbered(texts, [len(node.states) for node in nodes])
         for name, node in self._nodes.items():
-            found = _NO_NUMBERS
+            numbers = np.empty(0)
             if (element := node.numbers) is not None:
                 try:
-                    found = next(tables)
+                    numbers = floats_of(element.text)
                 except ValueError as error:
                     message = f"<{element.tag}> of {name!r}: {error}."
                     raise self._error(element.line, message) from None
-            yield self._cpd(name, node, found)
+            yield self._cpd(name, node, numbers)
 
-    def _cpd(self, name: str, node: _Node, found: Numbered) -> CPD:
+    def _cpd(self, name: str, node: _Node, numbers: Floats) -> CPD:
         unknown = [parent for parent in node.parents if parent not in self._variables]
         if unknown:
             near = errors.suggestion(unknown[0], self._variables)
@@ -313,7 +307,7 @@ class _Nodes:
         parents = [self._variables[parent] for parent in node.parents]
         make = {TABLE: self._table, NOISY: self._noisy_max, DETERMINISTIC: self._function}
         try:
-            return make[node.tag](_Family(self._variables[name], node, parents, found))
+            return make[node.tag](_Family(self._variables[name], node, parents, numbers))
         except errors.FileFormatError:
             raise
         except errors.BayesGraphError as error:
@@ -338,17 +332,17 @@ class _Nodes:
         return np.flip(table, axes) if axes else table
 
     def _table(self, family: _Family) -> CPD:
-        variable, node, parents, found = family
+        variable, node, parents, numbers = family
         shape = self._shape(variable, node, parents)
         size = math.prod(shape) * variable.cardinality
-        self._check_size(variable.name, node, size, len(found.values), "probabilities")
+        self._check_size(variable.name, node, size, len(numbers), "probabilities")
         if self._first_is_fastest:
-            values = found.values.reshape([*reversed(shape), variable.cardinality])
+            values = numbers.reshape([*reversed(shape), variable.cardinality])
             values = values.transpose([*reversed(range(len(shape))), len(shape)])
         else:
-            values = found.values.reshape([*shape, variable.cardinality])
+            values = numbers.reshape([*shape, variable.cardinality])
         table = np.ascontiguousarray(self._turned(values, node))
-        return table_of(variable, table, parents, self._rounded, sums_to_one=found.sums_to_one)
+        return table_of(variable, table, parents, self._rounded)
 
     def _function(self, family: _Family) -> CPD:
         variable, node, parents, _ = family
@@ -370,13 +364,11 @@ class _Nodes:
         )
 
     def _noisy_max(self, family: _Family) -> CPD:
-        variable, node, parents, found = family
+        variable, node, parents, numbers = family
         cards = [parent.cardinality for parent in parents]
         size = (sum(cards) + 1) * variable.cardinality
-        self._check_size(variable.name, node, size, len(found.values), "parameters")
-        rows = found.values.reshape(-1, variable.cardinality)
-        if not found.sums_to_one:
-            rows = self._rounded.repaired(variable.name, rows)
+        self._check_size(variable.name, node, size, len(numbers), "parameters")
+        rows = self._rounded.repaired(variable.name, numbers.reshape(-1, variable.cardinality))
         if not parents:
             return TableCPD(variable, rows[0])
         rows = rows[:, ::-1]

@@ -29,10 +29,9 @@ from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.guarded_xml import Element, comment, escaped, read_xml
 from bayesgraph.files.table_rows import (
     Normalize,
-    Numbered,
     RoundedRows,
+    floats_of,
     network_of,
-    numbered,
     sum_to_one,
     table_of,
 )
@@ -288,17 +287,15 @@ class _Reader:
         )
 
     def _cpds(self, rounded: RoundedRows) -> Iterator[TableCPD]:
-        definitions = [self._definitions[name] for name in self._variables]
-        cards = [variable.cardinality for variable in self._variables.values()]
-        tables = numbered([found.numbers for found in definitions], cards)
-        for found in definitions:
+        for name in self._variables:
+            definition = self._definitions[name]
             try:
-                table = next(tables)
+                numbers = floats_of(definition.numbers)
             except ValueError as error:
-                raise self._error(found.line, f"the table of {found.child!r}: {error}.") from error
-            yield self._cpd(found, table, rounded)
+                raise self._error(definition.line, f"the table of {name!r}: {error}.") from error
+            yield self._cpd(definition, numbers, rounded)
 
-    def _cpd(self, found: _Definition, table: Numbered, rounded: RoundedRows) -> TableCPD:
+    def _cpd(self, found: _Definition, numbers: Floats, rounded: RoundedRows) -> TableCPD:
         family = [*found.parents, found.child]
         for name in family:
             if name not in self._variables:
@@ -312,15 +309,15 @@ class _Reader:
             )
         *parents, child = [self._variables[name] for name in family]
         shape = [variable.cardinality for variable in (*parents, child)]
-        if len(table.values) != math.prod(shape):
+        if len(numbers) != math.prod(shape):
             raise self._error(
                 found.line,
                 f"expected {math.prod(shape)} probabilities for {child.name!r}; got "
-                f"{len(table.values)}.",
+                f"{len(numbers)}.",
             )
-        values = table.values.reshape(shape)
+        values = numbers.reshape(shape)
         try:
-            return table_of(child, values, parents, rounded, sums_to_one=table.sums_to_one)
+            return table_of(child, values, parents, rounded)
         except BayesGraphError as error:
             raise self._error(found.line, f"{error}{_advice(values)}") from error
 

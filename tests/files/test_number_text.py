@@ -15,7 +15,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.files.blocks import TableError, nested_numbers
-from bayesgraph.files.table_rows import floats_of, numbered
+from bayesgraph.files.table_rows import floats_of
 
 
 def _any_float(chance: random.Random) -> float:
@@ -110,35 +110,3 @@ def test_readers_name_the_line_of_a_word_that_is_no_number(
     line = (before.rpartition("<DEFINITION>")[0] or before).count("\n") + 1
     with pytest.raises(bg.errors.FileFormatError, match=rf", line {line}: .*{re.escape(word)}"):
         bg.load(path)
-
-
-def test_numbers_of_many_texts() -> None:
-    random = np.random.default_rng(1)
-    tables = [random.dirichlet(np.ones(k), n) for k, n in random.integers(1, 9, (300, 2))]
-    texts = [" ".join(map(repr, table.ravel().tolist())) for table in tables]
-    cards = [table.shape[1] for table in tables]
-    found = list(numbered(texts, cards))
-    for table, one in zip(tables, found, strict=True):
-        assert one.values.tobytes() == table.tobytes()
-        assert one.sums_to_one
-    assert list(numbered([], [])) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "card"),
-    [("0.5 0.4", 2), ("1.5 -0.5", 2), ("1e308 1e308", 2), ("0.5 0.5 1", 2), ("", 2), ("1e999", 1)],
-)
-def test_rows_that_are_no_distributions(text: str, card: int) -> None:
-    texts = ["0.25 0.75\n" * 500, text, "1 0 0.5 0.5"]
-    _, found, last = numbered(texts, [2, card, 2])
-    assert not found.sums_to_one
-    assert found.values.tolist() == floats_of(text).tolist()
-    assert last.values.tolist() == [1, 0, 0.5, 0.5]
-
-
-@pytest.mark.parametrize("wrong", ["0.5;0.5", "0.5 x", "1.2.3", "é"])
-def test_the_text_with_a_wrong_word_is_named(wrong: str) -> None:
-    tables = numbered(["0.25 0.75\n" * 500, wrong, "1"], [2, 1, 1])
-    assert next(tables).values.tolist() == [0.25, 0.75] * 500
-    with pytest.raises(ValueError, match="expected a number; got"):
-        next(tables)
