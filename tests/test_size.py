@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_298,
-    "nodes of syntax trees": 740_745,
+    "lines of code": 66_263,
+    "nodes of syntax trees": 740_392,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,
-    "comments that silence a check": 153,
+    "comments that silence a check": 152,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -19,21 +19,20 @@ from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphError,
-    FileFormatError,
     LossyExportError,
     quoted,
     suggestion,
 )
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.files import table_rows
-from bayesgraph.files.exporting import Export, Sidecar, content_of, skip, skip_name
+from bayesgraph.files.blocks import BlockText, Comments, decoded
+from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # ------------------------------------------------------------------------------ Parser of BIF text
 # Names are parsed in small steps, which gives precise errors; the many numbers are parsed by one
-# regular expression per row. Comments are replaced by blanks first, so that positions in the text
-# still give the line.
+# regular expression per row.
 
 
 # All repetitions are possessive: without backtracking, the time is linear.
@@ -44,9 +43,7 @@ _BLOCK = re.compile(
     rf"\{{(?P<body>{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+)\}}\s*+;?+"
 )
 _KIND = re.compile(r"(?:network|variable|probability)\b")
-_COMMENT = re.compile(r'"[^"]*+"|//[^\n]*+|/\*.*?\*/|/\*', re.DOTALL)
-_NOT_NEWLINE = re.compile(r"[^\n]")
-_BLANK = re.compile(r"\s*+")
+_COMMENTS = Comments("//", block=True, string='"[^"]*+"')
 _WORD = re.compile(r'"([^"]*+)"|([|])|([^\s,|"]++)')
 _PROPERTY = r'property\b[^;"]*+(?:"[^"]*+"[^;"]*+)*+;'
 _PROPERTIES = re.compile(_PROPERTY)
@@ -91,45 +88,12 @@ class _Block:
     body: tuple[int, int]
 
 
-class _Parser:
+class _Parser(BlockText):
     def __init__(self, text: str, budget: files.Budget) -> None:
-        self.source = budget.source
-        self.text = text
+        super().__init__(text, budget, _COMMENTS)
         self._budget = budget
-        # Lines of the sidecar in comments.
-        self._lines: list[str] = []
         # From the states of each variable that is a parent to their codes.
         self._codes: dict[Name, dict[str, int]] = {}
-        if "//" in text or "/*" in text:
-            self.text = _COMMENT.sub(self._blanked, text)
-
-    # ------------------------------------------------------------------------------- the text
-
-    def _error(self, at: int, message: str) -> FileFormatError:
-        line = self.text.count("\n", 0, self._after_blanks(at)) + 1
-        return FileFormatError(f"{self.source}, line {line}: {message}")
-
-    def _blanked(self, match: re.Match[str]) -> str:
-        found = match[0]
-        if found.startswith('"'):
-            return found
-        if found == "/*":
-            raise self._error(
-                match.start(), "expected '*/' at the end of the comment; it does not end."
-            )
-        if found.startswith("//") and (line := content_of(found[2:])) is not None:
-            self._lines.append(line)
-        else:
-            skip("file", "comment")
-        return _NOT_NEWLINE.sub(" ", found)
-
-    def _after_blanks(self, at: int) -> int:
-        return _BLANK.match(self.text, at).end()  # type: ignore[union-attr] # matches empty text too
-
-    def _seen(self, at: int, end: int | None = None) -> str:
-        """Return the beginning of the text from `at` to `end`, for messages."""
-        line = self.text[self._after_blanks(at) : end].split("\n", 1)[0].strip()
-        return repr(line[:40]) if line else "the end"
 
     def network(self, *, normalize: table_rows.Normalize) -> BayesianNetwork:
         blocks = self._blocks()
@@ -146,17 +110,17 @@ class _Parser:
                 child, parents = self._family(block, variables)
                 if child.name in cpds:
                     text = f"{child.name!r} has a second probability block."
-                    raise self._error(block.start, text)
+                    raise self.error(block.start, text)
                 assert isinstance(child.name, str)  # as all names of a BIF file
                 cpds[child.name] = self._cpd(block, child, parents, rounded)
         without = [name for name in variables if name not in cpds]
         if without:
-            raise self._error(
+            raise self.error(
                 len(self.text), f"expected a probability block for each of {quoted(without)}."
             )
         # The order of the CPDs is that of the declarations, which becomes that of the variables.
         network = table_rows.network_of([cpds[name] for name in variables], rounded, self.source)
-        return Sidecar.of(self._lines, self.source).restore(network)
+        return Sidecar.of(self.sidecar, self.source).restore(network)
 
     def _blocks(self) -> dict[str, list[_Block]]:
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
@@ -165,7 +129,7 @@ class _Parser:
         while at < end:
             match = _BLOCK.match(self.text, at)
             if match is None:
-                kind = _KIND.match(self.text, self._after_blanks(at))
+                kind = _KIND.match(self.text, self.after_blanks(at))
                 if kind is None:
                     expected = "'network', 'variable' or 'probability' at the start of a block"
                 elif self.text.count('"', at) % 2:
@@ -176,12 +140,12 @@ class _Parser:
                     expected = (
                         f"'{{' and '}}' around the {kind[0]} block here; the file may be truncated"
                     )
-                raise self._error(at, f"expected {expected}; got {self._seen(at)}.")
+                raise self.error(at, f"expected {expected}; got {self.seen(at)}.")
             block = _Block(match.start("kind"), match["head"].strip(), match.span("body"))
             blocks[match["kind"]].append(block)
             at = match.end()
         if not blocks["variable"]:
-            raise self._error(0, "expected at least one 'variable' block; this is not a BIF file.")
+            raise self.error(0, "expected at least one 'variable' block; this is not a BIF file.")
         return blocks
 
     # -------------------------------------------------------------------------------- variables
@@ -191,19 +155,19 @@ class _Parser:
         for block in blocks:
             name = self._name(block)
             if name in variables:
-                raise self._error(block.start, f"the variable {name!r} is declared a second time.")
+                raise self.error(block.start, f"the variable {name!r} is declared a second time.")
             states = self._states(block, name)
             try:
                 variables[name] = Discrete(name, states)
             except BayesGraphError as error:
-                raise self._error(block.start, str(error)) from error
+                raise self.error(block.start, str(error)) from error
         return variables
 
     def _name(self, block: _Block) -> str:
         for names in _readings(block.head):
             if len(names) == 1:
                 return names[0]
-        raise self._error(block.start, f"expected one name after 'variable'; got {block.head!r}.")
+        raise self.error(block.start, f"expected one name after 'variable'; got {block.head!r}.")
 
     def _states(self, block: _Block, name: str) -> list[str]:
         states: list[str] | None = None
@@ -214,17 +178,17 @@ class _Parser:
             else:
                 skip("variables", "property")
             at = match.end()
-        if states is None or self._after_blanks(at) < end:
-            raise self._error(
+        if states is None or self.after_blanks(at) < end:
+            raise self.error(
                 at,
                 f"expected 'type discrete [ n ] {{ states }};' or 'property ...;' for {name!r}; "
-                f"got {self._seen(at, end)}.",
+                f"got {self.seen(at, end)}.",
             )
         return states
 
     def _declared(self, match: re.Match[str], name: str) -> list[str]:
         if match["type"] != "discrete":
-            raise self._error(
+            raise self.error(
                 match.start("type"),
                 f"expected 'type discrete' for {name!r}; got {match['type']!r}, which BIF files of "
                 "tables do not have.",
@@ -236,7 +200,7 @@ class _Parser:
         for states in readings:
             if len(states) == count:
                 return states
-        raise self._error(
+        raise self.error(
             match.start("states"),
             f"expected {count} states for {name!r}, as its type says; got {len(readings[0])}: "
             f"{quoted(readings[0])}.",
@@ -249,22 +213,22 @@ class _Parser:
     ) -> tuple[Discrete, list[Discrete]]:
         head = block.head
         if not (head.startswith("(") and head.endswith(")")):
-            raise self._error(
+            raise self.error(
                 block.start, f"expected 'probability ( child | parents )'; got {head!r}."
             )
         left, right = _split_bar(head[1:-1])
         children = self._known(left, variables, block)
         parents = self._known(right, variables, block)
         if parents and len(children) != 1:
-            raise self._error(
+            raise self.error(
                 block.start, f"expected one variable before '|'; got {quoted(children)}."
             )
         if not children:
-            raise self._error(block.start, "expected the name of a variable after 'probability ('.")
+            raise self.error(block.start, "expected the name of a variable after 'probability ('.")
         # Without a bar the first name is the child and the others are its parents (older files).
         family = [variables[name] for name in children + parents]
         if len(family) > files.MAX_AXES:
-            raise self._error(
+            raise self.error(
                 block.start,
                 f"expected at most {files.MAX_AXES - 1} parents of {family[0].name!r}, as a table "
                 f"has at most {files.MAX_AXES} axes; got {len(family) - 1}.",
@@ -278,7 +242,7 @@ class _Parser:
                 return names
         unknown = next(name for name in readings[0] if name not in variables)
         near = suggestion(unknown, variables)
-        raise self._error(block.start, f"the variable {unknown!r} is not declared.{near}")
+        raise self.error(block.start, f"the variable {unknown!r} is not declared.{near}")
 
     def _cpd(
         self,
@@ -288,7 +252,7 @@ class _Parser:
         rounded: table_rows.RoundedRows,
     ) -> TableCPD:
         codes = [self._codes_of(parent) for parent in parents]
-        rows = table_rows.TableRows(child, parents, codes, self._error)
+        rows = table_rows.TableRows(child, parents, codes, self.error)
         whole = self._entries(block, rows)
         values = rows.table(block.start, self._budget) if whole is None else whole
         try:
@@ -296,7 +260,7 @@ class _Parser:
         except BayesGraphError as error:
             repaired = rounded.repaired(child.name, values)
             at = rows.places.get(table_rows.first_bad_row(repaired), block.start)
-            raise self._error(at, _explained(error, whole)) from error
+            raise self.error(at, _explained(error, whole)) from error
 
     def _entries(self, block: _Block, rows: table_rows.TableRows) -> Floats | None:
         """Read the entries of a block; return its ``table``, with the child on the last axis."""
@@ -309,25 +273,25 @@ class _Parser:
                 rows.add(self._given(states, rows.parents, at), row, at)
             elif word == "default":
                 if rows.default is not None:
-                    raise self._error(at, f"{child.name!r} has a second 'default'.")
+                    raise self.error(at, f"{child.name!r} has a second 'default'.")
                 rows.default = rows.floats(values, at, child.cardinality)
             elif word == "table":
                 if whole is not None:
-                    raise self._error(at, f"{child.name!r} has a second 'table'.")
+                    raise self.error(at, f"{child.name!r} has a second 'table'.")
                 shape = [child.cardinality, *(parent.cardinality for parent in rows.parents)]
                 numbers = rows.floats(values, at, math.prod(shape))
                 whole = np.ascontiguousarray(np.moveaxis(np.reshape(numbers, shape), 0, -1))
             else:
                 skip("tables", "property")
             at = match.end()
-        if self._after_blanks(at) < end:
-            raise self._error(
+        if self.after_blanks(at) < end:
+            raise self.error(
                 at,
                 "expected 'table p, ...;', '(states) p, ...;', 'default p, ...;' or "
-                f"'property ...;' with numbers p for {child.name!r}; got {self._seen(at, end)}.",
+                f"'property ...;' with numbers p for {child.name!r}; got {self.seen(at, end)}.",
             )
         if whole is not None and rows.places:
-            raise self._error(
+            raise self.error(
                 block.start, f"expected one 'table' or rows for {child.name!r}; got both."
             )
         return whole
@@ -345,7 +309,7 @@ class _Parser:
             return states
         fitting = [names for names in _readings(text) if len(names) == len(parents)]
         if not fitting:
-            raise self._error(
+            raise self.error(
                 at,
                 f"expected a state for each of the {len(parents)} parents "
                 f"({quoted(parent.name for parent in parents)}); got ({text}).",
@@ -447,17 +411,8 @@ def read_bif(
         If the file is not valid BIF, or beyond the limit; the message has the line and the expected
         text, or the size.
     """
-    source = files.path_text(path)
-    with files.reading(source, "BIF"):
-        data, budget = files.read_unzipped(path, limit)
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            raise FileFormatError(
-                f"{source}, line {line}: expected {encoding} text; got the byte "
-                f"{data[error.start]:#04x}. Name the encoding, such as encoding='latin-1'."
-            ) from error
+    with files.reading(files.path_text(path), "BIF"):
+        text, budget = decoded(path, encoding, limit)
         return parse(text, budget=budget, normalize=normalize)
 
 

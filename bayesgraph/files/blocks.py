@@ -1,4 +1,4 @@
-"""Text of files that are made of blocks in braces, such as Hugin's NET and Netica's DNE.
+"""Text of files that are made of blocks in braces: BIF, Hugin's NET and Netica's DNE.
 
 Comments are taken out first, with their line breaks left in, so that a position in the text still
 gives the line. Blocks and fields are then found by possessive regular expressions, in time linear
@@ -60,17 +60,20 @@ class Comments:
         The sign before a comment that ends with its line.
     block : bool
         Whether there are also comments between ``/*`` and ``*/``.
+    string : str
+        Pattern of quoted texts, in which there are no comments.
     """
 
     line: str
     block: bool = False
+    string: str = STRING
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        """Pattern of comments and of quoted texts, in which there are none."""
+        """Pattern of comments and of quoted texts."""
         block = r"|/\*.*?\*/|/\*.*+" if self.block else ""
         # No group stands around them: the search is for their first characters then, and fast.
-        return re.compile(rf"{STRING}|{re.escape(self.line)}[^\n]*+{block}", re.DOTALL)
+        return re.compile(rf"{self.string}|{re.escape(self.line)}[^\n]*+{block}", re.DOTALL)
 
 
 @dataclass(frozen=True)
