@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,52 +21,12 @@ Indices = NDArray[np.uint64]
 Codes = NDArray[np.uint8]
 
 
-def _cells(places: NDArray[np.int64], states: NDArray[Any], *others: object) -> int:
-    return states.size
-
-
-@kernel(work=_cells)
-def find_groups(
-    places: NDArray[np.int64],
-    states: NDArray[Any],
-    starts: NDArray[np.int64],
-    groups: Codes,
-    out: Codes,
-) -> None:
-    """Write the groups of states to `out`.
-
-    Parameters
-    ----------
-    places : ndarray of int
-        Rows of `out` that are written.
-    states : ndarray of integers, shape (len(places), n_rows)
-        State codes, -1 where missing.
-    starts : ndarray of int, shape (n_parents,)
-        Where the groups of the states of each parent begin in `groups`; that of a missing value is
-        before them.
-    groups : ndarray of uint8
-    out : ndarray of uint8, shape (n_parents, n_rows)
-    """
-    for k in range(len(places)):
-        start = starts[places[k]]
-        for i in range(states.shape[1]):
-            out[places[k], i] = groups[start + states[k, i]]
-
-
 def _descents(
     out: Floats, codes: Codes, rows: NDArray[np.intp], roots: NDArray[np.int32], *others: object
 ) -> int:
     # Of all rows: with many, others have used compiled kernels already.
     n_rows: int = codes.shape[1]
     return n_rows * len(roots) * 8
-
-
-@kernel()
-def _next(codes: Codes, row: int, node: np.uint64, steps: Indices) -> np.uint64:
-    """Return the child node that a row reaches from a split, or a leaf itself."""
-    step = steps[node, 0]
-    code = np.uint64(codes[step >> _FEATURE, row])
-    return (step & _NODE) - ((steps[node, 1] >> code) & _ONE)
 
 
 @kernel(work=_descents)
@@ -118,8 +76,9 @@ def add_leaves(
                 node, weight = nodes[top], weights[top]
                 while steps[node, 0] != node:
                     step = steps[node, 0]
-                    if codes[step >> _FEATURE, row] != MISSING:
-                        node = _next(codes, row, node, steps)
+                    code = codes[step >> _FEATURE, row]
+                    if code != MISSING:
+                        node = (step & _NODE) - ((steps[node, 1] >> np.uint64(code)) & _ONE)
                         continue
                     left, right = share[0, node], share[1, node]
                     # A branch of probability zero is not taken.
@@ -245,18 +204,3 @@ def branch_shares(
         both = out[0, node] + out[1, node]
         for side in range(2):
             out[side, node] = out[side, node] / both if both > 0.0 else 0.5
-
-
-@kernel()
-def leaves_of(codes: Codes, roots: NDArray[np.int32], steps: Indices) -> NDArray[np.int64]:
-    """Return the leaf that each row reaches in a tree of its own, (n_rows,); no value is missing.
-
-    The parameters are those of `add_leaves`, with a root for each row.
-    """
-    out = np.empty(codes.shape[1], dtype=np.int64)
-    for i in range(codes.shape[1]):
-        node = np.uint64(roots[i])
-        while steps[node, 0] != node:
-            node = _next(codes, i, node, steps)
-        out[i] = node
-    return out

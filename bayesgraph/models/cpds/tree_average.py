@@ -232,17 +232,9 @@ class TreeAverageCPD(RootSummingCPD):
         return self.trees.n_leaves * (self.variable.cardinality - 1)
 
     @cached_property
-    def groups(self) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Where the groups of each parent's first state are in an array, and this array.
-
-        Before them is that of a missing value, 255.
-        """
-        parts = _by_parent(self.trees.groups, self.parents)
-        missing = np.array([tree_average_kernels.MISSING])
-        starts = np.cumsum([1] + [1 + len(part) for part in parts], dtype=np.int64)
-        return starts[:-1], np.concatenate(
-            [a for part in parts for a in (missing, part)] or [missing]
-        )
+    def _groups(self) -> list[NDArray[np.uint8]]:
+        """The groups of each parent's states, and after them that of a missing value, 255."""
+        return [np.append(g, MISSING) for g in _by_parent(self.trees.groups, self.parents)]
 
     def summed(
         self, roots: Mapping[Variable, base.CPD], observed: Collection[Variable]
@@ -279,13 +271,17 @@ class TreeAverageCPD(RootSummingCPD):
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
-        roots = self.trees.roots[random.integers(len(self.trees.roots), size=n)]
+        trees, rows = self.trees, np.arange(n)
+        nodes = trees.roots[random.integers(len(trees.roots), size=n)]
         states = np.empty((len(self.parents), n), dtype=np.int64)
         for row, parent in zip(states, self.parents, strict=True):
             row[:] = parents[parent]
         codes = self.codes(np.arange(len(states)), states)
-        leaves = tree_average_kernels.leaves_of(codes, roots, self.trees.steps)
-        return base.draw_states(self.trees.values, self.trees.below[leaves], random)
+        for _ in range(trees.depth):
+            feature = trees.feature[nodes]
+            goes_left = trees.states[nodes] >> codes[feature, rows] & 1
+            nodes = np.where(feature < 0, nodes, trees.below[nodes] + 1 - goes_left)
+        return base.draw_states(trees.values, trees.below[nodes].astype(np.int64), random)
 
     def codes(self, places: NDArray[np.int64], states: NDArray[Any]) -> NDArray[np.uint8]:
         """Return the groups of the parents' states, 255 where missing, (n_parents, n_rows).
@@ -297,14 +293,10 @@ class TreeAverageCPD(RootSummingCPD):
         states : ndarray of int, shape (len(places), n_rows)
             State codes, -1 where missing.
         """
-        found = np.empty((len(self.parents), states.shape[1]), dtype=np.uint8)
-        if len(places) < len(found):
-            found[:] = tree_average_kernels.MISSING
-        if len(places):
-            tree_average_kernels.find_groups(
-                places, np.ascontiguousarray(states), *self.groups, found
-            )
-        return found
+        codes = np.full((len(self.parents), states.shape[1]), MISSING)
+        for place, column in zip(places.tolist(), states, strict=True):
+            codes[place] = self._groups[place][column]
+        return codes
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays of the trees, integers in the smallest type for them; see CPD."""
