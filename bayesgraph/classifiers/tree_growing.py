@@ -464,7 +464,7 @@ class CriterionGrowing:
         share[:, inner] = log_of(below / weight[inner])
         out = np.zeros((self.n_classes, matrix.shape[1]))
         tree_kernels.add_tree(
-            out, matrix, cpd.flat, tree.height, share, cpd.log_values,
+            out, matrix, cpd.flat, len(tree.levels), share, cpd.log_values,
             np.empty(0, dtype=np.int64),
         )  # fmt: skip
         return np.asarray(np.argmax(out, axis=0))

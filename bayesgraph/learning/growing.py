@@ -890,7 +890,7 @@ def node_sums(
         rows = slice(start, start + _CHUNK_ROWS)
         matrix = node_columns(parents, table, rows)
         tree_kernels.spread_over_nodes(
-            sums, matrix, walked.flat, tree.height, share, np.ascontiguousarray(amounts[rows])
+            sums, matrix, walked.flat, len(tree.levels), share, np.ascontiguousarray(amounts[rows])
         )
     for node in range(tree.n_nodes - 1, -1, -1):
         if tree.feature[node] >= 0:

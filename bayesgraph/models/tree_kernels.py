@@ -164,32 +164,3 @@ def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
         # No value is missing: nothing is pushed to the stack, and no share is read.
         out[i] = _next_leaf(columns, i, tree, share, start, share[0], 1)[0]
     return out
-
-
-@kernel()
-def same_split_above(
-    feature: NDArray[np.int64], left: NDArray[np.int64], right: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return for each split the nearest ancestor that splits on the same variable, (n_nodes,).
-
-    The entry is the ancestor's index if the path to the split takes the ancestor's left branch, the
-    complement ``~index`` (negative) if it takes the right branch, and n_nodes without an ancestor.
-    `feature` is the variable of each split, -1 at leaves; `left` and `right` are child nodes.
-    """
-    n = len(feature)
-    above = np.full(n, -1, dtype=np.int64)
-    for node in range(n):
-        if feature[node] >= 0:
-            above[left[node]] = node
-            above[right[node]] = node
-    out = np.full(n, n, dtype=np.int64)
-    for node in range(n):
-        if feature[node] < 0:
-            continue
-        at, up = node, above[node]
-        while up >= 0:
-            if feature[up] == feature[node]:
-                out[node] = up if left[up] == at else ~up
-                break
-            at, up = up, above[up]
-    return out

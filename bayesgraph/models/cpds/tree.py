@@ -141,13 +141,14 @@ class Tree:
         return max(depth)
 
     @cached_property
-    def height(self) -> int:
-        """The maximum number of nodes above a leaf."""
-        height = [0] * self.n_nodes
-        for node in range(self.n_nodes):
-            if self.feature[node] >= 0:
-                height[self.left[node]] = height[self.right[node]] = height[node] + 1
-        return max(height)
+    def levels(self) -> list[Ints]:
+        """The splits below 0, 1, ... others."""
+        levels = []
+        level = np.zeros(1, dtype=np.int64)
+        while len(level := level[self.feature[level] >= 0]):
+            levels.append(level)
+            level = np.concatenate([self.left[level], self.right[level]])
+        return levels
 
     @cached_property
     def heads(self) -> Ints:
@@ -294,14 +295,9 @@ class TreeCPD(summing_out.RootSummingCPD):
         if known is None or known[0] is not root:
             place = self.parents.index(parent)
             split = _discrete_shares if isinstance(parent, Discrete) else _continuous_shares
-            known = root, split(self.tree, self._above, place, root)
+            known = root, split(self.tree, place, root)
             self._shares[parent] = known
         return known[1]
-
-    @cached_property
-    def _above(self) -> Ints:
-        tree = self.tree
-        return np.asarray(tree_kernels.same_split_above(tree.feature, tree.left, tree.right))
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the potential over the free variables; see CPD.
@@ -437,7 +433,7 @@ class _SummedTree(summing_out.RootsSummed):
             out,
             _matrix(self.source.parents, {**evidence.columns, **fixed}, n_rows),
             self.source.flat,
-            self.source.tree.height,
+            len(self.source.tree.levels),
             self._share,
             self.source.log_values,
             np.ascontiguousarray(child, dtype=np.int64),
@@ -460,24 +456,18 @@ def _matrix(
 # ------------------------------------------------------------------- shares of missing parents
 
 
-def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
+def _continuous_shares(tree: Tree, place: int, root: CPD) -> Floats:
     """Return log P(branch | earlier splits on the path) at splits on a continuous parent.
 
-    `place` is the index of the parent, and `root` its CPD. `above` has the nearest ancestor of each
-    split that splits on the same parent; see `tree_kernels.same_split_above`.
+    `place` is the index of the parent, and `root` its CPD.
     """
     low, high = np.full(tree.n_nodes, -np.inf), np.full(tree.n_nodes, np.inf)
+    cut = np.where(tree.feature == place, tree.threshold, np.nan)
+    for level in tree.levels:
+        on_left, on_right = tree.left[level], tree.right[level]
+        low[on_left], high[on_left] = low[level], np.fmin(high[level], cut[level])
+        low[on_right], high[on_right] = np.fmax(low[level], cut[level]), high[level]
     nodes = np.flatnonzero(tree.feature == place)
-    for node in nodes.tolist():  # ancestors come first
-        up = int(above[node])
-        if up == tree.n_nodes:
-            continue
-        split = up if up >= 0 else ~up
-        low[node], high[node] = low[split], high[split]
-        if up >= 0:
-            high[node] = min(high[node], tree.threshold[split])
-        else:
-            low[node] = max(low[node], tree.threshold[split])
     low, high = low[nodes], high[nodes]
     # A threshold outside the interval sends the whole interval to one branch.
     middle = np.clip(tree.threshold[nodes], low, high)
@@ -485,23 +475,21 @@ def _continuous_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats
     return _shares(tree, nodes, left, root.log_interval(middle, high)[:, 0])
 
 
-def _discrete_shares(tree: Tree, above: Ints, place: int, root: CPD) -> Floats:
+def _discrete_shares(tree: Tree, place: int, root: CPD) -> Floats:
     """Return log P(branch | earlier splits on the path) at splits on a discrete parent.
 
     The arguments are those of `_continuous_shares`.
     """
     probability = summing_out.state_probabilities(root)
-    nodes = np.flatnonzero(tree.feature == place)
+    others = (tree.feature != place)[:, None]
     goes_left = tree.left_states[:, : len(probability)]
-    alive = np.ones((len(nodes), len(probability)), dtype=bool)
-    position = {node: k for k, node in enumerate(nodes.tolist())}
-    for k, node in enumerate(nodes.tolist()):
-        up = int(above[node])
-        if up == tree.n_nodes:
-            continue
-        split = up if up >= 0 else ~up
-        alive[k] = alive[position[split]] & (goes_left[split] == (up >= 0))
-    left, right = ((alive & goes[nodes]) @ probability for goes in (goes_left, ~goes_left))
+    possible = np.ones(goes_left.shape, dtype=bool)
+    may_left, may_right = goes_left | others, ~goes_left | others
+    for level in tree.levels:
+        possible[tree.left[level]] = possible[level] & may_left[level]
+        possible[tree.right[level]] = possible[level] & may_right[level]
+    nodes = np.flatnonzero(~others)
+    left, right = ((possible & goes)[nodes] @ probability for goes in (goes_left, ~goes_left))
     return _shares(tree, nodes, log_of(left), log_of(right))
 
 
