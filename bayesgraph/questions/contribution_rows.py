@@ -7,41 +7,32 @@ feature's distribution where its parents are observed, and else by two batch que
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, ItemTerms, is_sparse
+from bayesgraph.core.arrays import Floats, is_sparse
 from bayesgraph.core.display import Displayed, DisplayTable, more
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import Intervention, TableLike
 from bayesgraph.core.variables import CountVector, Discrete, Name, State, Variable
-from bayesgraph.inference import Factor, Potential
 from bayesgraph.models import (
-    CPD,
     BayesianNetwork,
-    Ensemble,
-    FactorGraph,
     Model,
-    NetworkMixture,
-    PosteriorAverage,
-    Term,
     WeightedNetwork,
     evidence_rows,
 )
 from bayesgraph.questions.contribution_terms import (
     Contrast,
+    Items,
     Product,
-    item_name,
     product,
-    target_and_above,
-    term_name,
+    steps_of,
 )
 from bayesgraph.questions.estimators import question
 
@@ -203,12 +194,12 @@ def explain_rows(model: Product, contrast: Contrast, rows: Evidence) -> RowContr
     """Return the log odds of a class in each row of encoded evidence, as sums of terms."""
     n = rows.n_rows
     rows, _ = rows.split()
-    prior, steps = _steps(model, contrast.target, rows)
+    prior, steps = steps_of(model, contrast.target, rows)
     scores = np.tile(prior, (n, 1))
     columns: dict[Name, Floats] = {}
     for step in steps:
-        if isinstance(step, _Items):
-            step.add(contrast, scores, columns)
+        if isinstance(step, Items):
+            _add_items(step, contrast, scores, columns)
         else:
             column = columns.setdefault(step.name, np.zeros(n))
             at = step.rows
@@ -262,185 +253,15 @@ def _moved(contrast: Contrast, scores: Floats, logs: Floats) -> tuple[Floats, Fl
     return after, np.where(np.isnan(moved), 0.0, moved)
 
 
-def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[_Rows, list[Variable]]]:
-    """Return the rows that observe the same of some variables together, and which these are."""
-    known = [v for v in variables if v in rows]
-    seen = np.array([rows.observed_rows(v) for v in known]).reshape(len(known), rows.n_rows).T
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
-    return [
-        (np.flatnonzero(which.reshape(-1) == k), list(compress(known, pattern)))
-        for k, pattern in enumerate(patterns.tolist())
-    ]
-
-
-def _part(rows: Evidence, places: _Rows, variables: Collection[Variable]) -> Evidence:
-    """Return the columns of some variables in some rows."""
-    return Evidence(len(places), {v: rows.columns[v][places] for v in variables if v in rows})
-
-
-# ------------------------------------------------------------------------------ kinds of models
-
-
-def _steps(model: Product, target: Discrete, rows: Evidence) -> tuple[Floats, Iterator[_AnyStep]]:
-    """Return the log prior of the classes, shape (n_classes,), and what each finding adds."""
-    if isinstance(model, FactorGraph):
-        return _factor_steps(model, target, rows)
-    if isinstance(model, WeightedNetwork):
-        return model.log_scores(Evidence(1, {}))[0], _weighted_steps(model, rows)
-    prior = model.log_posterior_rows(target, Evidence(1, {}))[0]
-    if isinstance(model, Ensemble):
-        return prior, _ensemble_steps(model, target, rows, prior)
-    return prior, _network_steps(model, target, rows)
-
-
-def _by_class(potential: Potential, target: Discrete, n_rows: int) -> Floats:
-    """Return the log values of a potential for each row and class, shape (n_rows, n_classes)."""
-    assert isinstance(potential, Factor)  # everything but the target is observed
-    return np.broadcast_to(potential.aligned([target]), (n_rows, target.cardinality))
-
-
-def _network_steps(
-    network: BayesianNetwork, target: Discrete, rows: Evidence
-) -> Iterator[_AnyStep]:
-    above = target_and_above(network, target)
-    cpds = [cpd for cpd in network.nodes() if cpd.variable in rows]
-    taken = set(network.names)
-    last: tuple[int, _Rows, Floats] = -1, np.empty(0, dtype=np.intp), np.empty(0)
-    for i, cpd in enumerate(cpds):
-        variable = cpd.variable
-        if cpd.parents == (target,) and isinstance(variable, CountVector):
-            yield _Items(cpd, variable, rows, taken)
-            continue
-        given = [p for p in cpd.parents if p != target]
-        seen = rows.observed_rows(variable)
-        local = seen & _all_observed(rows, given) & (variable not in above)
-        if (places := np.flatnonzero(local)).size:
-            potential = cpd.potential(_part(rows, places, [variable, *given]))
-            yield _Step(variable.name, places, _by_class(potential, target, len(places)))
-        if (places := np.flatnonzero(seen & ~local)).size:
-            earlier = [c.variable for c in cpds[:i]]
-            if last[0] == i and np.array_equal(last[1], places):
-                before = last[2]
-            else:
-                before = network.log_posterior_rows(target, _part(rows, places, earlier))
-            after = network.log_posterior_rows(target, _part(rows, places, [*earlier, variable]))
-            last = i + 1, places, after
-            yield _Step(variable.name, places, _difference(after, before))
-
-
-def _all_observed(rows: Evidence, variables: Sequence[Variable]) -> NDArray[np.bool_]:
-    """Return which rows observe all of the variables, shape (n_rows,)."""
-    seen = np.ones(rows.n_rows, dtype=bool)
-    for variable in variables:
-        seen &= variable in rows and rows.observed_rows(variable)
-    return seen
-
-
-def _ensemble_steps(
-    model: NetworkMixture | PosteriorAverage, target: Discrete, rows: Evidence, prior: Floats
-) -> Iterator[_Step]:
-    observed = [v for v in model.variables if v in rows]
-    scores = np.tile(prior, (rows.n_rows, 1))
-    for i, variable in enumerate(observed, 1):
-        places = np.flatnonzero(rows.observed_rows(variable))
-        after = model.log_posterior_rows(target, _part(rows, places, observed[:i]))
-        yield _Step(variable.name, places, _difference(after, scores[places]))
-        scores[places] = after
-
-
-def _difference(after: Floats, before: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(after - before)
-
-
-def _weighted_steps(model: WeightedNetwork, rows: Evidence) -> Iterator[_Step]:
-    for cpd in model.network.nodes():
-        if cpd.variable not in rows:
-            continue
-        for places, seen in _patterns(rows, [cpd.variable, *cpd.parents]):
-            if cpd.variable in seen:
-                logs = model.tempered(cpd, _part(rows, places, seen))
-                none = np.zeros((len(places), model.target.cardinality))
-                yield _Step(cpd.variable.name, places, none if logs is None else logs)
-
-
-def _factor_steps(
-    graph: FactorGraph, target: Discrete, rows: Evidence
-) -> tuple[Floats, Iterator[_AnyStep]]:
-    if missing := [
-        v.name
-        for v in graph.variables
-        if v != target and not (v in rows and rows.observed_rows(v).all())
-    ]:
-        raise errors.EvidenceError(
-            "The factors of a factor graph add up where every variable is observed; "
-            f"{errors.quoted(missing)} are not, in some rows. Give their values, or query the "
-            "BayesianNetwork."
-        )
-    prior = np.zeros(target.cardinality)
-    for term in graph.terms:
-        if term.scope == (target,):
-            prior = prior + _by_class(term.potential(Evidence(1, {})), target, 1)[0]
-
-    def steps() -> Iterator[_AnyStep]:
-        taken: set[Name] = set()
-        named = set(graph.names)
-        everywhere = np.arange(rows.n_rows)
-        for number, term in enumerate(graph.terms):
-            vector = term.scope[-1]
-            if term.scope[:-1] == (target,) and isinstance(vector, CountVector):
-                yield _Items(term, vector, rows, named)
-            elif term.scope != (target,):
-                name = term_name(term, target)
-                name = (name, number) if name in taken else name
-                taken.add(name)
-                logs = _by_class(term.potential(rows), target, rows.n_rows)
-                yield _Step(name, everywhere, logs)
-
-    return prior, steps()
-
-
-class _Step(NamedTuple):
-    """What a finding adds in the rows that have it.
-
-    Attributes
-    ----------
-    name : name
-    rows : ndarray
-        The rows.
-    logs : ndarray, shape (len(rows), n_classes)
-        Log likelihoods of the finding.
-    """
-
-    name: Name
-    rows: _Rows
-    logs: Floats
-
-
-@dataclass(frozen=True)
-class _Items:
-    """The terms of a vector of counts, whose items differ from row to row."""
-
-    source: CPD | Term
-    vector: CountVector
-    rows: Evidence
-    taken: set[Name]
-
-    def add(self, contrast: Contrast, scores: Floats, columns: dict[Name, Floats]) -> None:
-        """Write the terms of all rows to columns by name, and add them to the log scores."""
-        counts = self.rows.columns[self.vector]
-        names = {item: item_name(self.vector, item, self.taken) for item in self.vector.items}
-        names[self.vector.name] = self.vector.name
-        self.taken.update(names.values())
-        for row, before in enumerate(scores):
-            terms = self.source.item_terms(Evidence(1, {self.vector: counts[[row]]}))
-            assert isinstance(terms, ItemTerms)
-            steps = np.cumsum([before, *terms.logs], axis=0)
-            moved = contrast.shift(steps[:-1], terms.logs)
-            scores[row] = steps[-1]
-            values = np.where(np.isnan(moved), 0.0, moved).tolist()
-            for item, value in zip(terms.names, values, strict=True):
-                columns.setdefault(names[item], np.zeros(len(scores)))[row] = value
-
-
-_AnyStep: TypeAlias = _Step | _Items
+def _add_items(
+    step: Items, contrast: Contrast, scores: Floats, columns: dict[Name, Floats]
+) -> None:
+    """Write the terms of all rows to columns by name, and add them to the log scores."""
+    for row, before in enumerate(scores):
+        terms = step.of(row)
+        logs = np.cumsum([before, *terms.logs], axis=0)
+        moved = contrast.shift(logs[:-1], terms.logs)
+        scores[row] = logs[-1]
+        values = np.where(np.isnan(moved), 0.0, moved).tolist()
+        for item, value in zip(terms.names, values, strict=True):
+            columns.setdefault(step.names[item], np.zeros(len(scores)))[row] = value

@@ -19,14 +19,15 @@ features are observed one after the other, in the order of the columns.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import compress, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, ItemTerms, counted, dense_row
@@ -351,8 +352,7 @@ def signed(value: float, decimals: int = 4) -> str:
 Product: TypeAlias = (
     BayesianNetwork | FactorGraph | NetworkMixture | PosteriorAverage | WeightedNetwork
 )
-_Set: TypeAlias = frozenset[Variable]
-_NOTHING: _Set = frozenset()
+Rows: TypeAlias = NDArray[np.intp]
 
 
 def contributions(
@@ -466,21 +466,14 @@ def explain(
             f"The evidence has {target.name!r}, whose log odds are computed; leave it out."
         )
     row, _ = row.split()
-    findings = _Findings(contrast, row)
-    if isinstance(model, FactorGraph):
-        prior, steps = _factor_steps(model, findings)
-    elif isinstance(model, Ensemble):
-        prior, steps = _ensemble_steps(model, findings)
-    elif isinstance(model, WeightedNetwork):
-        prior, steps = _weighted_steps(model, findings)
-    else:
-        prior, steps = _network_steps(model, findings)
+    prior, batches = steps_of(model, target, row)
+    steps = _expanded(batches, model, contrast, row)
     likelihoods = np.array([step.log_likelihoods for step in steps]).reshape(-1, len(prior))
     # Findings after an impossible one add 0 to the class that it ruled out.
     added = np.where(np.isnan(likelihoods), 0.0, likelihoods)
     log_scores = np.cumsum([prior, *added], axis=0)
     if np.isnan(contrast(log_scores[-1])):
-        raise impossible({v.name: findings.value(v) for v in row.columns})
+        raise impossible({v.name: _value(row, v) for v in row.columns})
     # Log odds that have become infinite are not changed by further findings.
     moved = contrast.shift(log_scores[:-1], likelihoods)
     terms = np.where(np.isnan(moved), 0.0, moved)
@@ -496,7 +489,7 @@ def explain(
     )
 
 
-class _Step(NamedTuple):
+class _Finding(NamedTuple):
     """Log likelihoods of one finding by class, from which a `Contribution` is computed.
 
     Attributes
@@ -517,238 +510,70 @@ class _Step(NamedTuple):
     arcs: Mapping[Name, float] = MappingProxyType({})
 
 
-@dataclass(frozen=True, eq=False)
-class _Findings:
-    """One row of evidence and the classes to compare.
+def _value(row: Evidence, variable: Variable) -> Any:
+    """Return the value of an observed variable, decoded to a state, a number or counts."""
+    if isinstance(variable, CountVector):
+        counts = dense_row(row.columns[variable])
+        return dict(zip(*counted(variable.items, counts, np.flatnonzero(counts)), strict=True))
+    return plain(decode(variable, row.columns[variable])[0])
 
-    Attributes
-    ----------
-    contrast : Contrast
-    row : Evidence
-    """
 
-    contrast: Contrast
-    row: Evidence
+def _expanded(
+    steps: Iterator[AnyStep], model: Product, contrast: Contrast, row: Evidence
+) -> list[_Finding]:
+    """Return the findings of one row, with what each would add alone and with its parents."""
+    findings: list[_Finding] = []
+    chains: dict[int, list[Variable]] = {}
+    for step in steps:
+        if isinstance(step, Items):
+            terms = step.of(0)
+            names = [step.names[item] for item in terms.names]
+            findings += map(_Finding, names, terms.values, terms.logs)
+            continue
+        if step.parents is not None:
+            chains[len(findings)] = [*step.variables, *(p for p in step.parents if p in row)]
+        values = [_value(row, v) for v in step.variables]
+        value = values[0] if len(values) == 1 else tuple(values)
+        findings.append(_Finding(step.name, value, step.logs[0]))
+    # Each chain has the finding after none, one, two, ... of its observed parents.
+    pairs = [
+        (chain[1 : n + 1], [*chain[1 : n + 1], chain[0]])
+        for chain in chains.values()
+        for n in range(len(chain))
+    ]
+    odds = contrast(_log_scores(model, contrast.target, row, pairs))
+    with np.errstate(invalid="ignore"):
+        moved = iter((odds[1::2] - odds[::2]).tolist())
+    for place, (_, *parents) in chains.items():
+        alone = next(moved)
+        changes = np.diff([alone, *islice(moved, len(parents))]).tolist()
+        arcs = dict(zip([p.name for p in parents], changes, strict=True))
+        findings[place] = findings[place]._replace(alone=alone, arcs=arcs)
+    return findings
 
-    def value(self, variable: Variable) -> Any:
-        """Return the value of an observed variable, decoded to a state, a number or counts."""
+
+def _log_scores(
+    model: Product, target: Discrete, row: Evidence, pairs: Sequence[tuple[list[Variable], ...]]
+) -> Floats:
+    """Return the log scores of the classes given some of the findings of a row, by one query."""
+    sets = [set(variables) for pair in pairs for variables in pair]
+    if not sets:
+        return np.empty((0, target.cardinality))
+    columns: dict[Variable, Any] = {}
+    for variable, value in row.columns.items():
+        seen = np.array([variable in chosen for chosen in sets])
+        if not seen.any():
+            continue
+        gone = -1 if isinstance(variable, Discrete) else np.nan
         if isinstance(variable, CountVector):
-            row = dense_row(self.row.columns[variable])
-            return dict(zip(*counted(variable.items, row, np.flatnonzero(row)), strict=True))
-        return plain(decode(variable, self.row.columns[variable])[0])
-
-    def by_class(self, potential: Potential) -> Floats:
-        """Return the log values of a potential for each class, shape (n_classes,).
-
-        The scope of the potential is the class variable, or empty (one value for all classes).
-        """
-        assert isinstance(potential, Factor)  # everything but the target is observed
-        target = self.contrast.target
-        return np.broadcast_to(potential.aligned([target])[0], (target.cardinality,))
-
-    def moved(self, before: Floats, after: Floats) -> float:
-        """Return the change of the log odds when the classes' log scores change to `after`."""
-        with np.errstate(invalid="ignore"):
-            return float(self.contrast(after) - self.contrast(before))
-
-    def log_scores(self, network: Model, sets: Collection[_Set]) -> dict[_Set, Floats]:
-        """Return log P(class, findings) for several sets of findings by one batch query.
-
-        An average of posteriors has log P(class | findings) instead.
-
-        Parameters
-        ----------
-        network : BayesianNetwork, NetworkMixture or PosteriorAverage
-        sets : collection of sets of Variable
-            Each set becomes one row of the batch, in which its variables are observed and all
-            others are missing.
-
-        Returns
-        -------
-        dict from set to ndarray, shape (n_classes,)
-        """
-        known = list(dict.fromkeys(sets))
-        if not known:
-            return {}
-        needed = frozenset().union(*known)
-        columns = {}
-        for variable, value in self.row.columns.items():
-            if variable in needed:
-                seen = np.array([variable in chosen for chosen in known])
-                gone = -1 if isinstance(variable, Discrete) else np.nan
-                if isinstance(variable, CountVector):
-                    seen, value = seen[:, None], dense_row(value)
-                columns[variable] = np.where(seen, value, gone)
-        scores = network.log_posterior_rows(self.contrast.target, Evidence(len(known), columns))
-        return dict(zip(known, scores, strict=True))
-
-
-# --------------------------------------------------------------------------- weighted networks
-
-
-def _weighted_steps(model: WeightedNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes, and a `_Step` for each finding in topological order.
-
-    The log likelihoods are log conditionals multiplied by their exponents.
-    """
-    columns = findings.row.columns
-    prior = model.log_scores(Evidence(1, {}))[0]
-    steps = []
-    for cpd in model.network.nodes():
-        above = [p for p in cpd.parents if p in columns]
-        if cpd.variable not in columns:
-            continue
-        moved = []
-        for n in range(len(above) + 1):
-            known = {v: columns[v] for v in above[:n]}
-            before = model.log_scores(Evidence(1, known))[0]
-            known[cpd.variable] = columns[cpd.variable]
-            logs = model.tempered(cpd, Evidence(1, known))
-            added = np.zeros(len(prior)) if logs is None else logs[0]
-            moved.append(findings.moved(before, before + added))
-        arcs = {p.name: b - a for p, a, b in zip(above, moved, moved[1:], strict=False)}
-        value = findings.value(cpd.variable)
-        steps.append(_Step(cpd.variable.name, value, added, moved[0], arcs))
-    return prior, steps
-
-
-# ------------------------------------------------------------------------------------ networks
-
-
-def _network_steps(network: BayesianNetwork, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes, and a `_Step` for each finding in topological order."""
-    target, columns = findings.contrast.target, findings.row.columns
-    cpds = [cpd for cpd in network.nodes() if cpd.variable in columns]
-    known, above = {target, *columns}, target_and_above(network, target)
-    local = {c.variable for c in cpds if c.variable not in above and known.issuperset(c.parents)}
-    # Pairs (set of findings without the feature, the same set with it). Prefixes: all earlier
-    # findings, for features that are not local. Chains: no other finding, the first observed
-    # parent, the first two observed parents, ...
-    prefixes: dict[Variable, tuple[_Set, _Set]] = {}
-    chains: dict[Variable, list[tuple[_Set, _Set]]] = {}
-    for i, cpd in enumerate(cpds):
-        variable = cpd.variable
-        if variable not in local:
-            before = frozenset(c.variable for c in cpds[:i])
-            prefixes[variable] = before, before | {variable}
-        if variable not in local or set(cpd.parents) - {target}:
-            parents = [p for p in cpd.parents if p in columns]
-            given = [frozenset(parents[:j]) for j in range(len(parents) + 1)]
-            chains[variable] = [(few, few | {variable}) for few in given]
-    pairs = [*prefixes.values(), *chain.from_iterable(chains.values())]
-    scores = findings.log_scores(network, [_NOTHING, *chain.from_iterable(pairs)])
-
-    def log_likelihoods(cpd: CPD) -> Floats:
-        if cpd.variable in local:
-            return findings.by_class(cpd.potential(findings.row))
-        before, after = prefixes[cpd.variable]
-        with np.errstate(invalid="ignore"):
-            return np.asarray(scores[after] - scores[before])
-
-    steps: list[_Step] = []
-    taken = set(network.names)
-    for cpd in cpds:
-        variable = cpd.variable
-        if cpd.parents == (target,) and (items := cpd.item_terms(findings.row)) is not None:
-            steps += _item_steps(variable, items, taken)
-            continue
-        step = _Step(variable.name, findings.value(variable), log_likelihoods(cpd))
-        if variable in chains:
-            moved = [findings.moved(scores[a], scores[b]) for a, b in chains[variable]]
-            names = [p.name for p in cpd.parents if p in columns]
-            arcs = dict(zip(names, np.diff(moved).tolist(), strict=True))
-            step = step._replace(alone=moved[0], arcs=arcs)
-        steps.append(step)
-    return scores[_NOTHING], steps
+            seen, value = seen[:, None], dense_row(value)
+        columns[variable] = np.where(seen, value, gone)
+    return model.log_posterior_rows(target, Evidence(len(sets), columns))
 
 
 def target_and_above(network: BayesianNetwork, target: Discrete) -> set[Variable]:
     """Return the target and its ancestors, whose terms do not follow from their distributions."""
     return ancestral_set({cpd.variable: cpd.parents for cpd in network.nodes()}, [target])
-
-
-def _ensemble_steps(
-    model: NetworkMixture | PosteriorAverage, findings: _Findings
-) -> tuple[Floats, list[_Step]]:
-    """Return the log prior of the classes, and a `_Step` for each finding in the variables' order.
-
-    All log likelihoods are computed by queries and not read from single CPDs: in a mixture the
-    posterior weights of the networks depend on all findings, and an average has only posteriors.
-    """
-    observed = [v for v in model.variables if v in findings.row.columns]
-    prefixes = [frozenset(observed[:i]) for i in range(len(observed) + 1)]
-    alone = {v: frozenset([v]) for v in observed}
-    scores = findings.log_scores(model, [*prefixes, *alone.values()])
-    steps = []
-    for variable, before, after in zip(observed, prefixes, prefixes[1:], strict=False):
-        with np.errstate(invalid="ignore"):
-            logs = np.asarray(scores[after] - scores[before])
-        moved = findings.moved(scores[_NOTHING], scores[alone[variable]])
-        steps.append(_Step(variable.name, findings.value(variable), logs, moved))
-    return scores[_NOTHING], steps
-
-
-def _item_steps(vector: Variable, items: ItemTerms, taken: set[Name]) -> list[_Step]:
-    """Return a `_Step` (log likelihoods by class) for each item of a vector of counts.
-
-    Parameters
-    ----------
-    vector : Variable
-    items : ItemTerms
-        Names and values of the items, and their log likelihoods by class.
-    taken : set of names
-        Names in use, to which the names of the steps are added. An item whose name is in use gets
-        the name (vector, item).
-    """
-    steps = []
-    for item, value, logs in zip(items.names, items.values, items.logs, strict=True):
-        name = item_name(vector, item, taken)
-        taken.add(name)
-        steps.append(_Step(name, value, logs))
-    return steps
-
-
-def item_name(vector: Variable, item: Name, taken: Collection[Name]) -> Name:
-    """Return the name of an item's step, given the names that are taken; see `_item_steps`."""
-    return item if item == vector.name or item not in taken else (vector.name, item)
-
-
-# ------------------------------------------------------------------------------- factor graphs
-
-
-def _factor_steps(graph: FactorGraph, findings: _Findings) -> tuple[Floats, list[_Step]]:
-    """Return the prior log scores of the classes, and a `_Step` for each factor.
-
-    The prior is the sum of the log factors whose scope is the class alone; all other factors have a
-    step, whose log likelihoods are the factor's log values by class.
-    """
-    target, columns = findings.contrast.target, findings.row.columns
-    if missing := [v.name for v in graph.variables if v != target and v not in columns]:
-        raise errors.EvidenceError(
-            "The factors of a factor graph add up where every variable is observed; "
-            f"{errors.quoted(missing)} are not. Give their values, or query the BayesianNetwork."
-        )
-    prior = np.zeros(target.cardinality)
-    steps: list[_Step] = []
-    taken: set[Name] = set()
-    named = set(graph.names)
-    for number, term in enumerate(graph.terms):
-        vector = term.scope[-1]
-        if term.scope[:-1] == (target,) and (items := term.item_terms(findings.row)) is not None:
-            steps += _item_steps(vector, items, named)
-            continue
-        logs = findings.by_class(term.potential(findings.row))
-        if term.scope == (target,):
-            prior = prior + logs
-            continue
-        name = term_name(term, target)
-        shown = [findings.value(v) for v in _shown(term, target)]
-        value = shown[0] if len(shown) == 1 else tuple(shown)
-        if name in taken:
-            name = (name, number)
-        taken.add(name)
-        steps.append(_Step(name, value, logs))
-    return prior, steps
 
 
 def term_name(term: Term, target: Discrete) -> Name:
@@ -765,3 +590,199 @@ def _shown(term: Term, target: Discrete) -> list[Variable]:
     if isinstance(term.source, CPD) and term.source.variable != target:
         return [term.source.variable]
     return [v for v in term.scope if v != target]
+
+
+# ---------------------------------------------- what each finding adds, in all rows that have it
+
+
+def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[Rows, list[Variable]]]:
+    """Return the rows that observe the same of some variables together, and which these are."""
+    known = [v for v in variables if v in rows]
+    seen = np.array([rows.observed_rows(v) for v in known]).reshape(len(known), rows.n_rows).T
+    patterns, which = np.unique(seen, axis=0, return_inverse=True)
+    return [
+        (np.flatnonzero(which.reshape(-1) == k), list(compress(known, pattern)))
+        for k, pattern in enumerate(patterns.tolist())
+    ]
+
+
+def _part(rows: Evidence, places: Rows, variables: Collection[Variable]) -> Evidence:
+    """Return the columns of some variables in some rows."""
+    return Evidence(len(places), {v: rows.columns[v][places] for v in variables if v in rows})
+
+
+# ------------------------------------------------------------------------------ kinds of models
+
+
+def steps_of(model: Product, target: Discrete, rows: Evidence) -> tuple[Floats, Iterator[AnyStep]]:
+    """Return the log prior of the classes, shape (n_classes,), and what each finding adds."""
+    if isinstance(model, FactorGraph):
+        return _factor_steps(model, target, rows)
+    if isinstance(model, WeightedNetwork):
+        return model.log_scores(Evidence(1, {}))[0], _weighted_steps(model, rows)
+    prior = model.log_posterior_rows(target, Evidence(1, {}))[0]
+    if isinstance(model, Ensemble):
+        return prior, _ensemble_steps(model, target, rows, prior)
+    return prior, _network_steps(model, target, rows)
+
+
+def _by_class(potential: Potential, target: Discrete, n_rows: int) -> Floats:
+    """Return the log values of a potential for each row and class, shape (n_rows, n_classes)."""
+    assert isinstance(potential, Factor)  # everything but the target is observed
+    return np.broadcast_to(potential.aligned([target]), (n_rows, target.cardinality))
+
+
+def _network_steps(network: BayesianNetwork, target: Discrete, rows: Evidence) -> Iterator[AnyStep]:
+    above = target_and_above(network, target)
+    cpds = [cpd for cpd in network.nodes() if cpd.variable in rows]
+    taken = set(network.names)
+    last: tuple[int, Rows, Floats] = -1, np.empty(0, dtype=np.intp), np.empty(0)
+    for i, cpd in enumerate(cpds):
+        variable = cpd.variable
+        if cpd.parents == (target,) and isinstance(variable, CountVector):
+            yield Items(cpd, variable, rows, _item_names(variable, taken))
+            continue
+        given = [p for p in cpd.parents if p != target]
+        # A term that no other finding changes is the same alone.
+        parents = given if given or variable in above else None
+        seen = rows.observed_rows(variable)
+        local = seen & _all_observed(rows, given) & (variable not in above)
+        if (places := np.flatnonzero(local)).size:
+            potential = cpd.potential(_part(rows, places, [variable, *given]))
+            logs = _by_class(potential, target, len(places))
+            yield Step((variable,), variable.name, places, logs, parents)
+        if (places := np.flatnonzero(seen & ~local)).size:
+            earlier = [c.variable for c in cpds[:i]]
+            if last[0] == i and np.array_equal(last[1], places):
+                before = last[2]
+            else:
+                before = network.log_posterior_rows(target, _part(rows, places, earlier))
+            after = network.log_posterior_rows(target, _part(rows, places, [*earlier, variable]))
+            last = i + 1, places, after
+            logs = _difference(after, before)
+            yield Step((variable,), variable.name, places, logs, parents)
+
+
+def _all_observed(rows: Evidence, variables: Sequence[Variable]) -> NDArray[np.bool_]:
+    """Return which rows observe all of the variables, shape (n_rows,)."""
+    seen = np.ones(rows.n_rows, dtype=bool)
+    for variable in variables:
+        seen &= variable in rows and rows.observed_rows(variable)
+    return seen
+
+
+def _ensemble_steps(
+    model: NetworkMixture | PosteriorAverage, target: Discrete, rows: Evidence, prior: Floats
+) -> Iterator[Step]:
+    observed = [v for v in model.variables if v in rows]
+    scores = np.tile(prior, (rows.n_rows, 1))
+    for i, variable in enumerate(observed, 1):
+        places = np.flatnonzero(rows.observed_rows(variable))
+        after = model.log_posterior_rows(target, _part(rows, places, observed[:i]))
+        logs = _difference(after, scores[places])
+        yield Step((variable,), variable.name, places, logs, ())
+        scores[places] = after
+
+
+def _difference(after: Floats, before: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(after - before)
+
+
+def _weighted_steps(model: WeightedNetwork, rows: Evidence) -> Iterator[Step]:
+    for cpd in model.network.nodes():
+        if cpd.variable not in rows:
+            continue
+        for places, seen in _patterns(rows, [cpd.variable, *cpd.parents]):
+            if cpd.variable in seen:
+                logs = model.tempered(cpd, _part(rows, places, seen))
+                if logs is None:
+                    logs = np.zeros((len(places), model.target.cardinality))
+                yield Step((cpd.variable,), cpd.variable.name, places, logs, cpd.parents)
+
+
+def _factor_steps(
+    graph: FactorGraph, target: Discrete, rows: Evidence
+) -> tuple[Floats, Iterator[AnyStep]]:
+    if missing := [
+        v.name
+        for v in graph.variables
+        if v != target and not (v in rows and rows.observed_rows(v).all())
+    ]:
+        raise errors.EvidenceError(
+            "The factors of a factor graph add up where every variable is observed; "
+            f"{errors.quoted(missing)} are not, in some rows. Give their values, or query the "
+            "BayesianNetwork."
+        )
+    prior = np.zeros(target.cardinality)
+    for term in graph.terms:
+        if term.scope == (target,):
+            prior = prior + _by_class(term.potential(Evidence(1, {})), target, 1)[0]
+
+    def steps() -> Iterator[AnyStep]:
+        taken: set[Name] = set()
+        named = set(graph.names)
+        everywhere = np.arange(rows.n_rows)
+        for number, term in enumerate(graph.terms):
+            vector = term.scope[-1]
+            if term.scope[:-1] == (target,) and isinstance(vector, CountVector):
+                yield Items(term, vector, rows, _item_names(vector, named))
+            elif term.scope != (target,):
+                name = term_name(term, target)
+                name = (name, number) if name in taken else name
+                taken.add(name)
+                logs = _by_class(term.potential(rows), target, rows.n_rows)
+                yield Step(_shown(term, target), name, everywhere, logs)
+
+    return prior, steps()
+
+
+class Step(NamedTuple):
+    """What a finding adds in the rows that have it.
+
+    Attributes
+    ----------
+    variables : sequence of Variable
+        Whose values the finding is.
+    name : name
+    rows : ndarray
+        The rows.
+    logs : ndarray, shape (len(rows), n_classes)
+        Log likelihoods of the finding.
+    parents : sequence of Variable or None
+        What the finding depends on, if observed; None if it adds the same whatever is observed.
+    """
+
+    variables: Sequence[Variable]
+    name: Name
+    rows: Rows
+    logs: Floats
+    parents: Sequence[Variable] | None = None
+
+
+@dataclass(frozen=True)
+class Items:
+    """The terms of a vector of counts, whose items differ from row to row."""
+
+    source: CPD | Term
+    vector: CountVector
+    rows: Evidence
+    names: Mapping[Name, Name]
+
+    def of(self, row: int) -> ItemTerms:
+        """Return names and values of the items in a row, and their log likelihoods by class."""
+        counts = self.rows.columns[self.vector][[row]]
+        terms = self.source.item_terms(Evidence(1, {self.vector: counts}))
+        assert isinstance(terms, ItemTerms)  # the class is the only parent
+        return terms
+
+
+def _item_names(vector: CountVector, taken: set[Name]) -> dict[Name, Name]:
+    """Return names of terms of items, (vector, item) where an item's is taken, and take them."""
+    names = {item: (vector.name, item) if item in taken else item for item in vector.items}
+    names[vector.name] = vector.name
+    taken.update(names.values())
+    return names
+
+
+AnyStep: TypeAlias = Step | Items
