@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_105,
-    "nodes of syntax trees": 738_467,
+    "lines of code": 66_107,
+    "nodes of syntax trees": 738_488,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,

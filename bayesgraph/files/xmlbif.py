@@ -295,23 +295,23 @@ class _Reader:
                 raise self._error(definition.line, f"the table of {name!r}: {error}.") from error
             yield self._cpd(definition, numbers, rounded)
 
-    def _cpd(self, found: _Definition, numbers: Floats, rounded: RoundedRows) -> TableCPD:
-        family = [*found.parents, found.child]
+    def _cpd(self, definition: _Definition, numbers: Floats, rounded: RoundedRows) -> TableCPD:
+        family = [*definition.parents, definition.child]
         for name in family:
             if name not in self._variables:
                 near = suggestion(name, self._variables)
-                raise self._error(found.line, f"the variable {name!r} is not declared.{near}")
+                raise self._error(definition.line, f"the variable {name!r} is not declared.{near}")
         if len(family) > files.MAX_AXES:
             raise self._error(
-                found.line,
-                f"expected at most {files.MAX_AXES - 1} parents of {found.child!r}, as a table has "
-                f"at most {files.MAX_AXES} axes; got {len(found.parents)}.",
+                definition.line,
+                f"expected at most {files.MAX_AXES - 1} parents of {definition.child!r}, as a "
+                f"table has at most {files.MAX_AXES} axes; got {len(definition.parents)}.",
             )
         *parents, child = [self._variables[name] for name in family]
         shape = [variable.cardinality for variable in (*parents, child)]
         if len(numbers) != math.prod(shape):
             raise self._error(
-                found.line,
+                definition.line,
                 f"expected {math.prod(shape)} probabilities for {child.name!r}; got "
                 f"{len(numbers)}.",
             )
@@ -319,7 +319,7 @@ class _Reader:
         try:
             return table_of(child, values, parents, rounded)
         except BayesGraphError as error:
-            raise self._error(found.line, f"{error}{_advice(values)}") from error
+            raise self._error(definition.line, f"{error}{_advice(values)}") from error
 
 
 def _advice(values: Floats) -> str:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, is_sparse
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MAX_LINES = 20
-
-_Rows: TypeAlias = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

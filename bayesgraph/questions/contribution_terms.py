@@ -597,11 +597,11 @@ def _shown(term: Term, target: Discrete) -> list[Variable]:
 
 def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[Rows, list[Variable]]]:
     """Return the rows that observe the same of some variables together, and which these are."""
-    known = [v for v in variables if v in rows]
-    seen = np.array([rows.observed_rows(v) for v in known]).reshape(len(known), rows.n_rows).T
+    present = [v for v in variables if v in rows]
+    seen = np.array([rows.observed_rows(v) for v in present]).reshape(len(present), rows.n_rows).T
     patterns, which = np.unique(seen, axis=0, return_inverse=True)
     return [
-        (np.flatnonzero(which.reshape(-1) == k), list(compress(known, pattern)))
+        (np.flatnonzero(which.reshape(-1) == k), list(compress(present, pattern)))
         for k, pattern in enumerate(patterns.tolist())
     ]
 
@@ -642,13 +642,13 @@ def _network_steps(network: BayesianNetwork, target: Discrete, rows: Evidence) -
         if cpd.parents == (target,) and isinstance(variable, CountVector):
             yield Items(cpd, variable, rows, _item_names(variable, taken))
             continue
-        given = [p for p in cpd.parents if p != target]
+        others = [p for p in cpd.parents if p != target]
         # A term that no other finding changes is the same alone.
-        parents = given if given or variable in above else None
+        parents = others if others or variable in above else None
         seen = rows.observed_rows(variable)
-        local = seen & _all_observed(rows, given) & (variable not in above)
+        local = seen & _all_observed(rows, others) & (variable not in above)
         if (places := np.flatnonzero(local)).size:
-            potential = cpd.potential(_part(rows, places, [variable, *given]))
+            potential = cpd.potential(_part(rows, places, [variable, *others]))
             logs = _by_class(potential, target, len(places))
             yield Step((variable,), variable.name, places, logs, parents)
         if (places := np.flatnonzero(seen & ~local)).size:
@@ -711,8 +711,8 @@ def _factor_steps(
     ]:
         raise errors.EvidenceError(
             "The factors of a factor graph add up where every variable is observed; "
-            f"{errors.quoted(missing)} are not, in some rows. Give their values, or query the "
-            "BayesianNetwork."
+            f"{errors.quoted(missing)} are not observed in every row. Give their values, or query "
+            "the BayesianNetwork."
         )
     prior = np.zeros(target.cardinality)
     for term in graph.terms:

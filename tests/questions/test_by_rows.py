@@ -116,7 +116,7 @@ def test_interventions_and_factors():
     graph = net.to_factor_graph()
     many = graph.ask.contributions_rows(ROWS[1:2], "spam")
     assert_the_same(many, [graph.contributions("spam", {"free": "no", "name": "yes"})])
-    with pytest.raises(EvidenceError, match="are not, in some rows"):
+    with pytest.raises(EvidenceError, match="are not observed in every row"):
         graph.ask.contributions_rows(ROWS, "spam")
 
 

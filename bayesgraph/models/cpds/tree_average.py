@@ -232,9 +232,13 @@ class TreeAverageCPD(RootSummingCPD):
         return self.trees.n_leaves * (self.variable.cardinality - 1)
 
     @cached_property
-    def _groups(self) -> list[NDArray[np.uint8]]:
-        """The groups of each parent's states, and after them that of a missing value, 255."""
-        return [np.append(g, MISSING) for g in _by_parent(self.trees.groups, self.parents)]
+    def _groups(self) -> NDArray[np.uint8]:
+        """The groups of each parent's states, and last that of a missing value, 255."""
+        groups = _by_parent(self.trees.groups, self.parents)
+        table = np.full((len(groups), 1 + max(map(len, groups), default=0)), MISSING)
+        for row, group in zip(table, groups, strict=True):
+            row[: len(group)] = group
+        return table
 
     def summed(
         self, roots: Mapping[Variable, base.CPD], observed: Collection[Variable]
@@ -294,8 +298,7 @@ class TreeAverageCPD(RootSummingCPD):
             State codes, -1 where missing.
         """
         codes = np.full((len(self.parents), states.shape[1]), MISSING)
-        for place, column in zip(places.tolist(), states, strict=True):
-            codes[place] = self._groups[place][column]
+        codes[places] = self._groups[places[:, None], states]
         return codes
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
