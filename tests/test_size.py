@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 66_107,
-    "nodes of syntax trees": 738_488,
+    "lines of code": 65_998,
+    "nodes of syntax trees": 737_180,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,

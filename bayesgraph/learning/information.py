@@ -21,7 +21,6 @@ from bayesgraph.statistics import (
     GroupMoments,
     Numbered,
     PairsSummary,
-    RowSource,
     Smoothing,
     safe_divide,
 )
@@ -476,21 +475,6 @@ def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInfo
     """Return what each of the new columns says about the child of its group, given the others."""
     found = np.zeros((4, n_columns))
     extended_kernels.extended_information(*tables, _logs(), found)
-    return ExtendedInformation(*found)
-
-
-def information_of_rows(
-    source: RowSource, columns: Numbered, groups: Sequence[Group], n_columns: int
-) -> ExtendedInformation:
-    """Return what `extended_information` returns, to the same bits, from rows that weigh 1.
-
-    It does not count what does not occur, which most cells of a table of few rows do not.
-    """
-    found = np.zeros((4, n_columns))
-    table, plan = source.table, Extensions(columns, tuple(groups)).plan
-    places = table.arrangement.places(columns.variables)
-    args = table.codes.T, places, columns.cards, plan, _logs(), found
-    extended_kernels.information_of_rows(*args)
     return ExtendedInformation(*found)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, filterfalse, islice, repeat
-from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -25,7 +24,6 @@ from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.information import (
     ExtendedTables,
     extended_information,
-    information_of_rows,
 )
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
 from bayesgraph.learning.structure import Structure, check_source
@@ -274,10 +272,7 @@ class PairTests:
         self._ridge = dict(zip(numbers, added.tolist(), strict=True))
         self._numbered = Numbered(self._columns)
         self._cards: list[int] = self._numbered.cards.tolist()
-        # Larger tables are mostly empty; of rows in memory that weigh 1 they are not made.
         rows: RowSource | None = source if getattr(source, "in_memory", False) else None  # type: ignore[assignment]
-        self._rows = rows if rows is not None and not len(rows.weights) else None
-        self._largest = MAX_CELLS if self._rows is None else self._rows.n_rows
         free = np.maximum(self._numbered.cards - 1.0, 0.0)
         n_rows = np.inf if rows is None else rows.weights.sum() or rows.n_rows
         self._in_memory, self._wide = rows, is_sparse(np.outer(free, free), n_rows)
@@ -290,10 +285,7 @@ class PairTests:
         degree of freedom.
         """
         found = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
-        if self._are_small(asked):
-            self._test(asked, range(len(asked)), found)
-            return found
-        held, batch, sparse = 0, list[int](), list[int]()
+        held, batch = 0, list[int]()
         for i, test in enumerate(asked):
             if self._wide[test[:2]]:
                 some: list[Any] = [self._columns[c] for c in (*test[:2], *test[2])]
@@ -312,26 +304,13 @@ class PairTests:
             size = cells * side**2
             if size > MAX_CELLS:
                 continue
-            if size > self._largest and self._of_tables(test):
-                sparse.append(i)
-                continue
             if held + size > MAX_HELD:
                 self._test(asked, batch, found)
                 held, batch = 0, []
             batch.append(i)
             held += size
         self._test(asked, batch, found)
-        if sparse:
-            self._test_tables(asked, sparse, found, self._rows)
         return found
-
-    def _are_small(self, asked: Sequence[Asked]) -> bool:
-        """Return whether bounds of all tests together tell that their tables can be counted."""
-        if not asked or 0 in self._cards or self._wide.any():
-            return False
-        most = max(map(len, map(itemgetter(2), asked)))
-        largest: int = max(self._cards) ** (2 + most)
-        return largest <= self._largest and largest * len(asked) <= MAX_HELD
 
     def _of_tables(self, asked: Asked) -> bool:
         """Return whether all columns of a test are discrete."""
@@ -354,24 +333,15 @@ class PairTests:
                 few = self._are_few(counted[family].counts.sum(), 1.0) and asked[i][2]
                 found.p_values[i], found.information[i] = (np.nan, np.nan) if few else told
 
-    def _test_tables(
-        self,
-        asked: Sequence[Asked],
-        batch: Sequence[int],
-        found: Results,
-        rows: RowSource | None = None,
-    ) -> None:
+    def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
         tables: dict[tuple[int, ...], list[int]] = {}
         for i in batch:
             one, _, given = asked[i]
             tables.setdefault((*given, one), []).append(i)
         groups = [(tuple([asked[i][1] for i in at]), common) for common, at in tables.items()]
-        if rows is not None:
-            told = information_of_rows(rows, self._numbered, groups, len(batch))
-        else:
-            counted = ExtendedTables.counted(self._source, self._numbered, groups)
-            told = extended_information(counted, len(batch))
+        counted = ExtendedTables.counted(self._source, self._numbered, groups)
+        told = extended_information(counted, len(batch))
         decided = told.degrees > 0
         silent = ~decided | self._are_few(told.rows, told.degrees)
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
