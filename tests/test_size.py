@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 65_998,
-    "nodes of syntax trees": 737_180,
+    "lines of code": 65_985,
+    "nodes of syntax trees": 737_034,
     "files": 279,
     "public names": 171,
     "bytes of the front end": 304_345,

@@ -17,7 +17,6 @@ from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import (
     Binned,
     Continuous,
-    Count,
     CountVector,
     Discrete,
     Grouped,
@@ -353,14 +352,10 @@ class Intervals:
             raise infinite(self.variables[j].name, row)
         return out.T
 
-    def table(self, matrix: Floats) -> Table:
-        """Return the table of interval indices of a float matrix; see `codes`."""
-        return table_of_codes(self.variables, self.codes(matrix))
-
 
 @dataclass(frozen=True, eq=False)
-class IntervalsAndNumbers:
-    """Encoder of matrices of numbers, of which some columns are binned.
+class Numbers:
+    """Encoder of matrices of numbers, of which some columns may be binned.
 
     Attributes
     ----------
@@ -368,23 +363,25 @@ class IntervalsAndNumbers:
     intervals : Intervals
         The encoder of the binned columns.
     binned, numbers : ndarray of int
-        Places of the binned columns, and of the others.
+        Places of the binned columns, and of the others; all binned ones are a slice.
     """
 
     variables: Arrangement
     intervals: Intervals
-    binned: NDArray[np.intp]
+    binned: NDArray[np.intp] | slice
     numbers: NDArray[np.intp]
 
     @classmethod
-    def of(cls, variables: Sequence[Variable]) -> IntervalsAndNumbers | None:
-        """Return the encoder, or None unless there are both, and nothing else."""
+    def of(cls, variables: Sequence[Variable]) -> Numbers | None:
+        """Return the encoder, or None if there are other variables."""
         binned = [j for j, v in enumerate(variables) if isinstance(v, Binned)]
         numbers = [j for j, v in enumerate(variables) if isinstance(v, Continuous)]
-        if not (binned and numbers) or len(binned) + len(numbers) < len(variables):
+        if len(binned) + len(numbers) < len(variables):
             return None
         intervals = Intervals.of([v for v in variables if isinstance(v, Binned)])
-        return cls(arranged(variables), intervals, np.array(binned), np.array(numbers))
+        # A slice takes all columns without a copy.
+        places = np.array(binned, dtype=np.intp) if numbers else slice(None)
+        return cls(arranged(variables), intervals, places, np.array(numbers, dtype=np.intp))
 
     def table(self, matrix: Floats) -> Table:
         """Return the table of a float matrix.
@@ -394,6 +391,8 @@ class IntervalsAndNumbers:
         DataError
             For an infinite number, or a negative one in a column of counts.
         """
+        if not self.intervals.variables:
+            return table_of_numbers(matrix, self.variables, fitting=False)
         codes = self.intervals.codes(matrix[:, self.binned])
         values = np.asfortranarray(matrix[:, self.numbers])
         return checked_table(self.variables, codes, values, fitting=False)
@@ -439,12 +438,8 @@ class Encoder:
 
     def _table(self, matrix: NDArray[Any], unseen: Unseen) -> Table | None:
         kind = matrix.dtype.kind
-        if kind in "iuf" and self._numbers:
-            return table_of_numbers(floats(matrix), self._numbers, fitting=False)
-        if kind in "iuf" and self._intervals is not None:
-            return self._intervals.table(floats(matrix))
-        if kind in "iuf" and self._intervals_and_numbers is not None:
-            return self._intervals_and_numbers.table(floats(matrix))
+        if kind in "iuf" and self._numbers is not None:
+            return self._numbers.table(floats(matrix))
         found = self._table_of_states(matrix)
         if found is None or found.complete or unseen == "missing":
             return found
@@ -460,9 +455,11 @@ class Encoder:
 
         The result is None if its columns are not all real numbers, as text or counts are not.
         """
-        if matrix.dtype.kind not in "iuf" or not self._numbers or self._has_counts:
+        numbers = self._numbers
+        if matrix.dtype.kind not in "iuf" or numbers is None:
             return None
-        return floats(matrix)
+        others = numbers.intervals.variables or numbers.variables.counted
+        return None if others else floats(matrix)
 
     def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
         kind = matrix.dtype.kind
@@ -476,23 +473,8 @@ class Encoder:
         return None
 
     @cached_property
-    def _numbers(self) -> Arrangement:
-        """All variables if all of them are continuous, else none."""
-        found = arranged(self._columns)
-        return found if len(found.continuous) == len(found) else arranged(())
-
-    @cached_property
-    def _has_counts(self) -> bool:
-        return any(isinstance(v, Count) for v in self._columns)
-
-    @cached_property
-    def _intervals(self) -> Intervals | None:
-        found = tuple(v for v in self._columns if isinstance(v, Binned))
-        return Intervals.of(found) if len(found) == len(self._columns) else None
-
-    @cached_property
-    def _intervals_and_numbers(self) -> IntervalsAndNumbers | None:
-        return IntervalsAndNumbers.of(self._columns)
+    def _numbers(self) -> Numbers | None:
+        return Numbers.of(self._columns)
 
     @cached_property
     def _whole_states(self) -> WholeStates | None:

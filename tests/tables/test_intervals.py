@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError
-from bayesgraph.tables import Intervals
+from bayesgraph.tables import Encoder, Intervals
 
 
 def variables(random):
@@ -36,9 +36,9 @@ def test_codes_are_those_of_searchsorted(n):
 
 
 def test_a_table_knows_whether_it_is_complete():
-    known = [bg.Binned("a", [1.0])]
-    assert Intervals.of(known).table(np.array([[0.0], [2.0]])).complete
-    gone = Intervals.of(known).table(np.array([[0.0], [np.nan]]))
+    encoder = Encoder((bg.Binned("a", [1.0]),))
+    assert encoder.table(np.array([[0.0], [2.0]]), "warn").complete
+    gone = encoder.table(np.array([[0.0], [np.nan]]), "warn")
     assert not gone.complete
     assert gone.codes.tolist() == [[0], [-1]]
     assert not Intervals.of([]).codes(np.empty((3, 0))).size
