@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 65_985,
-    "nodes of syntax trees": 737_034,
-    "files": 279,
+    "lines of code": 65_777,
+    "nodes of syntax trees": 734_344,
+    "files": 278,
     "public names": 171,
     "bytes of the front end": 304_345,
     "comments that silence a check": 152,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats, is_sparse, log_of
 from bayesgraph.core.errors import UnsupportedModelError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import by_rows
-from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable
-from bayesgraph.inference import mixture_kernels, sensitivity
+from bayesgraph.core.variables import Continuous, Name, State, Variable
+from bayesgraph.inference import sensitivity
 from bayesgraph.inference.contract import (
     All,
     Best,
@@ -47,7 +46,6 @@ from bayesgraph.inference.results import (
     Posterior,
     joined,
 )
-from bayesgraph.inference.tables import Tables
 
 # -------------------------------------------- Weighted means of the posteriors of several networks
 
@@ -226,145 +224,6 @@ def best_assignments(
         k = min(4 * k, _MAXIMUM)
 
 
-# --------------------- Batches of rows: sums of the row probabilities of all networks of a mixture
-# If the missing variables of a row are leaves of a network of tables, nothing must be summed out,
-# because their tables sum to one: the log probability of the row is a sum of log table entries,
-# computed by one compiled kernel over all tables. The network's own solver answers the other rows.
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """The log tables of a network in the layout of `kernels.add_network`.
-
-    The attributes are parameters of that kernel.
-
-    Attributes
-    ----------
-    child, first, column, stride, base : ndarray of int64
-    wide : ndarray of bool
-    inner : ndarray of int64
-    logs : ndarray
-    """
-
-    child: NDArray[np.int64]
-    first: NDArray[np.int64]
-    column: NDArray[np.int64]
-    stride: NDArray[np.int64]
-    base: NDArray[np.int64]
-    wide: NDArray[np.bool_]
-    inner: NDArray[np.int64]
-    logs: Floats
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the log entries."""
-        return self.logs.nbytes
-
-
-def sums_of(tables: Tables, target: int | None, columns: Sequence[int]) -> Sums:
-    """Return the log tables of a network in the layout of `kernels.add_network`.
-
-    Parameters
-    ----------
-    tables : Tables
-        Tables that are distributions of the last variable of their scope.
-    target : int, optional
-        Index of the target, whose axis is moved to the end of each table.
-    columns : sequence of int
-        Index of the variable of each column of the rows.
-    """
-    place = {variable: i for i, variable in enumerate(columns)}
-    child, first, column, stride, base, wide = [], [0], list[int](), list[int](), [], []
-    logs: list[Floats] = []
-    n_logs = 0
-    for f in range(len(tables)):
-        scope, table = tables.table(f)
-        rest = [v for v in scope if v != target]
-        order = [*rest, target] if target in scope else rest
-        values = np.transpose(table, [scope.index(v) for v in order])
-        logs.append(log_of(values).reshape(-1))
-        child.append(-1 if scope[-1] == target else place[scope[-1]])
-        column += [place[v] for v in rest]
-        stride += [int(np.prod(values.shape[axis + 1 :])) for axis in range(len(rest))]
-        first.append(len(column))
-        base.append(n_logs)
-        wide.append(target in scope)
-        n_logs += values.size
-    return Sums(
-        np.array(child, dtype=np.int64),
-        np.array(first, dtype=np.int64),
-        np.array(column, dtype=np.int64),
-        np.array(stride, dtype=np.int64),
-        np.array(base, dtype=np.int64),
-        np.array(wide, dtype=bool),
-        np.array(_inner(tables, target, place), dtype=np.int64),
-        np.concatenate(logs),
-    )
-
-
-def _inner(tables: Tables, target: int | None, place: dict[int, int]) -> list[int]:
-    """Return the columns of all variables that have children, except the target.
-
-    `place` maps the index of a variable to its column.
-    """
-    parents: dict[int, None] = {}
-    for begin, end in itertools.pairwise(tables.start.tolist()):
-        parents |= dict.fromkeys(tables.item[begin : end - 1].tolist())
-    return [place[parent] for parent in parents if parent != target]
-
-
-class RowSum:
-    """A sum of probabilities for each row and state, stored as ``total * exp(maximum)``.
-
-    Parameters
-    ----------
-    n_states, n_rows : int
-    """
-
-    def __init__(self, n_states: int, n_rows: int) -> None:
-        self.maximum = np.full((n_states, n_rows), -np.inf)
-        self.total = np.zeros((n_states, n_rows))
-
-    def add(self, rows: NDArray[np.intp] | slice, logs: Floats) -> None:
-        """Add the exponentials of logs, shape (n_states, number of rows), to the given rows."""
-        maximum, total = self.maximum[:, rows], self.total[:, rows]
-        larger = np.maximum(maximum, logs)
-        # If both logs are minus infinity, their difference would be NaN.
-        origin = np.where(np.isneginf(larger), 0.0, larger)
-        self.total[:, rows] = total * np.exp(maximum - origin) + np.exp(logs - origin)
-        self.maximum[:, rows] = larger
-
-    def add_sums(
-        self, sums: Sums, log_weight: float, codes: NDArray[np.int32], *, complete: bool
-    ) -> NDArray[np.intp]:
-        """Add the weighted probabilities of a network of tables to the sums, where possible.
-
-        Returns the indices of the rows that were left out, because a variable with children is
-        missing; the network's own solver must answer them. `codes` are state codes, shape
-        (n_columns, n_rows), -1 where missing; `complete` tells whether none is missing.
-        """
-        open_rows = np.zeros(codes.shape[1], dtype=bool)
-        layout = (sums.child, sums.first, sums.column, sums.stride, sums.base)
-        own = (self.maximum, self.total, open_rows, complete)
-        per_row = len(sums.column) + len(sums.child) * len(self.maximum)
-        arrays = (codes, *layout, sums.wide, sums.inner, sums.logs, log_weight, *own)
-        by_rows(mixture_kernels.add_network, arrays, codes.shape[1], per_row)
-        return np.flatnonzero(open_rows)
-
-    def logs(self) -> Floats:
-        """Return the logs of the sums, shape (n_rows, n_states)."""
-        return np.asarray((log_of(self.total) + self.maximum).T)
-
-
-def stacked_codes(evidence: Evidence, columns: Sequence[Variable]) -> NDArray[np.int32]:
-    """Return the codes of discrete columns, shape (n_columns, n_rows); -1 where not observed."""
-    codes = np.full((len(columns), evidence.n_rows), -1, dtype=np.int32)
-    for row, variable in zip(codes, columns, strict=True):
-        if variable in evidence:
-            row[:] = evidence.columns[variable]
-    return codes
-
-
 # ------------ The solver of mixtures: each network answers the query, and the answers are combined
 
 
@@ -443,17 +302,33 @@ class _MixtureWork(Work):
         self.parts = parts_of(model)
 
 
-class MixtureMass(_MixtureWork):
+class _MixtureRows(_MixtureWork):
+    """A prepared query of rows: the networks' probabilities are summed."""
+
+    def _begin(self, model: Any) -> None:
+        super()._begin(model)
+        self._works = [
+            part.network.work(part.question(self.question), part.pattern(self.pattern))
+            for part in self.parts
+            if self.pattern.rows
+        ]
+
+    def _run_rows(self, rows: Evidence) -> Floats:
+        logs: Any = -np.inf
+        for part, work in zip(self.parts, self._works, strict=True):
+            logs = np.logaddexp(logs, work.run_rows(rows) + part.log_weight)
+        found: Floats = logs
+        return found
+
+
+class MixtureMass(_MixtureRows):
     """Prepared query for log P(evidence): the log of the weighted sum over the networks."""
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
         return log_sum(log_masses(self.parts, case, memory_limit))
 
-    def _run_rows(self, rows: Evidence) -> Floats:
-        return np.ascontiguousarray(_row_logs(self.model, self.parts, None, rows)[:, 0])
 
-
-class MixtureJoint(_MixtureWork):
+class MixtureJoint(_MixtureRows):
     """Prepared query for a joint posterior.
 
     It is the mean of the networks' posteriors, weighted by the networks' posterior weights.
@@ -466,10 +341,6 @@ class MixtureJoint(_MixtureWork):
             return None
         weights, answers = zip(*possible, strict=True)
         return mixed(answers, np.array(weights))
-
-    def _run_rows(self, rows: Evidence) -> Floats:
-        (target,) = self.question.targets
-        return _row_logs(self.model, self.parts, target, rows)
 
 
 class MixtureAll(_MixtureWork):
@@ -546,8 +417,8 @@ class MixtureBest(_MixtureWork):
         for name, column in zip(names, zip(*values, strict=True), strict=False):
             variable = model.variables[model.number[name]]
             columns[variable] = np.array([_code(model, name, value) for value in column])
-        rows = Evidence(len(values), columns, row.likelihoods)
-        return np.ascontiguousarray(_row_logs(model, self.parts, None, rows)[:, 0])
+        logs: Floats = model.log_evidence_rows(Evidence(len(values), columns, row.likelihoods))
+        return logs
 
 
 def _code(model: Any, name: Name, state: Any) -> int:
@@ -650,58 +521,6 @@ def posterior_weights(model: Any, case: Case, memory_limit: float | None = None)
 def _joined(parts: list[Any]) -> Any:
     """Return the concatenation of several arrays of rows: columns or sparse matrices of counts."""
     return scipy.sparse.vstack(parts, "csr") if is_sparse(parts[0]) else np.concatenate(parts)
-
-
-def _row_logs(model: Any, parts: Sequence[Part], target: int | None, evidence: Evidence) -> Floats:
-    """Return log P(target = state, row), shape (n_rows, n_states).
-
-    Without a target, return log P(row), shape (n_rows, 1).
-    """
-    chosen = None if target is None else model.variables[target]
-    found = RowSum(1 if chosen is None else chosen.cardinality, evidence.n_rows)
-    discrete = [v for v, x in enumerate(model.variables) if isinstance(x, Discrete) and v != target]
-    plain = not evidence.likelihoods and (chosen is None or chosen not in evidence)
-    all_sums = _sums(model, parts, target, discrete) if plain else [None] * len(parts)
-    codes = None
-    if any(sums is not None for sums in all_sums):
-        codes = stacked_codes(evidence, [model.variables[v] for v in discrete])
-    complete = codes is not None and int(codes.min(initial=0)) >= 0
-    question = Mass() if target is None else Joint((target,))
-    for part, sums in zip(parts, all_sums, strict=True):
-        rows: NDArray[np.intp] | slice = slice(None)
-        if sums is not None and codes is not None:
-            rows = found.add_sums(sums, part.log_weight, codes, complete=complete)
-            if not len(rows):
-                continue
-        left = evidence if isinstance(rows, slice) else evidence.rows(rows)
-        own = part.network.number
-        pattern = Pattern(
-            tuple([own[v.name] for v in left.columns]),
-            tuple([own[v.name] for v in left.likelihoods]),
-            rows=True,
-        )
-        logs = part.network.work(part.question(question), pattern).run_rows(left)
-        found.add(rows, logs.reshape(left.n_rows, -1).T + part.log_weight)
-    return found.logs()
-
-
-def _sums(
-    model: Any, parts: Sequence[Part], target: int | None, columns: Sequence[int]
-) -> Sequence[Sums | None]:
-    def make() -> tuple[Sums | None, ...]:
-        return tuple(
-            None
-            if part.network.compiled is None
-            else sums_of(
-                part.network.compiled.tables,
-                None if target is None else part.numbers([target])[0],
-                part.numbers(columns),
-            )
-            for part in parts
-        )
-
-    found: tuple[Sums | None, ...] = model.memo.get(("sums", target), make)
-    return found
 
 
 class Mixture(Solver):

@@ -1,7 +1,5 @@
 """AODE and averaged TAN: what they add to what every classifier does."""
 
-import copy
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris
@@ -10,7 +8,6 @@ from sklearn.naive_bayes import CategoricalNB
 import bayesgraph as bg
 from bayesgraph.core.arrays import random_generator
 from bayesgraph.core.errors import DataError
-from bayesgraph.inference import ensembles as solver
 
 
 @pytest.fixture(scope="module")
@@ -23,18 +20,6 @@ def digits():
 def iris():
     X, y = load_iris(return_X_y=True)
     return np.round(X).astype(int), y
-
-
-@pytest.mark.one_in(2)
-@pytest.mark.parametrize("estimator", [bg.AODEClassifier, bg.AveragedTANClassifier])
-def test_the_compiled_rows_equal_the_engine(digits, estimator, monkeypatch):
-    X, y = digits
-    clf = estimator(categorical="all").fit(X[:900], y[:900])
-    found = clf.predict_log_proba(X)
-    monkeypatch.setattr(solver, "sums_of", lambda *_: None)
-    clf = copy.copy(clf)
-    clf.network_ = copy.copy(clf.network_)  # without what was prepared
-    np.testing.assert_allclose(found, clf.predict_log_proba(X), rtol=1e-12, atol=1e-12)
 
 
 def test_aode_beats_naive_bayes_where_features_depend(digits):
