@@ -54,11 +54,10 @@ from .inference import Assignment as Assignment
 from .inference import Conflict as Conflict
 from .inference import Factor as Factor
 from .inference import GaussianFactor as GaussianFactor
-from .inference import GaussianMixture as GaussianMixture
 from .inference import ItemsMixture as ItemsMixture
-from .inference import LeafMixture as LeafMixture
 from .inference import Marginals as Marginals
 from .inference import MixedPosterior as MixedPosterior
+from .inference import NumberMixture as NumberMixture
 from .inference import Plan as Plan
 from .inference import Posterior as Posterior
 from .inference import Sensitivity as Sensitivity

@@ -171,7 +171,7 @@ def _kind(answer: Any) -> str:
         return f"{answer.dtype.kind}{_shape(answer.shape)}"
     if isinstance(answer, bg.Posterior):
         return f"Posterior{_shape(answer.probabilities.shape)}"
-    if isinstance(answer, bg.GaussianMixture):
+    if isinstance(answer, bg.NumberMixture) and answer.gaussian:
         return f"GaussianMixture{_shape(answer.means.shape)}"
     if isinstance(answer, bg.MixedPosterior):
         return f"MixedPosterior{_shape(answer.discrete.probabilities.shape)}"
@@ -201,7 +201,7 @@ def _of_posterior(answer: bg.Posterior) -> Any:
     return [list(answer.names), states, answer.probabilities, answer.log_evidence]
 
 
-def _of_mixture(answer: bg.GaussianMixture) -> Any:
+def _of_mixture(answer: bg.NumberMixture) -> Any:
     names = [variable.name for variable in answer.variables]
     parts = [names, answer.weights, answer.means, answer.covariances, answer.log_evidence]
     if len(names) == 1:
@@ -240,7 +240,7 @@ def _of_contributions(answer: bg.Contributions) -> Any:
 
 _PARTS: dict[Any, Any] = {
     bg.Posterior: _of_posterior,
-    bg.GaussianMixture: _of_mixture,
+    bg.NumberMixture: _of_mixture,
     bg.MixedPosterior: _of_mixed,
     bg.Marginals: _of_marginals,
     bg.Assignment: lambda answer: [dict(answer), answer.log_probability],

@@ -32,10 +32,10 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 65_777,
-    "nodes of syntax trees": 734_344,
+    "lines of code": 65_707,
+    "nodes of syntax trees": 733_734,
     "files": 278,
-    "public names": 171,
+    "public names": 170,
     "bytes of the front end": 304_345,
     "comments that silence a check": 152,
 }

@@ -107,7 +107,7 @@ class ModelQuestions:
 
         Returns
         -------
-        Posterior, GaussianMixture or MixedPosterior
+        Posterior, NumberMixture or MixedPosterior
             Depending on whether the variables are discrete, continuous or both.
 
         Raises

@@ -58,9 +58,7 @@ from .programs import with_intermediates as with_intermediates
 from .results import Assignment as Assignment
 from .results import Components as Components
 from .results import GaussianComponents as GaussianComponents
-from .results import GaussianMixture as GaussianMixture
 from .results import ItemsMixture as ItemsMixture
-from .results import LeafMixture as LeafMixture
 from .results import Marginals as Marginals
 from .results import MixedPosterior as MixedPosterior
 from .results import NumberMixture as NumberMixture

@@ -38,7 +38,6 @@ from bayesgraph.inference.factor_solver import different_rows, lazy_marginals, l
 from bayesgraph.inference.factors import divided
 from bayesgraph.inference.results import (
     Assignment,
-    GaussianMixture,
     ItemsMixture,
     Marginals,
     MixedPosterior,
@@ -95,7 +94,7 @@ def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> 
         MixedPosterior: _joint,
         ItemsMixture: _items,
     }
-    return by_type.get(type(answers[0]), _numbers)(answers, shares, log_evidence)
+    return by_type.get(type(answers[0]), joined)(answers, shares, log_evidence)
 
 
 def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float) -> Posterior:
@@ -103,26 +102,6 @@ def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float
     for answer, share in zip(answers, shares, strict=True):
         values += share * answer.probabilities
     return Posterior(answers[0].variables, values / values.sum(), log_evidence)
-
-
-def _numbers(
-    answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
-) -> NumberMixture:
-    if not all(isinstance(answer, GaussianMixture) for answer in answers):
-        return joined(answers, shares, log_evidence)
-    weights = np.concatenate(
-        [share * answer.weights for answer, share in zip(answers, shares, strict=True)]
-    )
-    means = np.concatenate([answer.means for answer in answers])
-    covariances = np.concatenate([answer.covariances for answer in answers])
-    used = weights > 0
-    return GaussianMixture(
-        answers[0].variables,
-        weights[used] / weights[used].sum(),
-        means[used],
-        covariances[used],
-        log_evidence,
-    )
 
 
 def _items(answers: Sequence[ItemsMixture], shares: Floats, log_evidence: float) -> ItemsMixture:
@@ -148,7 +127,7 @@ def _joint(
             mixtures.append(None)
             continue
         parts = [answers[s].given(state) for s in there.tolist()]
-        mixtures.append(_numbers(parts, weights[there] / weights[there].sum(), log_evidence))
+        mixtures.append(joined(parts, weights[there] / weights[there].sum(), log_evidence))
     return MixedPosterior(discrete, mixtures)
 
 

@@ -94,7 +94,7 @@ class FactorJoint(Work):
 
     def _run(
         self, case: Case, memory_limit: float | None
-    ) -> results.Posterior | results.GaussianMixture | results.MixedPosterior | None:
+    ) -> results.Posterior | results.NumberMixture | results.MixedPosterior | None:
         wanted = self._wanted
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
@@ -254,7 +254,7 @@ def _drawn(
 
 def _mixture(
     result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
-) -> results.GaussianMixture | results.MixedPosterior | None:
+) -> results.NumberMixture | results.MixedPosterior | None:
     """Return a Gaussian factor as a normalised posterior; None if its integral is zero.
 
     `discrete` are the discrete targets, and `wanted` all targets. Other discrete variables of the
@@ -285,13 +285,16 @@ def _mixture(
     mean = flat(mean[..., order], n)
     covariance = flat(covariance[..., order, :][..., :, order], n, n)
 
-    def mixture(part: slice) -> results.GaussianMixture | None:
+    def mixture(part: slice) -> results.NumberMixture | None:
         used = np.flatnonzero(weights[part] > 0) + part.start
         if not len(used):
             return None
         share = weights[used] / weights[used].sum()
-        return results.GaussianMixture(
-            continuous, share, mean[used], covariance[used], log_evidence
+        return results.NumberMixture(
+            continuous,
+            share,
+            results.GaussianComponents(mean[used], covariance[used]),
+            log_evidence,
         )
 
     if not discrete:
@@ -454,7 +457,7 @@ class LeafJoint(Work):
         for leaf, cpd in self._cpds.items():
             blocks.append(((self._continuous.index(leaf),), cpd.components(cells[leaf][rows])))
         components = blocks[0][1] if len(blocks) == 1 else results.ProductComponents(tuple(blocks))
-        return results.LeafMixture(self._continuous, weights, components, inner.log_evidence)
+        return results.NumberMixture(self._continuous, weights, components, inner.log_evidence)
 
 
 class Leaves(Solver):

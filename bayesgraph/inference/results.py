@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -114,8 +113,9 @@ class GaussianComponents:
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the smallest and the largest quantile; see Components."""
-        found = self.means[:, 0] + self._scale * scipy.special.ndtri(probability)
-        return float(found.min()), float(found.max())
+        with np.errstate(invalid="ignore"):  # infinite scales have no bounds
+            quantiles = self.means[:, 0] + self._scale * scipy.special.ndtri(probability)
+        return float(quantiles.min()), float(quantiles.max())
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws; see Components."""
@@ -646,32 +646,77 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-class NumberMixture(Displayed, ABC):
-    """Base class of the exact posteriors of n numbers: mixtures of k distributions.
+class NumberMixture(Displayed):
+    """The exact posterior of n numbers: a mixture of k distributions.
 
-    Attributes
+    That of Gaussian variables is a mixture of Gaussians. A leaf is a variable without children, or
+    whose children are neither observed nor targets: given its parents it has the distribution of
+    its CPD, of any family, so that its posterior is a mixture of these distributions, with the
+    posterior probabilities of the parents' configurations as weights.
+
+    Parameters
     ----------
     variables : tuple of Continuous
+        The n variables.
     weights : ndarray, shape (k,)
         They sum to one.
-    means : ndarray, shape (k, n)
-    covariances : ndarray, shape (k, n, n)
+    components : Components
+        The k distributions of the n numbers.
     log_evidence : float
         Natural log of the probability (density) of the evidence.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> kind = bg.Discrete("kind", ["calm", "busy"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(kind, [0.75, 0.25]),
+    ...     bg.PoissonCPD(bg.Count("calls"), [1.0, 5.0], parents=[kind]),
+    ... ])
+    >>> calls = net.query("calls")
+    >>> calls
+    p(calls): a mixture of 2 distributions (Poisson)
+      mean                 2
+      sd             2.23607
+      95 % interval   [0, 8]
+    >>> round(float(calls.density(0)), 6)  # the probability of no call
+    0.277594
     """
 
-    __slots__ = ()
+    __slots__ = ("components", "log_evidence", "variables", "weights")
 
-    variables: tuple[Continuous, ...]
-    weights: Floats
-    means: Floats
-    covariances: Floats
-    log_evidence: float
+    def __init__(
+        self,
+        variables: tuple[Continuous, ...],
+        weights: Floats,
+        components: Components,
+        log_evidence: float,
+    ) -> None:
+        self.variables = variables
+        self.weights = weights.view()
+        self.weights.flags.writeable = False
+        self.components = components
+        self.log_evidence = log_evidence
 
     @property
-    @abstractmethod
-    def components(self) -> Components:
-        """The k distributions of the n numbers."""
+    def means(self) -> Floats:
+        """Means of the components, shape (k, n)."""
+        return self.components.means
+
+    @property
+    def covariances(self) -> Floats:
+        """Covariances of the components, shape (k, n, n)."""
+        return self.components.covariances
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether all components are Gaussian."""
+        return self.components.kinds == ("Gaussian",)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the variables are counts, whose density is a probability."""
+        return self.components.whole
 
     @property
     def mean(self) -> Any:
@@ -721,9 +766,41 @@ class NumberMixture(Displayed, ABC):
         self._check_single()
         return self.components.sf(np.asarray(x, dtype=np.float64)) @ self.weights
 
-    @abstractmethod
     def quantile(self, probability: float) -> float:
-        """Return the x with P(X <= x) = probability, for a mixture of a single variable X."""
+        """Return the smallest x with P(X <= x) >= probability, for a single variable X.
+
+        It is a whole number for a count, and NaN if the mixture spreads or lies beyond the range of
+        floats.
+        """
+        self._check_single()
+        if not 0 < probability < 1:
+            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+        low, high = self.components.bounds(probability)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return math.nan
+        if self.whole:
+            return self._whole_quantile(probability, math.floor(low), math.ceil(high))
+
+        # The root is searched as a fraction of the way, so that the unit does not matter.
+        def excess(share: float) -> float:
+            return float(self.cdf(low + share * (high - low))) - probability
+
+        if excess(0.0) >= 0:
+            return low
+        if excess(1.0) <= 0:
+            return high
+        share = scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
+        return low + float(share) * (high - low)
+
+    def _whole_quantile(self, probability: float, low: int, high: int) -> float:
+        low = max(low, 0) - 1  # at the lower end of the search less than the quantile
+        while high - low > 1:
+            middle = (low + high) // 2
+            if float(self.cdf(middle)) >= probability:
+                high = middle
+            else:
+                low = middle
+        return float(high)
 
     def interval(self, probability: float = 0.95) -> tuple[float, float]:
         """Return the central credible interval of the given probability, for a single variable."""
@@ -737,9 +814,22 @@ class NumberMixture(Displayed, ABC):
         drawn = self.components.sample(chosen, random)
         return drawn[:, 0] if len(self.variables) == 1 else drawn
 
-    @abstractmethod
+    def marginal(self, *names: Name) -> NumberMixture:
+        """Return the posterior of some of the variables, in the order in which they are named."""
+        own = [variable.name for variable in self.variables]
+        if not names or len(set(names)) < len(names) or not set(names) <= set(own):
+            raise EvidenceError(
+                f"This posterior is of {quoted(own)}; expected some of these, each once; got "
+                f"{names!r}."
+            )
+        places = [own.index(name) for name in names]
+        chosen = tuple(self.variables[place] for place in places)
+        return NumberMixture(chosen, self.weights, self.components.of(places), self.log_evidence)
+
     def _kinds(self) -> str:
-        """Return what the mixture is made of, for its title."""
+        count = len(self.weights)
+        kinds = ", ".join(self.components.kinds)
+        return kinds if count == 1 else f"a mixture of {count} distributions ({kinds})"
 
     def _points(self, x: ArrayLike) -> Floats:
         """Return the points of a density, shape (..., n)."""
@@ -787,76 +877,6 @@ class NumberMixture(Displayed, ABC):
         header = ("", "mean", "sd", *(f"cov(·, {name})" for name in shown))
         note = more(len(self.variables), len(shown), "columns of the covariance")
         return DisplayTable(title, table, header=header, note=note)
-
-
-class GaussianMixture(NumberMixture):
-    """The exact posterior of continuous variables: a mixture of Gaussians.
-
-    Parameters
-    ----------
-    variables : sequence of Continuous
-        The n variables.
-    weights : ndarray, shape (k,)
-    means : ndarray, shape (k, n)
-    covariances : ndarray, shape (k, n, n)
-    log_evidence : float
-        Natural log of the probability (density) of the evidence.
-    """
-
-    __slots__ = ("covariances", "log_evidence", "means", "variables", "weights")
-
-    def __init__(
-        self,
-        variables: tuple[Continuous, ...],
-        weights: Floats,
-        means: Floats,
-        covariances: Floats,
-        log_evidence: float,
-    ) -> None:
-        self.variables = variables
-        self.weights = weights.view()
-        self.means = means.view()
-        self.covariances = covariances.view()
-        self.log_evidence = log_evidence
-        for array in (self.weights, self.means, self.covariances):
-            array.flags.writeable = False
-
-    @property
-    def components(self) -> GaussianComponents:
-        """The Gaussians."""
-        return GaussianComponents(self.means, self.covariances)
-
-    def quantile(self, probability: float) -> float:
-        """Return the x with P(X <= x) = probability, for a mixture of a single variable X.
-
-        It is NaN if the mixture spreads or lies beyond the range of floats.
-        """
-        if not 0 < probability < 1:
-            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
-        self._check_single()
-        scale = np.sqrt(self.covariances[:, 0, 0])
-        if not (np.isfinite(scale).all() and np.isfinite(self.means).all()):
-            return np.nan
-        ends = self.means[:, 0] + scale * scipy.special.ndtri(probability)
-        low, high = float(ends.min()), float(ends.max())
-        # The root is searched as a fraction of the way from low to high, so that its precision
-        # depends neither on the unit nor on the distance to the origin.
-        start = (low - self.means[:, 0]) / scale
-        width = (high - low) / scale
-
-        def excess(share: float) -> float:
-            return float(scipy.special.ndtr(start + share * width) @ self.weights) - probability
-
-        if excess(0.0) >= 0:
-            return low
-        if excess(1.0) <= 0:
-            return high
-        share = scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
-        return low + float(share) * (high - low)
-
-    def _kinds(self) -> str:
-        k = len(self.weights)
-        return "1 Gaussian" if k == 1 else f"a mixture of {k} Gaussians"
 
 
 class MixedPosterior(Displayed):
@@ -960,121 +980,7 @@ class Assignment(Displayed, Mapping[Name, Any]):
         )
 
 
-# ----- Posteriors of leaves that are not Gaussian: mixtures of the distributions of their families
-
-
-class LeafMixture(NumberMixture):
-    """The exact posterior of numbers with any families of distributions: a mixture of these.
-
-    A leaf is a variable without children, or whose children are neither observed nor targets. Given
-    its parents it has the distribution of its CPD, so that its posterior is a mixture of these
-    distributions, with the posterior probabilities of the parents' configurations as weights.
-
-    Parameters
-    ----------
-    variables : sequence of Continuous
-        The n variables.
-    weights : ndarray, shape (k,)
-    components : Components
-        The k distributions of the n numbers.
-    log_evidence : float
-        Natural log of the probability (density) of the evidence.
-
-    Examples
-    --------
-    >>> import bayesgraph as bg
-    >>> kind = bg.Discrete("kind", ["calm", "busy"])
-    >>> net = bg.BayesianNetwork([
-    ...     bg.TableCPD(kind, [0.75, 0.25]),
-    ...     bg.PoissonCPD(bg.Count("calls"), [1.0, 5.0], parents=[kind]),
-    ... ])
-    >>> calls = net.query("calls")
-    >>> calls
-    p(calls): a mixture of 2 distributions (Poisson)
-      mean                 2
-      sd             2.23607
-      95 % interval   [0, 8]
-    >>> round(float(calls.density(0)), 6)  # the probability of no call
-    0.277594
-    """
-
-    def __init__(
-        self,
-        variables: tuple[Continuous, ...],
-        weights: Floats,
-        components: Components,
-        log_evidence: float,
-    ) -> None:
-        self.variables = variables
-        self.weights = weights.view()
-        self.weights.flags.writeable = False
-        self.means = components.means
-        self.covariances = components.covariances
-        self._components = components
-        self.log_evidence = log_evidence
-
-    @property
-    def components(self) -> Components:
-        """The k distributions of the n numbers."""
-        return self._components
-
-    @property
-    def whole(self) -> bool:
-        """Whether the variables are counts, whose density is a probability."""
-        return self.components.whole
-
-    def quantile(self, probability: float) -> float:
-        """Return the smallest x with P(X <= x) >= probability, for a single variable X.
-
-        It is a whole number for a count, and NaN if the mixture spreads beyond the range of floats.
-        """
-        self._check_single()
-        if not 0 < probability < 1:
-            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
-        low, high = self.components.bounds(probability)
-        if not (math.isfinite(low) and math.isfinite(high)):
-            return math.nan
-        if self.whole:
-            return self._whole_quantile(probability, math.floor(low), math.ceil(high))
-
-        def excess(x: float) -> float:
-            return float(self.cdf(x)) - probability
-
-        if excess(low) >= 0:
-            return low
-        if excess(high) <= 0:
-            return high
-        return float(scipy.optimize.brentq(excess, low, high, xtol=1e-300, maxiter=2000))
-
-    def _whole_quantile(self, probability: float, low: int, high: int) -> float:
-        low = max(low, 0) - 1  # at the lower end of the search less than the quantile
-        while high - low > 1:
-            middle = (low + high) // 2
-            if float(self.cdf(middle)) >= probability:
-                high = middle
-            else:
-                low = middle
-        return float(high)
-
-    def marginal(self, *names: Name) -> LeafMixture:
-        """Return the posterior of some of the variables, in the order in which they are named."""
-        own = [variable.name for variable in self.variables]
-        if not names or len(set(names)) < len(names) or not set(names) <= set(own):
-            raise EvidenceError(
-                f"This posterior is of {quoted(own)}; expected some of these, each once; got "
-                f"{names!r}."
-            )
-        places = [own.index(name) for name in names]
-        chosen = tuple(self.variables[place] for place in places)
-        return LeafMixture(chosen, self.weights, self.components.of(places), self.log_evidence)
-
-    def _kinds(self) -> str:
-        count = len(self.weights)
-        kinds = ", ".join(self.components.kinds)
-        return kinds if count == 1 else f"a mixture of {count} distributions ({kinds})"
-
-
-def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float) -> LeafMixture:
+def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float) -> NumberMixture:
     """Return the mixture of several mixtures of the same variables.
 
     Parameters
@@ -1089,7 +995,7 @@ def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
     parts = tuple(answers[i].components for i in used)
     weights = np.concatenate([shares[i] * answers[i].weights for i in used])
     components = parts[0] if len(parts) == 1 else JoinedComponents(parts)
-    return LeafMixture(answers[0].variables, weights / weights.sum(), components, log_evidence)
+    return NumberMixture(answers[0].variables, weights / weights.sum(), components, log_evidence)
 
 
 # ------------------------ Posteriors of vectors of counts: mixtures of distributions of many items
@@ -1238,7 +1144,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         logs = np.concatenate([found.log_probability(row) for _, found in self.parts])
         return float(scipy.special.logsumexp(logs, b=self.weights))
 
-    def item(self, item: Name, *, length: int) -> LeafMixture:
+    def item(self, item: Name, *, length: int) -> NumberMixture:
         """Return the posterior of the count of one item among `length` items.
 
         Raises
@@ -1257,7 +1163,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         size = whole_number("length", "items", length, 0)
         components = tuple(found.item(place, size) for _, found in self.parts)
         joint = components[0] if len(components) == 1 else JoinedComponents(components)
-        return LeafMixture((Count(item),), self.weights, joint, self.log_evidence)
+        return NumberMixture((Count(item),), self.weights, joint, self.log_evidence)
 
     def sample(self, n: int, *, random_state: RandomState = None) -> Any:
         """Return n rows of counts as a sparse matrix, with lengths from the distributions.

@@ -399,7 +399,7 @@ class Conflict(Displayed):
     findings : dict from name to float
         log P(finding) - log P(finding | all other findings), in nats, largest first. If it is
         positive, the other findings make the finding less probable.
-    expected : dict from name to Posterior, GaussianMixture or LeafMixture
+    expected : dict from name to Posterior or NumberMixture
         Posterior of each variable given the other findings.
     """
 

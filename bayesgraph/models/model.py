@@ -211,10 +211,8 @@ class Model(Edits, Answering):
         -------
         Posterior
             For discrete targets: a mapping from state (tuple of states) to probability.
-        GaussianMixture
-            For continuous targets that are Gaussian given their parents.
-        LeafMixture
-            For continuous targets and counts of other families.
+        NumberMixture
+            For continuous targets and counts.
         ItemsMixture
             For a vector of counts.
         MixedPosterior

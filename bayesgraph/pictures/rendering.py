@@ -325,7 +325,7 @@ def plot(result: Any, **options: Any) -> Figure:
           :func:`bayesgraph.pictures.bars.tornado_figure`.
         * TableDrift, bars of families: `max_families`, `title`; see
           :func:`bayesgraph.pictures.bars.table_drift_figure`.
-        * GaussianMixture and LeafMixture of one variable, its density or probabilities:
+        * NumberMixture of one variable, its density or probabilities:
           `probability`, `title`; see :func:`bayesgraph.pictures.mixtures.density_figure`.
         * ItemsMixture, bars of items: `n`, `title`; see
           :func:`bayesgraph.pictures.mixtures.items_figure`.

@@ -27,7 +27,7 @@ from bayesgraph.core.display import DisplayTable, more, rounded
 from bayesgraph.core.errors import BayesGraphError, MemoryLimitError, UnsupportedModelError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable, plain
-from bayesgraph.inference import Factor, GaussianMixture, align
+from bayesgraph.inference import Factor, NumberMixture, align
 from bayesgraph.models import CPD, BayesianNetwork, Ensemble, GaussianCPD, Model, WeightedNetwork
 from bayesgraph.statistics import Family
 
@@ -272,7 +272,7 @@ class _Pair:
         if numbers:
             names = [v.name for v in scope] + [v.name for v in numbers]
             answer = self.before.query(names)
-            if isinstance(answer, GaussianMixture):
+            if isinstance(answer, NumberMixture):
                 mean[()], covariance[()] = answer.weights @ answer.means, answer.covariance
             else:
                 for cell in np.argwhere(answer.discrete.probabilities > 0):

@@ -38,7 +38,7 @@ from bayesgraph.core.variables import (
     is_missing,
     plain,
 )
-from bayesgraph.inference import GaussianMixture, log_total
+from bayesgraph.inference import NumberMixture, log_total
 from bayesgraph.models import (
     BayesianNetwork,
     Belief,
@@ -396,7 +396,7 @@ def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
         return (min(e[0] for e in known), max(e[1] for e in known)) if known else None
     try:
         found = model.query(variable.name)
-        if isinstance(found, GaussianMixture):
+        if isinstance(found, NumberMixture) and found.gaussian:
             return found.quantile(_TAIL), found.quantile(1.0 - _TAIL)
     except BayesGraphError:
         pass

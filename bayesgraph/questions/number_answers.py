@@ -21,7 +21,6 @@ from bayesgraph.core.variables import Continuous, Count, Discrete
 from bayesgraph.inference import (
     Case,
     Draw,
-    GaussianMixture,
     Joint,
     MixedPosterior,
     NumberMixture,
@@ -279,7 +278,7 @@ def _components(model: Model, target: int, candidate: int, case: Case) -> _Compo
     else:
         assert isinstance(posterior, NumberMixture)
         found = [(1.0, posterior, np.ones(1))]
-    parts = [(share, m, unit) for share, m, unit in found if isinstance(m, GaussianMixture)]
+    parts = [(share, m, unit) for share, m, unit in found if m.gaussian]
     if len(parts) < len(found):
         if joint:
             return None

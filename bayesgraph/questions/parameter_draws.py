@@ -29,8 +29,8 @@ from bayesgraph.inference import (
     Case,
     CompiledTables,
     Factor,
-    GaussianMixture,
     Joint,
+    NumberMixture,
     Posterior,
     Program,
     Relevance,
@@ -379,7 +379,7 @@ def numbers_of(answer: Any) -> Floats:
     """
     if isinstance(answer, Posterior):
         return answer.probabilities.ravel()
-    if isinstance(answer, GaussianMixture) and len(answer.variables) == 1:
+    if isinstance(answer, NumberMixture) and len(answer.variables) == 1:
         return np.array([answer.mean, answer.std])
     raise errors.UnsupportedModelError(
         "Credible intervals are of discrete variables, also jointly, or of one continuous variable "

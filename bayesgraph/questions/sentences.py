@@ -30,7 +30,7 @@ from bayesgraph.core.variables import (
     ancestral_set,
     is_missing,
 )
-from bayesgraph.inference import All, GaussianMixture, Posterior
+from bayesgraph.inference import All, NumberMixture, Posterior
 from bayesgraph.models import (
     BayesianNetwork,
     Belief,
@@ -470,14 +470,14 @@ class _Told:
 
     # ------------------------------------------------------------------------------- numbers
 
-    def value_of(self, answer: Posterior | GaussianMixture) -> float:
+    def value_of(self, answer: Posterior | NumberMixture) -> float:
         """Return the probability of the state, or the mean of a number."""
         if not isinstance(answer, Posterior):
             return float(answer.mean)
         p = answer[self.state]
         return 1.0 if p > 1.0 - _ROUNDING else p
 
-    def bearing(self, name: Name, answer: Posterior | GaussianMixture) -> Bearing:
+    def bearing(self, name: Name, answer: Posterior | NumberMixture) -> Bearing:
         """Return what a finding does to the answer, by leaving it out."""
         others = {n: value for n, value in self.known.items() if n != name}
         left_out = self.model.query(self.target.name, others)

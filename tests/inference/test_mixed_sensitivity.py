@@ -98,7 +98,7 @@ def test_conflict_with_a_leaf_of_another_family_equals_quadrature():
     found = network().conflict(evidence)
     assert found.log_evidence == pytest.approx(whole, abs=1e-9)
     assert found.measure == pytest.approx(sum(alone) - whole, abs=1e-9)
-    assert isinstance(found.expected["k"], bg.LeafMixture)
+    assert isinstance(found.expected["k"], bg.NumberMixture)
     assert next(iter(found.findings)) in ("x", "y")
     assert "in conflict" in repr(found)
 
