@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 65_707,
-    "nodes of syntax trees": 733_734,
-    "files": 278,
+    "lines of code": 65_379,
+    "nodes of syntax trees": 729_938,
+    "files": 277,
     "public names": 170,
     "bytes of the front end": 304_345,
-    "comments that silence a check": 152,
+    "comments that silence a check": 149,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

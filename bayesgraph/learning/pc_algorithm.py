@@ -18,7 +18,6 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Continuous, Variable
 from bayesgraph.graphs import Pattern
-from bayesgraph.learning import separation_kernels
 from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.information import (
@@ -41,123 +40,6 @@ from bayesgraph.statistics import (
     partial_correlation,
     safe_divide,
 )
-
-# -------------------- Sets of columns that separate pairs of discrete columns, from rows in memory
-
-
-# Number of sets of columns whose sums are kept, and of critical values computed beyond need.
-_SLOTS, _DEGREES = 1 << 15, 256
-
-
-class Separated(NamedTuple):
-    """What tests of pairs, given sets of their neighbours, say.
-
-    Attributes
-    ----------
-    n_sets : int
-        Number of sets that there were, at least up to those found; 0 if there was none.
-    least : ndarray, shape (n_pairs,)
-        Least information of a test up to the one that found the pair independent, in nats per row;
-        infinite if none has a result.
-    p_values : ndarray, shape (n_pairs,)
-        Of the test that found the pair independent, NaN if none did.
-    sets : ndarray of int, shape (n_pairs, size)
-        What that test gave.
-    """
-
-    n_sets: int
-    least: Floats
-    p_values: Floats
-    sets: NDArray[np.int64]
-
-
-class SeparatingSets:
-    """G-squared tests of pairs of columns, made until one finds the pair independent.
-
-    Parameters
-    ----------
-    codes : ndarray of int, shape (n_columns, n_rows)
-        Without missing values.
-    cards : ndarray of int, shape (n_columns,)
-        Numbers of states.
-    alpha : float
-        Columns are independent if the p-value is larger.
-    most_cells : int
-        Maximum number of cells of the table of a test, which has no result if it has more.
-    """
-
-    def __init__(
-        self,
-        codes: NDArray[np.signedinteger],
-        cards: NDArray[np.int64],
-        alpha: float,
-        most_cells: int,
-    ) -> None:
-        self._codes, self._cards = codes, cards
-        self._alpha, self._most_cells = alpha, most_cells
-        self._critical = self._critical_values(_DEGREES)
-        n = np.arange(codes.shape[1] + 1.0)
-        self._logs = n * np.log(np.maximum(n, 1.0))
-        self._marks = np.random.default_rng(0).integers(1 << 63, size=len(codes))
-        self._known = np.full(_SLOTS, -1)
-        self._sums = np.empty((_SLOTS, 2))
-
-    @classmethod
-    def of(
-        cls, source: CountSource, columns: Numbered, alpha: float, most_cells: int
-    ) -> SeparatingSets | None:
-        """Return the tests of a source; None if it does not hold complete rows of weight 1.
-
-        Nor are there any if `is_sparse` holds for a pair, which `PairTests` knows to decide.
-        """
-        if not getattr(source, "in_memory", False) or 0 in columns.cards:
-            return None
-        table, weights = source.table, source.weights  # type: ignore[attr-defined]
-        least, most = np.sort(columns.cards)[-2:] if len(columns.cards) > 1 else (1, 1)
-        sparse = is_sparse((least - 1.0) * (most - 1.0), table.n_rows)
-        if not table.complete or len(weights) or sparse:
-            return None
-        codes = table.codes.T[table.arrangement.places(columns.variables)]
-        return cls(codes, columns.cards, alpha, most_cells)
-
-    def first(
-        self, pairs: NDArray[np.int64], around: Sequence[Sequence[int]], size: int
-    ) -> Separated:
-        """Return the first set of neighbours of either end that separates each pair.
-
-        Parameters
-        ----------
-        pairs : ndarray of int, shape (n_pairs, 2)
-        around : sequence of sequences of int
-            The neighbours of each column, in the order in which sets take them: those of the first
-            end come first.
-        size : int
-            Number of columns given.
-        """
-        near = np.fromiter((c for one in around for c in one), np.int64)
-        ends = np.cumsum([0, *map(len, around)])
-        sets = np.full((len(pairs), size), -1)
-        told = np.full((3, len(pairs)), np.nan)
-        place = n_sets = 0
-        while place < len(pairs):
-            place, degrees, new = separation_kernels.separate(
-                self._codes, self._cards, pairs, place, near, ends, self._most_cells, self._alpha,
-                self._critical, self._logs, self._marks, self._known, self._sums, sets, told,
-            )  # fmt: skip
-            n_sets += new
-            if place < len(pairs):
-                self._critical = self._critical_values(degrees + _DEGREES)
-        least, information, degrees = told
-        p_values = scipy.special.chdtrc(degrees, 2.0 * information)
-        p_values[degrees == 0] = 1.0
-        return Separated(n_sets, least / self._codes.shape[1], p_values, sets)
-
-    def _critical_values(self, n: int) -> Floats:
-        """Return what chi-squared exceeds with probability alpha, by degrees of freedom below n."""
-        values = np.zeros(n)
-        values[1:] = scipy.special.chdtri(np.arange(1.0, n), self._alpha)
-        return values
-
 
 # ---------------------------- The PC algorithm: a structure from tests of conditional independence
 
@@ -227,8 +109,7 @@ def pc(
     allowed, forced = rules.admissible(columns), rules.forced(columns)
     limit = len(columns) if max_given is None else at_least("max_given", max_given, 0)
     tests = PairTests(source, columns, as_smoothing(smoothing).ridge)
-    sets = SeparatingSets.of(source, Numbered(columns), alpha, MAX_CELLS)
-    skeleton = Skeleton(allowed, forced, tests, alpha, sets)
+    skeleton = Skeleton(allowed, forced, tests, alpha)
     skeleton.search(limit)
     arcs = directed(skeleton, allowed, forced)
     names = [v.name for v in columns]
@@ -396,13 +277,12 @@ class Skeleton:
         forced: NDArray[np.bool_],
         tests: PairTests,
         alpha: float,
-        sets: SeparatingSets | None = None,
     ) -> None:
         self.linked = allowed | allowed.T
         self.separators: dict[tuple[int, int], tuple[frozenset[int], float]] = {}
         self.least: Floats = np.full(allowed.shape, np.inf)
         self._allowed, self._kept = allowed, forced | forced.T
-        self._tests, self._alpha, self._first = tests, alpha, sets
+        self._tests, self._alpha = tests, alpha
         self._silent: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         self._order = np.empty(allowed.shape, dtype=np.intp)
 
@@ -411,8 +291,7 @@ class Skeleton:
         for size in range(most + 1):
             around = self._neighbours() if size else [[]] * len(self.linked)
             pairs = np.argwhere(np.triu(self.linked & ~self._kept))
-            level = self._level if self._first is None else self._level_of_rows
-            if not level(pairs, around, size):
+            if not self._level(pairs, around, size):
                 return
             if not size:
                 shown = np.where(np.isfinite(self.least), self.least, 0.0)
@@ -444,21 +323,6 @@ class Skeleton:
         second = filter(told, filterfalse(set(left).issuperset, combinations(right, size)))
         tests = zip(repeat(a), repeat(b), first, strict=False)
         return chain(tests, zip(repeat(b), repeat(a), second, strict=False))
-
-    def _level_of_rows(
-        self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int
-    ) -> bool:
-        """Test pairs as `_level` does, from rows in memory."""
-        assert self._first is not None
-        found = self._first.first(pairs, around, size)
-        a, b = pairs.T
-        self.least[a, b] = np.minimum(self.least[a, b], found.least)
-        apart = ~np.isnan(found.p_values)
-        p_values, sets = found.p_values[apart].tolist(), found.sets[apart].tolist()
-        for (one, other), p_value, given in zip(pairs[apart].tolist(), p_values, sets, strict=True):
-            self.separators[one, other] = frozenset(given), p_value
-        self.linked[a[apart], b[apart]] = self.linked[b[apart], a[apart]] = False
-        return found.n_sets > 0
 
     def _level(self, pairs: NDArray[np.intp], around: Sequence[Sequence[int]], size: int) -> bool:
         """Test pairs until a set separates them, some sets of each pair in one pass at a time.
