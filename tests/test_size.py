@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 65_379,
-    "nodes of syntax trees": 729_938,
+    "lines of code": 65_335,
+    "nodes of syntax trees": 729_312,
     "files": 277,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -6,6 +6,7 @@ Colombo and Maathuis (2014).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, filterfalse, islice, repeat
 from typing import Any, NamedTuple, TypeAlias
@@ -20,17 +21,15 @@ from bayesgraph.core.variables import Continuous, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.hill_climbing import all_columns
-from bayesgraph.learning.information import (
-    ExtendedTables,
-    extended_information,
-)
+from bayesgraph.learning.information import ExtendedTables, extended_information
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
 from bayesgraph.learning.structure import Structure, check_source
 from bayesgraph.statistics import (
     CountSource,
     Family,
-    Found,
+    FamilyStatistics,
     Numbered,
+    Outcome,
     RowSource,
     SmoothingLike,
     as_smoothing,
@@ -167,22 +166,16 @@ class PairTests:
         """
         found = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
         held, batch = 0, list[int]()
-        for i, test in enumerate(asked):
-            if self._wide[test[:2]]:
-                some: list[Any] = [self._columns[c] for c in (*test[:2], *test[2])]
+        for i, (one, other, given) in enumerate(asked):
+            if self._wide[one, other]:
+                some: list[Any] = [self._columns[c] for c in (one, other, *given)]
                 assert self._in_memory is not None
-                found.p_values[i], found.information[i] = many_states(
-                    self._in_memory, some[0], some[1], some[2:]
-                )
+                told = many_states(self._in_memory, some[0], some[1], some[2:])
+                found.p_values[i], found.information[i] = told.p_value, told.information
                 continue
             # An upper bound on the number of values in the statistics of a test.
-            one, other, given = test
-            cells, side = (self._cards[one] or 1) * (self._cards[other] or 1), 1
-            side += (not self._cards[one]) + (not self._cards[other])
-            for c in given:
-                cells *= self._cards[c] or 1
-                side += not self._cards[c]
-            size = cells * side**2
+            cards = [self._cards[c] for c in (one, other, *given)]
+            size = math.prod(filter(None, cards)) * (1 + cards.count(0)) ** 2
             if size > MAX_CELLS:
                 continue
             if held + size > MAX_HELD:
@@ -193,26 +186,20 @@ class PairTests:
         self._test(asked, batch, found)
         return found
 
-    def _of_tables(self, asked: Asked) -> bool:
-        """Return whether all columns of a test are discrete."""
-        if 0 not in self._cards:
-            return True
-        one, other, given = asked
-        return all(self._cards[c] for c in (one, other, *given))
-
     def _test(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
         """Write the results of some tests, from one request for each kind."""
-        tables = [i for i in batch if self._of_tables(asked[i])] if 0 in self._cards else batch
-        if tables:
+        families = {i: self._family(asked[i]) for i in batch} if 0 in self._cards else {}
+        mixed = {i: family for i, family in families.items() if family.continuous}
+        if tables := [i for i in batch if i not in mixed]:
             self._test_tables(asked, tables, found)
-        if len(tables) < len(batch):
-            others = [i for i in batch if not self._of_tables(asked[i])]
-            families = [self._family(asked[i]) for i in others]
-            counted = self._source.families(families, keep=False)
-            for i, family in zip(others, families, strict=True):
-                told = self._of_family(asked[i], family, counted[family])
-                few = self._are_few(counted[family].counts.sum(), 1.0) and asked[i][2]
-                found.p_values[i], found.information[i] = (np.nan, np.nan) if few else told
+        counted = self._source.families(mixed.values(), keep=False) if mixed else {}
+        for i, family in mixed.items():
+            statistics, (one, other, given) = counted[family], asked[i]
+            few = self._are_few(statistics.counts.sum(), 1.0)
+            told = self._of_family(one, other, family, statistics)
+            decided = told.degrees > 0 or not family.discrete
+            if not given or (decided and not few):
+                found.p_values[i], found.information[i] = told.p_value, told.information
 
     def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
@@ -241,15 +228,27 @@ class PairTests:
         return rows <= degrees * safe_divide(self._most - rows, np.asarray(rows))
 
     def _family(self, asked: Asked) -> Family:
+        """Return the columns of a test: what is given first of the discrete ones."""
         one, other, given = asked
-        return Family.of(*(self._columns[c] for c in (one, other, *given)))
+        discrete = [c for c in (*given, one, other) if self._cards[c]]
+        continuous = [c for c in (one, other, *given) if not self._cards[c]]
+        return Family.of(*(self._columns[c] for c in (*discrete, *continuous)))
 
-    def _of_family(self, asked: Asked, family: Family, statistics: Any) -> Found:
+    def _of_family(
+        self, one: int, other: int, family: Family, statistics: FamilyStatistics
+    ) -> Outcome:
         ridge = np.array([self._ridge[v] for v in family.continuous])
         if not family.discrete:
             return partial_correlation(statistics, ridge)
-        pair = self._columns[asked[0]], self._columns[asked[1]]
-        return conditional_gaussian(family, statistics, *pair, ridge)
+        shape = (-1, self._cards[one] or 1, self._cards[other] or 1)
+        n = len(ridge)
+        by_stratum = FamilyStatistics(
+            statistics.counts.reshape(shape),
+            statistics.mean.reshape(*shape, n),
+            statistics.comoment.reshape(*shape, n, n),
+        )
+        ends = int(not self._cards[one]), int(not self._cards[other])
+        return conditional_gaussian(by_stratum, *ends, ridge)
 
 
 class Skeleton:

@@ -30,8 +30,9 @@ from .dataset_source import first_rows as first_rows
 from .dataset_source import sample_of as sample_of
 from .dataset_source import source_of_columns as source_of_columns
 from .dataset_source import variables_of as variables_of
-from .independence import Found as Found
+from .independence import NO_OUTCOME as NO_OUTCOME
 from .independence import IndependenceTest as IndependenceTest
+from .independence import Outcome as Outcome
 from .independence import conditional_gaussian as conditional_gaussian
 from .independence import independence_test as independence_test
 from .independence import is_sparse as is_sparse

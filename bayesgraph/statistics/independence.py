@@ -14,7 +14,7 @@ covariance of the continuous columns among n rows with the same states of the di
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,9 +27,9 @@ from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
-from bayesgraph.statistics.requests import Family
+from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.source import RowSource, complete_rows
-from bayesgraph.statistics.summaries import FamilyStatistics
+from bayesgraph.statistics.summaries import FamilyStatistics, group_comoments
 from bayesgraph.tables import Table
 
 # ----------------------------------- Tests whether columns of a table are independent given others
@@ -95,13 +95,20 @@ class _Columns(NamedTuple):
     weights: Floats
 
 
-class _Outcome(NamedTuple):
-    """Statistic, degrees of freedom, p-value and number of rows used."""
+class Outcome(NamedTuple):
+    """Result of a test: statistic, degrees of freedom, p-value, information in nats a row."""
 
     statistic: float
     degrees: int
     p_value: float
-    n_rows: int
+    information: float
+
+    @classmethod
+    def of_ratio(cls, statistic: float, degrees: int, rows: float, p_value: Any = None) -> Outcome:
+        """Return the outcome of a likelihood ratio of some rows, by default a chi-squared one."""
+        if p_value is None:
+            p_value = scipy.special.chdtrc(degrees, max(statistic, 0.0)) if degrees > 0 else 1.0
+        return cls(statistic, degrees, float(p_value), max(statistic, 0.0) / 2.0 / max(rows, 1.0))
 
 
 def independence_test(
@@ -165,10 +172,10 @@ def independence_test(
     chosen = method or _default(columns)
     if chosen not in _METHODS:
         raise DataError(f"method= is one of {quoted(_METHODS)}; got {method!r}.")
+    if chosen == "conditional_gaussian":
+        columns = _with_covariances(columns)
     found = _METHODS[chosen](columns)
-    return IndependenceTest(
-        *names, chosen, found.statistic, found.degrees, found.p_value, found.n_rows
-    )
+    return IndependenceTest(*names, chosen, *found[:3], columns.table.n_rows)
 
 
 def _as_names(given: Names) -> tuple[Name, ...]:
@@ -191,11 +198,6 @@ def _are_sparse(columns: _Columns) -> bool:
     return bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum())) and (
         _cells(columns).are_sparse
     )
-
-
-def _p_value(statistic: float, degrees: int) -> float:
-    """Return the probability that a chi-squared variable exceeds a statistic."""
-    return float(scipy.special.chdtrc(degrees, max(statistic, 0.0))) if degrees else 1.0
 
 
 def _discrete(variables: Iterable[Variable]) -> list[Discrete]:
@@ -330,16 +332,15 @@ def _cells(columns: _Columns) -> Cells:
     return Cells.of(z, x, y, columns.weights)
 
 
-def _of_cells(method: str) -> Callable[[_Columns], _Outcome]:
+def _of_cells(method: str) -> Callable[[_Columns], Outcome]:
     """Return the test of discrete columns by one of their methods."""
 
-    def test(columns: _Columns) -> _Outcome:
+    def test(columns: _Columns) -> Outcome:
         _check_kind(columns, Discrete, method)
         cells = _cells(columns)
         statistic = cells.g_squared() if method == "g_squared" else cells.chi_squared()
-        degrees = cells.degrees()
-        p_value = cells.permuted() if method == "permutation" else _p_value(statistic, degrees)
-        return _Outcome(statistic, degrees, p_value, columns.table.n_rows)
+        p_value = cells.permuted() if method == "permutation" else None
+        return Outcome.of_ratio(statistic, cells.degrees(), float(cells.counts.sum()), p_value)
 
     return test
 
@@ -347,58 +348,53 @@ def _of_cells(method: str) -> Callable[[_Columns], _Outcome]:
 # ------------------------------------------------------------------------ continuous columns
 
 
-def _partial_correlation(columns: _Columns) -> _Outcome:
+def _partial_correlation(columns: _Columns) -> Outcome:
     _check_kind(columns, Continuous, "partial_correlation")
     if len(columns.x) > 1 or len(columns.y) > 1:
         raise DataError("A partial correlation is of two columns; use 'conditional_gaussian'.")
-    table, weights = columns.table, columns.weights
-    design = np.stack([np.ones(table.n_rows), *(table.column(v) for v in columns.z)], axis=1)
-    x, y = (_residual(table.column(v), design, weights) for v in (columns.x[0], columns.y[0]))
-    total = float(weights.sum())
-    degrees = math.floor(total) - 1 - design.shape[1]
-    if degrees < 1:
+    outcome = partial_correlation(_statistics(columns))
+    if outcome.degrees < 1:
         raise DataError(
             f"A partial correlation given {len(columns.z)} columns takes {len(columns.z) + 3} or "
-            f"more rows; there are {total:g}."
+            f"more rows; there are {columns.weights.sum():g}."
         )
-    size = float(np.sqrt(np.sum(weights * x**2) * np.sum(weights * y**2)))
-    r = min(1.0, max(-1.0, float(np.sum(weights * x * y)) / size)) if size > 0 else 0.0
-    t = abs(r) * math.sqrt(degrees / (1.0 - r * r)) if abs(r) < 1 else math.inf
-    p_value = 2.0 * float(scipy.special.stdtr(degrees, -t))
-    return _Outcome(r, degrees, p_value, table.n_rows)
-
-
-def _residual(column: Floats, design: Floats, weights: Floats) -> Floats:
-    """Return what a regression on the design leaves, zeros if that is rounding error."""
-    column = column - np.average(column, weights=weights)
-    scale = np.abs(design).max(axis=0)
-    scale[scale == 0] = 1.0
-    root = np.sqrt(weights)
-    slopes, *_ = np.linalg.lstsq(root[:, None] * design / scale, root * column, rcond=None)
-    left = column - design / scale @ slopes
-    is_rounding = np.sum(weights * left**2) <= _ROUNDING * np.sum(weights * column**2)
-    return np.zeros_like(left) if is_rounding else np.asarray(left)
+    return outcome
 
 
 # ------------------------------------------------------------------------------ mixed columns
 
 
-def _conditional_gaussian(columns: _Columns) -> _Outcome:
-    columns = _with_covariances(columns)
+def _conditional_gaussian(columns: _Columns) -> Outcome:
     if columns.z and len(_continuous(columns.z)) and _are_sparse(columns):
         raise DataError(
             f"{quoted(v.name for v in columns.x)} and {quoted(v.name for v in columns.y)} have too "
             f"many states for a likelihood ratio of {columns.table.n_rows:,} rows given continuous "
             "columns. Merge states, or cut the given columns into intervals."
         )
-    x, y, z = columns.x, columns.y, columns.z
-    cells = _cells(columns)
-    statistic, degrees = cells.g_squared(), cells.degrees()
-    for sign, variables in ((1, [*x, *y, *z]), (1, z), (-1, [*x, *z]), (-1, [*y, *z])):
-        likelihood, parameters = _gaussian_part(columns, variables)
-        statistic += 2.0 * sign * likelihood
-        degrees += sign * parameters
-    return _Outcome(statistic, degrees, _p_value(statistic, degrees), columns.table.n_rows)
+    statistics = _statistics(columns)
+    comoment = statistics.comoment[statistics.counts > 0]
+    deviation = np.sqrt(np.diagonal(comoment, axis1=-2, axis2=-1))
+    correlation = safe_divide(comoment, deviation[:, :, None] * deviation[:, None, :])
+    if comoment.size and np.linalg.eigvalsh(correlation)[:, 0].min() <= _ROUNDING:
+        raise DataError(
+            f"The columns {quoted(v.name for v in _continuous(columns.table.variables))} are "
+            "constant or linearly dependent among rows with the same states. Leave one out, or "
+            "condition on fewer columns."
+        )
+    ends = (len(_continuous(columns.x)), len(_continuous(columns.y)))
+    return conditional_gaussian(statistics, *ends)
+
+
+def _statistics(columns: _Columns) -> FamilyStatistics:
+    """Return the statistics by stratum and by the states of x and y, in this order of columns."""
+    parts = columns.x, columns.y, columns.z
+    x, y, z = (_cell(columns.table, _discrete(part)) for part in parts)
+    shape = tuple(int(number.max()) + 1 for number in (z, x, y))
+    numbers = [columns.table.column(v) for part in parts for v in _continuous(part)]
+    values = np.stack([*numbers, np.ones(len(x))], axis=1)[:, :-1]
+    group = np.ravel_multi_index((z, x, y), shape)
+    moments = group_comoments(values, group, math.prod(shape), columns.weights)
+    return FamilyStatistics(*(a.reshape(*shape, *a.shape[1:]) for a in moments))
 
 
 def _with_covariances(columns: _Columns) -> _Columns:
@@ -408,7 +404,7 @@ def _with_covariances(columns: _Columns) -> _Columns:
     if needed == 1:
         return columns
     cell = _cell(table, _discrete(table.variables))
-    kept = np.bincount(cell)[cell] > needed
+    kept = np.bincount(cell, columns.weights)[cell] > needed
     if not kept.any():
         raise DataError(
             f"No combination of states of {quoted(v.name for v in _discrete(table.variables))} has "
@@ -418,38 +414,7 @@ def _with_covariances(columns: _Columns) -> _Columns:
     return columns._replace(table=table.rows(kept), weights=columns.weights[kept])
 
 
-def _gaussian_part(columns: _Columns, variables: Collection[Variable]) -> tuple[float, int]:
-    """Return the log likelihood of continuous columns given discrete ones, and its parameters.
-
-    Constants that cancel in the ratio are left out.
-    """
-    table, weights = columns.table, columns.weights
-    numbers = _continuous(variables)
-    if not numbers:
-        return 0.0, 0
-    d = len(numbers)
-    cell = _cell(table, _discrete(variables))
-    values = np.stack([table.column(v) for v in numbers], axis=1)
-    values = values / np.where((scale := np.abs(values).max(axis=0)) > 0, scale, 1.0)
-    likelihood = 0.0
-    for number in range(int(cell.max()) + 1):
-        chosen = cell == number
-        total, part = float(weights[chosen].sum()), values[chosen]
-        covariance = np.cov(part, rowvar=False, aweights=weights[chosen], ddof=0).reshape(d, d)
-        spread = np.sqrt(covariance.diagonal())
-        if not (spread > 0).all() or not bool(
-            np.linalg.eigvalsh(covariance / np.outer(spread, spread))[0] > _ROUNDING
-        ):
-            raise DataError(
-                f"The columns {quoted(v.name for v in numbers)} are constant or linearly dependent "
-                "among rows with the same states. Leave one out, or condition on fewer columns."
-            )
-        _, log_determinant = np.linalg.slogdet(covariance)
-        likelihood -= 0.5 * total * float(log_determinant)
-    return likelihood, (int(cell.max()) + 1) * (d + d * (d + 1) // 2)
-
-
-_METHODS: dict[str, Callable[[_Columns], _Outcome]] = {
+_METHODS: dict[str, Callable[[_Columns], Outcome]] = {
     **{name: _of_cells(name) for name in ("g_squared", "chi_squared", "permutation")},
     "partial_correlation": _partial_correlation,
     "conditional_gaussian": _conditional_gaussian,
@@ -460,32 +425,27 @@ _METHODS: dict[str, Callable[[_Columns], _Outcome]] = {
 # They are those of `independence_test`, for two single columns: see `conditional_tests`.
 
 
-class Found(NamedTuple):
-    """The p-value of a test, and the conditional mutual information in nats a row."""
-
-    p_value: float
-    information: float
-
-
-def many_states(source: RowSource, x: Discrete, y: Discrete, given: Sequence[Variable]) -> Found:
+def many_states(source: RowSource, x: Discrete, y: Discrete, given: Sequence[Variable]) -> Outcome:
     """Return the test of two columns of so many states that `is_sparse` may hold, from the rows.
 
-    Both results are NaN where it has none: given continuous columns, or columns that leave no
-    degree of freedom.
+    There is no result given continuous columns, or columns that leave no degree of freedom.
     """
     table, weights = source.table, source.weights
     weights = weights if len(weights) else np.ones(table.n_rows)
     kept = (weights > 0) & ~np.any([table.is_missing(v) for v in (x, y, *given)], axis=0)
-    columns = _Columns(table.rows(kept), [x], [y], given, weights[kept])
-    cells = _cells(columns)
-    statistic, degrees = cells.g_squared(), cells.degrees()
+    cells = _cells(_Columns(table.rows(kept), [x], [y], given, weights[kept]))
+    degrees = cells.degrees()
     if _continuous(given) or (given and not degrees):
-        return Found(math.nan, math.nan)
-    p_value = cells.permuted() if cells.are_sparse else _p_value(statistic, degrees)
-    return Found(p_value, statistic / 2.0 / max(float(columns.weights.sum()), 1.0))
+        return NO_OUTCOME
+    p_value = cells.permuted() if cells.are_sparse else None
+    return Outcome.of_ratio(cells.g_squared(), degrees, float(cells.counts.sum()), p_value)
 
 
-def partial_correlation(statistics: FamilyStatistics, ridge: Floats) -> Found:
+# What a test says that is not made.
+NO_OUTCOME = Outcome(math.nan, 0, math.nan, math.nan)
+
+
+def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.0) -> Outcome:
     """Return the t-test of the partial correlation of the first two of some continuous columns.
 
     Parameters
@@ -495,88 +455,65 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats) -> Found:
     ridge : ndarray, shape (n,)
         Added to the variances: what a column has left below it is rounding error.
     """
-    total, n = float(statistics.counts), statistics.comoment.shape[-1]
+    total, n = float(statistics.counts.sum()), statistics.comoment.shape[-1]
     degrees = math.floor(total) - n
     if degrees < 1:
-        return Found(1.0, 0.0)
-    covariance = statistics.comoment / total + np.diag(ridge)
-    deviation = np.sqrt(covariance.diagonal())
-    precision = np.linalg.inv(covariance / deviation[:, None] / deviation)
-    r = -precision[0, 1] / math.sqrt(precision[0, 0] * precision[1, 1])
-    r = min(1.0 - 1e-15, max(-1.0 + 1e-15, float(r)))
-    t = abs(r) * math.sqrt(degrees / (1.0 - r * r))
-    return Found(2.0 * float(scipy.special.stdtr(degrees, -t)), -0.5 * math.log1p(-r * r))
+        return Outcome(0.0, 0, 1.0, 0.0)
+    mean, comoment = statistics.mean.reshape(n), statistics.comoment.reshape(n, n)
+    covariance = comoment / total + np.diag(np.broadcast_to(ridge, n))
+    scale = np.sqrt(covariance.diagonal()[2:])
+    beside = safe_divide(covariance[:2, 2:], np.broadcast_to(scale, (2, n - 2)))
+    given = safe_divide(covariance[2:, 2:], np.outer(scale, scale))
+    left = covariance[:2, :2]
+    left = left - beside @ np.linalg.pinv(given, _ROUNDING, hermitian=True) @ beside.T
+    rounding = _ROUNDING * covariance.diagonal() + (8.0 * np.finfo(float).eps * mean) ** 2
+    varies = (left.diagonal() > rounding[:2]).all()
+    r = float(left[0, 1] / math.sqrt(left[0, 0] * left[1, 1])) if varies else 0.0
+    r = min(1.0, max(-1.0, r))
+    rest = 1.0 - r * r
+    t = abs(r) * math.sqrt(degrees / rest) if rest > 0 else math.inf
+    p_value = 2.0 * float(scipy.special.stdtr(degrees, -t))
+    return Outcome(r, degrees, p_value, -0.5 * math.log(max(rest, 2e-15)))
 
 
 def conditional_gaussian(
-    family: Family,
-    statistics: FamilyStatistics,
-    x: Variable,
-    y: Variable,
-    ridge: Floats,
-) -> Found:
-    """Return the likelihood ratio test of x and y given the other columns of a family.
+    statistics: FamilyStatistics, n_x: int, n_y: int, ridge: Floats | float = 0.0
+) -> Outcome:
+    """Return the likelihood ratio test of x and y in strata of other columns.
 
-    Combinations of states with too few rows for a covariance are left out, as in
-    `independence_test`. Both results are NaN where the given columns leave no degree of freedom.
+    Combinations of states with too few rows for a covariance are left out.
 
     Parameters
     ----------
-    family : Family
     statistics : FamilyStatistics
-    x, y : Variable
-        Two columns of the family.
+        The axes of its counts are strata, states of x, and states of y; its continuous columns
+        are those of x, those of y, and the others.
+    n_x, n_y : int
+        Numbers of continuous columns of x and y.
     ridge : ndarray, shape (number of continuous columns,)
         Added to the variances.
     """
-    kept = statistics.counts > len(family.continuous) + 1
-    statistics = FamilyStatistics(
-        np.where(kept, statistics.counts, 0.0),
-        statistics.mean,
-        np.where(kept[..., None, None], statistics.comoment, 0.0),
-    )
-    whole: tuple[Variable, ...] = (*family.discrete, *family.continuous)
-    given = [v for v in whole if v not in (x, y)]
-    ratio, degrees = 0.0, _table_degrees(family.discrete, statistics.counts, x, y)
-    for sign, variables in ((1, [x, y, *given]), (1, given), (-1, [x, *given]), (-1, [y, *given])):
-        likelihood, parameters = _likelihood(family, statistics, variables, ridge)
-        ratio += sign * likelihood
-        degrees += sign * parameters
-    rows = float(statistics.counts.sum())
-    if degrees < 1 or rows <= 0:
-        return Found(math.nan, math.nan) if given and rows > 0 else Found(1.0, 0.0)
-    p_value = float(scipy.special.chdtrc(degrees, max(2.0 * ratio, 0.0)))
-    return Found(p_value, max(ratio, 0.0) / rows)
-
-
-def _likelihood(
-    family: Family, statistics: FamilyStatistics, kept: Collection[Variable], ridge: Floats
-) -> tuple[float, int]:
-    """Return the maximised log likelihood of some columns of a family, and parameters of Gaussians.
-
-    Constants that cancel in the ratio are left out.
-    """
-    for axis in range(len(family.discrete) - 1, -1, -1):
-        if family.discrete[axis] not in kept:
-            statistics = statistics.merged(axis)
-    counts = statistics.counts.reshape(-1)
-    there = counts > 0
-    counts = counts[there]
-    likelihood = float(np.sum(counts * np.log(counts)))
-    at = [i for i, v in enumerate(family.continuous) if v in kept]
-    d = len(at)
-    if d:
-        comoment = statistics.comoment.reshape(-1, *statistics.comoment.shape[-2:])[there]
-        covariance = comoment[:, at][:, :, at] / counts[:, None, None] + np.diag(ridge[at])
-        likelihood -= 0.5 * float(np.sum(counts * np.linalg.slogdet(covariance)[1]))
-    return likelihood, len(counts) * (d + d * (d + 1) // 2)
-
-
-def _table_degrees(axes: Sequence[Discrete], counts: Floats, x: Variable, y: Variable) -> int:
-    """Return the degrees of freedom of the tables of x and y, from the states that occur."""
-    if not (isinstance(x, Discrete) and isinstance(y, Discrete)):
-        return 0
-    tables = np.moveaxis(counts, (axes.index(x), axes.index(y)), (-2, -1))
-    tables = tables.reshape(-1, x.cardinality, y.cardinality)
-    rows, columns = ((tables.sum(axis=axis) > 0).sum(axis=1) for axis in (2, 1))
-    return int(np.sum(np.maximum(rows - 1, 0) * np.maximum(columns - 1, 0)))
+    n = statistics.mean.shape[-1]
+    kept = statistics.counts > (n + 1 if n else 0)
+    counts = np.where(kept, statistics.counts, 0.0)
+    comoment = np.where(kept[..., None, None], statistics.comoment, 0.0)
+    statistics = FamilyStatistics(counts, statistics.mean, comoment)
+    rows, columns = ((counts.sum(axis=axis) > 0).sum(axis=1) for axis in (2, 1))
+    degrees = int(np.sum(np.maximum(rows - 1, 0) * np.maximum(columns - 1, 0)))
+    x, y, z = np.split(np.arange(n), [n_x, n_x + n_y])
+    of_x, of_y = statistics.merged(2), statistics.merged(1)
+    statistic = 0.0
+    for sign, part, at in (
+        (1, statistics, [*x, *y, *z]),
+        (1, of_x.merged(1), z),
+        (-1, of_x, [*x, *z]),
+        (-1, of_y, [*y, *z]),
+    ):
+        there, d = part.counts > 0, len(at)
+        weights, moments = part.counts[there], part.comoment[there]
+        covariance = moments[:, at][:, :, at] / weights[:, None, None]
+        covariance = covariance + np.diag(np.broadcast_to(ridge, n)[at])
+        likelihood = weights @ (np.log(weights) - 0.5 * np.linalg.slogdet(covariance)[1])
+        statistic += 2.0 * sign * float(likelihood)
+        degrees += sign * len(weights) * (d + d * (d + 1) // 2)
+    return Outcome.of_ratio(statistic, degrees, float(counts.sum()))
