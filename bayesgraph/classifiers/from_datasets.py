@@ -21,22 +21,16 @@ from bayesgraph.classifiers.discretizers import (
 from bayesgraph.classifiers.labels import check_weighed, class_weights, joined_classes
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
-from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import BayesGraphError, DataError, DataTypeError, quoted
-from bayesgraph.core.parallel import default_memory_limit
+from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Discrete, MissingIndicator, Name, Variable
-from bayesgraph.learning import SHARE
 from bayesgraph.statistics import (
-    Ahead,
     DatasetSource,
     Domain,
     Domains,
     Rows,
     RowsEncoding,
-    Statistics,
     find_domains,
-    first_rows,
     sample_of,
     variables_of,
 )
@@ -49,10 +43,6 @@ from bayesgraph.tables import (
     engine_of,
     is_discrete,
 )
-
-# Number of first rows whose fit tells what is counted, and maximum numbers of columns and of bytes
-# of statistics that are counted before the states are known.
-_FIRST_ROWS, _MOST_COLUMNS, _MOST_BYTES = 1024, 512, 1 << 25
 
 
 def dataset_of(X: Any, y: Any) -> Dataset | None:
@@ -135,12 +125,7 @@ def dataset_source(
         return joined_classes(None if model is None else model.classes_, labels, classes)
 
     unweighed = Rows(data.source, y, weight)
-    ahead = None
-    if model is None and (limit := _bytes_ahead(estimator, data, y, weight)):
-        ahead = _counted_ahead(estimator, data, y, coded, layout, limit)
-    rows, found = _weighed(
-        data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight, ahead
-    )
+    rows, found = _weighed(data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight)
     known = classes_in_rows(found)
     rows, by_class = _parted(estimator, rows, known)
     domains, n_rows = found.columns, found.n_rows
@@ -149,9 +134,7 @@ def dataset_source(
     def named(wanted: Sequence[Variable]) -> list[str]:
         return rows.with_weights(_columns(layout, wanted))
 
-    def source_of(
-        features: Sequence[Variable], *, is_kept: bool = True, statistics: Statistics | None = None
-    ) -> DatasetSource:
+    def source_of(features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
         return DatasetSource(
             data,
             (*features, target),
@@ -161,7 +144,6 @@ def dataset_source(
             n_rows=n_rows,
             rows=rows,
             is_kept=is_kept,
-            statistics=statistics,
             missing=found.missing,
         )
 
@@ -170,8 +152,7 @@ def dataset_source(
     variables: Sequence[Variable] = variables_of(features, declared, domains)
     if model is not None:
         variables, discretizer = known_variables(model.features_, variables), None
-    counted = None if found.counted is None else found.counted.grown((*variables, target))
-    source = source_of(variables, statistics=counted)
+    source = source_of(variables)
     if discretizer is not None:
         # Other variables than those of the model, each of which is counted in one pass.
         columns = _columns_by_class(source, target, partial(source_of, is_kept=False))
@@ -186,13 +167,12 @@ def _weighed(
     rows: Rows,
     classes_in_rows: Callable[[Domains], NDArray[Any]],
     class_weight: Any,
-    ahead: Ahead | None,
 ) -> tuple[Rows, Domains]:
     """Return the rows with weights of their classes, and the domains of columns in those rows.
 
     Rows of a class without weight do not count, so that there are no states that others lack.
     """
-    found = _domains(data, names, rows, ahead)
+    found = _domains(data, names, rows)
     if missing := found.labels.n_missing:
         raise DataError(
             f"{missing:,} labels in the column {rows.y!r} of {data.source} are missing. "
@@ -203,7 +183,7 @@ def _weighed(
     weighed = replace(rows, classes=classes, by_class=by_class)
     if by_class is None or by_class.all():
         return weighed, found
-    return weighed, _domains(data, names, weighed, None)
+    return weighed, _domains(data, names, weighed)
 
 
 def _parted(estimator: Any, rows: Rows, classes: NDArray[Any]) -> tuple[Rows, Floats | None]:
@@ -215,44 +195,11 @@ def _parted(estimator: Any, rows: Rows, classes: NDArray[Any]) -> tuple[Rows, Fl
     return replace(rows, by_class=counted), rows.by_class[np.isin(rows.classes, classes)]
 
 
-def _domains(data: Dataset, names: Sequence[str], rows: Rows, ahead: Ahead | None) -> Domains:
-    found = find_domains(data, names, rows, ahead)
+def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+    found = find_domains(data, names, rows)
     if not found.n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
     return found
-
-
-def _bytes_ahead(estimator: Any, data: Dataset, y: Any, weight: Any) -> int:
-    """Return how many bytes of statistics of pairs may be counted in the pass that finds states.
-
-    It is 0 if nothing is: if what is counted depends on the rows, if they have weights, of which
-    the blocks are those of the rows that count, or if it would save no pass.
-    """
-    is_short = data.n_rows is not None and data.n_rows <= parallel.BLOCK
-    is_weighed = weight is not None or estimator.class_weight is not None
-    if is_short or is_weighed or data.is_lazy or data.cache is not False:
-        return 0
-    is_known = estimator._counts_ahead() and estimator._discretizer() is None
-    if len(data.names) > _MOST_COLUMNS or not is_known:
-        return 0
-    return min(_MOST_BYTES, default_memory_limit() // SHARE)
-
-
-def _counted_ahead(
-    estimator: Any, data: Dataset, y: str, coded: Sequence[str], layout: Layout, limit: int
-) -> Ahead | None:
-    """Return what an estimator counts whatever the rows are, which a fit of the first rows tells.
-
-    It is None if they cannot be fitted, such as without a value of a coded column; what is wrong
-    will be said of all rows.
-    """
-    names = [name for name in data.names if name != y]
-    X, labels, _ = _parts(first_rows(data, _FIRST_ROWS, [y, *coded]), names, y, None)
-    try:
-        variables, requests = estimator._asked(X, labels)
-    except (BayesGraphError, ValueError):
-        return None
-    return Ahead(variables, requests, limit, layout.grouped)
 
 
 def _columns_by_class(

@@ -33,7 +33,6 @@ from bayesgraph.models import FAMILIES, GaussianCPD, best_families
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
-    Request,
     Singles,
     Smoothing,
     SmoothingLike,
@@ -247,15 +246,6 @@ class NetworkClassifier(base.GraphClassifier):
             labelled = Labels(self.classes_, codes)
             warn_of_columns(seen, labelled, found.as_columns, free=free, gaussian=gaussian)
         return self
-
-    def _asked(self, X: Any, y: Any) -> tuple[tuple[Variable, ...], tuple[Request, ...]]:
-        """Return the variables of some rows, the target last, and the requests that a fit makes.
-
-        Of a classifier that counts the same of all rows; it does not change.
-        """
-        trial = self._without_states()
-        trial._fit(X, y, None, None)
-        return (*trial.features_, trial.target_), tuple(trial.statistics_.summaries)
 
     def _without_states(self) -> Any:
         """Return an unfitted classifier for rows that may lack some states and classes.

@@ -19,14 +19,12 @@ from .cuts import observed as observed
 from .cuts import round_frequency_cuts as round_frequency_cuts
 from .cuts import split_intervals as split_intervals
 from .cuts import width_cuts as width_cuts
-from .dataset_source import Ahead as Ahead
 from .dataset_source import DatasetSource as DatasetSource
 from .dataset_source import Domain as Domain
 from .dataset_source import Domains as Domains
 from .dataset_source import Rows as Rows
 from .dataset_source import RowsEncoding as RowsEncoding
 from .dataset_source import find_domains as find_domains
-from .dataset_source import first_rows as first_rows
 from .dataset_source import sample_of as sample_of
 from .dataset_source import source_of_columns as source_of_columns
 from .dataset_source import variables_of as variables_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import call
 from typing import Any, Protocol
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, DataError, DataTypeError, warn
-from bayesgraph.core.evidence import arranged
 from bayesgraph.core.parallel import N_THREADS, in_order, sampled
 from bayesgraph.core.variables import Continuous, Discrete, MissingIndicator, Name, State, Variable
 from bayesgraph.statistics.requests import (
@@ -30,10 +28,8 @@ from bayesgraph.statistics.requests import (
     Samples,
     Singles,
     Totals,
-    grown_request,
 )
 from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
-from bayesgraph.statistics.summaries import pairs_bytes
 from bayesgraph.tables import (
     EVERY,
     Column,
@@ -46,16 +42,11 @@ from bayesgraph.tables import (
     TrainingRows,
     arrow,
     as_numbers,
-    as_schema,
-    assembled,
     categorical_names,
     columns_of,
-    encode_column,
     encode_table,
     factorise_chunks,
-    in_runs,
     is_discrete,
-    is_text,
     naturally_ordered,
     summed,
 )
@@ -110,8 +101,6 @@ class DatasetSource(RequestSource):
         The rows that count.
     is_kept : bool, default True
         Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
-    statistics : Statistics, optional
-        What was counted already.
     missing : mapping from name to int, optional
         Number of missing values in columns that were read already.
 
@@ -137,10 +126,9 @@ class DatasetSource(RequestSource):
         n_rows: int,
         rows: Filter = EVERY,
         is_kept: bool = True,
-        statistics: Statistics | None = None,
         missing: Mapping[Name, int] | None = None,
     ) -> None:
-        super().__init__(variables, target, statistics or Statistics())
+        super().__init__(variables, target, Statistics())
         self._missing = dict(missing or {})
         self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
         self._rows, self.n_rows = rows, n_rows
@@ -378,148 +366,6 @@ def needed_by(request: Request) -> set[Variable | None]:
     raise AssertionError(f"unknown request {request!r}")
 
 
-# ------- Statistics that are counted in the pass that finds the states, by the states found so far
-
-
-@dataclass(frozen=True, eq=False)
-class Ahead:
-    """What is counted of rows without weights in the pass that finds the states of columns.
-
-    Each run of rows is counted by the states that occur in it, and sums are re-indexed to the
-    states of both parts. Cells of states without rows are zero in either way, so that the sums have
-    the same bits as those of a pass in which all states are known.
-
-    Attributes
-    ----------
-    variables : tuple of Variable
-        All columns, the target last; those whose states are found have some of them.
-    requests : tuple of Request
-        Of these variables.
-    limit : int
-        Maximum number of bytes of the statistics of pairs.
-    grouped : callable
-        Joins the columns of each vector of counts.
-    """
-
-    variables: tuple[Variable, ...]
-    requests: tuple[Request, ...]
-    limit: int
-    grouped: Callable[[dict[Name, Column]], dict[Name, Column]]
-
-    def counted(
-        self,
-        run: Any,
-        found: Mapping[Name, Factorised],
-        states: Mapping[Name, Sequence[State]],
-    ) -> Counted | None:
-        """Return the statistics of a run of rows, None if they exceed the limit.
-
-        Parameters
-        ----------
-        run : pyarrow.Table
-        found : mapping from name to Factorised
-            The coded columns.
-        states : mapping from name to list
-            The states of coded columns that occur in the run, in order.
-        """
-        # A column without values in the run has a state that occurs elsewhere.
-        variables = tuple(
-            Discrete(v.name, states[v.name]) if states.get(v.name) else v for v in self.variables
-        )
-        if not self.fits(variables):
-            return None
-        others = [name for name in run.column_names if name not in found]
-        given = self.grouped(columns_of(run.select(others))) if others else {}
-        dtype = arranged(variables).code_type
-        encoded = [
-            found[v.name].recoded(v, dtype)
-            if isinstance(v, Discrete) and v.name in found
-            else encode_column(v, given[v.name], unseen="error")
-            for v in variables
-        ]
-        table = assembled(variables, encoded, len(run), fitting=False, order="C")
-        requests = self._requests_of(variables)
-        missing = table.missing()
-        counted = {v.name: missing.get(v.name, 0) for v in variables}
-        return Counted(self, variables, Statistics.collect(table, requests, np.empty(0)), counted)
-
-    def fits(self, variables: Sequence[Variable]) -> bool:
-        """Return whether the statistics of all pairs of variables are within the limit."""
-        requests = [r for r in self._requests_of(variables) if isinstance(r, Pairs)]
-        return sum(pairs_bytes(r.columns, r.given) for r in requests) <= self.limit
-
-    def _requests_of(self, variables: Sequence[Variable]) -> list[Request]:
-        renamed = dict(zip(self.variables, variables, strict=True))
-        return [grown_request(request, renamed) for request in self.requests]
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """Statistics of rows by the states that were found in them; it has ``+``.
-
-    Attributes
-    ----------
-    ahead : Ahead
-    variables : tuple of Variable
-        The columns with these states, in the order of `ahead`.
-    statistics : Statistics
-    missing : dict from name to int
-        Number of missing values in each column.
-    """
-
-    ahead: Ahead
-    variables: tuple[Variable, ...]
-    statistics: Statistics
-    missing: dict[Name, int]
-
-    def joined(self, other: Counted | None) -> Counted | None:
-        """Return the statistics of the rows of both, None if they exceed the limit."""
-        if other is None:
-            return None
-        variables = tuple(map(_joined, self.variables, other.variables))
-        if not self.ahead.fits(variables):
-            return None
-        total = self.grown(variables) + other.grown(variables)
-        missing = {name: n + other.missing[name] for name, n in self.missing.items()}
-        return Counted(self.ahead, variables, total, missing)
-
-    def grown(self, variables: Sequence[Variable]) -> Statistics:
-        """Return the statistics by variables that have these states and more."""
-        pairs = zip(self.variables, variables, strict=True)
-        renamed = {old: new for old, new in pairs if old != new}
-        return self.statistics.grown(renamed) if renamed else self.statistics
-
-
-def _joined(one: Variable, other: Variable) -> Variable:
-    """Return a variable with the states of both."""
-    if one == other or not (isinstance(one, Discrete) and isinstance(other, Discrete)):
-        return one
-    states = {(type(state), state): state for v in (one, other) for state in v.states}
-    for v in (one, other):
-        if v.cardinality == len(states):
-            return v
-    return Discrete(one.name, naturally_ordered(list(states.values())))
-
-
-def first_rows(data: Dataset, n_rows: int, special: Sequence[Any]) -> Any:
-    """Return the first rows of a dataset as a Table in which each feature has a value.
-
-    Later rows may have values where these have none. `special` has the names of the columns that
-    are no features.
-    """
-    with closing(in_runs(data.tables(data.names), n_rows)) as runs:  # type: ignore[type-var]
-        rows = next(runs, None)
-    if rows is None:
-        return data.schema.empty_table()
-    for i, column in enumerate(rows.schema):
-        is_known = rows.column(i).null_count < len(rows) or arrow().types.is_null(column.type)
-        if not is_known and column.name not in special:
-            value = "" if is_text(column.type) else 0
-            one = arrow().table({column.name: arrow().repeat(value, len(rows))})
-            rows = rows.set_column(i, column, as_schema(one, arrow().schema([column])).column(0))
-    return rows
-
-
 # -------------------------------------------- The rows of a dataset that count, with their weights
 
 
@@ -650,21 +496,17 @@ class Domains:
         The classes in all rows, also in those that do not count.
     maximum : int
         Maximum number of states of a column.
-    counted : Counted or None
-        The statistics that were counted in the same pass.
     """
 
     columns: dict[Name, Domain]
     n_rows: int
     labels: Domain
     maximum: int
-    counted: Counted | None = None
 
     @property
     def missing(self) -> dict[Name, int]:
-        """Number of missing values in each column that was read."""
-        found = {name: domain.n_missing for name, domain in self.columns.items()}
-        return found if self.counted is None else found | self.counted.missing
+        """Number of missing values in each column."""
+        return {name: domain.n_missing for name, domain in self.columns.items()}
 
     def __post_init__(self) -> None:
         for name, domain in self.columns.items():
@@ -678,8 +520,7 @@ class Domains:
     def __add__(self, other: Domains) -> Domains:
         columns = {name: domain + other.columns[name] for name, domain in self.columns.items()}
         n_rows, labels = self.n_rows + other.n_rows, self.labels + other.labels
-        counted = None if self.counted is None else self.counted.joined(other.counted)
-        return Domains(columns, n_rows, labels, self.maximum, counted)
+        return Domains(columns, n_rows, labels, self.maximum)
 
 
 @dataclass(frozen=True)
@@ -689,26 +530,20 @@ class _Finding:
     names: tuple[Name, ...]
     rows: Rows
     maximum: int
-    ahead: Ahead | None = None
 
     def __call__(self, first: int, run: Any) -> Domains:
         y, labels = self.rows.y, Domain()
         kept = self.rows.kept(run)
-        coded = {name: factorise_chunks(kept.column(name), name) for name in self.names}
-        domains = {name: Domain.of(column) for name, column in coded.items()}
+        domains = {
+            name: Domain.of(factorise_chunks(kept.column(name), name)) for name in self.names
+        }
         if y is not None:
             is_all = kept is run and y in domains
             labels = domains[y] if is_all else Domain.of(factorise_chunks(run.column(y), y))
-        found = Domains(domains, len(kept), labels, self.maximum)
-        if self.ahead is None or not len(kept):
-            return found
-        states = {name: domain.states for name, domain in domains.items()}
-        return replace(found, counted=self.ahead.counted(kept, coded, states))
+        return Domains(domains, len(kept), labels, self.maximum)
 
 
-def find_domains(
-    data: Dataset, names: Sequence[str], rows: Rows, ahead: Ahead | None = None
-) -> Domains:
+def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     """Return the domains of columns of a dataset, in one pass.
 
     Parameters
@@ -717,8 +552,6 @@ def find_domains(
     names : sequence of str
     rows : Rows
         The rows that count.
-    ahead : Ahead, optional
-        What is counted in the same pass, which then reads all columns.
 
     Raises
     ------
@@ -727,9 +560,7 @@ def find_domains(
     """
     chosen = tuple(dict.fromkeys(names))
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
-    if ahead is not None:
-        read = list(data.names)
-    finding = _Finding(chosen, rows, data.max_categories, ahead)
+    finding = _Finding(chosen, rows, data.max_categories)
     found = data.reduce(finding, rows.with_weights(read))
     if found is None:
         return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)

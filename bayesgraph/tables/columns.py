@@ -149,16 +149,6 @@ class Factorised:
         encoding_kernels.count_codes(self.codes, counts)
         return counts
 
-    def recoded(self, variable: Discrete, dtype: np.dtype[np.signedinteger[Any]]) -> Codes:
-        """Return the codes of a variable that has all states that occur."""
-        found = [variable.find(state) for state in self.states]
-        if self.codes.dtype == dtype and found == list(range(len(found))):
-            return self.codes
-        places = np.array([-1, *(-1 if code is None else code for code in found)], dtype=dtype)
-        codes = np.empty(len(self.codes), dtype=dtype)
-        encoding_kernels.recode(self.codes, places, codes)
-        return codes
-
     def values(self) -> list[State]:
         """Return the states that occur in at least one row of the column, in order."""
         return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]

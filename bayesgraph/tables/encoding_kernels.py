@@ -311,17 +311,6 @@ def count_codes(codes: NDArray[np.signedinteger], counts: NDArray[np.int64]) -> 
 
 
 @kernel()
-def recode(
-    codes: NDArray[np.signedinteger],
-    places: NDArray[np.signedinteger],
-    out: NDArray[np.signedinteger],
-) -> None:
-    """Write ``places[code + 1]`` of each row to `out`."""
-    for row in range(len(codes)):
-        out[row] = places[np.uint64(codes[row] + 1)]
-
-
-@kernel()
 def look_up_categories(
     indices: NDArray[np.int32],
     valid: NDArray[np.uint8],
