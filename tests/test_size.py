@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 65_179,
-    "nodes of syntax trees": 727_414,
+    "lines of code": 64_976,
+    "nodes of syntax trees": 725_048,
     "files": 277,
     "public names": 170,
     "bytes of the front end": 304_345,

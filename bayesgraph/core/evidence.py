@@ -205,6 +205,8 @@ class Evidence:
         for known, matrix in self.matrices:
             if known == variables:
                 return matrix
+        if not variables:
+            return np.empty((self.n_rows, 0), dtype=np.int8)
         stacked = np.concatenate([self.columns[variable] for variable in variables])
         return stacked.reshape(len(variables), self.n_rows).T
 

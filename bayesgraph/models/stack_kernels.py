@@ -67,66 +67,14 @@ def add_tables(
                         target[i] += row[index[i]]
 
 
-@kernel()
-def add_linear(
-    out: Floats,
-    columns: Floats,
-    place: NDArray[np.int64],
-    first: NDArray[np.int64],
-    mean: Floats,
-    scale: Floats,
-    constant: Floats,
-    slopes: Floats,
-) -> None:
-    """Add the log densities of several linear Gaussians to `out`; NaN adds 0.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    columns : ndarray, shape (n_variables, n_rows)
-        Values of the children and their continuous parents.
-    place, first, mean, scale, constant, slopes
-        The parameters and their layout; see `LinearStack`.
-    """
-    n_cells, n_rows = out.shape
-    centre = np.empty(_ROWS)
-    for begin in range(0, n_rows, _ROWS):
-        n = min(_ROWS, n_rows - begin)
-        for k in range(len(mean)):
-            child = columns[place[first[k]], begin : begin + n]
-            n_parents = first[k + 1] - first[k] - 1
-            for cell in range(n_cells):
-                target = out[cell, begin : begin + n]
-                m, s, c = mean[k, cell], scale[k, cell], constant[k, cell]
-                if n_parents <= 1:
-                    # Without a parent, the child's column is read as the parent's, with slope 0.
-                    slope = slopes[cell, first[k] + n_parents]
-                    parent = columns[place[first[k] + n_parents], begin : begin + n]
-                    for i in range(n):
-                        z = (child[i] - m - slope * parent[i]) * s
-                        added = c - 0.5 * z * z
-                        target[i] += added if added == added else 0.0
-                else:
-                    centre[:n] = m
-                    for at in range(first[k] + 1, first[k + 1]):
-                        slope, parent = slopes[cell, at], columns[place[at], begin : begin + n]
-                        for i in range(n):
-                            centre[i] += slope * parent[i]
-                    for i in range(n):
-                        z = (child[i] - centre[i]) * s
-                        added = c - 0.5 * z * z
-                        target[i] += added if added == added else 0.0
-
-
 @kernel(error_model="numpy")
-def add_selected_linear(
+def add_linear(
     out: Floats,
     codes: NDArray[np.integer],
     columns: Floats,
     choices: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    places: tuple[NDArray[np.int64], NDArray[np.int64]],
-    density: tuple[NDArray[np.int64], Floats, Floats, Floats],
-    slopes: tuple[NDArray[np.int64], Floats],
+    places: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
+    density: tuple[NDArray[np.int64], Floats, Floats, Floats, Floats],
 ) -> None:
     """Add the log densities of linear Gaussians that each row's states select; NaN adds 0.
 
@@ -138,85 +86,39 @@ def add_selected_linear(
     columns : ndarray, shape (n_continuous, n_rows)
         Values of the children and their continuous parents.
     choices : tuple (choice, stride, first_choice)
-    places : tuple (place, first)
-    density : tuple (start, mean, scale, constant)
-    slopes : tuple (first_slope, slopes)
-        The parameters and their layout; see `SelectedLinearStack`.
+    places : tuple (place, first, first_slope)
+    density : tuple (start, mean, scale, constant, slopes)
+        The parameters and their layout; see `LinearStack`.
     """
     choice, stride, first_choice = choices
-    place, first = places
-    start, mean, scale, constant = density
-    first_slope, slope = slopes
+    place, first, first_slope = places
+    start, mean, scale, constant, slopes = density
     n_cells, n_rows = out.shape
-    index = np.empty(_ROWS, dtype=np.int64)
+    entry = np.empty(_ROWS, dtype=np.int64)
+    residual = np.empty(_ROWS)
     for begin in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - begin)
         for k in range(len(first) - 1):
-            index[:n] = 0
+            entry[:n] = 0
             for at in range(first_choice[k], first_choice[k + 1]):
-                step, code = stride[at], codes[choice[at], begin : begin + n]
+                step, code = stride[at] * n_cells, codes[choice[at], begin : begin + n]
                 for i in range(n):
-                    index[i] += step * code[i]
+                    entry[i] += step * code[i]
             child = columns[place[first[k]], begin : begin + n]
             n_parents = first[k + 1] - first[k] - 1
             for cell in range(n_cells):
                 target = out[cell, begin : begin + n]
+                own = start[k] + cell
+                m = mean[own:]
                 for i in range(n):
-                    own = index[i] * n_cells + cell
-                    entry = start[k] + own
-                    residual = mean[entry] - child[i]
-                    for j in range(n_parents):
-                        loading = slope[first_slope[k] + own * n_parents + j]
-                        residual += loading * columns[place[first[k] + 1 + j], begin + i]
-                    z = residual / scale[entry]
-                    added = constant[entry] - 0.5 * (z * z)
+                    residual[i] = child[i] - m[entry[i]]
+                for j in range(n_parents):
+                    loading = slopes[first_slope[k] + cell * n_parents + j :]
+                    parent = columns[place[first[k] + 1 + j], begin : begin + n]
+                    for i in range(n):
+                        residual[i] -= loading[entry[i] * n_parents] * parent[i]
+                s, c = scale[own:], constant[own:]
+                for i in range(n):
+                    z = residual[i] * s[entry[i]]
+                    added = c[entry[i]] - 0.5 * z * z
                     target[i] += added if added == added else 0.0
-
-
-@kernel(error_model="numpy")
-def add_in_turns(
-    out: Floats,
-    codes: NDArray[np.integer],
-    columns: Floats,
-    turns: NDArray[np.int64],
-    tables: tuple[
-        NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], Floats
-    ],
-    gaussians: tuple[
-        tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-        tuple[NDArray[np.int64], NDArray[np.int64]],
-        tuple[NDArray[np.int64], Floats, Floats, Floats],
-        tuple[NDArray[np.int64], Floats],
-    ],
-) -> None:
-    """Add the log potentials of tables and of linear Gaussians to `out`, some of each in turn.
-
-    Parameters
-    ----------
-    out, codes, columns
-        See `add_tables` and `add_selected_linear`.
-    turns : ndarray, shape (n_turns, 4)
-        The tables of each turn, from the first to behind the last, then its Gaussians so.
-    tables, gaussians : tuple
-        The arguments of the two kernels.
-    """
-    place, stride, first, width, values = tables
-    choices, (place_of, first_of), (start, mean, scale, constant), (first_slope, slope) = gaussians
-    choice, step, first_choice = choices
-    at = 0
-    for turn in range(len(turns)):
-        a, b, c, d = turns[turn]
-        if b > a:
-            add_tables(out, codes, place, stride, first[a : b + 1], width[a:b], values[at:])
-            for k in range(a, b):
-                at += len(out) * width[k]
-        if d > c:
-            add_selected_linear(
-                out,
-                codes,
-                columns,
-                (choice, step, first_choice[c : d + 1]),
-                (place_of, first_of[c : d + 1]),
-                (start[c : d + 1], mean, scale, constant),
-                (first_slope[c : d + 1], slope),
-            )

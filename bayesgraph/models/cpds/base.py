@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -23,7 +23,7 @@ from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor, Family, Potential
-from bayesgraph.models.cpds.stacks import Adder, in_turns
+from bayesgraph.models.cpds.stacks import Adder
 from bayesgraph.statistics import ParameterPosterior
 
 # ------------ Conditional distributions as tables of text, for printing and for the nodes of plots
@@ -703,9 +703,13 @@ class Combination:
         sums: dict[frozenset[Variable], _Sum] = {}
         for free, group in groups.items():
             scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
-            families = [list(same) for _, same in groupby(group, type)]
-            found = [a for same in families for a in same[0].adders(same, scope, observed)]
-            sums[free] = _Sum(scope, tuple(in_turns(found)))
+            kinds: dict[type[CPD], list[CPD]] = {}
+            for cpd in group:
+                kinds.setdefault(type(cpd), []).append(cpd)
+            adders = [
+                a for kind, alike in kinds.items() for a in kind.adders(alike, scope, observed)
+            ]
+            sums[free] = _Sum(scope, tuple(adders))
         return cls(tuple(alone), dict(sorted(sums.items(), key=lambda item: len(item[0]))))
 
     def potentials(self, evidence: Evidence) -> list[Potential]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +34,7 @@ from bayesgraph.models.cpds.base import (
     describe_numbers,
     texts,
 )
-from bayesgraph.models.cpds.stacks import Adder, LinearStack, SelectedLinearStack
+from bayesgraph.models.cpds.stacks import Adder, LinearStack
 
 # ---------- Conditional linear Gaussians: a continuous child given discrete and continuous parents
 
@@ -198,25 +197,12 @@ class GaussianCPD(CPD):
     def adders(
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
-        """Return `Adder` objects, which add the CPDs' log densities to an array; see CPD.
-
-        Consecutive CPDs with observed discrete parents share one `Adder`, a `SelectedLinearStack`,
-        and so do those without, a `LinearStack`.
-        """
-        found: list[Adder] = []
-        for selected, run in groupby(
-            cpds, lambda c: any(p in observed for p in c.discrete_parents)
-        ):
-            group = list(run)
-            families = [(cpd.variable, *cpd.continuous_parents) for cpd in group]
-            if selected:
-                chosen = [[p for p in cpd.discrete_parents if p in observed] for cpd in group]
-                pairs = zip(group, chosen, strict=True)
-                numbers = [cpd._flat([*known, *scope]) for cpd, known in pairs]
-                found.append(SelectedLinearStack.of(numbers, chosen, families))
-            else:
-                found.append(LinearStack.of([cpd._flat(scope) for cpd in group], families))
-        return found
+        """Return one `Adder`, which adds the log densities of all CPDs to an array; see CPD."""
+        chosen = [[p for p in cpd.discrete_parents if p in observed] for cpd in cpds]
+        families = [(cpd.variable, *cpd.continuous_parents) for cpd in cpds]
+        pairs = zip(cpds, chosen, strict=True)
+        numbers = [cpd._flat([*known, *scope]) for cpd, known in pairs]
+        return [LinearStack.of(numbers, chosen, families)]
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
         """Return mean, variance and slopes for each configuration of the parents, `scope`."""

@@ -5,9 +5,9 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core import Evidence
-from bayesgraph.models import stack_kernels as stacked_kernels
+from bayesgraph.models import stack_kernels
 from bayesgraph.models.cpds.base import Combination
-from bayesgraph.models.cpds.stacks import AlternatingStack
+from bayesgraph.models.cpds.stacks import LinearStack, TableStack
 
 CLASS = bg.Discrete("class", ["a", "b", "c"])
 OTHER = bg.Discrete("other", [0, 1])
@@ -73,13 +73,13 @@ def parent_observed(random, n):
         gaussian(random, x[0], [CLASS]),
         gaussian(random, x[1], [CLASS, x[0]]),
         gaussian(random, x[2], [OTHER, x[0], CLASS]),
-        gaussian(random, x[3], [CLASS, OTHER]),
+        gaussian(random, x[3], [CLASS, OTHER, STATES[0]]),
         gaussian(random, x[4], [x[0], x[1], CLASS]),
     ]
     columns = {v: random.normal(size=n) for v in x[:5]}
     for v in x[2:5]:
         columns[v][random.random(n) < 0.3] = np.nan
-    return cpds, columns | {OTHER: codes(random, OTHER, n, gaps=False)}
+    return cpds, columns | {v: codes(random, v, n, gaps=False) for v in (OTHER, STATES[0])}
 
 
 def alternating(random, n):
@@ -125,7 +125,7 @@ def test_sums_are_those_of_each_by_itself(made, n):
     evidence = Evidence(n, columns)
     (found,) = Combination.of(cpds, evidence.columns).potentials(evidence)
     expected, product = np.zeros((2, *found.log_values.shape))
-    for cpd in cpds:
+    for cpd in sorted(cpds, key=lambda cpd: type(cpd) is not type(cpds[0])):
         (alone,) = Combination.of([cpd], evidence.columns).potentials(evidence)
         expected += alone.aligned(found.scope)
         product += cpd.potential(evidence).aligned(found.scope)
@@ -133,43 +133,18 @@ def test_sums_are_those_of_each_by_itself(made, n):
     np.testing.assert_allclose(found.log_values, product, rtol=1e-12, atol=1e-12)
 
 
-def test_what_takes_turns_is_one_call_on_both_tiers():
+def test_tables_and_gaussians_are_two_calls_on_both_tiers():
     random = np.random.default_rng(3)
     cpds, columns = alternating(random, 9)
     evidence = Evidence(9, columns)
     (total,) = Combination.of(cpds, evidence.columns).sums.values()
-    (stack,) = total.adders
-    assert isinstance(stack, AlternatingStack)
-    numbers = stack.gaussians.numbers(evidence)
+    assert [type(adder) for adder in total.adders] == [TableStack, LinearStack]
     found = np.zeros((2, CLASS.cardinality, 9))
     for out, tier in zip(found, ("interpreted", "compiled"), strict=True):
-        own = np.ascontiguousarray(evidence.matrix(stack.discrete).T)
-        arrays = stack.turns, stack.tables.arrays, stack.gaussians.arrays
-        getattr(stacked_kernels.add_in_turns, tier)(out, own, numbers, *arrays)
+        with pytest.MonkeyPatch.context() as patch:
+            for kernel in ("add_tables", "add_linear"):
+                patch.setattr(stack_kernels, kernel, getattr(getattr(stack_kernels, kernel), tier))
+            for adder in total.adders:
+                adder.add(evidence, out)
     np.testing.assert_array_equal(*found)
     np.testing.assert_array_equal(found[0].T, total.factor(evidence, None, None).log_values)
-
-
-def test_one_combination_serves_all_rows():
-    random = np.random.default_rng(0)
-    cpds, columns = tables(random, 40)
-    prior = bg.TableCPD(STATES[4], [0.5, 0.3, 0.2])
-    root = bg.TableCPD(OTHER, [0.25, 0.75])
-    combination = Combination.of([*cpds, root, prior], columns.keys())
-    whole = combination.potentials(Evidence(40, columns))
-    # What depends on nothing free is a part of the first factor.
-    assert [p.scope for p in whole] == [(CLASS,), (OTHER,)]
-    for row in range(40):
-        at = slice(row, row + 1)
-        single = combination.potentials(Evidence(1, {v: c[at] for v, c in columns.items()}))
-        np.testing.assert_array_equal(single[0].log_values, whole[0].log_values[at])
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
-def test_impossible_and_missing_states_of_any_column(dtype):
-    cpd = bg.TableCPD(OTHER, [[0.0, 1.0], [0.5, 0.5], [1.0, 0.0]], [CLASS])
-    columns = np.array([[9, 0], [9, 1], [9, -1]], dtype=dtype)  # not contiguous
-    evidence = Evidence(3, {OTHER: columns[:, 1]})
-    (found,) = Combination.of([cpd], evidence.columns).potentials(evidence)
-    expected = [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0], [1.0, 1.0, 1.0]]
-    np.testing.assert_allclose(np.exp(found.log_values), expected)
