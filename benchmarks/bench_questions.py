@@ -286,7 +286,7 @@ def in_turn(title: tuple[str, str, str], sides: list[Callable[[], object]], roun
 
 
 def intervals(network: str, rounds: int) -> list[Row]:
-    """Return the rows of credible intervals of all posteriors, by both methods."""
+    """Return the rows of credible intervals of all posteriors."""
     known = load(network)
     rows = known.sample(1000, random_state=0, frame="dict")
     net = bg.BayesianNetwork.fit(known.graph, rows, variables=known.variables)
@@ -294,7 +294,6 @@ def intervals(network: str, rounds: int) -> list[Row]:
     sides: dict[str, Callable[[], object]] = {
         "warm": lambda: [net.marginals() for _ in range(2 * n)],
         "draws": lambda: net.ask.credible_intervals(draws=n),
-        "delta": lambda: net.ask.credible_intervals(method="delta"),
     }
     times: dict[str, list[float]] = {name: [] for name in sides}
     for side in sides.values():
@@ -308,7 +307,7 @@ def intervals(network: str, rounds: int) -> list[Row]:
     return [
         Row(network, f"intervals, {name}", best[name], best["warm"], "2,000 warm marginals",
             best["warm"] / best[name])
-        for name in ("draws", "delta")
+        for name in ("draws",)
     ]  # fmt: skip
 
 

@@ -28,10 +28,7 @@ for n in (50, 5000):
     estimate, low, high, _ = net.ask.credible_intervals("ill", evidence)[True]
     print(f"{n:>6} rows: P(ill) = {estimate:.2f}, between {low:.2f} and {high:.2f}")
 
-print("\nWhere the uncertainty comes from:")
 net = bg.BayesianNetwork.fit(arcs, patients(50))
-print(net.ask.credible_intervals("ill", evidence, method="delta"))
-
 print("\nA warning below a number of rows:")
 with warnings.catch_warnings(record=True) as caught:
     net.ask.credible_intervals("ill", evidence, min_rows=30)

@@ -72,6 +72,8 @@ from .mixture import NetworkMixture as NetworkMixture
 from .mixture import arcs_of as arcs_of
 from .model import QUESTIONS as QUESTIONS
 from .model import Model as Model
+from .model import map_networks as map_networks
+from .model import networks_in as networks_in
 from .model import under as under
 from .model import warn_of_impossible as warn_of_impossible
 from .model import with_findings as with_findings

@@ -90,8 +90,11 @@ class Answering:
         Form of the model, which selects solvers: "product" of CPDs or factors; "tempered", a
         network whose CPDs are raised to powers; "mixture", a weighted mean of joint distributions;
         "average", a weighted mean of posteriors.
+    networks : tuple of models
+        The models that it consists of, such as those of an ensemble; of a network itself.
     """
 
+    networks: tuple[Any, ...] = ()
     variables: tuple[Variable, ...]
     form: ClassVar[str]
     # Sentence at the end of errors: which model to query if this one has no answer.
@@ -136,7 +139,7 @@ class Answering:
     @cached_property
     def expected(self) -> Expected:
         """What the model, or its first network, expects of numbers."""
-        first = getattr(self, "networks", (self,))[0]
+        first = (self.networks or (self,))[0]
         return Expected.of(getattr(getattr(first, "network", first), "cpds", ()))
 
     def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:

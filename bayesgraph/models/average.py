@@ -330,7 +330,7 @@ class PosteriorAverage(Ensemble):
         }
 
     def with_networks(
-        self, networks: Iterable[Model], first: Iterable[Variable] = ()
+        self, networks: Iterable[Model], first: Iterable[Variable] | None = None
     ) -> PosteriorAverage:
         """Return the average of other networks, one in the place of each.
 
@@ -340,12 +340,12 @@ class PosteriorAverage(Ensemble):
         ----------
         networks : iterable of models
         first : iterable of Variable, optional
-            See `PosteriorAverage`.
+            See `PosteriorAverage`; those of this average by default.
         """
         return PosteriorAverage(
             networks,
             self.weights,
-            first=first,
+            first=self.variables if first is None else first,
             prior_ratios=self.prior_ratios,
             exponents=self.exponents,
         )

@@ -257,8 +257,11 @@ class NetworkMixture(Ensemble):
         """Return the mixture with numbers replaced by states; see `Model.with_findings`."""
         return self._of([network.with_findings(findings) for network in self.networks])
 
-    def _of(self, networks: Sequence[BayesianNetwork]) -> NetworkMixture:
+    def with_networks(self, networks: Iterable[BayesianNetwork]) -> NetworkMixture:
         """Return a mixture of other networks, with those arc probabilities that still apply."""
+        return self._of(tuple(networks))
+
+    def _of(self, networks: Sequence[BayesianNetwork]) -> NetworkMixture:
         arcs = {arc for network in networks for cpd in network.blocks for arc in cpd.arcs()}
         given = {arc: p for arc, p in self._given_probabilities.items() if arc in arcs}
         return NetworkMixture(networks, self.weights, arc_probabilities=given)

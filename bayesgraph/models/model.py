@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -86,9 +87,16 @@ class Model(Edits, Answering):
     ----------
     training : Training or None
         What the model was fitted on; None for a model that was made or changed by hand.
+    exponents : mapping
+        Powers of distributions or posteriors by name; empty if there are none.
     """
 
     training: Training | None = None
+    exponents: Mapping[Name, Floats] = MappingProxyType({})
+
+    def with_networks(self, networks: Iterable[Any]) -> Model:
+        """Return the model with other networks, one in the place of each."""
+        raise NotImplementedError
 
     def case(self, evidence: EvidenceLike) -> Case:
         """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
@@ -1024,3 +1032,19 @@ def under(
         raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
     cut, known = model.with_values_set(do)
     return cut, {**given, **known}
+
+
+def networks_in(model: Model, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield the Bayesian networks that a model consists of, each after its place in ensembles."""
+    for i, network in enumerate(model.networks):
+        if network is model:
+            yield place, network
+        else:
+            yield from networks_in(network, (*place, i))
+
+
+def map_networks(model: Model, change: Callable[[Any], Model]) -> Model:
+    """Return a model with a function of each Bayesian network in the place of this network."""
+    if model.networks[0] is model:
+        return change(model)
+    return model.with_networks([map_networks(network, change) for network in model.networks])

@@ -410,6 +410,11 @@ class BayesianNetwork(Model):
         return iter(self._by_name)
 
     @property
+    def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]
+        """The network alone."""
+        return (self,)
+
+    @property
     def n_parameters(self) -> int:
         """Number of free parameters of all CPDs."""
         return sum(cpd.n_parameters for cpd in self.blocks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -419,6 +419,16 @@ class WeightedNetwork(Model):
             exponents = {n: x[order] if x.ndim else x for n, x in exponents.items()}
             bias = bias[order]
         return self._of(network, self.target.name, exponents, bias)
+
+    @property
+    def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]
+        """The network whose distributions are weighted."""
+        return (self.network,)
+
+    def with_networks(self, networks: Iterable[BayesianNetwork]) -> WeightedNetwork:
+        """Return the model of another network, with the same exponents."""
+        (network,) = networks
+        return self._of(network, self.target.name, self.exponents, self.bias)
 
     def _of(
         self,

@@ -37,6 +37,8 @@ from .flip_options import cuts_of as cuts_of
 from .flip_options import range_of as range_of
 from .flips import Flip as Flip
 from .flips import flip as flip
+from .intervals import CredibleIntervals as CredibleIntervals
+from .intervals import CredibleMarginals as CredibleMarginals
 from .intervals import credible_intervals as credible_intervals
 from .measures import DecisionRule as DecisionRule
 from .measures import calibration_error as calibration_error
@@ -46,8 +48,6 @@ from .nearest import NearestRows as NearestRows
 from .nearest import RelevantExplanation as RelevantExplanation
 from .nearest import most_relevant as most_relevant
 from .nearest import nearest_rows as nearest_rows
-from .parameter_draws import CredibleIntervals as CredibleIntervals
-from .parameter_draws import CredibleMarginals as CredibleMarginals
 from .ranking import NextQuestion as NextQuestion
 from .ranking import NextQuestions as NextQuestions
 from .ranking import RankedQuestion as RankedQuestion
