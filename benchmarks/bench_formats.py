@@ -160,7 +160,7 @@ def suffixes() -> list[str]:
     """
     homes = {home: suffix for suffix, home in reversed(bg.files.FORMATS.items())}
     cards = {suffix: _card(home) for home, suffix in homes.items()}
-    return [s for s, card in reversed(cards.items()) if card.read and card.write and s != ".html"]
+    return [s for s, card in reversed(cards.items()) if card.parse and card.format and s != ".html"]
 
 
 def _card(home: str) -> Any:

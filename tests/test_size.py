@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 64_635,
-    "nodes of syntax trees": 721_466,
+    "lines of code": 64_054,
+    "nodes of syntax trees": 715_765,
     "files": 276,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -201,9 +201,7 @@ def test_a_classifier(module_of, monkeypatch, tmp_path):
 
 
 def test_a_file_format(module_of, monkeypatch, tmp_path):
-    names = {"the new format": "lines of text", "read_new_format": "read_lines"}
-    names["write_new_format"] = "write_lines"
-    module = module_of("file_format.py", names, FILE_FORMAT)
+    module = module_of("file_format.py", {"the new format": "lines of text"}, FILE_FORMAT)
     monkeypatch.setitem(bg.files.FORMATS, ".lines", "")  # so that it is gone afterwards
     bg.files.register_format(".lines", f"{module.__name__}:FORMAT")
     formats = suite("test_every_format", monkeypatch)

@@ -225,6 +225,6 @@ def model_to(path: Path, others: Sequence[str] = ()) -> Output:
     found = suffix_of(path, NATIVE[0]) if is_stream(path) else path.name.lower()
     if found.endswith(tuple(others)):
         return output_to(path, others)
-    if bg.files.format_of(f"model{found}" if is_stream(path) else path).write is None:
+    if bg.files.format_of(f"model{found}" if is_stream(path) else path).format is None:
         raise FileFormatError(f"{path}: this format is read but not written; use another suffix.")
     return output_to(path, tuple(bg.files.FORMATS))

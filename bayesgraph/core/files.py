@@ -76,6 +76,10 @@ class Budget:
         if self._taken > self.limit:
             raise self.refusal(what, nbytes, self.limit)
 
+    def error(self, line: int, message: str) -> FileFormatError:
+        """Return an error whose message begins with the path and the line."""
+        return FileFormatError(f"{self.source}, line {line}: {message}")
+
     def refusal(self, what: str, nbytes: int, limit: int) -> FileFormatError:
         """Return the error for something that takes more bytes than the limit allows."""
         return FileFormatError(

@@ -3,7 +3,6 @@ from .cards import card as card
 from .exporting import skipped_in_reading as skipped_in_reading
 from .formats import FORMATS as FORMATS
 from .formats import FileFormat as FileFormat
-from .formats import check_options as check_options
 from .formats import format_of as format_of
 from .formats import load as load
 from .formats import load_saved as load_saved

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.lib import format as npy
@@ -148,13 +148,11 @@ class ArrayReader:
         return self.view(reference).copy()
 
 
-def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: ArrayWriter) -> None:
-    """Write a model to a new file.
+def archive_bytes(kind: str, model: dict[str, Any], arrays: ArrayWriter) -> bytes:
+    """Return the bytes of a file.
 
     Parameters
     ----------
-    stream : binary file
-        An empty file, open for writing and reading.
     kind : str
         Kind of the model; see `bayesgraph.files.native`.
     model : dict
@@ -163,20 +161,16 @@ def write_archive(stream: BinaryIO, kind: str, model: dict[str, Any], arrays: Ar
     """
     header = {"format": FORMAT, "version": VERSION, "kind": kind, "model": model}
     text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         archive.comment = _MARK + b"0" * _DIGITS
         archive.writestr(_info(_HEADER), text)
         for group, parts in arrays.groups.items():
             _write_group(archive, group, parts)
-    size = stream.seek(0, io.SEEK_END) - _DIGITS
-    stream.seek(0)
-    digest = hashlib.sha256()
-    while size > 0:
-        chunk = stream.read(min(size, _CHUNK))
-        digest.update(chunk)
-        size -= len(chunk)
-    stream.seek(-_DIGITS, io.SEEK_END)
-    stream.write(digest.hexdigest().encode())
+    content = stream.getbuffer()
+    content[-_DIGITS:] = hashlib.sha256(content[:-_DIGITS]).hexdigest().encode()
+    content.release()
+    return stream.getvalue()
 
 
 def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]) -> None:

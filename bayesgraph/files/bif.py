@@ -9,25 +9,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesgraph.core import files
-from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    LossyExportError,
-    quoted,
-    suggestion,
-)
-from bayesgraph.core.variables import Discrete, Name, Variable
-from bayesgraph.files import table_rows
-from bayesgraph.files.blocks import BlockText, Comments, decoded
-from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
+from bayesgraph.core.errors import FileFormatError, LossyExportError, quoted, suggestion
+from bayesgraph.core.variables import Discrete, Variable
+from bayesgraph.files.blocks import BlockText, Comments
+from bayesgraph.files.exporting import Export, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
+from bayesgraph.files.readers import Draft, Normalize
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # ------------------------------------------------------------------------------ Parser of BIF text
@@ -61,26 +54,54 @@ _ENTRY = re.compile(
 )
 
 
-def parse(text: str, *, budget: files.Budget, normalize: table_rows.Normalize) -> BayesianNetwork:
-    """Return the network of a BIF text.
+def parse(
+    data: bytes,
+    budget: files.Budget,
+    *,
+    normalize: Normalize = True,
+    encoding: str = "utf-8-sig",
+) -> BayesianNetwork:
+    """Return the network of a BIF file.
+
+    Names and states are text, states such as ``0`` included. Variables come in the order of their
+    declaration. Properties and the network's own name are skipped. In a ``table`` with parents, the
+    child varies slowest and the last parent fastest.
 
     Parameters
     ----------
-    text : str
+    data : bytes
     budget : Budget
-        What reading may allocate; it has the path for messages.
+        Bytes that reading the file may allocate beyond its text, such as for a table of which the
+        file has only a ``default``; its ``limit=`` is by default 64 MB and 40 times the file's
+        bytes. It also limits what a gzip file inflates to, by default 100 times its bytes.
     normalize : bool or "always"
-        Which rows are divided by their sums, with a warning; see `RoundedRows`.
+        Whether rows whose sum is off by up to 0.02 (printed with few digits) are divided by their
+        sum, with one warning that names the tables and the deviation; if false, they are refused.
+        "always" divides all rows, such as counts, of which only a row of zeros is refused. Rows off
+        by at most 1e-6 are never changed.
+    encoding : str
+        Encoding of the text.
 
     Raises
     ------
     FileFormatError
+        If the file is not valid BIF, or beyond the limit; the message has the line and the expected
+        text, or the size.
+
+    Examples
+    --------
+    >>> net = parse_bif('''
+    ...     variable rain { type discrete [2] { no, yes }; }
+    ...     probability ( rain ) { table 0.8, 0.2; }
+    ... ''')
+    >>> net.variable("rain")
+    Discrete('rain', ['no', 'yes'])
     """
-    return _Parser(text, budget).network(normalize=normalize)
+    text = BlockText(data, budget, _COMMENTS, encoding)
+    return _Parser(text, Draft("BIF", "probability block", budget, normalize, text.error)).network()
 
 
-@dataclass
-class _Block:
+class _Block(NamedTuple):
     """A block of a BIF text: its start, the words before ``{``, and the range of its body."""
 
     start: int
@@ -88,51 +109,40 @@ class _Block:
     body: tuple[int, int]
 
 
-class _Parser(BlockText):
-    def __init__(self, text: str, budget: files.Budget) -> None:
-        super().__init__(text, budget, _COMMENTS)
-        self._budget = budget
-        # From the states of each variable that is a parent to their codes.
-        self._codes: dict[Name, dict[str, int]] = {}
+class _Parser:
+    def __init__(self, text: BlockText, draft: Draft) -> None:
+        self._text = text
+        self._draft = draft
+        self._error = text.error
 
-    def network(self, *, normalize: table_rows.Normalize) -> BayesianNetwork:
+    def network(self) -> BayesianNetwork:
         blocks = self._blocks()
         for block in blocks["network"]:
             skip_name(" ".join(_readings(block.head)[-1]))
-            body = self.text[slice(*block.body)]
+            body = self._text.text[slice(*block.body)]
             skip("network", "property", len(_PROPERTIES.findall(body)))
-        variables = self._variables(blocks["variable"])
-        rounded = table_rows.RoundedRows(normalize=normalize)
-        cpds: dict[str, TableCPD] = {}
-        # Rows whose sum overflows are refused like all rows that do not sum to one.
-        with np.errstate(over="ignore", invalid="ignore"):
-            for block in blocks["probability"]:
-                child, parents = self._family(block, variables)
-                if child.name in cpds:
-                    text = f"{child.name!r} has a second probability block."
-                    raise self.error(block.start, text)
-                assert isinstance(child.name, str)  # as all names of a BIF file
-                cpds[child.name] = self._cpd(block, child, parents, rounded)
-        without = [name for name in variables if name not in cpds]
-        if without:
-            raise self.error(
-                len(self.text), f"expected a probability block for each of {quoted(without)}."
-            )
-        # The order of the CPDs is that of the declarations, which becomes that of the variables.
-        network = table_rows.network_of([cpds[name] for name in variables], rounded, self.source)
-        return Sidecar.of(self.sidecar, self.source).restore(network)
+        for block in blocks["variable"]:
+            name = next((names[0] for names in _readings(block.head) if len(names) == 1), None)
+            if name is None:
+                message = f"expected one name after 'variable'; got {block.head!r}."
+                raise self._error(block.start, message)
+            self._draft.declare(block.start, name, Discrete, self._states(block, name))
+        for block in blocks["probability"]:
+            family = self._family(block)
+            self._draft.cpds[str(family[-1].name)] = self._cpd(block, family)
+        return self._draft.network(self._text.sidecar, at=len(self._text.text))
 
     def _blocks(self) -> dict[str, list[_Block]]:
+        text = self._text.text
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
         at = 0
-        end = len(self.text.rstrip())
-        while at < end:
-            match = _BLOCK.match(self.text, at)
+        while not self._text.is_done(at):
+            match = _BLOCK.match(text, at)
             if match is None:
-                kind = _KIND.match(self.text, self.after_blanks(at))
+                kind = _KIND.match(text, self._text.after_blanks(at))
                 if kind is None:
                     expected = "'network', 'variable' or 'probability' at the start of a block"
-                elif self.text.count('"', at) % 2:
+                elif text.count('"', at) % 2:
                     expected = (
                         f"the end of a quote in the {kind[0]} block that starts here or after it"
                     )
@@ -140,55 +150,34 @@ class _Parser(BlockText):
                     expected = (
                         f"'{{' and '}}' around the {kind[0]} block here; the file may be truncated"
                     )
-                raise self.error(at, f"expected {expected}; got {self.seen(at)}.")
+                raise self._error(at, f"expected {expected}; got {self._text.seen(at)}.")
             block = _Block(match.start("kind"), match["head"].strip(), match.span("body"))
             blocks[match["kind"]].append(block)
             at = match.end()
         if not blocks["variable"]:
-            raise self.error(0, "expected at least one 'variable' block; this is not a BIF file.")
+            raise self._error(0, "expected at least one 'variable' block; this is not a BIF file.")
         return blocks
-
-    # -------------------------------------------------------------------------------- variables
-
-    def _variables(self, blocks: list[_Block]) -> dict[str, Discrete]:
-        variables: dict[str, Discrete] = {}
-        for block in blocks:
-            name = self._name(block)
-            if name in variables:
-                raise self.error(block.start, f"the variable {name!r} is declared a second time.")
-            states = self._states(block, name)
-            try:
-                variables[name] = Discrete(name, states)
-            except BayesGraphError as error:
-                raise self.error(block.start, str(error)) from error
-        return variables
-
-    def _name(self, block: _Block) -> str:
-        for names in _readings(block.head):
-            if len(names) == 1:
-                return names[0]
-        raise self.error(block.start, f"expected one name after 'variable'; got {block.head!r}.")
 
     def _states(self, block: _Block, name: str) -> list[str]:
         states: list[str] | None = None
         at, end = block.body
-        while match := _TYPE.match(self.text, at, end):
+        while match := _TYPE.match(self._text.text, at, end):
             if match["states"] is not None:
                 states = self._declared(match, name)
             else:
                 skip("variables", "property")
             at = match.end()
-        if states is None or self.after_blanks(at) < end:
-            raise self.error(
+        if states is None or self._text.after_blanks(at) < end:
+            raise self._error(
                 at,
                 f"expected 'type discrete [ n ] {{ states }};' or 'property ...;' for {name!r}; "
-                f"got {self.seen(at, end)}.",
+                f"got {self._text.seen(at, end)}.",
             )
         return states
 
     def _declared(self, match: re.Match[str], name: str) -> list[str]:
         if match["type"] != "discrete":
-            raise self.error(
+            raise self._error(
                 match.start("type"),
                 f"expected 'type discrete' for {name!r}; got {match['type']!r}, which BIF files of "
                 "tables do not have.",
@@ -200,7 +189,7 @@ class _Parser(BlockText):
         for states in readings:
             if len(states) == count:
                 return states
-        raise self.error(
+        raise self._error(
             match.start("states"),
             f"expected {count} states for {name!r}, as its type says; got {len(readings[0])}: "
             f"{quoted(readings[0])}.",
@@ -208,133 +197,149 @@ class _Parser(BlockText):
 
     # ----------------------------------------------------------------------------------- tables
 
-    def _family(
-        self, block: _Block, variables: dict[str, Discrete]
-    ) -> tuple[Discrete, list[Discrete]]:
+    def _family(self, block: _Block) -> list[Discrete]:
+        """Return the parents and the child of a block."""
         head = block.head
         if not (head.startswith("(") and head.endswith(")")):
-            raise self.error(
+            raise self._error(
                 block.start, f"expected 'probability ( child | parents )'; got {head!r}."
             )
-        left, right = _split_bar(head[1:-1])
-        children = self._known(left, variables, block)
-        parents = self._known(right, variables, block)
-        if parents and len(children) != 1:
-            raise self.error(
+        # Child and parents are before and after the first bar outside quotes.
+        inner = head[1:-1]
+        bar = next((match for match in _WORD.finditer(inner) if match[2]), None)
+        parts = [inner] if bar is None else [inner[: bar.start()], inner[bar.end() :]]
+        children, *parents = (self._declared_names(part) for part in parts)
+        if any(parents) and len(children) != 1:
+            raise self._error(
                 block.start, f"expected one variable before '|'; got {quoted(children)}."
             )
         if not children:
-            raise self.error(block.start, "expected the name of a variable after 'probability ('.")
+            raise self._error(block.start, "expected the name of a variable after 'probability ('.")
         # Without a bar the first name is the child and the others are its parents (older files).
-        family = [variables[name] for name in children + parents]
-        if len(family) > files.MAX_AXES:
-            raise self.error(
-                block.start,
-                f"expected at most {files.MAX_AXES - 1} parents of {family[0].name!r}, as a table "
-                f"has at most {files.MAX_AXES} axes; got {len(family) - 1}.",
-            )
-        return family[0], family[1:]
+        child, *names = [*children, *(name for part in parents for name in part)]
+        family: list[Discrete] = self._draft.family(block.start, child, names)
+        return family
 
-    def _known(self, text: str, variables: dict[str, Discrete], block: _Block) -> list[str]:
+    def _declared_names(self, text: str) -> list[str]:
         readings = _readings(text)
-        for names in readings:
-            if all(name in variables for name in names):
-                return names
-        unknown = next(name for name in readings[0] if name not in variables)
-        near = suggestion(unknown, variables)
-        raise self.error(block.start, f"the variable {unknown!r} is not declared.{near}")
+        declared = self._draft.variables.keys()
+        return next((names for names in readings if declared >= {*names}), readings[0])
 
-    def _cpd(
-        self,
-        block: _Block,
-        child: Discrete,
-        parents: list[Discrete],
-        rounded: table_rows.RoundedRows,
-    ) -> TableCPD:
-        codes = [self._codes_of(parent) for parent in parents]
-        rows = table_rows.TableRows(child, parents, codes, self.error)
-        whole = self._entries(block, rows)
-        values = rows.table(block.start, self._budget) if whole is None else whole
-        try:
-            return table_rows.table_of(child, values, parents, rounded)
-        except BayesGraphError as error:
-            repaired = rounded.repaired(child.name, values)
-            at = rows.places.get(table_rows.first_bad_row(repaired), block.start)
-            raise self.error(at, _explained(error, whole)) from error
-
-    def _entries(self, block: _Block, rows: table_rows.TableRows) -> Floats | None:
-        """Read the entries of a block; return its ``table``, with the child on the last axis."""
-        whole: Floats | None = None
-        child = rows.child
+    def _cpd(self, block: _Block, family: Sequence[Discrete]) -> TableCPD:
+        """Return the distribution of the entries of a block."""
+        *parents, child = family
+        shape = self._draft.shape(block.start, family)
+        codes = [{str(s): code for code, s in enumerate(parent.states)} for parent in parents]
+        counts = {"table": math.prod(shape), "default": shape[-1]}
+        lists: dict[str, list[float]] = {}
+        numbers: list[float] = []
+        # From the index of a configuration of the parents to the place of its row.
+        places: dict[int, int] = {}
         at, end = block.body
-        while match := _ENTRY.match(self.text, at, end):
+        while match := _ENTRY.match(self._text.text, at, end):
             states, row, word, values = match.groups()
             if states is not None:
-                rows.add(self._given(states, rows.parents, at), row, at)
-            elif word == "default":
-                if rows.default is not None:
-                    raise self.error(at, f"{child.name!r} has a second 'default'.")
-                rows.default = rows.floats(values, at, child.cardinality)
-            elif word == "table":
-                if whole is not None:
-                    raise self.error(at, f"{child.name!r} has a second 'table'.")
-                shape = [child.cardinality, *(parent.cardinality for parent in rows.parents)]
-                numbers = rows.floats(values, at, math.prod(shape))
-                whole = np.ascontiguousarray(np.moveaxis(np.reshape(numbers, shape), 0, -1))
+                index = self._index(states, parents, codes, at)
+                if index in places:
+                    given = f" ({states.strip()})" if parents else ""
+                    text = f"the row{given} of {child.name!r} is given a second time."
+                    raise self._error(at, text)
+                places[index] = at
+                numbers += self._floats(row, at, child, shape[-1])
+            elif word is not None:
+                if word in lists:
+                    raise self._error(at, f"{child.name!r} has a second {word!r}.")
+                lists[word] = self._floats(values, at, child, counts[word])
             else:
                 skip("tables", "property")
             at = match.end()
-        if self.after_blanks(at) < end:
-            raise self.error(
+        if self._text.after_blanks(at) < end:
+            raise self._error(
                 at,
                 "expected 'table p, ...;', '(states) p, ...;', 'default p, ...;' or "
-                f"'property ...;' with numbers p for {child.name!r}; got {self.seen(at, end)}.",
+                f"'property ...;' with numbers p for {child.name!r}; got "
+                f"{self._text.seen(at, end)}.",
             )
-        if whole is not None and rows.places:
-            raise self.error(
-                block.start, f"expected one 'table' or rows for {child.name!r}; got both."
-            )
-        return whole
+        whole, default = lists.get("table"), lists.get("default")
+        if whole is not None:
+            if places:
+                raise self._error(
+                    block.start, f"expected one 'table' or rows for {child.name!r}; got both."
+                )
+            table = np.moveaxis(np.reshape(whole, [shape[-1], *shape[:-1]]), 0, -1)
+            table = np.ascontiguousarray(table)
+            return self._draft.table(block.start, family, table, slowest=True)
+        n_rows = math.prod(shape[:-1])
+        if default is not None:
+            # No text confirms the size of the table.
+            size = files.BYTES_OF_CELL * n_rows * shape[-1]
+            self._draft.budget.take(size, f"the table of {child.name!r}")
+        elif len(places) < n_rows:
+            raise self._missing(block, family, places)
+        table = np.empty((n_rows, shape[-1]))
+        if default is not None:
+            table[:] = default
+        if places:
+            table[list(places)] = np.reshape(numbers, (-1, shape[-1]))
+        return self._draft.table(
+            block.start, family, table, place=lambda row: places.get(row, block.start)
+        )
 
-    def _codes_of(self, variable: Discrete) -> dict[str, int]:
-        if variable.name not in self._codes:
-            codes = {str(state): code for code, state in enumerate(variable.states)}
-            self._codes[variable.name] = codes
-        return self._codes[variable.name]
+    def _missing(
+        self, block: _Block, family: Sequence[Discrete], places: Mapping[int, int]
+    ) -> FileFormatError:
+        *parents, child = family
+        cards = [parent.cardinality for parent in parents]
+        row = next(row for row in range(math.prod(cards)) if row not in places)
+        states: list[str] = []
+        for parent in reversed(parents):
+            row, code = divmod(row, parent.cardinality)
+            states.append(str(parent.states[code]))
+        what = f"the row ({', '.join(reversed(states))})" if states else "its probabilities"
+        n_rows = math.prod(cards)
+        return self._error(
+            block.start,
+            f"expected {what} for {child.name!r}: {n_rows - len(places):,} of {n_rows:,} rows are "
+            "missing and there is no 'default'.",
+        )
 
-    def _given(self, text: str, parents: Sequence[Discrete], at: int) -> list[str]:
-        """Return the states of the parents that stand before a row, separated by commas."""
-        states = [part.strip() for part in text.split(",")]
-        if len(states) == len(parents) and '"' not in text:
-            return states
-        fitting = [names for names in _readings(text) if len(names) == len(parents)]
-        if not fitting:
-            raise self.error(
+    def _floats(self, text: str, at: int, child: Discrete, count: int) -> list[float]:
+        """Return the numbers of a text, of which there are so many."""
+        words = text.replace(",", " ").split()
+        name = child.name
+        if len(words) != count:
+            raise self._error(at, f"expected {count} probabilities for {name!r}; got {len(words)}.")
+        try:
+            return list(map(float, words))
+        except ValueError as error:
+            raise self._error(at, f"expected numbers for {name!r}: {error}.") from error
+
+    def _index(
+        self, text: str, parents: Sequence[Discrete], codes: Sequence[Mapping[str, int]], at: int
+    ) -> int:
+        """Return the index of a configuration: of the states that stand before a row."""
+        words = [part.strip() for part in text.split(",")]
+        if len(words) != len(parents) or '"' in text:
+            fitting = (names for names in _readings(text) if len(names) == len(parents))
+            words = next(fitting, [])
+        if len(words) != len(parents):
+            raise self._error(
                 at,
                 f"expected a state for each of the {len(parents)} parents "
                 f"({quoted(parent.name for parent in parents)}); got ({text}).",
             )
-        return fitting[0]
-
-
-def _explained(error: BayesGraphError, whole: Floats | None) -> str:
-    """Return the message of a refused table, with a hint if the child seems to vary fastest."""
-    if whole is not None and whole.ndim > 1:
-        n = whole.shape[-1]
-        if table_rows.sum_to_one(np.moveaxis(whole, -1, 0).reshape(-1, n)):
-            return (
-                f"{error} In a BIF 'table' the child varies slowest; this one reads as if it "
-                "varied fastest."
-            )
-    return str(error)
-
-
-def _split_bar(text: str) -> tuple[str, str]:
-    """Return the text before and after the first ``|`` outside quotes: child and parents."""
-    for match in _WORD.finditer(text):
-        if match[2]:
-            return text[: match.start()], text[match.end() :]
-    return text, ""
+        index = 0
+        for parent, code_of, word in zip(parents, codes, words, strict=True):
+            code = code_of.get(word)
+            if code is None:
+                near = suggestion(word, parent.states)
+                raise self._error(
+                    at,
+                    f"{word!r:.40} is not a state of {parent.name!r}.{near} Its states are "
+                    f"{quoted(parent.states)}.",
+                )
+            index = index * parent.cardinality + code
+        return index
 
 
 def _readings(text: str) -> list[list[str]]:
@@ -375,107 +380,23 @@ TEXT = TextSpelling(
 HELD = Capabilities("BIF", names=TEXT, states=TEXT)
 
 
-def read_bif(
-    path: files.PathLike,
-    *,
-    normalize: table_rows.Normalize = True,
-    encoding: str = "utf-8-sig",
-    limit: int | None = None,
-) -> BayesianNetwork:
-    """Read a BIF file; gzip is recognised by its content.
-
-    Names and states are text, states such as ``0`` included. Variables come in the order of their
-    declaration. Properties and the network's own name are skipped. In a ``table`` with parents, the
-    child varies slowest and the last parent fastest.
-
-    Parameters
-    ----------
-    path : str or path
-    normalize : bool or "always"
-        Whether rows whose sum is off by up to 0.02 (printed with few digits) are divided by their
-        sum, with one warning that names the tables and the deviation; if false, they are refused.
-        "always" divides all rows, such as counts, of which only a row of zeros is refused. Rows off
-        by at most 1e-6 are never changed.
-    encoding : str
-        Encoding of the text.
-    limit : int, optional
-        Bytes that reading the file may allocate beyond its text, such as for a table of which the
-        file has only a ``default``; by default 64 MB and 40 times the file's bytes. It also limits
-        what a gzip file inflates to, by default 100 times its bytes.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    FileFormatError
-        If the file is not valid BIF, or beyond the limit; the message has the line and the expected
-        text, or the size.
-    """
-    with files.reading(files.path_text(path), "BIF"):
-        text, budget = decoded(path, encoding, limit)
-        return parse(text, budget=budget, normalize=normalize)
-
-
-def parse_bif(
-    text: str, *, normalize: table_rows.Normalize = True, limit: int | None = None
-) -> BayesianNetwork:
-    """Return the network that a BIF text describes; see `read_bif`.
-
-    Raises
-    ------
-    FileFormatError
-        If the text is not valid BIF; the message has the line and the expected text.
-
-    Examples
-    --------
-    >>> net = parse_bif('''
-    ...     variable rain { type discrete [2] { no, yes }; }
-    ...     probability ( rain ) { table 0.8, 0.2; }
-    ... ''')
-    >>> net.variable("rain")
-    Discrete('rain', ['no', 'yes'])
-    """
-    with files.reading("BIF text", "BIF"):
-        return parse(text, budget=files.Budget("BIF text", len(text), limit), normalize=normalize)
-
-
-def write_bif(
-    model: Any, path: files.PathLike, *, strict: bool = True, name: str = "unknown"
-) -> files.LossReport:
-    """Write a discrete network as BIF, gzipped if the path ends in ``.gz``.
+def formatted(
+    model: Any, *, strict: bool = True, name: str = "unknown"
+) -> tuple[str, files.LossReport]:
+    """Return a discrete network as BIF text, and what is lost.
 
     Numbers are written so that they read back as the same floats. Kinds of variables, scores of
-    arcs and annotations are in comments, from which `read_bif` restores them. The file is replaced
-    as a whole or not at all.
+    arcs and annotations are in comments, from which the reader restores them.
 
     Parameters
     ----------
     model : BayesianNetwork
-    path : str or path
     strict : bool
         Whether names and states are refused that are not text, or that have quotes or line breaks.
-        If false, similar words are written for them, and comments from which `read_bif` restores
+        If false, similar words are written for them, and comments from which the reader restores
         them.
     name : str
         Name of the network in the file.
-
-    Returns
-    -------
-    LossReport
-        What other programs read in another form, and what is lost.
-
-    Raises
-    ------
-    LossyExportError
-        If BIF cannot hold the model; the message lists all problems.
-    """
-    text, report = _formatted(model, name, strict=strict)
-    files.write_text(path, text)
-    return report
-
-
-def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str:
-    """Return a discrete network as BIF text; see `write_bif`.
 
     Raises
     ------
@@ -484,7 +405,6 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
 
     Examples
     --------
-    >>> from bayesgraph import Discrete
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> print(format_bif(BayesianNetwork([TableCPD(rain, [0.8, 0.2])])), end="")
     network unknown {
@@ -496,10 +416,6 @@ def format_bif(model: Any, *, strict: bool = True, name: str = "unknown") -> str
       table 0.8, 0.2;
     }
     """
-    return _formatted(model, name, strict=strict)[0]
-
-
-def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:
@@ -548,4 +464,5 @@ def _numbers(row: list[float]) -> str:
     return ", ".join(map(repr, row))
 
 
-FORMAT = FileFormat("BIF", read_bif, write_bif, holds=HELD)
+FORMAT = FileFormat("BIF", parse, formatted, HELD)
+parse_bif, format_bif = FORMAT.parse_text, FORMAT.format_text

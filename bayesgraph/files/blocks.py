@@ -10,20 +10,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import BayesGraphError, FileFormatError, suggestion
-from bayesgraph.core.files import MAX_AXES, Budget, PathLike, path_text, read_unzipped
-from bayesgraph.core.variables import Discrete, Name, Variable
-from bayesgraph.files import table_rows
-from bayesgraph.files.exporting import Sidecar, content_of, skip
-from bayesgraph.files.table_rows import RoundedRows, first_bad_row
-from bayesgraph.models import TableCPD
+from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
+from bayesgraph.core.files import Budget
+from bayesgraph.files.exporting import content_of, skip
 
 # ----------- Text of files that are made of blocks in braces, such as Hugin's NET and Netica's DNE
 
@@ -102,22 +99,24 @@ class Field:
         """What is meant by a value that is one word or a quoted text."""
         return unquoted(self.value.strip())
 
+    def place(self, k: int) -> int:
+        """Return the position of number k of a list; that of the value if it is no such list."""
+        return self.start + (_place_of(self.value, k) if self.is_number else 0)
 
-@dataclass(frozen=True)
-class Block:
-    """What braces hold.
 
-    Attributes
-    ----------
-    fields : dict from str to Field
-    blocks : list of (str, int)
-        Of each block in it the text before its brace, and the position after the brace.
-    end : int
-        Position after the closing brace.
-    """
+class Head(NamedTuple):
+    """Beginning of a block: its position, the text before its brace, the position after that."""
+
+    at: int
+    text: str
+    body: int
+
+
+class Block(NamedTuple):
+    """What braces hold: fields, the heads of blocks, and the position after the closing brace."""
 
     fields: dict[str, Field]
-    blocks: list[tuple[str, int]]
+    blocks: list[Head]
     end: int
 
 
@@ -126,10 +125,12 @@ class BlockText:
 
     Parameters
     ----------
-    text : str
+    data : bytes
+        Content of the file.
     budget : Budget
         It has the path for messages.
     comments : Comments
+    encoding : str
 
     Attributes
     ----------
@@ -141,12 +142,20 @@ class BlockText:
     Raises
     ------
     FileFormatError
-        If a comment does not end.
+        If its bytes are not of that encoding, or a comment does not end.
     """
 
-    def __init__(self, text: str, budget: Budget, comments: Comments) -> None:
+    def __init__(self, data: bytes, budget: Budget, comments: Comments, encoding: str) -> None:
         self.source = budget.source
         self.sidecar: list[str] = []
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError as error:
+            raise budget.error(
+                data.count(b"\n", 0, error.start) + 1,
+                f"expected {encoding} text; got the byte {data[error.start]:#04x}. Name the "
+                "encoding, such as encoding='latin-1'.",
+            ) from error
         self.text = text
         if comments.line in text or (comments.block and "/*" in text):
             self.text = "".join(self._without(text, comments))
@@ -214,10 +223,10 @@ class BlockText:
         value = numbers if is_number else match["value"]
         return Field(match["name"], value, start, end, is_number)
 
-    def head(self, at: int) -> tuple[str, int] | None:
-        """Return what stands before the brace of the block at a position, and the end of both."""
+    def head(self, at: int) -> Head | None:
+        """Return the beginning of the block at a position, None if there is none."""
         match = _HEAD.match(self.text, at)
-        return None if match is None else (match["head"].strip(), match.end())
+        return None if match is None else Head(at, match["head"].strip(), match.end())
 
     def close(self, at: int) -> int | None:
         """Return the end of the closing brace at a position, None if there is none."""
@@ -275,19 +284,54 @@ class BlockText:
         Of a field that is there twice the last is taken.
         """
         fields: dict[str, Field] = {}
-        blocks: list[tuple[str, int]] = []
+        blocks: list[Head] = []
         while (end := self.close(at)) is None:
             if (field := self.field(at)) is not None:
                 fields[field.name] = field
                 at = field.end
-            elif (head := self.head(at)) is not None and head[0]:
+            elif (head := self.head(at)) is not None and head.text:
                 blocks.append(head)
-                at = self.after_end(self.after_braces(head[1] - 1))
+                at = self.after_end(self.after_braces(head.body - 1))
             else:
                 raise self.error(
                     at, f"expected 'name = value;' or '}}' at the end; got {self.seen(at)}."
                 )
         return Block(fields, blocks, end)
+
+    def one_name(self, at: int, kind: str, text: str) -> str:
+        """Return the one name that stands after the word for a kind of block."""
+        names = words_of(text.removeprefix(kind))
+        if len(names) != 1:
+            raise self.error(at, f"expected one name after {kind.strip()!r}; got {text!r:.60}.")
+        return names[0]
+
+    def refuse(self, nodes: Iterable[tuple[int, str, str]], advice: Mapping[str, str]) -> None:
+        """Refuse nodes of some kinds, given their places, names and kinds, with what to do."""
+        listed = list(nodes)
+        for kind in advice:
+            if others := {name: at for at, name, found in listed if found == kind}:
+                raise self.error(
+                    next(iter(others.values())),
+                    f"{kind.lower()} nodes are not read: {quoted(others)}. bayesgraph has networks "
+                    f"of chance nodes only; {advice[kind]}.",
+                )
+
+    @contextmanager
+    def table(self, field: Field, child: object) -> Iterator[None]:
+        """Say what is wrong with the table of a child inside, with its line."""
+        try:
+            yield
+        except FileFormatError:
+            raise
+        except (TableError, BayesGraphError) as error:
+            at = error.at if isinstance(error, TableError) else 0
+            text = str(error).rstrip(".")
+            raise self.error(field.start + at, f"the {field.name} of {child!r}: {text}.") from error
+
+
+def text_of(fields: Mapping[str, Field], name: str) -> str:
+    """Return what is meant by a field of one word or text, empty if there is none."""
+    return fields[name].text if name in fields else ""
 
 
 def skip_fields(of: str, fields: Iterable[str], known: Collection[str]) -> None:
@@ -344,26 +388,7 @@ def position_of(text: str) -> tuple[float, float] | None:
         x, y = map(float, words_of(text.strip().strip("()")))
     except ValueError:
         return None
-    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
-
-
-def decoded(path: PathLike, encoding: str, limit: int | None) -> tuple[str, Budget]:
-    """Return the text of a file, and what reading it may take; see `read_unzipped`.
-
-    Raises
-    ------
-    FileFormatError
-        If its bytes are not of that encoding; the message has the line.
-    """
-    data, budget = read_unzipped(path, limit)
-    try:
-        return data.decode(encoding), budget
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise FileFormatError(
-            f"{path_text(path)}, line {line}: expected {encoding} text; got the byte "
-            f"{data[error.start]:#04x}. Name the encoding, such as encoding='latin-1'."
-        ) from error
+    return x, y
 
 
 # ------- Tables of numbers as nested lists, such as ``((0.1 0.9) (0.4 0.6))`` in NET and DNE files
@@ -410,7 +435,7 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
         k = next(k for k, row in enumerate(rows) if row and len(row) != length)
         before = sum(map(len, rows[:k]))
         message = f"expected {length} numbers in a row; got {len(rows[k])}"
-        raise TableError(place_of(text, before), message)
+        raise TableError(_place_of(text, before), message)
     check_nesting(text, shape[:-1])
     try:
         values = np.fromiter(map(float, chain.from_iterable(rows)), np.float64, size)
@@ -461,11 +486,11 @@ def _no_number(text: str, rows: Sequence[Sequence[str]]) -> TableError:
         try:
             float(word)
         except ValueError:
-            return TableError(place_of(text, k), f"expected numbers; got {word!r:.40}")
+            return TableError(_place_of(text, k), f"expected numbers; got {word!r:.40}")
     raise AssertionError("every word is a number")
 
 
-def place_of(text: str, k: int) -> int:
+def _place_of(text: str, k: int) -> int:
     """Return the place of number k in the text of a list."""
     match = next(islice(_NUMBER_WORD.finditer(text), k, None), None)
     return len(text) if match is None else match.start()
@@ -488,93 +513,3 @@ def nested_text(items: Sequence[str], cards: Sequence[int], between: str = " ") 
             f"({between.join(items[start : start + card])})" for start in range(0, len(items), card)
         ]
     return items[0]
-
-
-# ----------------- Families and tables of nodes in files of blocks, with errors that name the line
-
-
-V = TypeVar("V", bound=Variable)
-
-
-def parents_of(
-    text: BlockText, at: int, child: str, names: Sequence[str], variables: Mapping[str, V]
-) -> list[V]:
-    """Return the parents of a node by their names.
-
-    Parameters
-    ----------
-    text : BlockText
-    at : int
-        Position of the names.
-    child : str
-    names : sequence of str
-        Of the parents.
-    variables : mapping from str to Variable
-
-    Raises
-    ------
-    FileFormatError
-        If one is not declared, or there are more than a table can have.
-    """
-    for name in names:
-        if name not in variables:
-            near = suggestion(name, variables)
-            raise text.error(at, f"the parent {name!r} of {child!r} is not declared.{near}")
-    if len(names) >= MAX_AXES:
-        raise text.error(
-            at,
-            f"expected at most {MAX_AXES - 1} parents of {child!r}, as a table has at most "
-            f"{MAX_AXES} axes; got {len(names)}.",
-        )
-    return [variables[name] for name in names]
-
-
-def table_of(
-    text: BlockText,
-    found: Field,
-    child: Discrete,
-    values: Floats,
-    parents: Sequence[Discrete],
-    rounded: RoundedRows,
-) -> TableCPD:
-    """Return the CPD of a table, whose rounded rows are divided by their sums.
-
-    Parameters
-    ----------
-    text : BlockText
-    found : Field
-        That has the numbers, for messages.
-    child : Discrete
-    values : ndarray of float
-        With the child's states on the last axis.
-    parents : sequence of Discrete
-    rounded : RoundedRows
-
-    Raises
-    ------
-    FileFormatError
-        If a row is no distribution; the message has its line.
-    """
-    try:
-        return table_rows.table_of(child, values, parents, rounded)
-    except BayesGraphError as error:
-        row = first_bad_row(rounded.repaired(child.name, values))
-        place = place_of(found.value, row * child.cardinality) if found.is_number else 0
-        advice = " Or normalize='always' divides all rows." * (" sum to " in str(error))
-        raise text.error(found.start + place, f"{error}{advice}") from error
-
-
-def titles_of(found: Mapping[str, str], sidecar: Sidecar) -> dict[Name, str]:
-    """Return the titles of nodes, without those that say the name again.
-
-    Parameters
-    ----------
-    found : mapping from str to str
-        Titles by the words for names; empty where there is none.
-    sidecar : Sidecar
-        It knows the names that were written in another spelling.
-    """
-    names = {word: str(variable.name) for word, (_, variable) in sidecar.variables.items()}
-    return {
-        word: title for word, title in found.items() if title not in ("", names.get(word, word))
-    }

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
@@ -19,12 +20,12 @@ from numpy.typing import NDArray
 
 from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Discrete, Name, State, Variable
+from bayesgraph.core.variables import Discrete, State, Variable
 from bayesgraph.files import blocks
 from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
-from bayesgraph.files.table_rows import Normalize, RoundedRows, network_of
-from bayesgraph.models import CPD, Annotations, BayesianNetwork, DeterministicCPD, TableCPD
+from bayesgraph.files.readers import Draft, Normalize
+from bayesgraph.models import CPD, BayesianNetwork, DeterministicCPD, TableCPD
 
 # ----------------- Tables in Netica's DNE files: of probabilities, and of the states of a function
 
@@ -63,89 +64,87 @@ def probabilities(text: str, shape: Sequence[int], budget: files.Budget) -> Floa
     return blocks.nested_numbers(_STATE.sub(row, _IMPOSSIBLE.sub("nan", text)), shape)
 
 
-class States:
-    """What words mean as states of a variable: names, indices such as ``#1``, or numbers.
+def codes_of(text: str, cards: Sequence[int], code: Callable[[str], int]) -> NDArray[np.intp]:
+    """Return the indices of the states of a nested list, one for each joint state of parents.
 
     Parameters
     ----------
+    text : str
+    cards : sequence of int
+        Numbers of states of the parents.
+    code : callable
+        From a word to the index of the state that it means.
+
+    Raises
+    ------
+    TableError
+        If there are too few or too many words, or one is no state.
+    """
+    words = _WORD.findall(text)
+    total = math.prod(cards)
+    if len(words) != total:
+        raise blocks.TableError(
+            0, f"expected a state for each of {total:,} configurations; got {len(words):,}"
+        )
+    blocks.check_nesting(text, cards[:-1])
+    code_of = {word: code(word) for word in set(words)}
+    codes = np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
+    return codes.reshape(cards)
+
+
+def state_code(
+    word: str, variable: Discrete, levels: Sequence[float], *, is_continuous: bool
+) -> int:
+    """Return the index of the state that a word means, -1 for a condition that never occurs.
+
+    Parameters
+    ----------
+    word : str
+        A name, an index such as ``#1``, or a number.
     variable : Discrete
     levels : sequence of float
         Of a discrete variable the number of each state, of a continuous one the ends of its
         intervals, ascending or descending; or none.
     is_continuous : bool
+
+    Raises
+    ------
+    TableError
+        If it is no state.
     """
+    if _IMPOSSIBLE.fullmatch(word):
+        return -1
+    code = variable.find(blocks.unquoted(word))
+    if code is None and (match := _STATE.fullmatch(word)):
+        code = int(match[1])
+    if code is None and (number := _float(word)) is not None:
+        if is_continuous and levels:
+            code = _interval(number, levels)
+        elif number in levels:
+            code = levels.index(number)
+    if code is None or not 0 <= code < variable.cardinality:
+        raise blocks.TableError(
+            0,
+            f"{word!r:.40} is no state.{errors.suggestion(word, variable.states)} States are "
+            f"{errors.quoted(variable.states)}",
+        )
+    return code
 
-    def __init__(self, variable: Discrete, levels: Sequence[float], *, is_continuous: bool) -> None:
-        self._variable = variable
-        self._levels = levels
-        self._is_continuous = is_continuous
 
-    def codes(self, text: str, cards: Sequence[int]) -> NDArray[np.intp]:
-        """Return the indices of the states of a nested list, one for each joint state of parents.
+def _float(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
-        The index of a condition that never occurs is -1.
 
-        Parameters
-        ----------
-        text : str
-        cards : sequence of int
-            Numbers of states of the parents.
-
-        Raises
-        ------
-        TableError
-            If there are too few or too many words, or one is no state.
-        """
-        words = _WORD.findall(text)
-        total = math.prod(cards)
-        if len(words) != total:
-            raise blocks.TableError(
-                0, f"expected a state for each of {total:,} configurations; got {len(words):,}"
-            )
-        blocks.check_nesting(text, cards[:-1])
-        code_of = {word: self.code(word) for word in set(words)}
-        codes = np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
-        return codes.reshape(cards)
-
-    def code(self, word: str) -> int:
-        """Return the index of the state that a word means, -1 for a condition that never occurs.
-
-        Raises
-        ------
-        TableError
-            If it is no state.
-        """
-        if _IMPOSSIBLE.fullmatch(word):
-            return -1
-        code = self._variable.find(blocks.unquoted(word))
-        if code is None and (match := _STATE.fullmatch(word)):
-            code = int(match[1])
-        if code is None:
-            code = self._code_of_number(word)
-        if not 0 <= code < self._variable.cardinality:
-            states = self._variable.states
-            raise blocks.TableError(
-                0,
-                f"{word!r:.40} is no state.{errors.suggestion(word, states)} States are "
-                f"{errors.quoted(states)}",
-            )
-        return code
-
-    def _code_of_number(self, word: str) -> int:
-        """Return the index of the state of a number, -1 if there is none."""
-        try:
-            number = float(word)
-        except ValueError:
-            return -1
-        if not self._is_continuous:
-            return self._levels.index(number) if number in self._levels else -1
-        ascending = sorted(self._levels)
-        last = len(ascending) - 2
-        # An interval has its lower end; the last one has both.
-        code = last if number == ascending[-1] else bisect_right(ascending, number) - 1
-        if not 0 <= code <= last:
-            return -1
-        return code if self._levels[0] <= self._levels[-1] else last - code
+def _interval(number: float, levels: Sequence[float]) -> int:
+    """Return the index of the interval that has a number, or one beyond all intervals."""
+    ascending = sorted(levels)
+    last = len(ascending) - 2
+    # An interval has its lower end; the last one has both.
+    code = last if number == ascending[-1] else bisect_right(ascending, number) - 1
+    return code if levels[0] <= levels[-1] else last - code
 
 
 # --------------------------------------------------------------------- Parser of Netica's DNE text
@@ -158,41 +157,69 @@ _OF_NODES = (
     *("title", "comment", "delays", "evidence"),
 )
 _OTHERS = {
-    "DECISION": "make each a nature node with the probabilities of its options, or remove it",
-    "UTILITY": "remove them",
+    "DECISION": "in Netica, make each a nature node with probabilities, or remove it",
+    "UTILITY": "in Netica, remove them",
 }
 
 
-def parse(text: str, *, budget: files.Budget, normalize: Normalize) -> BayesianNetwork:
-    """Return the network of a DNE text.
+def parse(
+    data: bytes,
+    budget: files.Budget,
+    *,
+    normalize: Normalize = True,
+    encoding: str = "utf-8-sig",
+) -> BayesianNetwork:
+    """Return the network of a DNE file of Netica.
+
+    Names and states are text. Variables come in the order of their nodes. A continuous node becomes
+    a discrete variable whose states are its intervals, such as ``[0, 10)``, unless they have names.
+    A node that is a function of its parents has a DeterministicCPD. Positions, titles and comments
+    (as notes) are kept; beliefs, counts of cases, equations and pictures are skipped, and so are
+    findings, with a warning that has them as evidence.
 
     Parameters
     ----------
-    text : str
+    data : bytes
     budget : Budget
-        It has the path for messages.
     normalize : bool or "always"
-        Which rows are divided by their sums, with a warning; see `RoundedRows`.
+        Whether rows whose sum is off by up to 0.02 are divided by their sum; see
+        :func:`bayesgraph.files.bif.parse`.
+    encoding : str
+        Encoding of the text.
 
     Raises
     ------
     FileFormatError
+        If the file is not valid DNE or beyond the limit, or has decision or utility nodes,
+        continuous nodes without intervals, nodes without a table, links with time delays or nodes
+        that inherit from others; the message has the line and the expected text, or the size.
+
+    Examples
+    --------
+    >>> net = parse_dne('''
+    ...     bnet weather {
+    ...     node rain { kind = NATURE; states = (no, yes); parents = (); probs = (0.8, 0.2); };
+    ...     };
+    ... ''')
+    >>> net.variable("rain")
+    Discrete('rain', ['no', 'yes'])
     """
-    return _Parser(blocks.BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
+    text = blocks.BlockText(data, budget, COMMENTS, encoding)
+    return _Parser(text, Draft("Netica DNE", "table", budget, normalize, text.error)).network()
 
 
 @dataclass(frozen=True)
 class _Node:
-    """A node block: its place, its fields, and those of its picture."""
+    """A node block: its place, its name, its fields, and those of its picture."""
 
     at: int
+    name: str
     fields: Mapping[str, blocks.Field]
     visual: Mapping[str, blocks.Field]
 
     def word(self, name: str) -> str:
         """Return the value of a field that is one word or text, empty if there is none."""
-        found = self.fields.get(name)
-        return "" if found is None else found.text
+        return blocks.text_of(self.fields, name)
 
     @property
     def is_continuous(self) -> bool:
@@ -201,146 +228,114 @@ class _Node:
 
 
 class _Parser:
-    def __init__(self, text: blocks.BlockText, budget: files.Budget) -> None:
+    def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
         self._text = text
-        self._budget = budget
-        self._nodes: dict[str, _Node] = {}
+        self._draft = draft
+        self._nodes: list[_Node] = []
         self._net: dict[str, blocks.Field] = {}
-        # Variables whose rows for impossible conditions are read as uniform.
-        self._impossible: list[str] = []
 
-    def network(self, *, normalize: Normalize) -> BayesianNetwork:
+    def network(self) -> BayesianNetwork:
         self._read()
-        for kind, advice in _OTHERS.items():
-            names = [name for name, node in self._nodes.items() if node.word("kind") == kind]
-            if names:
-                raise self._text.error(
-                    self._nodes[names[0]].at,
-                    f"{kind.lower()} nodes are not read: {errors.quoted(names)}. bayesgraph has "
-                    f"networks of nature nodes only; in Netica, {advice}.",
-                )
+        self._text.refuse(((n.at, n.name, n.word("kind")) for n in self._nodes), _OTHERS)
         # Nodes of the kind CONSTANT are titles and the like.
-        nodes = {k: node for k, node in self._nodes.items() if node.word("kind") != "CONSTANT"}
+        nodes = [node for node in self._nodes if node.word("kind") != "CONSTANT"]
         if not nodes:
             raise self._text.error(0, "expected at least one 'node' block; there is none.")
-        variables = {name: self._variable(name, node) for name, node in nodes.items()}
-        rounded = RoundedRows(normalize=normalize)
-        # Rows whose sum overflows are refused like all rows that do not sum to one.
-        with np.errstate(over="ignore", invalid="ignore"):
-            cpds = [
-                self._cpd(node, variables[name], variables, rounded) for name, node in nodes.items()
-            ]
         sidecar = Sidecar.of(self._text.sidecar, self._text.source)
-        self._skip(nodes, sidecar)
-        annotations = self._annotations(nodes, sidecar)
-        network = network_of(cpds, rounded, self._text.source, annotations)
-        found = {
-            name: self._finding(self._nodes[name], variable)
-            for name, variable in variables.items()
-            if "evidence" in self._nodes[name].fields
-        }
-        if found:
+        for node in nodes:
+            self._draft.declare(node.at, node.name, Discrete, self._states(node))
+            center = node.visual["center"].value if "center" in node.visual else ""
+            position = blocks.position_of(center)
+            self._draft.annotate(node.name, node.word("title"), node.word("comment"), position)
+            self._skip(node, is_restored=node.name in sidecar.variables)
+        blocks.skip_fields("network", self._net, ("comment",))
+        # Variables whose rows for impossible conditions are read as uniform.
+        impossible: list[str] = []
+        for node in nodes:
+            self._draft.cpds[node.name] = self._cpd(node, impossible)
+        note = blocks.text_of(self._net, "comment")
+        network = self._draft.network(self._text.sidecar, note=note)
+        if findings := {node.name: self._finding(node) for node in nodes if node.word("evidence")}:
+            items = [f"{name!r}: {state!r}" for name, state in islice(findings.items(), 8)]
+            shown = ", ".join(items) + ", ..." * (len(findings) > 8)
             errors.warn(
                 f"{self._text.source}: findings are no part of a network, and left out. Ask with "
-                f"evidence={_shown(found)} to have them.",
+                f"evidence={{{shown}}} to have them.",
                 errors.BayesGraphWarning,
             )
-        if self._impossible:
+        if impossible:
             errors.warn(
-                f"{self._text.source}: rows of {errors.quoted(self._impossible)} that the file "
-                "marks as impossible are read as uniform. Where their conditions are possible "
-                "after all, posteriors differ from Netica's.",
+                f"{self._text.source}: rows of {errors.quoted(impossible)} that the file marks as "
+                "impossible are read as uniform. Where their conditions are possible after all, "
+                "posteriors differ from Netica's.",
                 errors.BayesGraphWarning,
             )
-        return sidecar.restore(network)
+        return network
 
     # ----------------------------------------------------------------------------------- blocks
 
     def _read(self) -> None:
-        head, at = self._text.head(0) or ("", 0)
-        if head.split()[:1] != ["bnet"]:
+        bnet = self._text.head(0)
+        if bnet is None or bnet.text.split()[:1] != ["bnet"]:
             raise self._text.error(
                 0, f"expected 'bnet name {{' at the start; got {self._text.seen(0)}."
             )
-        skip_name(" ".join(blocks.words_of(head)[1:]))
-        while (end := self._text.close(at)) is None:
-            at = self._member(at)
-        if not self._text.is_done(end):
+        skip_name(" ".join(blocks.words_of(bnet.text)[1:]))
+        block = self._text.block(bnet.body)
+        self._net = block.fields
+        for head in block.blocks:
+            word = head.text.split()[0]
+            if word == "define" or (word == "node" and "(" in head.text):
+                raise self._text.error(
+                    head.at,
+                    f"{self._text.seen(head.at)} makes nodes inherit from others, which is not "
+                    "read. In Netica, save the network again, which writes each node in full.",
+                )
+            if word == "node":
+                self._nodes.append(self._node(head))
+            elif word != "visual":
+                skip("network", head.text)
+        if not self._text.is_done(block.end):
             raise self._text.error(
-                end, f"expected the end after the network; got {self._text.seen(end)}."
+                block.end, f"expected the end after the network; got {self._text.seen(block.end)}."
             )
 
-    def _member(self, at: int) -> int:
-        """Read a field or block of the network, and return its end."""
-        found = self._text.field(at)
-        if found is not None:
-            self._net[found.name] = found
-            return found.end
-        head = self._text.head(at)
-        if head is None:
-            raise self._text.error(
-                at,
-                f"expected a field, a node or '}}' at the end; got {self._text.seen(at)}. The file "
-                "may be truncated.",
-            )
-        words = head[0].split()
-        if words[:1] == ["node"]:
-            return self._node(at, head[0], head[1])
-        if words[:1] == ["define"]:
-            raise self._inherits(at)
-        if words[:1] != ["visual"]:
-            skip("network", head[0])
-        return self._text.after_end(self._text.after_braces(head[1] - 1))
+    def _node(self, head: blocks.Head) -> _Node:
+        block = self._text.block(head.body)
+        pictures = [inner for inner in block.blocks if inner.text.split()[0] == "visual"]
+        others = [inner.text for inner in block.blocks if inner not in pictures]
+        blocks.skip_fields("variables", others, ())
+        visual = self._text.block(pictures[0].body).fields if pictures else {}
+        name = self._text.one_name(head.at, "node", head.text)
+        return _Node(head.at, name, block.fields, visual)
 
-    def _node(self, at: int, head: str, body: int) -> int:
-        if "(" in head:
-            raise self._inherits(at)
-        names = blocks.words_of(head[len("node") :])
-        if len(names) != 1:
-            raise self._text.error(at, f"expected one name after 'node'; got {head!r:.60}.")
-        (name,) = names
-        if name in self._nodes:
-            raise self._text.error(at, f"the node {name!r} is declared a second time.")
-        block = self._text.block(body)
-        pictures = [place for title, place in block.blocks if title.split()[:1] == ["visual"]]
-        inner = [title for title, place in block.blocks if place not in pictures]
-        blocks.skip_fields("variables", inner, ())
-        visual = self._text.block(pictures[0]).fields if pictures else {}
-        self._nodes[name] = _Node(at, block.fields, visual)
-        return block.end
-
-    def _inherits(self, at: int) -> errors.FileFormatError:
-        return self._text.error(
-            at,
-            f"{self._text.seen(at)} makes nodes inherit from others, which is not read. In Netica, "
-            "save the network again, which writes each node in full.",
-        )
+    def _skip(self, node: _Node, *, is_restored: bool) -> None:
+        """Say which fields of a node are left out."""
+        words = "states" in node.fields
+        # What the titles of states say has been restored.
+        own = ("statetitles",) if is_restored or not words else ()
+        levels = () if words and not node.is_continuous else ("levels",)
+        blocks.skip_fields("variables", node.fields, (*_OF_NODES, *own, *levels))
+        blocks.skip_fields("variables", node.visual, ("center",))
 
     # -------------------------------------------------------------------------------- variables
 
-    def _variable(self, name: str, node: _Node) -> Discrete:
-        states = self._states(name, node)
-        try:
-            return Discrete(name, states)
-        except errors.BayesGraphError as error:
-            raise self._text.error(node.at, str(error)) from error
-
-    def _states(self, name: str, node: _Node) -> list[str]:
+    def _states(self, node: _Node) -> list[str]:
         levels = self._text.items(node.fields.get("levels"))
         titles = self._text.items(node.fields.get("statetitles"))
         if states := self._text.items(node.fields.get("states")):
             if "" in states:
                 raise self._text.error(
                     node.fields["states"].start,
-                    f"expected a name for each state of {name!r}; one is left out.",
+                    f"expected a name for each state of {node.name!r}; one is left out.",
                 )
             return states
         if node.is_continuous:
             if len(levels) < 2:
                 raise self._text.error(
                     node.at,
-                    f"the node {name!r} is continuous and has no intervals. In Netica, discretise "
-                    "it and save the network again.",
+                    f"the node {node.name!r} is continuous and has no intervals. In Netica, "
+                    "discretise it and save the network again.",
                 )
             texts = [level.replace("INFINITY", "inf") for level in levels]
             numbers = self._levels(node)
@@ -354,136 +349,96 @@ class _Parser:
         count = node.word("numstates")
         if not count.isdecimal() or len(count) > 9:
             raise self._text.error(
-                node.at, f"expected 'states = (...);' in the node {name!r}; it is missing."
+                node.at, f"expected 'states = (...);' in the node {node.name!r}; it is missing."
             )
-        self._budget.take(files.BYTES_OF_STATE * int(count), f"the states of {name!r}")
+        size = files.BYTES_OF_STATE * int(count)
+        self._draft.budget.take(size, f"the states of {node.name!r}")
         return [f"state{i}" for i in range(int(count))]
 
     def _levels(self, node: _Node) -> list[float]:
-        found = node.fields.get("levels")
-        words = [word.replace("INFINITY", "inf") for word in self._text.items(found)]
+        field = node.fields.get("levels")
         try:
-            return [float(word) for word in words]
+            return [float(word.replace("INFINITY", "inf")) for word in self._text.items(field)]
         except ValueError as error:
-            assert found is not None  # otherwise there are no words
-            raise self._text.error(found.start, f"expected numbers as levels: {error}.") from error
+            at = node.at if field is None else field.start
+            raise self._text.error(at, f"expected numbers as levels: {error}.") from error
 
-    def _parents(self, name: str, node: _Node, variables: Mapping[str, Discrete]) -> list[Discrete]:
+    def _parents(self, node: _Node) -> list[str]:
         names = self._text.items(node.fields.get("parents"))
+        constants = {other.name for other in self._nodes} - self._draft.variables.keys()
+        fault = ""
         if "" in names:
-            raise self._text.error(
-                node.at,
-                f"the node {name!r} has a link without a parent. In Netica, connect or remove it.",
+            fault = (
+                f"the node {node.name!r} has a link without a parent. In Netica, connect or remove "
+                "it."
             )
-        for parent in names:
-            if parent in self._nodes and parent not in variables:
-                raise self._text.error(
-                    node.at,
-                    f"{name!r} has the constant {parent!r} as a parent, which is not read. In "
-                    "Netica, make it a nature node of one state.",
-                )
-        if any(word.strip("()") for word in self._text.items(node.fields.get("delays"))):
-            raise self._text.error(
-                node.at,
-                f"links to {name!r} have time delays, which are not read. In Netica, expand the "
-                "network in time and save it.",
+        elif others := constants & {*names}:
+            fault = (
+                f"{node.name!r} has the constant {min(others)!r} as a parent, which is not read. "
+                "In Netica, make it a nature node of one state."
             )
-        return blocks.parents_of(self._text, node.at, name, names, variables)
+        elif any(word.strip("()") for word in self._text.items(node.fields.get("delays"))):
+            fault = (
+                f"links to {node.name!r} have time delays, which are not read. In Netica, expand "
+                "the network in time and save it."
+            )
+        if fault:
+            raise self._text.error(node.at, fault)
+        return names
 
     # ----------------------------------------------------------------------------------- tables
 
-    def _cpd(
-        self,
-        node: _Node,
-        child: Discrete,
-        variables: Mapping[str, Discrete],
-        rounded: RoundedRows,
-    ) -> CPD:
-        parents = self._parents(str(child.name), node, variables)
-        found = node.fields.get("probs") or node.fields.get("functable")
-        if found is None:
+    def _cpd(self, node: _Node, impossible: list[str]) -> CPD:
+        family = self._draft.family(node.at, node.name, self._parents(node))
+        *parents, child = family
+        shape = self._draft.shape(node.at, family)
+        field = node.fields.get("probs") or node.fields.get("functable")
+        if field is None:
             raise self._text.error(
                 node.at,
-                f"expected 'probs = (...);' in the node {child.name!r}; it has no table. In "
-                "Netica, fill it in, or choose Equation To Table, and save the network again.",
+                f"expected 'probs = (...);' in the node {node.name!r}; it has no table. In Netica, "
+                "fill it in, or choose Equation To Table, and save the network again.",
             )
-        shape = [*(parent.cardinality for parent in parents), child.cardinality]
-        try:
-            if found.name == "functable":
-                codes = self._meanings(node, child).codes(found.value, shape[:-1])
+        with self._text.table(field, node.name):
+            if field.name == "functable":
+                codes = codes_of(field.value, shape[:-1], self._meaning(node))
                 if parents and (codes >= 0).all():
                     return DeterministicCPD.from_codes(child, codes, parents)
-                values = self._one_hot(child, codes)
-            elif found.is_number:
-                values = blocks.nested_numbers(found.value, shape)
+                size = files.BYTES_OF_CELL * codes.size * child.cardinality
+                self._draft.budget.take(size, f"the table of {node.name!r}")
+                values = np.equal.outer(codes, np.arange(child.cardinality)).astype(np.float64)
+                values[codes < 0] = np.nan
+            elif field.is_number:
+                values = blocks.nested_numbers(field.value, shape)
             else:
-                values = probabilities(found.value, shape, self._budget)
-        except blocks.TableError as error:
-            raise self._text.error(
-                found.start + error.at, f"the {found.name} of {child.name!r}: {error}."
-            ) from error
-        except errors.CPDError as error:
-            raise self._text.error(found.start, str(error)) from error
-        values = self._possible(child, values)
-        return blocks.table_of(self._text, found, child, values, parents, rounded)
-
-    def _meanings(self, node: _Node, child: Discrete) -> States:
-        return States(child, self._levels(node), is_continuous=node.is_continuous)
-
-    def _one_hot(self, child: Discrete, codes: NDArray[np.intp]) -> Floats:
-        """Return rows with all probability on the state of an index, or NaN for -1."""
-        self._budget.take(files.BYTES_OF_CELL * codes.size * child.cardinality, f"{child.name!r}")
-        rows: Floats = np.equal.outer(codes, np.arange(child.cardinality)).astype(np.float64)
-        rows[codes < 0] = np.nan
-        return rows
-
-    def _possible(self, child: Discrete, values: Floats) -> Floats:
-        """Return a table with uniform rows for conditions that never occur, which are NaN."""
+                values = probabilities(field.value, shape, self._draft.budget)
+        # Rows of NaN are of conditions that never occur.
         never = np.isnan(values).all(axis=-1, keepdims=True)
-        if not never.any():
-            return values
-        self._impossible.append(str(child.name))
-        return np.where(never, 1.0 / child.cardinality, values)
-
-    # --------------------------------------------------------------------- annotations, warnings
-
-    def _skip(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> None:
-        """Say which fields are left out."""
-        blocks.skip_fields("network", self._net, ("comment",))
-        for name, node in nodes.items():
-            words = self._text.items(node.fields.get("states"))
-            # What the titles of states say has been restored.
-            own = ("statetitles",) if name in sidecar.variables or not words else ()
-            levels = () if words and not node.is_continuous else ("levels",)
-            blocks.skip_fields("variables", node.fields, (*_OF_NODES, *own, *levels))
-            blocks.skip_fields("variables", node.visual, ("center",))
-
-    def _annotations(self, nodes: Mapping[str, _Node], sidecar: Sidecar) -> Annotations:
-        positions: dict[Name, tuple[float, float]] = {}
-        notes: dict[Name, str] = {}
-        for name, node in nodes.items():
-            center = node.visual["center"].value if "center" in node.visual else ""
-            if (place := blocks.position_of(center)) is not None:
-                positions[name] = place
-            if note := node.word("comment"):
-                notes[name] = note
-        note = self._net["comment"].text if "comment" in self._net else ""
-        titles = blocks.titles_of(
-            {name: node.word("title") for name, node in nodes.items()}, sidecar
+        if never.any():
+            impossible.append(node.name)
+            values = np.where(never, 1.0 / child.cardinality, values)
+        place = field.place
+        return self._draft.table(
+            field.start, family, values, place=lambda row: place(row * shape[-1])
         )
-        return Annotations(note, positions, notes, titles)
 
-    def _finding(self, node: _Node, variable: Discrete) -> State:
+    def _meaning(self, node: _Node) -> Callable[[str], int]:
+        """Return the function from a word to the index of the state that it means."""
+        return partial(
+            state_code,
+            variable=self._draft.variables[node.name],
+            levels=self._levels(node),
+            is_continuous=node.is_continuous,
+        )
+
+    def _finding(self, node: _Node) -> State:
         word = node.word("evidence")
         try:
-            return variable.states[self._meanings(node, variable).code(word)]
+            code = self._meaning(node)(word)
         except blocks.TableError:
             return word
-
-
-def _shown(found: Mapping[str, State]) -> str:
-    items = [f"{name!r}: {state!r}" for name, state in islice(found.items(), 8)]
-    return "{" + ", ".join(items) + ", ..." * (len(found) > 8) + "}"
+        state: State = self._draft.variables[node.name].states[code]
+        return state
 
 
 # -------------------- DNE, also called DNET: the text files of Netica's networks, plain or gzipped
@@ -506,105 +461,20 @@ HELD = Capabilities(
 )
 
 
-def read_dne(
-    path: files.PathLike,
-    *,
-    normalize: Normalize = True,
-    encoding: str = "utf-8-sig",
-    limit: int | None = None,
-) -> BayesianNetwork:
-    """Read a DNE file of Netica; gzip is recognised by its content.
-
-    Names and states are text. Variables come in the order of their nodes. A continuous node becomes
-    a discrete variable whose states are its intervals, such as ``[0, 10)``, unless they have names.
-    A node that is a function of its parents has a DeterministicCPD. Positions, titles and comments
-    (as notes) are kept; beliefs, counts of cases, equations and pictures are skipped, and so are
-    findings, with a warning that has them as evidence.
-
-    Parameters
-    ----------
-    path : str or path
-    normalize : bool or "always"
-        Whether rows whose sum is off by up to 0.02 are divided by their sum; see
-        :func:`bayesgraph.files.bif.read_bif`.
-    encoding : str
-        Encoding of the text.
-    limit : int, optional
-        Bytes that reading the file may allocate; see :func:`bayesgraph.files.bif.read_bif`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    FileFormatError
-        If the file is not valid DNE or beyond the limit, or has decision or utility nodes,
-        continuous nodes without intervals, nodes without a table, links with time delays or nodes
-        that inherit from others; the message has the line and the expected text, or the size.
-    """
-    with files.reading(files.path_text(path), "Netica DNE"):
-        text, budget = blocks.decoded(path, encoding, limit)
-        return parse(text, budget=budget, normalize=normalize)
-
-
-def parse_dne(
-    text: str, *, normalize: Normalize = True, limit: int | None = None
-) -> BayesianNetwork:
-    """Return the network that a DNE text describes; see `read_dne`.
-
-    Raises
-    ------
-    FileFormatError
-        If the text is not valid DNE; the message has the line and the expected text.
-
-    Examples
-    --------
-    >>> net = parse_dne('''
-    ...     bnet weather {
-    ...     node rain { kind = NATURE; states = (no, yes); parents = (); probs = (0.8, 0.2); };
-    ...     };
-    ... ''')
-    >>> net.variable("rain")
-    Discrete('rain', ['no', 'yes'])
-    """
-    with files.reading("DNE text", "Netica DNE"):
-        budget = files.Budget("DNE text", len(text), limit)
-        return parse(text, budget=budget, normalize=normalize)
-
-
-def write_dne(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
-    """Write a discrete network as DNE, gzipped if the path ends in ``.gz``.
+def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport]:
+    """Return a discrete network as DNE text, and what is lost.
 
     Numbers are written so that they read back as the same floats. Kinds of variables and scores of
-    arcs are in comments, from which `read_dne` restores them. The file is replaced as a whole or
-    not at all.
+    arcs are in comments, from which the reader restores them.
 
     Parameters
     ----------
     model : BayesianNetwork
-        Of tables and functions of states; a noisy or and the like is written as its table.
-    path : str or path
+        Of tables and functions; a noisy or and the like is written as its table.
     strict : bool
-        Whether names and states are refused that are no identifiers of at most 30 characters. If
-        false, similar words are written for them, titles with the texts themselves, and comments
-        from which `read_dne` restores them.
-
-    Returns
-    -------
-    LossReport
-        What other programs read in another form, and what is lost.
-
-    Raises
-    ------
-    LossyExportError
-        If DNE cannot hold the model; the message lists all problems.
-    """
-    text, report = _formatted(model, strict=strict)
-    files.write_text(path, text)
-    return report
-
-
-def format_dne(model: Any, *, strict: bool = True) -> str:
-    """Return a discrete network as DNE text; see `write_dne`.
+        Whether names and states are refused that are no identifiers. If false, similar words are
+        written for them, with titles that have the texts themselves, and comments from which the
+        reader restores them.
 
     Raises
     ------
@@ -613,7 +483,6 @@ def format_dne(model: Any, *, strict: bool = True) -> str:
 
     Examples
     --------
-    >>> from bayesgraph import Discrete
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> print(format_dne(BayesianNetwork([TableCPD(rain, [0.8, 0.2])])), end="")
     // ~->[DNET-1]->~
@@ -632,10 +501,6 @@ def format_dne(model: Any, *, strict: bool = True) -> str:
         };
     };
     """
-    return _formatted(model, strict=strict)[0]
-
-
-def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     note = found.annotations.note
     parts = ["// ~->[DNET-1]->~\n\nbnet network {\n"]
@@ -659,8 +524,7 @@ def _node(cpd: CPD, found: Export) -> Iterator[str]:
     yield f"    parents = ({', '.join(names[parent] for parent in cpd.parents)});\n"
     yield "    functable = " if is_function else "    probs = "
     yield f"{_table(cpd, states)};\n"
-    title = annotations.titles.get(word, str(variable.name))
-    if word in annotations.titles or title != word:
+    if title := found.title(variable):
         yield f"    title = {blocks.quoted_text(title)};\n"
     if word in annotations.notes:
         yield f"    comment = {blocks.quoted_text(annotations.notes[word])};\n"
@@ -688,4 +552,5 @@ def _table(cpd: CPD, states: Sequence[str]) -> str:
     return blocks.nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")
 
 
-FORMAT = FileFormat("Netica DNE", read_dne, write_dne, holds=HELD)
+FORMAT = FileFormat("Netica DNE", parse, formatted, HELD)
+parse_dne, format_dne = FORMAT.parse_text, FORMAT.format_text

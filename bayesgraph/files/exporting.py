@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from bayesgraph.core import errors
+from bayesgraph.core.arrays import Floats
 from bayesgraph.core.files import LossReport
 from bayesgraph.core.parallel import format_count
 from bayesgraph.core.variables import Continuous, Count, CountVector, Discrete, Name, Variable
@@ -27,7 +30,9 @@ from bayesgraph.models import (
     Annotations,
     BayesianNetwork,
     CanonicalCPD,
+    FactorGraph,
     TableCPD,
+    Term,
     substituted,
 )
 
@@ -486,6 +491,12 @@ class Export:
             losses.leave_out("what the model was fitted on is left out")
         return cls(tuple(cpds), words, annotations, tuple(sidecar), losses.report())
 
+    def title(self, variable: Variable) -> str:
+        """Return the text to show of a variable, empty if it is the word for its name."""
+        word, titles = self.words.names[variable], self.annotations.titles
+        title = titles.get(word, str(variable.name))
+        return title if word in titles or title != word else ""
+
 
 def _not_held(annotations: Annotations, capabilities: Capabilities) -> Annotations:
     """Return the annotations that a format itself does not hold."""
@@ -563,6 +574,64 @@ def as_table(cpd: CPD) -> TableCPD | None:
     return None
 
 
+def graph_tables(model: FactorGraph, losses: Losses) -> list[tuple[Sequence[Discrete], Floats]]:
+    """Return the scopes of a graph's factors, and their tables raised to their exponents.
+
+    What a format of tables cannot hold is noted.
+    """
+    tables: list[tuple[Sequence[Discrete], Floats]] = []
+    for variable in model.variables:
+        if not isinstance(variable, Discrete):
+            losses.refuse(no_table(variable))
+    for term in model.terms:
+        factor = term.table
+        if factor is None:
+            if all(isinstance(variable, Discrete) for variable in term.scope):
+                losses.refuse(f"{term.title} is not a table")
+        elif factor.n_rows != 1:
+            losses.refuse(f"{factor!r} belongs to a batch of rows")
+        else:
+            values, log_values = _values_of(term), factor.log_values[0]
+            tables.append((list(factor.scope), values))
+            # Whether all numbers represent their logarithms, without under- or overflow.
+            with np.errstate(all="ignore"):
+                change = np.abs(np.log(values) - log_values)
+            if not bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all()):
+                losses.refuse(f"{factor!r} has values beyond the range of floats")
+    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
+    if powered:
+        losses.change(f"the exponents of {powered} factors are applied to their tables")
+    return tables
+
+
+# Powers of ten up to 22 are exact, so a quotient by one is the float nearest to the decimal.
+_POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
+
+
+def _values_of(term: Term) -> Floats:
+    """Return numbers whose logarithms are exactly those that the factor of a term stores.
+
+    exp alone is off by some units in the last place: logarithms would change from file to file, and
+    0.3 would be written as 0.30000000000000004. A number of at most fifteen digits is preferred. If
+    no float has exactly that logarithm, as is usual in tables raised to an exponent, the value of
+    exp is taken.
+    """
+    if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
+        return term.source.values
+    assert term.table is not None
+    log_values = term.table.log_values[0]
+    with np.errstate(all="ignore"):
+        values = np.exp(log_values)
+        scale = _POWERS_OF_TEN[np.clip(14 - np.floor(np.log10(values)), 0, 22).astype(np.intp)]
+        near = [
+            np.rint(values * scale) / scale,
+            values,
+            np.nextafter(values, np.inf),
+            np.nextafter(values, 0.0),
+        ]
+        return np.select([np.log(value) == log_values for value in near], near, default=values)
+
+
 # ---- What readers leave out of a file, such as names of networks, properties, colours and comments
 # A reader says so by `skip`, and whoever listens within `skipped_in_reading` gets all of it.
 
@@ -610,11 +679,6 @@ def skipped_in_reading() -> Iterator[Skipped]:
         yield found
     finally:
         _NOTED.reset(token)
-
-
-def is_noted() -> bool:
-    """Return whether anybody listens, for readers that would have to look for what they skip."""
-    return _NOTED.get() is not None
 
 
 def skip(of: str, what: str, count: int = 1) -> None:

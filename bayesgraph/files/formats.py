@@ -10,21 +10,30 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import lazy_loader
+import numpy as np
 
 from bayesgraph.core.errors import DataTypeError, FileFormatError, quoted, suggestion
-from bayesgraph.core.files import LossReport, PathLike, no_such_file, path_text
+from bayesgraph.core.files import (
+    Budget,
+    LossReport,
+    PathLike,
+    no_such_file,
+    path_text,
+    read_unzipped,
+    reading,
+    write_bytes,
+    write_text,
+)
 from bayesgraph.core.variables import Discrete, Variable, plain
 from bayesgraph.models import CPD, GaussianCPD, TableCPD
-
-if TYPE_CHECKING:
-    pass
 
 # ---------------------------------------- Files of models: the suffix of a path selects the format
 
@@ -37,36 +46,89 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 @dataclass(frozen=True)
 class FileFormat:
-    """The card (record) of a file format: its name, reader and writer.
+    """The card (record) of a file format: its name, and what makes models of content and back.
+
+    The functions that read and write files and texts are methods of the card. Their options are
+    the keyword arguments of `parse` and `format`; readers have ``limit=`` too.
 
     Attributes
     ----------
     name : str
         Name of the format in messages.
-    read : callable or None
-        Called with ``(path, **options)``; None for a format that is only written.
-    write : callable or None
-        Called with ``(model, path, **options)``; returns what is lost. None for a format that is
-        only read.
-    read_saved : callable or None
-        Called with ``(path)``; reads fitted estimators faster than `read`, for answers only.
-    holds_estimators : bool
-        Whether `write` takes a fitted estimator; otherwise it gets the estimator's network.
+    parse : callable or None
+        Called with ``(content, budget, **options)``, the bytes of a file and the `Budget` of
+        reading it; returns a model. None for a format that is only written.
+    format : callable or None
+        Called with ``(model, **options)``; returns the content, text or bytes, and what is lost.
+        None for a format that is only read.
     holds : Capabilities or None
         What the format can hold, where that is known.
+    parse_saved : callable or None
+        Called with ``(content, budget)``; reads fitted estimators faster than `parse`, for answers
+        only.
+    holds_estimators : bool
+        Whether `format` takes a fitted estimator; otherwise it gets the estimator's network.
     """
 
     name: str
-    read: Callable[..., Any] | None
-    write: Callable[..., LossReport] | None
-    read_saved: Callable[..., Any] | None = None
-    holds_estimators: bool = False
+    parse: Callable[..., Any] | None = None
+    format: Callable[..., tuple[str | bytes, LossReport]] | None = None
     holds: Capabilities | None = None
+    parse_saved: Callable[[bytes, Budget], Any] | None = None
+    holds_estimators: bool = False
 
     @property
     def is_strict(self) -> bool:
         """Whether the writer refuses what the format cannot hold, unless ``strict=False``."""
-        return self.write is not None and "strict" in inspect.signature(self.write).parameters
+        return self.format is not None and "strict" in inspect.signature(self.format).parameters
+
+    def read(
+        self, path: PathLike, *, limit: int | None = None, saved: bool = False, **options: Any
+    ) -> Any:
+        """Return the model in a file, which may be gzipped; see `load` and `load_saved`."""
+        if self.parse is None:
+            raise FileFormatError(f"{path_text(path)}: {self.name} can be written but not read.")
+        parse = (saved and self.parse_saved) or self.parse
+        check_options(f"reading {self.name}", parse, 2, options, ["limit"])
+        with _reading(path_text(path), self.name):
+            return parse(*read_unzipped(path, limit), **options)
+
+    def parse_text(self, text: str, *, limit: int | None = None, **options: Any) -> Any:
+        """Return the model that the text of a file describes."""
+        assert self.parse is not None
+        source = f"{self.name} text"
+        known = check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
+        if "encoding" in known:
+            options["encoding"] = "utf-8"
+        with _reading(source, self.name):
+            data = text.encode()
+            return self.parse(data, Budget(source, len(data), limit), **options)
+
+    def write(self, model: Any, path: PathLike, **options: Any) -> LossReport:
+        """Write a model to a file, gzipped if the path ends in ``.gz``; see `save`."""
+        if self.format is None:
+            raise FileFormatError(f"{path_text(path)}: {self.name} can be read but not written.")
+        check_options(f"writing {self.name}", self.format, 1, options)
+        if not self.holds_estimators:
+            model = getattr(model, "network_", model)
+        content, report = self.format(model, **options)
+        if isinstance(content, str):
+            write_text(path, content)
+        else:
+            write_bytes(path, content)
+        return report
+
+    def format_text(self, model: Any, **options: Any) -> str:
+        """Return the text that `write` writes."""
+        assert self.format is not None
+        return str(self.format(model, **options)[0])
+
+
+@contextmanager
+def _reading(source: str, name: str) -> Iterator[None]:
+    # Rows whose sum overflows are refused like all rows that do not sum to one.
+    with reading(source, name), np.errstate(over="ignore", invalid="ignore"):
+        yield
 
 
 # From suffix to "module:name" of the card.
@@ -117,7 +179,7 @@ def load(path: PathLike, **options: Any) -> Any:
         With a suffix that is in `bayesgraph.files.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
         Options of the format's reader, such as ``normalize=False``; see
-        :func:`bayesgraph.files.bif.read_bif` and :func:`bayesgraph.files.uai.read_uai`.
+        :func:`bayesgraph.files.bif.parse` and :func:`bayesgraph.files.uai.parse`.
 
     Returns
     -------
@@ -135,9 +197,7 @@ def load(path: PathLike, **options: Any) -> Any:
     DataTypeError
         For an option that the format does not have.
     """
-    card, read = _reader_of(path)
-    check_options(f"reading {card.name}", read, 1, options)
-    return read(path, **options)
+    return format_of(path, read=True).read(path, **options)
 
 
 def load_saved(path: PathLike) -> Any:
@@ -146,8 +206,7 @@ def load_saved(path: PathLike) -> Any:
     Importing scikit-learn and the estimators takes longer than most answers. The result for a
     classifier is a :class:`bayesgraph.files.native.SavedClassifier`.
     """
-    card, read = _reader_of(path)
-    return (card.read_saved or read)(path)
+    return format_of(path, read=True).read(path, saved=True)
 
 
 def save(model: Any, path: PathLike, **options: Any) -> LossReport:
@@ -165,7 +224,7 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
         With a suffix that is in `bayesgraph.files.FORMATS`, such as ``.bayesgraph`` or ``.bif.gz``.
     **options
         Options of the format's writer, such as ``strict=False``; see
-        :func:`bayesgraph.files.bif.write_bif` and :func:`bayesgraph.files.uai.write_uai`.
+        :func:`bayesgraph.files.bif.formatted` and :func:`bayesgraph.files.uai.formatted`.
 
     Returns
     -------
@@ -183,28 +242,26 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
     FileNotFoundError
         If there is no such directory.
     """
-    card = format_of(path)
-    if card.write is None:
-        raise FileFormatError(f"{path_text(path)}: {card.name} can be read but not written.")
-    check_options(f"writing {card.name}", card.write, 2, options)
-    return card.write(
-        model if card.holds_estimators else getattr(model, "network_", model), path, **options
-    )
+    return format_of(path).write(model, path, **options)
 
 
-def check_options(name: str, function: Callable[..., Any], first: int, given: Any) -> None:
-    """Refuse what is not among the parameters of a reader or writer, from the first option on.
+def check_options(
+    name: str, function: Callable[..., Any], first: int, options: Any, more: Sequence[str] = ()
+) -> list[str]:
+    """Refuse what is not among the parameters of a reader or writer; return their names.
 
-    A function that takes any option checks for itself.
+    They are those of a function from the first option on, and some `more`. A function that takes
+    any option checks for itself.
     """
     parameters = list(inspect.signature(function).parameters.values())[first:]
-    known = [parameter.name for parameter in parameters]
-    wrong = [option for option in given if option not in known]
+    known = [*(parameter.name for parameter in parameters), *more]
+    wrong = [option for option in options if option not in known]
     if wrong and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         has = f"which has {quoted(known)}" if known else "which has none"
         raise DataTypeError(
             f"{quoted(wrong)} is no option of {name}, {has}.{suggestion(wrong[0], known)}"
         )
+    return known
 
 
 def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
@@ -230,14 +287,6 @@ def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
         f"{path_text(path)}: the suffix names the format, and this one is not known."
         f"{near} Known are {quoted(FORMATS)}; pictures are drawn by render."
     )
-
-
-def _reader_of(path: PathLike) -> tuple[FileFormat, Callable[..., Any]]:
-    """Return the card of a path's format, and its reader; an error if there is none."""
-    card = format_of(path, read=True)
-    if card.read is None:
-        raise FileFormatError(f"{path_text(path)}: {card.name} can be written but not read.")
-    return card, card.read
 
 
 # ------------ What a format can hold: one frozen record a format, which writers and documents read

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
-from bayesgraph.core.files import PathLike, path_text, read_unzipped, reading
+from bayesgraph.core.files import Budget
 from bayesgraph.core.variables import Continuous
 from bayesgraph.files.exporting import skip
 from bayesgraph.files.formats import FileFormat
@@ -25,54 +25,44 @@ _INTERCEPT = "(Intercept)"
 _BYTES_OF_NODE = 2000
 
 
-def read_gaussian_json(path: PathLike, *, limit: int | None = None) -> BayesianNetwork:
-    """Read a network of linear Gaussians from a JSON file of pgmpy.
+def parse(data: bytes, budget: Budget) -> BayesianNetwork:
+    """Return the network of linear Gaussians of a JSON file of pgmpy.
 
     Variables come in the order of the nodes, and the variances are exactly those of the file.
 
-    Parameters
-    ----------
-    path : str or path
-    limit : int, optional
-        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
-
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If it is not such a file, or the network is inconsistent; the message names the node.
     """
-    source = path_text(path)
-    with reading(source, "pgmpy's JSON"):
-        data, budget = read_unzipped(path, limit)
-        content = json.loads(data)
-        nodes = content.get("nodes") if isinstance(content, dict) else None
-        cpds = content.get("cpds") if isinstance(content, dict) else None
-        if not isinstance(nodes, list) or not isinstance(cpds, dict) or not nodes:
-            raise FileFormatError(
-                f"{source}: expected the entries 'nodes', a list of names, and 'cpds', an object "
-                "with a linear Gaussian for each of them, as pgmpy's "
-                "LinearGaussianBayesianNetwork.save writes them."
-            )
-        if not all(isinstance(name, str) for name in nodes):
-            raise FileFormatError(f"{source}: expected names that are text; got {quoted(nodes)}.")
-        budget.take(_BYTES_OF_NODE * len(nodes), "the nodes")
-        variables = {name: Continuous(name) for name in nodes}
-        try:
-            found = [_cpd(variables, name, cpds.get(name)) for name in nodes]
-            network = BayesianNetwork(found)
-            # Refuse arcs that are not those of the parents.
-            given = content.get("arcs", [])
-            own = {arc for cpd in network.cpds for arc in cpd.arcs()}
-            listed = {tuple(arc) for arc in given}
-            if listed != own:
-                other = sorted(listed ^ own, key=repr)
-                raise FileFormatError(f"expected the arcs of the parents; {quoted(other)} differ.")
-            for key in content.keys() - {"nodes", "cpds", "arcs"}:
-                skip("network", repr(key))
-        except BayesGraphError as error:
-            raise FileFormatError(f"{source}: {error}") from error
+    source = budget.source
+    content = json.loads(data)
+    nodes = content.get("nodes") if isinstance(content, dict) else None
+    cpds = content.get("cpds") if isinstance(content, dict) else None
+    if not isinstance(nodes, list) or not isinstance(cpds, dict) or not nodes:
+        raise FileFormatError(
+            f"{source}: expected the entries 'nodes', a list of names, and 'cpds', an object "
+            "with a linear Gaussian for each of them, as pgmpy's "
+            "LinearGaussianBayesianNetwork.save writes them."
+        )
+    if not all(isinstance(name, str) for name in nodes):
+        raise FileFormatError(f"{source}: expected names that are text; got {quoted(nodes)}.")
+    budget.take(_BYTES_OF_NODE * len(nodes), "the nodes")
+    variables = {name: Continuous(name) for name in nodes}
+    try:
+        found = [_cpd(variables, name, cpds.get(name)) for name in nodes]
+        network = BayesianNetwork(found)
+        # Refuse arcs that are not those of the parents.
+        given = content.get("arcs", [])
+        own = {arc for cpd in network.cpds for arc in cpd.arcs()}
+        listed = {tuple(arc) for arc in given}
+        if listed != own:
+            other = sorted(listed ^ own, key=repr)
+            raise FileFormatError(f"expected the arcs of the parents; {quoted(other)} differ.")
+        for key in content.keys() - {"nodes", "cpds", "arcs"}:
+            skip("network", repr(key))
+    except BayesGraphError as error:
+        raise FileFormatError(f"{source}: {error}") from error
     return network
 
 
@@ -113,4 +103,4 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-FORMAT = FileFormat("pgmpy's JSON", read_gaussian_json, None)
+FORMAT = FileFormat("pgmpy's JSON", parse)

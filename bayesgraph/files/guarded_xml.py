@@ -2,20 +2,18 @@
 
 The parser is expat, which gets the file in one piece. Declarations of entities are refused (the
 "billion laughs", external entities), and so are deep nesting, very long attributes and very many of
-them. A document type with declarations of elements, as XMLBIF files have, is ignored. Elements that
-the caller wants are given to it when they end and are not kept, so that memory is bounded by the
-largest of them.
+them. A document type with declarations of elements, as XMLBIF files have, is ignored.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from xml.parsers import expat
 
 from bayesgraph.core.errors import FileFormatError
 from bayesgraph.core.files import Budget
-from bayesgraph.files.exporting import Sidecar, content_of, skip
+from bayesgraph.files.exporting import content_of, skip
 
 MAX_DEPTH = 200
 MAX_ATTRIBUTES = 100
@@ -43,7 +41,6 @@ class Element:
     line : int
         Line of the start tag.
     children : list of Element
-        Those that were not given to a handler.
     text : str
         All text of the element itself, without blanks at both ends.
     """
@@ -75,6 +72,19 @@ class Element:
         """Return the first child of a tag, None if there is none."""
         return next((child for child in self.children if child.kind == kind), None)
 
+    def within(self, *kinds: str) -> Iterator[Element]:
+        """Yield the elements of some tags, at any depth, but not those within others."""
+        for child in self.children:
+            if child.kind in kinds:
+                yield child
+            else:
+                yield from child.within(*kinds)
+
+    def text_of(self, kind: str) -> str:
+        """Return the text of the first child of a tag, empty if there is none."""
+        child = self.child(kind)
+        return "" if child is None else child.text
+
     def texts(self, kind: str) -> list[str]:
         """Return the texts of all children of a tag."""
         return [child.text for child in self.all(kind)]
@@ -85,13 +95,9 @@ class Element:
 
 
 def read_xml(
-    data: bytes,
-    budget: Budget,
-    handlers: Mapping[str, Callable[[Element], None]],
-    *,
-    encoding: str | None = None,
-) -> tuple[Element, Sidecar]:
-    """Read an XML file element by element.
+    data: bytes, budget: Budget, *, encoding: str | None = None
+) -> tuple[Element, list[str]]:
+    """Return the root of an XML file, and what comments of bayesgraph say.
 
     Parameters
     ----------
@@ -99,18 +105,8 @@ def read_xml(
         Content of the file.
     budget : Budget
         What reading may allocate; it has the path for messages.
-    handlers : mapping from tag in lower case to callable
-        Each is called with an element of its tag when that ends, all children included; the element
-        is then dropped. Elements within such an element are children, never given to a handler.
     encoding : str, optional
         Encoding of the text, instead of what the file says.
-
-    Returns
-    -------
-    root : Element
-        With those children that no handler took.
-    sidecar : Sidecar
-        What comments of bayesgraph say.
 
     Raises
     ------
@@ -118,26 +114,19 @@ def read_xml(
         If it is not well-formed XML, has declarations of entities, or is beyond a limit; the
         message has the line.
     """
-    return _Reader(budget, handlers, encoding).run(data)
+    reader = _Reader(budget, encoding)
+    return reader.run(data), reader.comments
 
 
 class _Reader:
-    def __init__(
-        self,
-        budget: Budget,
-        handlers: Mapping[str, Callable[[Element], None]],
-        encoding: str | None,
-    ) -> None:
+    def __init__(self, budget: Budget, encoding: str | None) -> None:
         self._budget = budget
-        self._handlers = handlers
         self._open: list[Element] = []
         self._root: Element | None = None
-        # Depth of the element that a handler will get.
-        self._taken: int | None = None
         self._free = 0
         # From tags to those without a prefix, and these in lower case.
         self._names: dict[str, tuple[str, str]] = {}
-        self._comments: list[str] = []
+        self.comments: list[str] = []
         parser = expat.ParserCreate(encoding)
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         # Defaults in the document type could be many times as long as the file.
@@ -152,7 +141,7 @@ class _Reader:
         parser.ExternalEntityRefHandler = self._external
         self._parser = parser
 
-    def run(self, data: bytes) -> tuple[Element, Sidecar]:
+    def run(self, data: bytes) -> Element:
         try:
             self._parser.Parse(data, True)
         except expat.ExpatError as error:
@@ -160,12 +149,10 @@ class _Reader:
         except (LookupError, UnicodeError) as error:
             raise self._error(f"expected text of a known encoding: {error}.") from error
         assert self._root is not None  # otherwise it is no XML
-        return self._root, Sidecar.of(self._comments, self._budget.source)
+        return self._root
 
     def _error(self, message: str) -> FileFormatError:
-        return FileFormatError(
-            f"{self._budget.source}, line {self._parser.CurrentLineNumber}: {message}"
-        )
+        return self._budget.error(self._parser.CurrentLineNumber, message)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         if len(self._open) >= MAX_DEPTH:
@@ -181,9 +168,7 @@ class _Reader:
             name = tag.rpartition(":")[2]
             names = self._names[tag] = name, name.lower()
         element = Element(*names, attributes, self._parser.CurrentLineNumber)
-        if self._taken is None and element.kind in self._handlers:
-            self._taken = len(self._open)
-        elif self._open:
+        if self._open:
             self._open[-1].children.append(element)
         else:
             self._root = element
@@ -202,19 +187,14 @@ class _Reader:
                 )
 
     def _end(self, tag: str) -> None:
-        element = self._open.pop()
-        if self._taken == len(self._open):
-            self._taken = None
-            if self._root is None:
-                self._root = element
-            self._handlers[element.kind](element)
+        self._open.pop()
 
     def _characters(self, text: str) -> None:
         self._open[-1].add_text(text)
 
     def _comment(self, text: str) -> None:
         if (content := content_of(text)) is not None:
-            self._comments.append(content)
+            self.comments.append(content)
         else:
             skip("file", "comment")
 

@@ -7,8 +7,6 @@ kind is read, or when a model to write is of none of the kinds listed before.
 
 from __future__ import annotations
 
-import contextlib
-import io
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers import Columns, Layout, encoded_chunks, joined, known_table, n_rows_of
-from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -29,14 +26,15 @@ from bayesgraph.core.errors import (
     cause,
     quoted,
 )
+from bayesgraph.core.files import Budget, LossReport
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.archive import (
     ArrayReader,
     ArrayWriter,
+    archive_bytes,
     decode_value,
     read_archive,
     without_repeats,
-    write_archive,
 )
 from bayesgraph.files.formats import AnySpelling, Capabilities, FileFormat
 from bayesgraph.files.payloads import MODELS, STORED, Kind, variable_at
@@ -67,25 +65,30 @@ def _kind(name: str) -> Kind:
     return kind
 
 
-def write_native(model: Any, path: files.PathLike) -> files.LossReport:
-    """Write a model to a file, from which `read_native` returns an equal model.
-
-    Parameters
-    ----------
-    model : model or fitted estimator
-    path : str or path
-
-    Returns
-    -------
-    LossReport
-        An empty one: nothing is lost.
+def native_bytes(model: Any) -> bytes:
+    """Return a model as the bytes of a native file, from which `parse` returns an equal model.
 
     Raises
     ------
     LossyExportError
         If the model, a CPD, a name or a state is of a type that the format does not hold.
-    FileNotFoundError
-        If there is no such directory.
+    """
+    name = next((name for name in KINDS if _kind(name).holds(model)), None)
+    if name is None:
+        raise LossyExportError(
+            f"The native format does not hold {type(model).__name__}; it holds {quoted(KINDS)}."
+        )
+    arrays = ArrayWriter()
+    try:
+        return archive_bytes(name, _kind(name).encode(model, arrays), arrays)
+    except RecursionError as error:
+        raise LossyExportError(
+            f"{model!r} has a name or a state of tuples nested too deep for a file."
+        ) from error
+
+
+def formatted(model: Any) -> tuple[bytes, LossReport]:
+    """Return the bytes of a model or fitted estimator, and an empty report: nothing is lost.
 
     Examples
     --------
@@ -96,98 +99,46 @@ def write_native(model: Any, path: files.PathLike) -> files.LossReport:
     ...     bg.load(f"{directory}/net.bayesgraph") == net
     True
     """
-    with _encoded(model) as content, files.replacing(path) as stream:
-        write_archive(stream, *content)
-    return files.LossReport("the native format")
+    return native_bytes(model), LossReport("the native format")
 
 
-def native_bytes(model: Any) -> bytes:
-    """Return what `write_native` writes, for files that hold a native one.
-
-    Raises
-    ------
-    LossyExportError
-        As `write_native`.
-    """
-    with _encoded(model) as content, io.BytesIO() as stream:
-        write_archive(stream, *content)
-        return stream.getvalue()
-
-
-@contextlib.contextmanager
-def _encoded(model: Any) -> Iterator[tuple[str, dict[str, Any], ArrayWriter]]:
-    """Yield the kind, the payload and the arrays of a model, to be written within."""
-    name = next((name for name in KINDS if _kind(name).holds(model)), None)
-    if name is None:
-        raise LossyExportError(
-            f"The native format does not hold {type(model).__name__}; it holds {quoted(KINDS)}."
-        )
-    arrays = ArrayWriter()
-    try:
-        yield name, _kind(name).encode(model, arrays), arrays
-    except RecursionError as error:
-        raise LossyExportError(
-            f"{model!r} has a name or a state of tuples nested too deep for a file."
-        ) from error
-
-
-def read_native(path: files.PathLike, *, limit: int | None = None) -> Any:
-    """Read a file that `write_native` wrote.
+def parse(data: bytes, budget: Budget) -> Any:
+    """Return the model in the bytes of a native file.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
 
-    Parameters
-    ----------
-    path : str or path
-    limit : int, optional
-        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes,
-        which every file that was saved needs less than.
-
-    Returns
-    -------
-    model or estimator
-        The model that was written.
-
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
         limit.
     """
-    return _read(path, limit, {})
+    return decoded(data, budget)
 
 
-def read_saved(path: files.PathLike) -> Any:
-    """Read a file as `read_native` does, but a classifier without its estimator.
+def parse_saved(data: bytes, budget: Budget) -> Any:
+    """Read a file as `parse` does, but a classifier without its estimator.
 
-    The result is then a `saved_classifier.SavedClassifier`. Parameters and statistics of the
-    estimator are neither read nor checked.
+    The result is then a `SavedClassifier`. Parameters and statistics of the estimator are neither
+    read nor checked.
     """
-    return _read(path, None, SAVED)
+    return decoded(data, budget, SAVED)
 
 
-def _read(path: files.PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
-    source = files.path_text(path)
-    with files.reading(source, "the native format"):
-        data = files.read_bytes(path)
-        return decoded(data, files.Budget(source, len(data), limit), decoders)
+def decoded(data: bytes, budget: Budget, decoders: Mapping[str, str] | None = None) -> Any:
+    """Return the model in the bytes of a native file, within the budget of the file around it.
 
-
-def decoded(data: bytes, budget: files.Budget, decoders: Mapping[str, str]) -> Any:
-    """Return the model in the bytes of a native file, within the budget of the file around it."""
-    return _decoded(*read_archive(data, budget), decoders)
-
-
-def _decoded(name: str, payload: Any, arrays: ArrayReader, decoders: Mapping[str, str]) -> Any:
-    source = arrays.budget.source
+    Some kinds may have other decoders, by "module:name".
+    """
+    name, payload, arrays = read_archive(data, budget)
+    source = budget.source
     if name not in KINDS:
         raise FileFormatError(
             f"{source} holds a model of the kind {name!r}, which this bayesgraph does not know (it "
             f"knows {quoted(KINDS)}); upgrade bayesgraph."
         )
-    decode = pkgutil.resolve_name(decoders[name]) if name in decoders else _kind(name).decode
+    other = (decoders or {}).get(name)
+    decode = pkgutil.resolve_name(other) if other else _kind(name).decode
     try:
         return decode(payload, arrays)
     except (FileFormatError, MissingDependencyError, Warning):
@@ -216,9 +167,7 @@ HELD = Capabilities(
     training=True,
     restores=False,
 )
-FORMAT = FileFormat(
-    "the native format", read_native, write_native, read_saved, holds_estimators=True, holds=HELD
-)
+FORMAT = FileFormat("the native format", parse, formatted, HELD, parse_saved, holds_estimators=True)
 
 
 # ---------- Fitted classifiers of native files without the estimator: network, columns and classes

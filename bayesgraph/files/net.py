@@ -10,21 +10,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted, suggestion
-from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.core.errors import quoted, suggestion
+from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.files import blocks
-from bayesgraph.files.exporting import Export, Sidecar
+from bayesgraph.files.exporting import Export
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
-from bayesgraph.files.table_rows import Normalize, RoundedRows, network_of
-from bayesgraph.models import CPD, Annotations, BayesianNetwork, GaussianCPD, TableCPD
+from bayesgraph.files.readers import Draft, Normalize
+from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, TableCPD
 
 # ------------------------ Expressions in Hugin's NET files: linear Gaussians, and models of tables
 
@@ -192,140 +191,132 @@ _BLOCKS = ("net", "class", "node", "continuous node", "potential")
 _FIRST = re.compile(r"[A-Za-z]++")
 _PARTS = ("instance", "temporal")
 _OTHERS = {
-    "decision": "make each a node with the probabilities of its options, or remove it",
-    "utility": "remove them",
-    "function": "make each a node with a table, or remove it",
+    "decision": "in Hugin, make each a node with the probabilities of its options, or remove it",
+    "utility": "in Hugin, remove them",
+    "function": "in Hugin, make each a node with a table, or remove it",
 }
 
 
-def parse(text: str, *, budget: files.Budget, normalize: Normalize) -> BayesianNetwork:
-    """Return the network of a NET text.
+def parse(
+    data: bytes,
+    budget: files.Budget,
+    *,
+    normalize: Normalize = True,
+    encoding: str = "utf-8-sig",
+) -> BayesianNetwork:
+    """Return the network of a NET file of Hugin.
+
+    Names and states are text, states such as ``0`` included. Variables come in the order of their
+    nodes. Positions, labels (as titles) and descriptions (as notes) are kept; colours, fonts,
+    counts of experience and other fields are skipped. A table that is given by a model alone is
+    read if its expressions are distributions of numbers or states. A class without instances is
+    read as a network.
 
     Parameters
     ----------
-    text : str
+    data : bytes
     budget : Budget
-        It has the path for messages.
     normalize : bool or "always"
-        Which rows are divided by their sums, with a warning; see `RoundedRows`.
+        Whether rows whose sum is off by up to 0.02 are divided by their sum; see
+        :func:`bayesgraph.files.bif.parse`.
+    encoding : str
+        Encoding of the text.
 
     Raises
     ------
     FileFormatError
+        If the file is not valid NET or beyond the limit, or has decision, utility or function
+        nodes or instances of classes; the message has the line and the expected text, or the size.
+
+    Examples
+    --------
+    >>> net = parse_net('''
+    ...     net { }
+    ...     node rain { states = ("no" "yes"); }
+    ...     potential (rain) { data = (0.8 0.2); }
+    ... ''')
+    >>> net.variable("rain")
+    Discrete('rain', ['no', 'yes'])
     """
-    return _Parser(blocks.BlockText(text, budget, COMMENTS), budget).network(normalize=normalize)
+    text = blocks.BlockText(data, budget, COMMENTS, encoding)
+    draft = Draft("Hugin NET", "potential", budget, normalize, text.error)
+    return _Parser(text, draft).network()
 
 
-@dataclass
-class _Node:
-    """A node block: its place, its kind such as "decision", and its fields."""
+class _Node(NamedTuple):
+    """A node block: its place, its name, its kind such as "decision", and its fields."""
 
     at: int
+    name: str
     kind: str
     is_continuous: bool
     fields: dict[str, blocks.Field]
 
 
-@dataclass
-class _Potential:
-    """A potential block: its place, the names of its parents, and its fields."""
-
-    at: int
-    parents: list[str]
-    fields: dict[str, blocks.Field]
-
-
 class _Parser:
-    def __init__(self, text: blocks.BlockText, budget: files.Budget) -> None:
+    def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
         self._text = text
-        self._budget = budget
-        self._nodes: dict[str, _Node] = {}
-        self._potentials: dict[str, _Potential] = {}
+        self._draft = draft
+        self._nodes: list[_Node] = []
+        self._potentials: list[tuple[int, str, list[str], dict[str, blocks.Field]]] = []
         self._net: dict[str, blocks.Field] = {}
 
-    def network(self, *, normalize: Normalize) -> BayesianNetwork:
-        self._read()
-        for kind, advice in _OTHERS.items():
-            names = [name for name, node in self._nodes.items() if node.kind == kind]
-            if names:
-                raise self._text.error(
-                    self._nodes[names[0]].at,
-                    f"{kind} nodes are not read: {quoted(names)}. bayesgraph has networks of "
-                    f"chance nodes only; in Hugin, {advice}.",
-                )
-        if not self._nodes:
-            raise self._text.error(0, "expected at least one 'node' block; this is not a NET file.")
-        variables = {name: self._variable(name, node) for name, node in self._nodes.items()}
-        rounded = RoundedRows(normalize=normalize)
-        # Rows whose sum overflows are refused like all rows that do not sum to one.
-        with np.errstate(over="ignore", invalid="ignore"):
-            cpds = [self._cpd(name, variables, rounded) for name in variables]
-        stray = [name for name in self._potentials if name not in variables]
-        if stray:
-            near = suggestion(stray[0], variables)
-            raise self._text.error(
-                self._potentials[stray[0]].at, f"the node {stray[0]!r} is not declared.{near}"
-            )
-        self._skip()
-        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
-        network = network_of(cpds, rounded, self._text.source, self._annotations(sidecar))
-        return sidecar.restore(network)
-
-    # ----------------------------------------------------------------------------------- blocks
-
-    def _read(self) -> None:
+    def network(self) -> BayesianNetwork:
         at = 0
         while not self._text.is_done(at):
-            at = self._block(at)
+            at = self._read(at, self._text.head(at))
+        self._text.refuse(((n.at, n.name, n.kind) for n in self._nodes), _OTHERS)
+        if not self._nodes:
+            raise self._text.error(0, "expected at least one 'node' block; this is not a NET file.")
+        blocks.skip_fields("network", self._net, ("HR_Desc",))
+        for node in self._nodes:
+            if node.is_continuous:
+                self._draft.declare(node.at, node.name, Continuous)
+            else:
+                self._draft.declare(node.at, node.name, Discrete, self._states(node))
+            values = () if "states" in node.fields else ("state_values",)
+            blocks.skip_fields("variables", node.fields, (*_OF_NODES, *values))
+            title, note = (blocks.text_of(node.fields, name) for name in ("label", "HR_Desc"))
+            self._draft.annotate(node.name, title, note, _node_position(node.fields))
+        for at, child, parents, fields in self._potentials:
+            self._draft.cpds[child] = self._cpd(at, self._draft.family(at, child, parents), fields)
+            blocks.skip_fields("tables", fields, _OF_TABLES)
+        note = blocks.text_of(self._net, "HR_Desc")
+        return self._draft.network(self._text.sidecar, at=self._nodes[0].at, note=note)
 
-    def _block(self, at: int, *, within_class: bool = False) -> int:
+    def _read(self, at: int, head: blocks.Head | None, *, is_inner: bool = False) -> int:
         """Read the block at a position, and return its end."""
-        head, body = self._text.head(at) or ("", at)
         first = _FIRST.match(self._text.text, self._text.after_blanks(at))
         word = first[0] if first else ""
-        if word == "net" and body > at:
-            block = self._text.block(body)
-            self._net.update(block.fields)
-            return block.end
-        if word == "class" and body > at and not within_class:
-            at = body
-            while (end := self._text.close(at)) is None:
-                found = self._text.field(at)
-                if found is None:
-                    at = self._block(at, within_class=True)
-                else:
-                    self._net[found.name] = found
-                    at = found.end
-            return end
-        if word == "potential" and body > at:
-            return self._potential(at, head, body)
-        if kind := _KIND.match(head):
-            return self._node(at, kind, head, body)
-        if word in _PARTS:
+        kind = None if head is None else _KIND.match(head.text)
+        if head is None or not (kind or word in _BLOCKS) or (is_inner and word == "class"):
+            if word in _PARTS:
+                raise self._text.error(
+                    at,
+                    f"{self._text.seen(at)} stands for nodes of another class or time, which are "
+                    "not read. In Hugin, save the network as a flat NET file.",
+                )
+            pajek = self._text.text.lstrip().startswith("*")
             raise self._text.error(
                 at,
-                f"{self._text.seen(at)} stands for nodes of another class or time, which are not "
-                "read. In Hugin, save the network as a flat NET file.",
+                f"expected {quoted(_BLOCKS)} at the start of a block; got {self._text.seen(at)}."
+                + " This is a file of Pajek, which has graphs only." * pajek,
             )
-        pajek = self._text.text.lstrip().startswith("*")
-        raise self._text.error(
-            at,
-            f"expected {quoted(_BLOCKS)} at the start of a block; got {self._text.seen(at)}."
-            + " This is a file of Pajek, which has graphs only." * pajek,
-        )
-
-    def _node(self, at: int, kind: re.Match[str], head: str, body: int) -> int:
-        names = blocks.words_of(head[kind.end() :])
-        if len(names) != 1:
-            raise self._text.error(at, f"expected one name after {kind[0]!r}; got {head!r:.60}.")
-        (name,) = names
-        if name in self._nodes:
-            raise self._text.error(at, f"the node {name!r} is declared a second time.")
-        block = self._text.block(body)
-        self._nodes[name] = _Node(at, kind[1], kind[0].startswith("continuous"), block.fields)
+        block = self._text.block(head.body)
+        if kind:
+            name = self._text.one_name(at, kind[0], head.text)
+            is_continuous = kind[0].startswith("continuous")
+            self._nodes.append(_Node(at, name, kind[1], is_continuous, block.fields))
+        elif word == "potential":
+            self._potentials.append((at, *self._family(at, head.text), block.fields))
+        else:
+            self._net.update(block.fields)
+            for inner in block.blocks if word == "class" else ():
+                self._read(inner.at, inner, is_inner=True)
         return block.end
 
-    def _potential(self, at: int, head: str, body: int) -> int:
+    def _family(self, at: int, head: str) -> tuple[str, list[str]]:
+        """Return the names of the child and of the parents of a potential."""
         match = _FAMILY.fullmatch(head)
         if match is None:
             raise self._text.error(
@@ -338,26 +329,12 @@ class _Parser:
                 f"expected one node before '|'; got {quoted(children) or 'none'}. A potential of "
                 "several is no distribution of one: give each node its own.",
             )
-        (child,) = children
-        if child in self._potentials:
-            raise self._text.error(at, f"the node {child!r} has a second potential.")
-        block = self._text.block(body)
-        self._potentials[child] = _Potential(at, parents, block.fields)
-        return block.end
+        return children[0], parents
 
-    # -------------------------------------------------------------------------------- variables
-
-    def _variable(self, name: str, node: _Node) -> Variable:
-        states = [] if node.is_continuous else self._states(name, node)
-        try:
-            return Continuous(name) if node.is_continuous else Discrete(name, states)
-        except BayesGraphError as error:
-            raise self._text.error(node.at, str(error)) from error
-
-    def _states(self, name: str, node: _Node) -> list[str]:
+    def _states(self, node: _Node) -> list[str]:
         values = self._text.items(node.fields.get("state_values"))
         states = self._text.items(node.fields.get("states"))
-        kind = node.fields["subtype"].text if "subtype" in node.fields else ""
+        kind = blocks.text_of(node.fields, "subtype")
         if not states and kind == "interval":
             states = [f"[{a}, {b})" for a, b in pairwise(values)]
         elif not states and kind == "boolean":
@@ -366,143 +343,78 @@ class _Parser:
             states = values
         if not states:
             raise self._text.error(
-                node.at, f"expected 'states = (\"...\" ...);' in the node {name!r}; it is missing."
+                node.at,
+                f"expected 'states = (\"...\" ...);' in the node {node.name!r}; it is missing.",
             )
         return states
 
     # ----------------------------------------------------------------------------------- tables
 
-    def _cpd(self, name: str, variables: dict[str, Variable], rounded: RoundedRows) -> CPD:
-        if name not in self._potentials:
-            raise self._text.error(
-                self._nodes[name].at,
-                f"expected a 'potential ( {name} | ... )' block; it is missing.",
-            )
-        potential = self._potentials[name]
-        parents = blocks.parents_of(self._text, potential.at, name, potential.parents, variables)
-        child = variables[name]
-        if isinstance(child, Discrete):
-            return self._table(child, parents, potential, rounded)
-        assert isinstance(child, Continuous)
-        return self._gaussian(child, parents, potential)
-
-    def _gaussian(
-        self, child: Continuous, parents: Sequence[Variable], potential: _Potential
-    ) -> GaussianCPD:
-        data = self._data(child, potential)
-        cards = [p.cardinality for p in parents if isinstance(p, Discrete)]
-        names = [str(p.name) for p in parents if isinstance(p, Continuous)]
-        try:
-            mean, variance, slopes = normals(data.value, cards, names)
-            return GaussianCPD(child, mean, variance, parents, slopes)
-        except (BayesGraphError, blocks.TableError) as error:
-            raise self._fault(child, data, error) from error
-
-    def _table(
-        self,
-        child: Discrete,
-        parents: Sequence[Variable],
-        potential: _Potential,
-        rounded: RoundedRows,
-    ) -> TableCPD:
+    def _cpd(
+        self, at: int, family: Sequence[Variable], fields: Mapping[str, blocks.Field]
+    ) -> TableCPD | GaussianCPD:
+        *parents, child = family
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
-        if len(discrete) < len(parents):
-            others = [p.name for p in parents if not isinstance(p, Discrete)]
+        others = [parent.name for parent in parents if not isinstance(parent, Discrete)]
+        if others and isinstance(child, Discrete):
             raise self._text.error(
-                potential.at,
+                at,
                 f"the node {child.name!r} has states, so that its parents have states too; got the "
                 f"continuous {quoted(others)}.",
             )
-        data = self._data(child, potential)
-        shape = [variable.cardinality for variable in (*discrete, child)]
-        try:
+        # Of too many parents before anything else.
+        shape = self._draft.shape(at, [*discrete, child]) if isinstance(child, Discrete) else []
+        data = fields.get("data") or fields.get("model_data")
+        if data is None:
+            raise self._text.error(
+                at,
+                f"expected 'data = (...);' in the potential of {child.name!r}; it is missing. In "
+                "Hugin, fill in its table and save the file again.",
+            )
+        with self._text.table(data, child.name):
+            if not isinstance(child, Discrete):
+                cards = [parent.cardinality for parent in discrete]
+                mean, variance, slopes = normals(data.value, cards, list(map(str, others)))
+                return GaussianCPD(cast(Continuous, child), mean, variance, parents, slopes)
             if data.name == "model_data":
-                values = self._modelled(child, discrete, potential, data)
+                values = self._modelled([*discrete, child], shape, fields)
             elif data.is_number:
                 values = blocks.nested_numbers(data.value, shape)
             else:
                 raise blocks.TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
-        except blocks.TableError as error:
-            raise self._fault(child, data, error) from error
-        return blocks.table_of(self._text, data, child, values, discrete, rounded)
-
-    def _data(self, child: Variable, potential: _Potential) -> blocks.Field:
-        for name in ("data", "model_data"):
-            if name in potential.fields:
-                return potential.fields[name]
-        raise self._text.error(
-            potential.at,
-            f"expected 'data = (...);' in the potential of {child.name!r}; it is missing. In "
-            "Hugin, fill in its table and save the file again.",
+        field, size = data, child.cardinality
+        return self._draft.table(
+            data.start, [*discrete, child], values, place=lambda row: field.place(row * size)
         )
 
     def _modelled(
-        self,
-        child: Discrete,
-        parents: Sequence[Discrete],
-        potential: _Potential,
-        data: blocks.Field,
+        self, family: Sequence[Discrete], shape: Sequence[int], fields: Mapping[str, blocks.Field]
     ) -> Floats:
         """Return the table of a model: its rows depend on some of the parents."""
-        nodes = self._text.items(potential.fields.get("model_nodes"))
-        within = [parent for parent in parents if parent.name in nodes]
-        if len(within) < len(nodes):
+        *parents, child = family
+        nodes = self._text.items(fields.get("model_nodes"))
+        places = {parent.name: place for place, parent in enumerate(parents)}
+        if not places.keys() >= {*nodes}:
             raise blocks.TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
-        n_rows = math.prod(parent.cardinality for parent in within)
-        rows = modelled(data.value, [str(state) for state in child.states], n_rows)
-        ordered = sorted(within, key=lambda parent: nodes.index(str(parent.name)))
-        table = rows.reshape([*(parent.cardinality for parent in ordered), child.cardinality])
-        axes = [ordered.index(parent) for parent in within]
-        table = table.transpose([*axes, len(axes)])
-        for place, parent in enumerate(parents):
-            if parent not in within:
-                table = np.expand_dims(table, place)
-        shape = [variable.cardinality for variable in (*parents, child)]
-        self._budget.take(files.BYTES_OF_CELL * math.prod(shape), f"the table of {child.name!r}")
+        axes = [places[name] for name in nodes]
+        cards = [shape[axis] for axis in axes]
+        states = [str(state) for state in child.states]
+        rows = modelled(fields["model_data"].value, states, math.prod(cards))
+        size = files.BYTES_OF_CELL * math.prod(shape)
+        self._draft.budget.take(size, f"the table of {child.name!r}")
+        # The axes of the model's nodes in the order of the parents, and one of length 1 of others.
+        table = rows.reshape([*cards, shape[-1]]).transpose([*np.argsort(axes), len(axes)])
+        inner = [n if place in axes else 1 for place, n in enumerate(shape[:-1])]
+        table = table.reshape([*inner, shape[-1]])
         return np.ascontiguousarray(np.broadcast_to(table, shape))
-
-    def _fault(self, child: Variable, data: blocks.Field, error: Exception) -> FileFormatError:
-        at = error.at if isinstance(error, blocks.TableError) else 0
-        return self._text.error(
-            data.start + at, f"the {data.name} of {child.name!r}: {str(error).rstrip('.')}."
-        )
-
-    # ------------------------------------------------------------------------------- annotations
-
-    def _skip(self) -> None:
-        """Say which fields are left out."""
-        blocks.skip_fields("network", self._net, ("HR_Desc",))
-        for node in self._nodes.values():
-            values = () if "states" in node.fields else ("state_values",)
-            blocks.skip_fields("variables", node.fields, (*_OF_NODES, *values))
-        for potential in self._potentials.values():
-            blocks.skip_fields("tables", potential.fields, _OF_TABLES)
-
-    def _annotations(self, sidecar: Sidecar) -> Annotations:
-        positions: dict[Name, tuple[float, float]] = {}
-        notes: dict[Name, str] = {}
-        for name, node in self._nodes.items():
-            if (place := _node_position(node.fields)) is not None:
-                positions[name] = place
-            if note := _text_of(node.fields.get("HR_Desc")):
-                notes[name] = note
-        labels = {name: _text_of(node.fields.get("label")) for name, node in self._nodes.items()}
-        titles = blocks.titles_of(labels, sidecar)
-        return Annotations(_text_of(self._net.get("HR_Desc")), positions, notes, titles)
-
-
-def _text_of(found: blocks.Field | None) -> str:
-    return "" if found is None else found.text
 
 
 def _node_position(fields: Mapping[str, blocks.Field]) -> tuple[float, float] | None:
     """Return the position of a node; in Hugin's files y grows upwards."""
     if POSITION in fields:
         found = blocks.position_of(fields[POSITION].text)
-    elif "position" in fields:
-        found = blocks.position_of(fields["position"].value)
     else:
-        return None
+        found = blocks.position_of(fields["position"].value) if "position" in fields else None
     return None if found is None else (found[0], -found[1])
 
 
@@ -539,104 +451,20 @@ HELD = Capabilities(
 _LARGEST = 2**31
 
 
-def read_net(
-    path: files.PathLike,
-    *,
-    normalize: Normalize = True,
-    encoding: str = "utf-8-sig",
-    limit: int | None = None,
-) -> BayesianNetwork:
-    """Read a NET file of Hugin; gzip is recognised by its content.
-
-    Names and states are text, states such as ``0`` included. Variables come in the order of their
-    nodes. Positions, labels (as titles) and descriptions (as notes) are kept; colours, fonts,
-    counts of experience and other fields are skipped. A table that is given by a model alone is
-    read if its expressions are distributions of numbers or states. A class without instances is
-    read as a network.
-
-    Parameters
-    ----------
-    path : str or path
-    normalize : bool or "always"
-        Whether rows whose sum is off by up to 0.02 are divided by their sum; see
-        :func:`bayesgraph.files.bif.read_bif`.
-    encoding : str
-        Encoding of the text.
-    limit : int, optional
-        Bytes that reading the file may allocate; see :func:`bayesgraph.files.bif.read_bif`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    FileFormatError
-        If the file is not valid NET or beyond the limit, or has decision, utility or function
-        nodes or instances of classes; the message has the line and the expected text, or the size.
-    """
-    with files.reading(files.path_text(path), "Hugin NET"):
-        text, budget = blocks.decoded(path, encoding, limit)
-        return parse(text, budget=budget, normalize=normalize)
-
-
-def parse_net(
-    text: str, *, normalize: Normalize = True, limit: int | None = None
-) -> BayesianNetwork:
-    """Return the network that a NET text describes; see `read_net`.
-
-    Raises
-    ------
-    FileFormatError
-        If the text is not valid NET; the message has the line and the expected text.
-
-    Examples
-    --------
-    >>> net = parse_net('''
-    ...     net { }
-    ...     node rain { states = ("no" "yes"); }
-    ...     potential (rain) { data = (0.8 0.2); }
-    ... ''')
-    >>> net.variable("rain")
-    Discrete('rain', ['no', 'yes'])
-    """
-    with files.reading("NET text", "Hugin NET"):
-        budget = files.Budget("NET text", len(text), limit)
-        return parse(text, budget=budget, normalize=normalize)
-
-
-def write_net(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
-    """Write a network as NET, gzipped if the path ends in ``.gz``.
+def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport]:
+    """Return a network as NET text, and what is lost.
 
     Numbers are written so that they read back as the same floats. Kinds of variables and scores of
-    arcs are in comments, from which `read_net` restores them. The file is replaced as a whole or
-    not at all.
+    arcs are in comments, from which the reader restores them.
 
     Parameters
     ----------
     model : BayesianNetwork
         Of tables and linear Gaussians; a noisy or and the like is written as its table.
-    path : str or path
     strict : bool
         Whether names are refused that are no identifiers, and states that are not text or have
         quotes, backslashes or line breaks. If false, similar words are written for them, and
-        comments from which `read_net` restores them.
-
-    Returns
-    -------
-    LossReport
-        What other programs read in another form, and what is lost.
-
-    Raises
-    ------
-    LossyExportError
-        If NET cannot hold the model; the message lists all problems.
-    """
-    text, report = _formatted(model, strict=strict)
-    files.write_text(path, text)
-    return report
-
-
-def format_net(model: Any, *, strict: bool = True) -> str:
-    """Return a network as NET text; see `write_net`.
+        comments from which the reader restores them.
 
     Raises
     ------
@@ -645,7 +473,6 @@ def format_net(model: Any, *, strict: bool = True) -> str:
 
     Examples
     --------
-    >>> from bayesgraph import Continuous
     >>> rain, temperature = Discrete("rain", ["no", "yes"]), Continuous("temperature")
     >>> cpds = [TableCPD(rain, [0.8, 0.2]), GaussianCPD(temperature, [20, 14], 4, [rain])]
     >>> print(format_net(BayesianNetwork(cpds)), end="")
@@ -672,33 +499,25 @@ def format_net(model: Any, *, strict: bool = True) -> str:
         data = (normal (20.0, 4.0) normal (14.0, 4.0));
     }
     """
-    return _formatted(model, strict=strict)[0]
-
-
-def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     note = found.annotations.note
     parts = ["net\n{\n", f"    HR_Desc = {_text(note)};\n" if note else "", "}\n"]
-    for variable, word in found.words.names.items():
-        states = found.words.states[variable]
-        parts += _node(variable, word, states, found.annotations)
+    parts += [text for variable in found.words.names for text in _node(variable, found)]
     parts += [text for cpd in found.cpds for text in _potential(cpd, found.words.names)]
     parts += [f"% {line}\n" for line in found.sidecar]
     return "".join(parts), found.report
 
 
-def _node(
-    variable: Variable, word: str, states: Sequence[str], annotations: Annotations
-) -> Iterator[str]:
+def _node(variable: Variable, found: Export) -> Iterator[str]:
     """Yield the block of a node, in pieces."""
+    word, annotations = found.words.names[variable], found.annotations
     kind = "node" if isinstance(variable, Discrete) else "continuous node"
     yield f"\n{kind} {word}\n{{\n"
-    title = annotations.titles.get(word, str(variable.name))
-    if word in annotations.titles or title != word:
+    if title := found.title(variable):
         yield f"    label = {_text(title)};\n"
     if word in annotations.positions:
         yield from _position(*annotations.positions[word])
-    if states:
+    if states := found.words.states[variable]:
         yield f"    states = ({' '.join(map(blocks.quoted_text, states))});\n"
     if word in annotations.notes:
         yield f"    HR_Desc = {_text(annotations.notes[word])};\n"
@@ -747,4 +566,5 @@ def _signed(number: float) -> str:
     return f"- {text[1:]}" if text.startswith("-") else f"+ {text}"
 
 
-FORMAT = FileFormat("Hugin NET", read_net, write_net, holds=HELD)
+FORMAT = FileFormat("Hugin NET", parse, formatted, HELD)
+parse_net, format_net = FORMAT.parse_text, FORMAT.format_text

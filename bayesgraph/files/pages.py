@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.core.errors import FileFormatError
-from bayesgraph.core.files import Budget, LossReport, PathLike, path_text, read_bytes, reading
+from bayesgraph.core.files import Budget, LossReport
 from bayesgraph.core.upward import upward
 from bayesgraph.files.formats import FileFormat, check_options
 from bayesgraph.files.native import HELD, SAVED, decoded
@@ -25,43 +25,22 @@ from bayesgraph.files.native import HELD, SAVED, decoded
 VERSION = 1
 
 
-def read_html(path: PathLike, *, limit: int | None = None) -> Any:
-    """Read the model in a page that `to_html` wrote.
+def parse(data: bytes, budget: Budget) -> Any:
+    """Return the model in a page that `to_html` wrote.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
 
-    Parameters
-    ----------
-    path : str or path
-    limit : int, optional
-        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
-
-    Returns
-    -------
-    model or estimator
-        The model that was written.
-
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If the file is no page of bayesgraph, truncated, altered, newer, or beyond the limit.
     """
-    return _read(path, limit, {})
+    return decoded(_archive(data, budget), budget)
 
 
-def read_saved_html(path: PathLike) -> Any:
-    """Read a page as `read_html` does, but a classifier without its estimator."""
-    return _read(path, None, SAVED)
-
-
-def _read(path: PathLike, limit: int | None, decoders: Mapping[str, str]) -> Any:
-    source = path_text(path)
-    with reading(source, "a page"):
-        data = read_bytes(path)
-        budget = Budget(source, len(data), limit)
-        return decoded(_archive(data, budget), budget, decoders)
+def parse_saved(data: bytes, budget: Budget) -> Any:
+    """Read a page as `parse` does, but a classifier without its estimator."""
+    return decoded(_archive(data, budget), budget, SAVED)
 
 
 def _archive(data: bytes, budget: Budget) -> bytes:
@@ -134,19 +113,18 @@ def _inflated(data: bytes, name: str, size: int, budget: Budget) -> bytes:
     return block
 
 
-def write_html(model: Any, path: PathLike, **options: Any) -> LossReport:
-    """Write a model or a fitted estimator to a page; options are those of `page.to_html`."""
+def formatted(model: Any, **options: Any) -> tuple[str, LossReport]:
+    """Return a model or a fitted estimator as a page; options are those of `page.to_html`."""
     check_options("writing an HTML page", upward("to_html"), 2, options)
-    upward("to_html")(model, path, **options)
-    return LossReport("an HTML page")
+    return upward("to_html")(model, **options), LossReport("an HTML page")
 
 
 # A page has the model in the native format.
 FORMAT = FileFormat(
     "an HTML page",
-    read_html,
-    write_html,
-    read_saved_html,
+    parse,
+    formatted,
+    replace(HELD, format="an HTML page"),
+    parse_saved,
     holds_estimators=True,
-    holds=replace(HELD, format="an HTML page"),
 )

@@ -35,16 +35,15 @@ from bayesgraph.core.errors import (
 )
 from bayesgraph.core.files import LossReport
 from bayesgraph.core.variables import Continuous, Discrete, Name
-from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_of, no_table
+from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_of, graph_tables
 from bayesgraph.files.formats import AnySpelling, Capabilities
-from bayesgraph.files.table_rows import RoundedRows
+from bayesgraph.files.readers import RoundedRows
 from bayesgraph.inference import Factor
 from bayesgraph.models import (
     BayesianNetwork,
     FactorGraph,
     GaussianCPD,
     TableCPD,
-    Term,
     WeightedNetwork,
 )
 
@@ -237,55 +236,20 @@ def _check_kept(converted: Any, values: Floats, source: str) -> None:
 
 def _to_markov_network(model: FactorGraph, losses: Losses) -> tuple[Any, LossReport]:
     words = Words.of(model.variables, HELD, losses)
-    for variable in model.variables:
-        if not isinstance(variable, Discrete):
-            losses.refuse(no_table(variable))
-    for term in model.terms:
-        if term.table is None:
-            losses.refuse(f"{term.title} is not a table")
-    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
-    if powered:
-        losses.change(f"the exponents of {powered} factors are applied to their tables")
+    tables = graph_tables(model, losses)
     report = losses.report()
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
     result.add_nodes_from(model.names)
-    for term in model.terms:
-        scope = [v for v in term.scope if isinstance(v, Discrete)]
+    for scope, values in tables:
         names = [v.name for v in scope]
         result.add_edges_from([(a, b) for i, a in enumerate(names) for b in names[:i]])
-        values = _term_values(term)
         converted = discrete.DiscreteFactor(
             names, [v.cardinality for v in scope], values, state_names=_state_names(scope, words)
         )
-        _check_kept(converted.values, values, term.title)
+        _check_kept(converted.values, values, f"the factor over {quoted(names)}")
         result.add_factors(converted)
     return _with_sidecar(result, words.sidecar), report
-
-
-def _term_values(term: Term) -> Floats:
-    """Return the table of a term raised to its exponent, as plain numbers instead of logarithms.
-
-    With the exponent 1, the numbers of a TableCPD are exactly kept.
-    """
-    if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
-        return term.source.values
-    assert term.table is not None  # checked before
-    log_values = term.table.log_values
-    if len(log_values) != 1:
-        raise LossyExportError(
-            f"{term.title} belongs to {len(log_values)} rows of evidence; pgmpy's factors to one."
-        )
-    with np.errstate(over="ignore"):
-        values = np.exp(log_values[0])
-    vanished = (values < np.finfo(np.float64).tiny) & ~np.isneginf(log_values[0])
-    if vanished.any() or np.isinf(values).any():
-        raise LossyExportError(
-            f"{term.title} has numbers outside the range of floats: logarithms from "
-            f"{log_values[np.isfinite(log_values)].min():.6g} to {log_values.max():.6g}. pgmpy "
-            "does not hold logarithms."
-        )
-    return np.asarray(values)
 
 
 # ---------------------------------------------------------------------------------------- import

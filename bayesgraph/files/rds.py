@@ -35,11 +35,11 @@ from bayesgraph.core.errors import (
     suggestion,
     warn,
 )
-from bayesgraph.core.files import MAX_AXES, Budget, PathLike, path_text, read_unzipped, reading
+from bayesgraph.core.files import MAX_AXES, Budget
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.files.exporting import skip
 from bayesgraph.files.formats import FileFormat
-from bayesgraph.files.table_rows import Normalize, RoundedRows
+from bayesgraph.files.readers import Normalize, RoundedRows
 from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, TableCPD
 
 # ----- Objects in files that R's ``saveRDS`` and ``save`` write, as plain vectors, lists and texts
@@ -108,21 +108,18 @@ class RObject:
 _NOTHING = RObject("other")
 
 
-def read_objects(path: PathLike, limit: int | None = None) -> dict[str | None, RObject]:
+def objects_of(data: bytes, budget: Budget) -> dict[str | None, RObject]:
     """Return the objects of a file by their names.
 
     A file of ``saveRDS`` has one object without a name (None), one of ``save`` has several.
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If it is no such file, is truncated, or beyond the limit.
     MissingDependencyError
         If rdata is not installed.
     """
-    data, budget = read_unzipped(path, limit)
     data = _inflated(data, budget)
     head = next((head for head in _HEADS if data.startswith(head)), b"")
     if not data.startswith(_XDR, len(head)):
@@ -370,15 +367,15 @@ _READ = ("node", "parents", "children", "prob", "coefficients", "sd", "dlevels")
 _INTERCEPT = "(Intercept)"
 
 
-def read_rds(
-    path: PathLike,
+def parse(
+    data: bytes,
+    budget: Budget,
     *,
     name: str | None = None,
     normalize: Normalize = True,
     replace_unidentifiable: bool = False,
-    limit: int | None = None,
 ) -> BayesianNetwork:
-    """Read a network that bnlearn has fitted, from a file of R's ``saveRDS`` or ``save``.
+    """Return a network that bnlearn has fitted, from a file of R's ``saveRDS`` or ``save``.
 
     Discrete, Gaussian and conditional Gaussian fits are read, the classifiers ``naive.bayes`` and
     ``tree.bayes`` among them. Variables come in the order of the fit, names and states are text. No
@@ -386,39 +383,34 @@ def read_rds(
 
     Parameters
     ----------
-    path : str or path
+    data : bytes
         Compressed or not, in the binary format that R writes unless it is told otherwise.
+    budget : Budget
     name : str, optional
         Which object of a file of ``save``; by default its only fit.
     normalize : bool or "always"
         Whether rows whose sum is off by up to 0.02 are divided by their sum, with one warning; see
-        `read_bif`.
+        :func:`bayesgraph.files.bif.parse`.
     replace_unidentifiable : bool
         Whether distributions that the data do not determine, which are ``NaN`` in the file, become
         uniform, and such coefficients of a regression zero, with one warning. bnlearn's argument of
         this name does the same. Otherwise they are refused.
-    limit : int, optional
-        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If the file has no fit of bnlearn, or the fit is inconsistent; the message names the node.
     MissingDependencyError
         If rdata is not installed.
     """
-    source = path_text(path)
-    with reading(source, "a file of R"):
-        item = _chosen(read_objects(path, limit), name, source)
-        try:
-            with np.errstate(over="ignore", invalid="ignore"):
-                return _Fit(item, source, replace=replace_unidentifiable).network(normalize)
-        except FileFormatError:
-            raise
-        except BayesGraphError as error:
-            raise FileFormatError(f"{source}: {error}") from error
+    source = budget.source
+    item = _chosen(objects_of(data, budget), name, source)
+    try:
+        return _Fit(item, source, replace=replace_unidentifiable).network(normalize)
+    except FileFormatError:
+        raise
+    except BayesGraphError as error:
+        raise FileFormatError(f"{source}: {error}") from error
 
 
 def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str) -> RObject:
@@ -656,4 +648,4 @@ def _axes(table: RObject) -> list[str]:
     return [name or "" for name in (labels.names or ())] if labels is not None else []
 
 
-FORMAT = FileFormat("R's bnlearn", read_rds, None)
+FORMAT = FileFormat("R's bnlearn", parse)

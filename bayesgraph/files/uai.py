@@ -12,27 +12,25 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import accumulate, pairwise
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core import errors, files
-from bayesgraph.core.arrays import Floats, Ints
+from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Discrete, Name, State, Variable
-from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_of, no_table
-from bayesgraph.files.formats import Capabilities, FileFormat, NumberSpelling
-from bayesgraph.files.table_rows import (
-    Normalize,
-    RoundedRows,
-    first_bad_row,
-    network_of,
-    sum_to_one,
+from bayesgraph.files.exporting import (
+    Export,
+    Losses,
+    Sidecar,
+    Words,
+    content_of,
+    graph_tables,
+    no_table,
 )
+from bayesgraph.files.formats import Capabilities, FileFormat, NumberSpelling
+from bayesgraph.files.readers import Draft, Normalize, RoundedRows, is_swapped, sum_to_one
 from bayesgraph.inference import Factor, Posterior
 from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model, TableCPD
 
@@ -55,17 +53,23 @@ _BOM = b"\xef\xbb\xbf"
 class Numbers:
     """The numbers of a file, read from first to last.
 
+    Lines that start with the word ``c`` are comments, and so is what follows a ``#`` in a line.
+
     Parameters
     ----------
     data : bytes
         Content of the file.
     source : str
         Path for messages.
-    start : int
-        Position of the first number in the content.
+    kinds : sequence of str
+        Allowed first words, in upper case; empty for files of numbers alone.
+    separator : bytes
+        Text between the solutions of a result file, of which the last one is read.
 
     Attributes
     ----------
+    kind : str
+        The first word; empty without `kinds`.
     values : ndarray of float
         All numbers.
     position : int
@@ -74,15 +78,31 @@ class Numbers:
     Raises
     ------
     FileFormatError
-        If a word is not a number; the message has its line.
+        If the first word is another one, or a later word is not a number; the message has its line.
     """
 
-    def __init__(self, data: bytes, source: str, start: int = 0) -> None:
+    def __init__(
+        self, data: bytes, source: str, kinds: Sequence[str] = (), *, separator: bytes = b""
+    ) -> None:
         self.source = source
         self.position = 0
-        self._data = data
-        self._start = start
-        body = data[start:]
+        self.kind = ""
+        self._data = _COMMENT.sub(b"", data.removeprefix(_BOM))
+        self._start = 0
+        if kinds:
+            match = _WORD.search(self._data)
+            word = _text_of(match[0]) if match else ""
+            self._start = match.end() if match else 0
+            self.kind = word.upper()
+            if self.kind not in kinds:
+                got = repr(word[:40]) if word else "an empty file"
+                raise errors.FileFormatError(
+                    f"{source}: expected {errors.quoted(kinds)} as the first word; got {got}."
+                    f"{errors.suggestion(self.kind, kinds)}"
+                )
+        if separator and (last := self._data.rfind(separator)) >= 0:
+            self._start = last + len(separator)
+        body = self._data[self._start :]
         words = body.split()
         try:
             if body.translate(None, _CHARACTERS):
@@ -91,11 +111,6 @@ class Numbers:
         except ValueError:
             bad = next(i for i, word in enumerate(words) if not _NUMBER.fullmatch(word))
             raise self.error(bad, "a number") from None
-
-    @property
-    def left(self) -> int:
-        """Number of values not taken yet."""
-        return len(self.values) - self.position
 
     def line(self, index: int) -> int:
         """Return the line of the file with the number at an index; past the end, the last line."""
@@ -112,166 +127,58 @@ class Numbers:
         if word is None:
             got = "the end of the file; it may be truncated"
         else:
-            got = f"{_uai_numbers_text(word[0])!r:.40} (number {index + 1} of the file)"
+            got = f"{_text_of(word[0])!r:.40} (number {index + 1} of the file)"
         return errors.FileFormatError(
             f"{self.source}, line {self.line(index)}: expected {expected}; got {got}.{advice}"
         )
+
+    def line_error(self, index: int, message: str) -> errors.FileFormatError:
+        """Return an error that names the line of the number at an index."""
+        return errors.FileFormatError(f"{self.source}, line {self.line(index)}: {message}")
+
+    def last_error(self, expected: str) -> errors.FileFormatError:
+        """Return an error for the number that was taken last; see `error`."""
+        return self.error(self.position - 1, expected)
 
     def _word(self, index: int) -> re.Match[bytes] | None:
         words = _WORD.finditer(self._data, self._start)
         return next(itertools.islice(words, index, None), None)
 
     def count(self, what: str, low: int = 0, high: float = math.inf) -> int:
-        """Read the next number, an integer between `low` and `high`; `what` names it in errors."""
-        # The common case, without arrays: result files have a count or two for each variable.
-        if self.position < len(self.values):
-            value = self.values.item(self.position)
-            if low <= value <= high and value <= _EXACT and value.is_integer():
-                self.position += 1
-                return int(value)
-        return int(self.counts(1, what, low, high)[0])
+        """Take the next number, an integer from `low` to `high`; `what` names it in errors."""
+        return self.counts(1, what, low, high)[0]
 
-    def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> Ints:
+    def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> list[int]:
         """Take n integers from `low` to `high`; `what` describes them in errors."""
-        values = self.take(n, what)
-        good = _are_integers(values, low, high)
-        if not good.all():
-            limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
-            at = self.position - n + int(np.argmin(good))
-            raise self.error(at, f"{what}, an integer {limits}")
-        return values.astype(np.int64)
-
-    def lists(self, n: int, longest: int, high: int) -> tuple[list[int], list[int]]:
-        """Take n lists of integers from 0 to `high`, each after its length; fewer if one is not so.
-
-        The list after the last one taken has a length beyond `longest`, a member that is no such
-        integer, or not all of its members: it is left to the caller, who has the words for it.
-
-        Returns
-        -------
-        members : list of int
-            The members of all lists.
-        ends : list of int
-            The members of list i are ``members[ends[i] : ends[i + 1]]``.
-        """
-        values = self.values[self.position :]
-        at, left, length_at = 0, len(values), values.item
-        heads = [0]
-        while len(heads) <= n and at < left:
-            length = length_at(at)
-            if not (0 <= length <= longest and length.is_integer()):
-                break
-            at += 1 + int(length)
-            heads.append(at)
-        places = np.array(heads)
-        good = _are_integers(values[:at], 0, high)
-        good[places[:-1]] = True
-        end = len(good) if good.all() else np.argmin(good)
-        places = places[: np.searchsorted(places, end, "right")]
-        self.position += int(places[-1])
-        members = np.delete(values[: places[-1]], places[:-1]).astype(np.int64)
-        return members.tolist(), (places - np.arange(len(places))).tolist()
+        values = self.take(n, what).tolist()
+        for place, value in enumerate(values, self.position - n):
+            if not (low <= value <= min(high, _EXACT) and value.is_integer()):
+                limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
+                raise self.error(place, f"{what}, an integer {limits}")
+        return list(map(int, values))
 
     def take(self, n: int, what: str) -> Floats:
         """Take n numbers; `what` describes them in errors."""
-        if n > self.left:
-            more = f"{n - self.left} more of {n} numbers" if n > 1 else "a number"
+        left = len(self.values) - self.position
+        if n > left:
+            more = f"{n - left} more of {n} numbers" if n > 1 else "a number"
             raise self.error(len(self.values), f"{what}: {more}")
         self.position += n
         return self.values[self.position - n : self.position]
 
     def table(self, n: int, what: str) -> Floats:
         """Take n finite numbers that are not negative; `what` describes them in errors."""
-        fault = self.next_fault()
-        values = self.take(n, what)
-        if fault < self.position:
+        start = self.position
+        values = self.values[start : start + n]
+        good = (values >= 0) & (values < np.inf)
+        if not good.all():
+            fault = start + int(np.argmin(good))
             raise self.error(fault, f"{what}: finite numbers that are not negative")
-        return values
-
-    def next_fault(self) -> int:
-        """Return the index of the next number that no table can have, or else that of the end."""
-        place = bisect_left(self._faults, self.position)
-        return self._faults[place] if place < len(self._faults) else len(self.values)
-
-    @cached_property
-    def _faults(self) -> list[int]:
-        """The indices of the values that no table can have, found once for all tables."""
-        found: list[int] = np.flatnonzero(~((self.values >= 0) & np.isfinite(self.values))).tolist()
-        return found
-
-    def finish(self, after: str) -> None:
-        """Raise an error if values are left; `after` describes the last ones taken."""
-        if self.left:
-            raise self.error(
-                self.position, f"the end of the file after {after}", f" {self.left} are too many."
-            )
+        return self.take(n, what)
 
 
-def _are_integers(values: Floats, low: int, high: float) -> NDArray[np.bool_]:
-    within = (values >= low) & (values <= min(high, _EXACT))
-    good: NDArray[np.bool_] = within & (values == np.floor(values))
-    return good
-
-
-def _uai_numbers_text(word: bytes) -> str:
+def _text_of(word: bytes) -> str:
     return word.decode("utf-8", "backslashreplace")
-
-
-def _without_comments(data: bytes) -> bytes:
-    if data.startswith(b"c"):
-        return _COMMENT.sub(b"", data)
-    starts = [at for at in (data.find(b"#"), data.find(b"\nc")) if at >= 0]
-    # From the first comment on, which is at the end of files that bayesgraph writes.
-    start = min(starts, default=len(data))
-    return data[:start] + _COMMENT.sub(b"", data[start:])
-
-
-def sidecar_lines(data: bytes) -> list[str]:
-    """Return what comments of bayesgraph say; see `bayesgraph.files.exporting`."""
-    start = data.find(b"# bayesgraph {")
-    if start < 0:
-        return []
-    comments = (_uai_numbers_text(found[1]) for found in _SIDECAR.finditer(data, start))
-    return [content for comment in comments if (content := content_of(comment)) is not None]
-
-
-def open_numbers(
-    data: bytes, source: str, kinds: Sequence[str] = (), *, separator: bytes = b""
-) -> tuple[str, Numbers]:
-    """Return the first word of a file (empty without `kinds`), and the numbers after it.
-
-    Lines that start with the word ``c`` are comments, and so is what follows a ``#`` in a line.
-
-    Parameters
-    ----------
-    data : bytes
-        Content of the file.
-    source : str
-        Path for messages.
-    kinds : sequence of str
-        Allowed first words, in upper case; empty for files of numbers alone.
-    separator : bytes
-        Text between the solutions of a result file, of which the last one is read.
-
-    Raises
-    ------
-    FileFormatError
-        If the first word is another one, or a later word is not a number.
-    """
-    data = data.removeprefix(_BOM)
-    data = _without_comments(data)
-    if not kinds:
-        return "", Numbers(data, source)
-    match = _WORD.search(data)
-    word, start = (_uai_numbers_text(match[0]), match.end()) if match else ("", len(data))
-    if word.upper() not in kinds:
-        got = repr(word[:40]) if word else "an empty file"
-        raise errors.FileFormatError(
-            f"{source}: expected {errors.quoted(kinds)} as the first word; got {got}."
-            f"{errors.suggestion(word.upper(), kinds)}"
-        )
-    last = data.rfind(separator, start) if separator else -1
-    return word.upper(), Numbers(data, source, start if last < 0 else last + len(separator))
 
 
 # ------------ Evidence and result files of the UAI competitions, which refer to variables by index
@@ -315,8 +222,7 @@ def read_uai_evidence(
     """
     variables = discrete_variables(model)
     with files.reading(files.path_text(path), "UAI evidence"):
-        data, _ = files.read_unzipped(path, limit)
-        numbers = open_numbers(data, files.path_text(path))[1]
+        numbers = Numbers(files.read_unzipped(path, limit)[0], files.path_text(path))
         n = numbers.count("the number of observed variables")
         values = numbers.values
         if len(values) != 1 + 2 * n:
@@ -324,17 +230,16 @@ def read_uai_evidence(
             if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
                 raise errors.FileFormatError(
                     f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as "
-                    f"many observed variables; got {numbers.left}. The file may be truncated or of "
-                    "several samples."
+                    f"many observed variables; got {len(values) - 1}. The file may be truncated or "
+                    "of several samples."
                 )
             n = numbers.count("the number of observed variables")
         evidence: dict[Name, State] = {}
         for _ in range(n):
             variable = variables[numbers.count("the number of a variable", high=len(variables) - 1)]
             if variable.name in evidence:
-                raise numbers.error(
-                    numbers.position - 1,
-                    f"each variable once; {variable.name!r} is observed already",
+                raise numbers.last_error(
+                    f"each variable once; {variable.name!r} is observed already"
                 )
             evidence[variable.name] = variable.states[_code(numbers, variable)]
         return evidence
@@ -446,8 +351,9 @@ def read_uai_result(
         data, _ = files.read_unzipped(path, limit)
         # Some years call the most probable explanation MAP.
         kinds = (*_TASKS, "MAP")
-        kind, numbers = open_numbers(data, files.path_text(path), kinds, separator=b"-BEGIN-")
-        result = _result("MPE" if kind == "MAP" else kind, numbers, variables, rounded)
+        numbers = Numbers(data, files.path_text(path), kinds, separator=b"-BEGIN-")
+        kind = "MPE" if numbers.kind == "MAP" else numbers.kind
+        result = _result(kind, numbers, variables, rounded)
     rounded.warn(numbers.source)
     return result
 
@@ -468,7 +374,7 @@ def _result(
     if kind == "PR":
         value = float(numbers.take(1, "the log to base 10")[0])
         if value == math.inf:
-            raise numbers.error(numbers.position - 1, "the log to base 10 of a number")
+            raise numbers.last_error("the log to base 10 of a number")
         return UAIResult(kind, value * math.log(10.0))
     numbers.count("the number of variables", low=len(cards), high=len(cards))
     if kind == "MPE":
@@ -606,18 +512,16 @@ HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling())
 _KINDS = ("MARKOV", "BAYES")
 # A variable that is in no scope, and the factor of ones that it gets.
 _BYTES_OF_FREE = 2000
-_T = TypeVar("_T")
-_POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
 
-def read_uai(
-    path: files.PathLike,
+def parse(
+    data: bytes,
+    budget: files.Budget,
     *,
     variables: Sequence[Discrete] | None = None,
     normalize: Normalize = True,
-    limit: int | None = None,
 ) -> BayesianNetwork | FactorGraph:
-    """Read a UAI model file; gzip is recognised by its content.
+    """Return the model of a UAI file.
 
     The variables are in the order of their indices in the file, which evidence and result files
     also refer to. If the scopes of a ``MARKOV`` file have the variables in another order, or lack
@@ -625,7 +529,10 @@ def read_uai(
 
     Parameters
     ----------
-    path : str or path
+    data : bytes
+    budget : Budget
+        Bytes that reading the file may allocate beyond its numbers, such as for variables in no
+        scope.
     variables : sequence of Discrete, optional
         The variables in the order of their indices, such as ``model.variables`` of the model that
         was written. By default ``"x0"``, ``"x1"``, ... with the states 0, 1, ...
@@ -635,10 +542,6 @@ def read_uai(
         with rows that are further off, or zero, is read as a FactorGraph, with a warning. "always"
         divides all rows, such as counts, and refuses rows of zeros; if false, all rows that do not
         sum to one are refused. Rows off by at most 1e-6 are never changed.
-    limit : int, optional
-        Bytes that reading the file may allocate beyond its numbers, such as for variables in no
-        scope; by default 64 MB and 40 times the file's bytes. It also limits what a gzip file
-        inflates to, by default 100 times its bytes.
 
     Returns
     -------
@@ -649,27 +552,11 @@ def read_uai(
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If the file is invalid, or beyond the limit; the message has the line, the expected text and
         the text there, or the size.
     ModelError
         If `variables` do not match the file.
-    """
-    with files.reading(files.path_text(path), "UAI"):
-        data, budget = files.read_unzipped(path, limit)
-        return _parse(data, budget, variables, normalize)
-
-
-def parse_uai(
-    text: str,
-    *,
-    variables: Sequence[Discrete] | None = None,
-    normalize: Normalize = True,
-    limit: int | None = None,
-) -> BayesianNetwork | FactorGraph:
-    """Return the model that the text of a UAI file describes; see `read_uai`.
 
     Examples
     --------
@@ -678,46 +565,178 @@ def parse_uai(
       0  0.800000  ███████████████████
       1  0.200000  █████
     """
-    with files.reading("UAI text", "UAI"):
-        data = text.encode()
-        return _parse(data, files.Budget("UAI text", len(data), limit), variables, normalize)
+    numbers = Numbers(data, budget.source, _KINDS)
+    n = numbers.count("the number of variables", low=1)
+    cards = numbers.counts(n, "numbers of states", low=1)
+    scopes = _scopes(numbers, n)
+    tables: list[Floats] = []
+    starts: list[int] = []
+    for function, scope in enumerate(scopes):
+        shape = [cards[i] for i in scope]
+        size = math.prod(shape)
+        if numbers.count(f"the number of entries of function {function}") != size:
+            product = " x ".join(map(str, shape)) or "a constant"
+            raise numbers.last_error(
+                f"{size} ({product}) as the number of entries of function {function} over the "
+                f"variables {scope}"
+            )
+        starts.append(numbers.position)
+        tables.append(numbers.table(size, f"the entries of function {function}").reshape(shape))
+    if left := len(numbers.values) - numbers.position:
+        raise numbers.error(
+            numbers.position,
+            f"the end of the file after the tables of {len(scopes)} functions",
+            f" {left} are too many.",
+        )
+    # Variables that the caller gives have precedence over those of the file.
+    comments = (_text_of(m[1]) for m in _SIDECAR.finditer(data)) if variables is None else ()
+    lines = [content for text in comments if (content := content_of(text)) is not None]
+    known = _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
+    if numbers.kind == "BAYES":
+        draft = Draft("UAI", "table", budget, normalize, numbers.line_error)
+        draft.advice = (
+            " A file of tables that are no conditional probabilities starts with MARKOV; with "
+            "normalize=True it is read as if it did."
+        )
+        draft.variables = {str(i): variable for i, variable in enumerate(known)}
+        try:
+            for scope, table, start in zip(scopes, tables, starts, strict=True):
+                family = [known[i] for i in scope]
+                places = range(start, start + table.size, table.shape[-1])
+                cpd = draft.table(start, family, table, place=places.__getitem__)
+                draft.cpds[str(scope[-1])] = cpd
+        except errors.FileFormatError:
+            children = [known[scope[-1]] for scope in scopes]
+            if normalize is not True or not _unnormalised(children, tables, budget.source):
+                raise
+        else:
+            return draft.network(lines)
+    known = Sidecar.of(lines, budget.source).restored(known)
+    factors = [
+        Factor([known[i] for i in scope], table)
+        for scope, table in zip(scopes, tables, strict=True)
+    ]
+    first, last = (
+        [Factor([known[i]], np.ones(cards[i])) for i in each] for each in _ones(scopes, n)
+    )
+    return FactorGraph([*first, *factors, *last])
 
 
-def write_uai(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
-    """Write a discrete model as UAI, gzipped if the path ends in ``.gz``.
+def _scopes(numbers: Numbers, n: int) -> list[list[int]]:
+    """Return the scopes of all functions; in a network, each variable is the last of one."""
+    is_network = numbers.kind == "BAYES"
+    scopes: list[list[int]] = []
+    # From each child to its function.
+    children: dict[int, int] = {}
+    for function in range(numbers.count("the number of functions")):
+        what = f"the scope of function {function}"
+        size = numbers.count(f"the size of {what}", high=files.MAX_AXES)
+        scope = numbers.counts(size, what, high=n - 1)
+        if len({*scope}) < size:
+            place = next(k for k, variable in enumerate(scope) if variable in scope[:k])
+            at = numbers.position - size + place
+            raise numbers.error(at, f"{what} with each variable once, not {scope}")
+        if is_network and not scope:
+            raise numbers.last_error(f"a child in {what}")
+        if is_network and children.setdefault(scope[-1], function) != function:
+            raise numbers.last_error(
+                f"one table for each child, the last of its scope; function {children[scope[-1]]} "
+                f"is that of variable {scope[-1]} already"
+            )
+        scopes.append(scope)
+    if is_network and (without := sorted({*range(n)} - children.keys())):
+        raise numbers.error(
+            numbers.position,
+            f"a scope for each child; the variables {errors.quoted(without)} are the last of none",
+        )
+    return scopes
+
+
+def _unnormalised(children: Sequence[Discrete], tables: Sequence[Floats], source: str) -> bool:
+    """Return whether tables are no conditional probabilities, with a warning if they are not.
+
+    Tables that have the child on another axis are not meant: they are refused.
+    """
+    wrong = {child.name: t for child, t in zip(children, tables, strict=True) if not sum_to_one(t)}
+    if not wrong or any(t.ndim > 1 and is_swapped(t) for t in wrong.values()):
+        return False
+    errors.warn(
+        f"{source}: rows of the tables of {errors.quoted(wrong)} do not sum to one: the file is "
+        "read as a FactorGraph, of which only the product is normalised. normalize='always' "
+        "divides each row by its sum; normalize=False refuses the file.",
+        errors.BayesGraphWarning,
+    )
+    return True
+
+
+def _variables(
+    cards: list[int], held: set[int], given: Sequence[Discrete] | None, budget: files.Budget
+) -> list[Discrete]:
+    """Return the variables of a file, of which those in no scope take from the budget."""
+    source = budget.source
+    if given is None:
+        # No table confirms the numbers of states of variables in no scope.
+        free = [n for i, n in enumerate(cards) if i not in held]
+        what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
+        budget.take(_BYTES_OF_FREE * len(free) + files.BYTES_OF_STATE * sum(free), what)
+        return [Discrete(f"x{i}", range(n)) for i, n in enumerate(cards)]
+    variables = list(given)
+    if len(variables) != len(cards):
+        raise errors.ModelError(
+            f"{source}: expected {len(cards)} variables= for the file; got {len(variables)}."
+        )
+    for i, variable in enumerate(variables):
+        if getattr(variable, "cardinality", None) != cards[i]:
+            raise errors.ModelError(
+                f"{source}: expected variables= with a discrete variable of {cards[i]} states in "
+                f"place {i}, as in the file; got {variable!r}."
+            )
+    if len({variable.name for variable in variables}) < len(variables):
+        raise errors.ModelError(
+            f"{source}: expected variables= of different names; got "
+            f"{errors.quoted(variable.name for variable in variables)}."
+        )
+    return variables
+
+
+def _ones(scopes: Sequence[Sequence[int]], n: int) -> tuple[range, list[int]]:
+    """Return the variables that need a factor of ones before and after the factors of the file.
+
+    A factor graph has only variables of its factors, in the order in which these name them. Factors
+    of ones add variables that are in no scope, and keep the order of the file.
+    """
+    seen = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
+    free = sorted(set(range(n)).difference(seen))
+    order = seen + free
+    highest = itertools.accumulate(order, max)
+    late = [v for v, before in zip(order, highest, strict=True) if v < before]
+    first = range(1 + max(late, default=-1))
+    return first, [variable for variable in free if variable not in first]
+
+
+# ----------------------------------------------------------------------------------- writing
+
+
+def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport]:
+    """Return a discrete model as UAI text, and what is lost.
 
     A BayesianNetwork becomes ``BAYES``. A FactorGraph becomes ``MARKOV``, with the exponents
     applied to its tables (one warning says so) and its CPDs as factors. Variables are numbered in
     the order of ``model.variables``. Numbers are written so that they read back as the same floats.
-    The file is replaced as a whole or not at all.
 
     Parameters
     ----------
     model : BayesianNetwork or FactorGraph
-    path : str or path
     strict : bool
         UAI holds neither names nor states. If true, names and states are refused unless they are
-        the defaults of `read_uai` (``"x0"``, ``"x1"``, ... and 0, 1, ...); if false, comments at
-        the end of the file have them, from which `read_uai` restores them.
-
-    Returns
-    -------
-    LossReport
-        What other programs read in another form, and what is lost.
+        the defaults of the reader (``"x0"``, ``"x1"``, ... and 0, 1, ...); if false, comments at
+        the end of the file have them, from which the reader restores them.
 
     Raises
     ------
     LossyExportError
         If UAI cannot hold the model. The message lists all problems: continuous variables, numbers
         beyond the range of floats and (unless `strict` is false) names and states.
-    """
-    text, report = _formatted(model, strict=strict)
-    files.write_text(path, text)
-    return report
-
-
-def format_uai(model: Any, *, strict: bool = True) -> str:
-    """Return a discrete model as the text of a UAI file; see `write_uai`.
 
     Examples
     --------
@@ -732,13 +751,11 @@ def format_uai(model: Any, *, strict: bool = True) -> str:
     2
     0.75 0.25
     """
-    return _formatted(model, strict=strict)[0]
-
-
-def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     if isinstance(model, FactorGraph):
         losses = Losses(HELD.format, strict)
-        tables = _graph_tables(model, losses)
+        tables = graph_tables(model, losses)
+        if model.domain != "nonnegative":
+            losses.change(f"the domain of the exponents, {model.domain!r}, is left out")
         words = Words.of([v for v in model.variables if isinstance(v, Discrete)], HELD, losses)
         return _text("MARKOV", words.names, tables, words.sidecar), losses.report()
     if not isinstance(model, BayesianNetwork):
@@ -748,260 +765,16 @@ def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
             "average one of its `networks`, or fit with n_trees=0."
         )
     found = Export.of(model, HELD, strict=strict)
-    tables = [
-        _Table([*cpd.parents, cpd.variable], cpd.values)
-        for cpd in found.cpds
-        if isinstance(cpd, TableCPD)
-    ]
+    cpds = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
+    tables = [([*cpd.parents, cpd.variable], cpd.values) for cpd in cpds]
     return _text("BAYES", found.words.names, tables, found.sidecar), found.report
 
 
-# ----------------------------------------------------------------------------------- reading
-
-
-class _Table(NamedTuple):
-    """A table with its scope, and the index of its first entry among all numbers of the file."""
-
-    scope: Sequence[Discrete]
-    values: Floats
-    start: int = 0
-
-
-def _parse(
-    data: bytes, budget: files.Budget, variables: Sequence[Discrete] | None, normalize: Normalize
-) -> BayesianNetwork | FactorGraph:
-    """Return the model of a UAI file.
-
-    The preamble is read and checked first, so that the size of every table is known before it is
-    read.
-    """
-    rounded = RoundedRows(normalize=normalize)
-    # Variables that the caller gives have precedence over those of the file.
-    lines = sidecar_lines(data) if variables is None else []
-    sidecar = Sidecar.of(lines, budget.source)
-    kind, numbers = open_numbers(data, budget.source, _KINDS)
-    n = numbers.count("the number of variables", low=1)
-    states: list[int] = numbers.counts(n, "numbers of states", low=1).tolist()
-    members, ends = _scopes(numbers, n, bayes=kind == "BAYES")
-    scopes, shapes = _cut(members, ends), _cut([states[i] for i in members], ends)
-    spans = _spans(numbers, scopes, shapes)
-    numbers.finish(f"the tables of {len(scopes)} functions")
-    known = _variables(states, members, variables, budget)
-    named = _cut([known[i] for i in members], ends)
-    if kind == "BAYES":
-        tables = [
-            _Table(scope, numbers.values[span].reshape(shape), span.start)
-            for scope, shape, span in zip(named, shapes, spans, strict=True)
-        ]
-        try:
-            # Rows whose sum overflows are refused like all rows that do not sum to one.
-            with np.errstate(over="ignore", invalid="ignore"):
-                cpds = {table.scope[-1]: _cpd(table, numbers, rounded) for table in tables}
-        except errors.FileFormatError:
-            if normalize is not True or not _unnormalised(tables, budget.source):
-                raise
-        else:
-            network = network_of([cpds[variable] for variable in known], rounded, budget.source)
-            return sidecar.restore(network)
-    known = sidecar.restored(known)
-    named = _cut([known[i] for i in members], ends)
-    # One call of the logarithm is fast for many small tables.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(numbers.values)
-    factors = (
-        Factor.from_log(scope, logs[span].reshape(1, *shape))
-        for scope, shape, span in zip(named, shapes, spans, strict=True)
-    )
-    first, last = ([Factor([known[i]], np.ones(states[i])) for i in e] for e in _ones(members, n))
-    return FactorGraph([*first, *factors, *last])
-
-
-def _unnormalised(tables: Sequence[_Table], source: str) -> bool:
-    """Return whether tables are no conditional probabilities, with a warning if they are not.
-
-    Tables that have the child on another axis are not meant: they are refused.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        wrong = [t for t in tables if not sum_to_one(t.values.reshape(-1, t.values.shape[-1]))]
-        if not wrong or any(len(t.scope) > 1 and _is_swapped(t.values) for t in wrong):
-            return False
-    errors.warn(
-        f"{source}: rows of the tables of {errors.quoted(t.scope[-1].name for t in wrong)} do not "
-        "sum to one: the file is read as a FactorGraph, of which only the product is normalised. "
-        "normalize='always' divides each row by its sum; normalize=False refuses the file.",
-        errors.BayesGraphWarning,
-    )
-    return True
-
-
-def _is_distribution(values: Floats) -> bool:
-    """Return whether TableCPD takes values that are known not to be negative."""
-    return sum_to_one(values.reshape(-1, values.shape[-1]), SUM_TOLERANCE)
-
-
-def _is_swapped(values: Floats) -> bool:
-    """Return whether the rows of a table sum to one if the child is the slowest axis."""
-    return sum_to_one(values.reshape(values.shape[-1], -1).T)
-
-
-def _cut(values: Iterable[_T], ends: Sequence[int]) -> list[tuple[_T, ...]]:
-    """Return the values between each end and the next, for files of very many functions."""
-    whole = tuple(values)
-    return [whole[a:b] for a, b in pairwise(ends)]
-
-
-def _scopes(numbers: Numbers, n: int, *, bayes: bool) -> tuple[list[int], list[int]]:
-    """Return the variables of all scopes, and their ends; see `_cut`."""
-    n_functions = numbers.count("the number of functions")
-    start = numbers.position
-    members, ends = numbers.lists(n_functions, files.MAX_AXES, n - 1)
-    scopes = _cut(members, ends)
-    # The number of scopes before the first with a variable twice.
-    twice = (k for k, scope in enumerate(scopes) if len(set(scope)) < len(scope))
-    good = next(twice, len(scopes))
-    if bayes:
-        good = min(good, _first_without_child(scopes))
-    if good < n_functions:
-        numbers.position = start + ends[good] + good
-        raise _scope_error(numbers, scopes[:good], n)
-    if bayes and (without := sorted(set(range(n)).difference(scope[-1] for scope in scopes))):
-        raise numbers.error(
-            numbers.position,
-            f"a scope for each child; the variables {errors.quoted(without)} are the last of none",
-        )
-    return members, ends
-
-
-def _first_without_child(scopes: Sequence[Sequence[int]]) -> int:
-    """Return the number of scopes before the first whose child is missing or that of another."""
-    children: set[int] = set()
-    for function, scope in enumerate(scopes):
-        if not scope or scope[-1] in children:
-            return function
-        children.add(scope[-1])
-    return len(scopes)
-
-
-def _scope_error(numbers: Numbers, before: list[tuple[int, ...]], n: int) -> errors.FileFormatError:
-    """Return the error for the next scope, which is refused: it is read alone, for its words."""
-    size = numbers.count(f"the size of the scope of function {len(before)}", high=files.MAX_AXES)
-    what = f"the scope of function {len(before)}"
-    scope = [numbers.count(what, high=n - 1) for _ in range(size)]
-    for place, variable in enumerate(scope):
-        if variable in scope[:place]:
-            at = numbers.position - size + place
-            return numbers.error(at, f"{what} with each variable once, not {scope}")
-    end = numbers.position - 1
-    if not scope:
-        return numbers.error(end, f"a child in {what}")
-    other = next(function for function, earlier in enumerate(before) if earlier[-1] == scope[-1])
-    return numbers.error(
-        end,
-        f"one table for each child, the last of its scope; function {other} is that of variable "
-        f"{scope[-1]} already",
-    )
-
-
-def _spans(
-    numbers: Numbers, scopes: Sequence[tuple[int, ...]], shapes: Iterable[tuple[int, ...]]
-) -> list[slice]:
-    """Return where each function's entries are among the numbers, after checking them."""
-    spans: list[slice] = []
-    at, end, count_at = numbers.position, numbers.next_fault(), numbers.values.item
-    for shape in shapes:
-        size = math.prod(shape)
-        first = at + 1
-        at = first + size
-        if at > end or count_at(first - 1) != size:
-            numbers.position = first - 1
-            raise _entries_error(numbers, len(spans), scopes[len(spans)], shape)
-        spans.append(slice(first, at))
-    numbers.position = at
-    return spans
-
-
-def _entries_error(
-    numbers: Numbers, function: int, scope: Sequence[int], shape: Sequence[int]
-) -> errors.FileFormatError:
-    """Return the error for the next entries, which are refused: they are read alone."""
-    size = math.prod(shape)
-    if numbers.count(f"the number of entries of function {function}") == size:
-        numbers.table(size, f"the entries of function {function}")
-    product = " x ".join(map(str, shape)) or "a constant"
-    return numbers.error(
-        numbers.position - 1,
-        f"{size} ({product}) as the number of entries of function {function} over the "
-        f"variables {list(scope)}",
-    )
-
-
-def _variables(
-    states: list[int], members: list[int], given: Sequence[Discrete] | None, budget: files.Budget
-) -> list[Discrete]:
-    source = budget.source
-    if given is None:
-        # No table confirms the numbers of states of variables in no scope.
-        held = set(members)
-        free = [n for i, n in enumerate(states) if i not in held]
-        what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
-        budget.take(_BYTES_OF_FREE * len(free) + files.BYTES_OF_STATE * sum(free), what)
-        return [Discrete(f"x{i}", range(n)) for i, n in enumerate(states)]
-    variables = list(given)
-    if len(variables) != len(states):
-        raise errors.ModelError(
-            f"{source}: expected {len(states)} variables= for the file; got {len(variables)}."
-        )
-    for i, variable in enumerate(variables):
-        if getattr(variable, "cardinality", None) != states[i]:
-            raise errors.ModelError(
-                f"{source}: expected variables= with a discrete variable of {states[i]} states in "
-                f"place {i}, as in the file; got {variable!r}."
-            )
-    if len({variable.name for variable in variables}) < len(variables):
-        raise errors.ModelError(
-            f"{source}: expected variables= of different names; got "
-            f"{errors.quoted(variable.name for variable in variables)}."
-        )
-    return variables
-
-
-def _ones(members: list[int], n: int) -> tuple[range, list[int]]:
-    """Return the variables that need a factor of ones before and after the factors of the file.
-
-    A factor graph has only variables of its factors, in the order in which these name them. Factors
-    of ones add variables that are in no scope, and keep the order of the file.
-    """
-    seen = list(dict.fromkeys(members))
-    free = sorted(set(range(n)).difference(seen))
-    order = seen + free
-    late = [v for v, highest in zip(order, accumulate(order, max), strict=True) if v < highest]
-    first = range(1 + max(late, default=-1))
-    return first, [variable for variable in free if variable not in first]
-
-
-def _cpd(table: _Table, numbers: Numbers, rounded: RoundedRows) -> TableCPD:
-    *parents, child = table.scope
-    values = table.values
-    if _is_distribution(values) or _is_distribution(values := rounded.repaired(child.name, values)):
-        return TableCPD.from_checked(child, values, parents)
-    try:
-        return TableCPD(child, values, parents)
-    except errors.BayesGraphError as error:
-        line = numbers.line(table.start + first_bad_row(values) * child.cardinality)
-        advice = (
-            "A file of tables that are no conditional probabilities starts with MARKOV; with "
-            "normalize=True it is read as if it did."
-        )
-        if parents and _is_swapped(values):
-            advice = "In UAI the child varies fastest; here it reads as if it varied slowest."
-        raise errors.FileFormatError(f"{numbers.source}, line {line}: {error} {advice}") from error
-
-
-# ----------------------------------------------------------------------------------- writing
-
-
 def _text(
-    kind: str, variables: Iterable[Variable], tables: list[_Table], sidecar: Iterable[str]
+    kind: str,
+    variables: Iterable[Variable],
+    tables: Sequence[tuple[Sequence[Discrete], Floats]],
+    sidecar: Iterable[str],
 ) -> str:
     discrete = [variable for variable in variables if isinstance(variable, Discrete)]
     number = {variable: i for i, variable in enumerate(discrete)}
@@ -1010,70 +783,16 @@ def _text(
         str(len(discrete)),
         " ".join(str(variable.cardinality) for variable in discrete),
         str(len(tables)),
-        *(" ".join(map(str, [len(t.scope), *(number[v] for v in t.scope)])) for t in tables),
+        *(" ".join(map(str, [len(scope), *(number[v] for v in scope)])) for scope, _ in tables),
     ]
-    for table in tables:
-        lines += ["", str(table.values.size), *_rows(table.values)]
+    for _, values in tables:
+        lines += ["", str(values.size)]
+        # The values along the last axis in each line; repr reads back as the same float.
+        rows = values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist()
+        lines += [" ".join(map(repr, row)) for row in rows]
     # At the end, where programs that know no comments have stopped reading.
     return "\n".join([*lines, *(f"# {line}" for line in sidecar)]) + "\n"
 
 
-def _graph_tables(model: FactorGraph, losses: Losses) -> list[_Table]:
-    """Return a graph's tables raised to their exponents; what cannot be held is noted."""
-    tables: list[_Table] = []
-    for variable in model.variables:
-        if not isinstance(variable, Discrete):
-            losses.refuse(no_table(variable))
-    for term in model.terms:
-        factor = term.table
-        if factor is None:
-            if all(isinstance(variable, Discrete) for variable in term.scope):
-                losses.refuse(f"{term.title} is not a table")
-        elif factor.n_rows != 1:
-            losses.refuse(f"{factor!r} belongs to a batch of rows")
-        else:
-            values = _numbers(factor.log_values[0])
-            tables.append(_Table(list(factor.scope), values))
-            # Whether all numbers represent their logarithms, without under- or overflow.
-            log_values = factor.log_values[0]
-            with np.errstate(all="ignore"):
-                change = np.abs(np.log(values) - log_values)
-            if not bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all()):
-                losses.refuse(f"{factor!r} has values beyond the range of floats")
-    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
-    if powered:
-        losses.change(f"the exponents of {powered} factors are applied to their tables")
-    if model.domain != "nonnegative":
-        losses.change(f"the domain of the exponents, {model.domain!r}, is left out")
-    return tables
-
-
-def _numbers(log_values: Floats) -> Floats:
-    """Return numbers whose logarithms are exactly `log_values`, the values that a factor stores.
-
-    exp alone is off by some units in the last place: logarithms would change from file to file, and
-    0.3 would be written as 0.30000000000000004. A number of at most fifteen digits is preferred. If
-    no float has exactly that logarithm, as is usual in tables raised to an exponent, the value of
-    exp is taken.
-    """
-    with np.errstate(all="ignore"):
-        values = np.exp(log_values)
-        # Powers of ten up to 22 are exact, so the quotient is the float nearest to the decimal.
-        scale = _POWERS_OF_TEN[np.clip(14 - np.floor(np.log10(values)), 0, 22).astype(np.intp)]
-        near = [
-            np.rint(values * scale) / scale,
-            values,
-            np.nextafter(values, np.inf),
-            np.nextafter(values, 0.0),
-        ]
-        return np.select([np.log(value) == log_values for value in near], near, default=values)
-
-
-def _rows(values: Floats) -> Iterator[str]:
-    """Yield the lines of a table in a file: the values along its last axis in each line."""
-    for row in values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist():
-        # repr gives the shortest decimal that reads back as the same float.
-        yield " ".join(map(repr, row))
-
-
-FORMAT = FileFormat("UAI", read_uai, write_uai, holds=HELD)
+FORMAT = FileFormat("UAI", parse, formatted, HELD)
+parse_uai, format_uai = FORMAT.parse_text, FORMAT.format_text

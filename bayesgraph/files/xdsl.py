@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.files.exporting import Export, Sidecar, is_noted, skip, skip_name
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.files.exporting import Export, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.guarded_xml import (
     Element,
@@ -29,17 +28,10 @@ from bayesgraph.files.guarded_xml import (
     quoted_attribute,
     read_xml,
 )
-from bayesgraph.files.table_rows import (
-    Normalize,
-    RoundedRows,
-    floats_of,
-    network_of,
-    table_of,
-)
+from bayesgraph.files.readers import Draft, Normalize, floats_of
 from bayesgraph.models import (
     CPD,
     MAX_TABLE,
-    Annotations,
     BayesianNetwork,
     DeterministicCPD,
     NoisyMaxCPD,
@@ -54,7 +46,7 @@ from bayesgraph.models import (
 # the tables of its children.
 
 
-TABLE, NOISY, DETERMINISTIC = "cpt", "noisymax", "deterministic"
+_KINDS = TABLE, NOISY, DETERMINISTIC = "cpt", "noisymax", "deterministic"
 # The property of a noisy maximum of two states that is no NoisyOrCPD.
 CLASS_PROPERTY = "bayesgraph"
 # Elements that are read.
@@ -79,182 +71,104 @@ _ID = re.compile(r"[^ \t\r\n]++")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
-def parse(data: bytes, *, budget: files.Budget, normalize: Normalize) -> BayesianNetwork:
-    """Return the network of an XDSL file.
+def parse(data: bytes, budget: files.Budget, *, normalize: Normalize = True) -> BayesianNetwork:
+    """Return the network of an XDSL file of GeNIe or SMILE.
+
+    Names and states are the identifiers in the file, in the order of the file; the states of a
+    noisy maximum are turned round, as those of a `NoisyMaxCPD` ascend. Titles, comments and the
+    centres of nodes are annotations. Nodes of submodels become nodes of the network, whose note
+    then has a line "Submodels flattened". A file of pyAgrum, which orders tables otherwise than
+    GeNIe, is read as pyAgrum means it, with a warning. Colours, fonts, text boxes, cases, costs and
+    properties are skipped.
 
     Parameters
     ----------
     data : bytes
-        Content of the file.
     budget : Budget
-        What reading may allocate; it has the path for messages.
     normalize : bool or "always"
-        Which rows are divided by their sums, with a warning; see `RoundedRows`.
+        Whether rows whose sum is off by up to 0.02 are divided by their sum, with one warning; see
+        :func:`bayesgraph.files.bif.parse`.
 
     Raises
     ------
     FileFormatError
+        If the file is not valid XDSL or beyond the limit, or has nodes that are no chance nodes
+        with states, such as decisions, utilities and equations; the message names them.
+
+    Examples
+    --------
+    >>> net = parse_xdsl('''<smile version="1.0" id="weather"><nodes>
+    ...     <cpt id="rain"><state id="no" /><state id="yes" />
+    ...         <probabilities>0.8 0.2</probabilities></cpt>
+    ... </nodes></smile>''')
+    >>> net.variable("rain")
+    Discrete('rain', ['no', 'yes'])
     """
-    reader = _Nodes(budget.source, RoundedRows(normalize=normalize))
-    layout = _Layout()
-    nodes = (TABLE, NOISY, DETERMINISTIC)
-    handlers = {
-        **dict.fromkeys(nodes, reader.take),
-        "dynamic": reader.refuse,
-        "genie": layout.take,
-    }
-    with np.errstate(over="ignore", invalid="ignore"):
-        root, sidecar = read_xml(data, budget, handlers)
-        reader.check(root)
-        if layout.app.startswith(_FIRST_FASTEST):
-            reader.take_first_parent_as_fastest(layout.app)
-        annotations = layout.annotations(sidecar, reader.names)
-        network = reader.network(annotations)
+    root, lines = read_xml(data, budget)
+    genie = next(root.within("genie"), None)
+    nodes = _chance_nodes(root, budget)
+    reader = _Reader(nodes, Draft("XDSL", "table", budget, normalize, budget.error))
     skip_name(root.attributes.get("id", ""))
     for element in (*root.children, *(e for e in root.all("extensions") for e in e.children)):
         if element.kind not in _PARTS:
             skip("network", f"<{element.tag}>")
-    layout.skip()
-    return sidecar.restore(network)
+    app = "" if genie is None else genie.attributes.get("app", "")
+    if app.startswith(_FIRST_FASTEST):
+        reader.take_first_parent_as_fastest(app)
+    note = "" if genie is None else _take_layout(genie, reader, skips=app != "bayesgraph")
+    reader.make()
+    return reader.draft.network(lines, note=note)
 
 
-@dataclass(frozen=True, eq=False)
-class _Node:
-    """A chance node of a file.
-
-    Attributes
-    ----------
-    tag : str
-    line : int
-    states, parents : list of str
-    numbers : Element or None
-        The element that has probabilities or parameters; none of a deterministic node.
-    results : list of str
-        States that a deterministic node results in.
-    strengths : list of int
-        Numbers of the states of each parent, the strongest first; of noisy maxima.
-    is_noisy_or : bool
-        Whether a noisy maximum of two states may be a `NoisyOrCPD`.
-    """
-
-    tag: str
-    line: int
-    states: list[str]
-    parents: list[str]
-    numbers: Element | None
-    results: list[str]
-    strengths: list[int]
-    is_noisy_or: bool
-
-    @property
-    def is_turned(self) -> bool:
-        """Whether the order of the states is turned round."""
-        return self.tag == NOISY and bool(self.parents)
+def _chance_nodes(root: Element, budget: files.Budget) -> list[Element]:
+    """Return the chance nodes of a file; refuse what is no network of them, by name."""
+    if root.kind != "smile":
+        raise budget.error(root.line, f"expected <smile>, as XDSL files have; got <{root.tag}>.")
+    found = [*(e for nodes in root.all("nodes") for e in nodes.children), *root.within("dynamic")]
+    others = [element for element in found if element.kind not in _KINDS]
+    if others:
+        ids = [f"<{e.tag}> {e.attributes.get('id', '')!r}".removesuffix(" ''") for e in others]
+        listed = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if ids[8:] else "")
+        tags = dict.fromkeys(e.kind for e in others)
+        advice = dict.fromkeys(f" {_ADVICE[tag]}." for tag in tags if tag in _ADVICE)
+        message = f"expected chance nodes with states; got {listed}.{''.join(advice)}"
+        raise budget.error(others[0].line, message)
+    if not found:
+        raise budget.error(root.line, "expected at least one node in <nodes>; got none.")
+    return found
 
 
-class _Family(NamedTuple):
-    """What a distribution is made of.
+class _Reader:
+    """Makes variables and distributions of the chance nodes of a file."""
 
-    Attributes
-    ----------
-    variable : Discrete
-    node : _Node
-    parents : list of Discrete
-    numbers : ndarray of float
-        The numbers of the node; none of a function.
-    """
-
-    variable: Discrete
-    node: _Node
-    parents: list[Discrete]
-    numbers: Floats
-
-
-class _Nodes:
-    """Collects the chance nodes of a file, and makes a network of them."""
-
-    def __init__(self, source: str, rounded: RoundedRows) -> None:
-        self._source = source
-        self._rounded = rounded
-        self._nodes: dict[str, _Node] = {}
-        self._variables: dict[str, Discrete] = {}
-        self._refused: list[Element] = []
+    def __init__(self, nodes: Sequence[Element], draft: Draft) -> None:
+        self.draft = draft
+        self._nodes: dict[str, Element] = {}
+        self._parents: dict[str, list[str]] = {}
+        self._turns: set[Name] = set()
         self._first_is_fastest = False
-
-    def _error(self, line: int, message: str) -> errors.FileFormatError:
-        return errors.FileFormatError(f"{self._source}, line {line}: {message}")
-
-    # ---------------------------------------------------------------------------------- elements
-
-    def take(self, element: Element) -> None:
-        """Take an element of a chance node."""
-        name, tag = element.attributes.get("id"), element.kind
-        if not name:
-            raise self._error(element.line, f"expected an id of this <{tag}>; it has none.")
-        if name in self._nodes:
-            raise self._error(element.line, f"the node {name!r} is there a second time.")
-        states = element.values("state", "id")
-        if not states or "" in states:
-            raise self._error(element.line, f"expected states of {name!r}, each with an id.")
-        if is_noted():
+        for node in nodes:
+            name = node.attributes.get("id")
+            if not name:
+                raise draft.error(node.line, f"expected an id of this <{node.kind}>; it has none.")
+            states = node.values("state", "id")
+            if not states or "" in states:
+                raise draft.error(node.line, f"expected states of {name!r}, each with an id.")
+            self._nodes[name] = node
+            self._parents[name] = _ID.findall(node.text_of("parents"))
+            # The order of the states of noisy maxima is turned round.
+            is_turned = node.kind == NOISY and bool(self._parents[name])
+            self._turns |= {name} if is_turned else set()
+            order = reversed(states) if is_turned else states
+            draft.declare(node.line, name, Discrete, order)
             # Say what of a node is left out.
-            for child in element.children:
+            for child in node.children:
                 is_own = child.kind == "property" and child.attributes.get("id") == CLASS_PROPERTY
                 if child.kind not in _OF_NODES and not is_own:
                     skip("variables", f"<{child.tag}>")
-            for key in (key for state in element.all("state") for key in state.attributes):
+            for key in (key for state in node.all("state") for key in state.attributes):
                 if key != "id":
                     skip("variables", f"{key} of states")
-        own = [p.text for p in element.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
-        self._nodes[name] = _Node(
-            tag,
-            element.line,
-            states,
-            self._words(element, "parents"),
-            self._numbers(element, name, tag),
-            self._words(element, "resultingstates"),
-            self._strong(element, name),
-            NoisyMaxCPD.__name__ not in own,
-        )
-
-    def _words(self, element: Element, tag: str) -> list[str]:
-        return _ID.findall("".join(element.texts(tag)[:1]))
-
-    def _numbers(self, element: Element, name: str, node: str) -> Element | None:
-        if node == DETERMINISTIC:
-            return None
-        tag = "probabilities" if node == TABLE else "parameters"
-        child = element.child(tag)
-        if child is None:
-            raise self._error(element.line, f"expected <{tag}> of {name!r}; there are none.")
-        return child
-
-    def _strong(self, element: Element, name: str) -> list[int]:
-        try:
-            return [int(x) for x in floats_of(" ".join(element.texts("strengths")[:1])).tolist()]
-        except ValueError as error:
-            raise self._error(element.line, f"<strengths> of {name!r}: {error}.") from None
-
-    def refuse(self, element: Element) -> None:
-        """Take an element that is refused at the end, with all others."""
-        self._refused.append(element)
-
-    def check(self, root: Element) -> None:
-        """Refuse what is no network of chance nodes, by name."""
-        if root.kind != "smile":
-            raise self._error(root.line, f"expected <smile>, as XDSL files have; got <{root.tag}>.")
-        others = [e for nodes in root.all("nodes") for e in nodes.children] + self._refused
-        if others:
-            ids = [f"<{e.tag}> {e.attributes.get('id', '')!r}".removesuffix(" ''") for e in others]
-            listed = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if ids[8:] else "")
-            tags = dict.fromkeys(e.kind for e in others)
-            advice = dict.fromkeys(f" {_ADVICE[tag]}." for tag in tags if tag in _ADVICE)
-            message = f"expected chance nodes with states; got {listed}.{''.join(advice)}"
-            raise self._error(others[0].line, message)
-        if not self._nodes:
-            raise self._error(root.line, "expected at least one node in <nodes>; got none.")
-
-    # ----------------------------------------------------------------------------------- network
 
     def take_first_parent_as_fastest(self, app: str) -> None:
         """Read tables as pyAgrum 3.3 writes them, and warn of it if it matters.
@@ -262,213 +176,148 @@ class _Nodes:
         `app` is the program that wrote the file.
         """
         self._first_is_fastest = True
-        several = [name for name, node in self._nodes.items() if len(node.parents) > 1]
+        several = [name for name, parents in self._parents.items() if len(parents) > 1]
         if several:
             errors.warn(
-                f"{self._source}: {app} wrote this file. Unlike GeNIe, it has the first parent "
-                f"vary fastest; the tables of {errors.quoted(several)} are read so. GeNIe would "
-                "read them otherwise.",
+                f"{self.draft.budget.source}: {app} wrote this file. Unlike GeNIe, it has the "
+                f"first parent vary fastest; the tables of {errors.quoted(several)} are read so. "
+                "GeNIe would read them otherwise.",
                 errors.BayesGraphWarning,
             )
 
-    @property
-    def names(self) -> Collection[str]:
-        """The names of all nodes."""
-        return self._nodes.keys()
-
-    def network(self, annotations: Annotations) -> BayesianNetwork:
-        """Return the network of all nodes, in the order of the file."""
-        for name, node in self._nodes.items():
-            order = reversed(node.states) if node.is_turned else node.states
-            try:
-                self._variables[name] = Discrete(name, order)
-            except errors.BayesGraphError as error:
-                raise self._error(node.line, str(error)) from error
-        return network_of(list(self._cpds()), self._rounded, self._source, annotations)
-
-    def _cpds(self) -> Iterator[CPD]:
-        for name, node in self._nodes.items():
-            numbers = np.empty(0)
-            if (element := node.numbers) is not None:
-                try:
-                    numbers = floats_of(element.text)
-                except ValueError as error:
-                    message = f"<{element.tag}> of {name!r}: {error}."
-                    raise self._error(element.line, message) from None
-            yield self._cpd(name, node, numbers)
-
-    def _cpd(self, name: str, node: _Node, numbers: Floats) -> CPD:
-        unknown = [parent for parent in node.parents if parent not in self._variables]
-        if unknown:
-            near = errors.suggestion(unknown[0], self._variables)
-            raise self._error(
-                node.line, f"{name!r} has the parent {unknown[0]!r}, which is no node.{near}"
-            )
-        parents = [self._variables[parent] for parent in node.parents]
+    def make(self) -> None:
+        """Make the distributions of all nodes."""
         make = {TABLE: self._table, NOISY: self._noisy_max, DETERMINISTIC: self._function}
+        for name, node in self._nodes.items():
+            family = self.draft.family(node.line, name, self._parents[name])
+            try:
+                self.draft.cpds[name] = make[node.kind](node, family)
+            except errors.FileFormatError:
+                raise
+            except errors.BayesGraphError as error:
+                raise self.draft.error(node.line, str(error)) from error
+
+    def _numbers(self, node: Element, tag: str, size: int | None = None) -> Floats:
+        """Return the numbers of an element of a node, of which there are so many."""
+        name, child = node.attributes["id"], node.child(tag)
+        if child is None:
+            raise self.draft.error(node.line, f"expected <{tag}> of {name!r}; there are none.")
         try:
-            return make[node.tag](_Family(self._variables[name], node, parents, numbers))
-        except errors.FileFormatError:
-            raise
-        except errors.BayesGraphError as error:
-            raise self._error(node.line, str(error)) from error
+            numbers = floats_of(child.text)
+        except ValueError as error:
+            message = f"<{child.tag}> of {name!r}: {error}."
+            raise self.draft.error(child.line, message) from None
+        if size is not None:
+            self._check_size(node, size, len(numbers), tag)
+        return numbers
 
-    def _check_size(self, name: object, node: _Node, size: int, found: int, what: str) -> None:
+    def _check_size(self, node: Element, size: int, found: int, what: str) -> None:
         if size != found:
-            raise self._error(node.line, f"expected {size:,} {what} of {name!r}; got {found:,}.")
+            name = node.attributes["id"]
+            text = f"expected {size:,} {what} of {name!r}; got {found:,}."
+            raise self.draft.error(node.line, text)
 
-    def _shape(self, variable: Discrete, node: _Node, parents: Sequence[Discrete]) -> list[int]:
-        if len(parents) >= files.MAX_AXES:
-            raise self._error(
-                node.line,
-                f"expected at most {files.MAX_AXES - 1} parents of {variable.name!r}; got "
-                f"{len(parents)}.",
-            )
-        return [parent.cardinality for parent in parents]
-
-    def _turned(self, table: NDArray[Any], node: _Node) -> NDArray[Any]:
+    def _turned(self, table: NDArray[Any], family: Sequence[Discrete]) -> NDArray[Any]:
         """Return a table, by states of parents, with the states of noisy maxima turned round."""
-        axes = tuple([i for i, name in enumerate(node.parents) if self._nodes[name].is_turned])
-        return np.flip(table, axes) if axes else table
+        axes = tuple([i for i, parent in enumerate(family[:-1]) if parent.name in self._turns])
+        return np.ascontiguousarray(np.flip(table, axes) if axes else table)
 
-    def _table(self, family: _Family) -> CPD:
-        variable, node, parents, numbers = family
-        shape = self._shape(variable, node, parents)
-        size = math.prod(shape) * variable.cardinality
-        self._check_size(variable.name, node, size, len(numbers), "probabilities")
+    def _table(self, node: Element, family: Sequence[Discrete]) -> CPD:
+        shape = self.draft.shape(node.line, family)
+        values = self._numbers(node, "probabilities", math.prod(shape))
         if self._first_is_fastest:
-            values = numbers.reshape([*reversed(shape), variable.cardinality])
-            values = values.transpose([*reversed(range(len(shape))), len(shape)])
-        else:
-            values = numbers.reshape([*shape, variable.cardinality])
-        table = np.ascontiguousarray(self._turned(values, node))
-        return table_of(variable, table, parents, self._rounded)
+            values = values.reshape([*reversed(shape[:-1]), shape[-1]])
+            values = values.transpose([*reversed(range(len(shape) - 1)), len(shape) - 1])
+        values = self._turned(values.reshape(shape), family)
+        return self.draft.table(node.line, family, values)
 
-    def _function(self, family: _Family) -> CPD:
-        variable, node, parents, _ = family
-        shape = self._shape(variable, node, parents)
-        size = math.prod(shape)
-        self._check_size(variable.name, node, size, len(node.results), "resulting states")
-        unknown = next((state for state in node.results if state not in node.states), None)
-        if unknown is not None:
-            near = errors.suggestion(unknown, node.states)
-            raise self._error(
-                node.line, f"{variable.name!r} has no state {unknown!r}, which results.{near}"
+    def _function(self, node: Element, family: Sequence[Discrete]) -> CPD:
+        *parents, variable = family
+        shape = self.draft.shape(node.line, family)[:-1]
+        results = _ID.findall(node.text_of("resultingstates"))
+        self._check_size(node, math.prod(shape), len(results), "resulting states")
+        code_of = {state: code for code, state in enumerate(variable.states)}
+        if unknown := [state for state in results if state not in code_of]:
+            near = errors.suggestion(unknown[0], variable.states)
+            raise self.draft.error(
+                node.line, f"{variable.name!r} has no state {unknown[0]!r}, which results.{near}"
             )
-        code_of = {state: code for code, state in enumerate(node.states)}
-        codes = np.array([code_of[state] for state in node.results], dtype=np.intp)
+        codes = np.array([code_of[state] for state in results], dtype=np.intp)
         if not parents:
             return TableCPD(variable, np.eye(variable.cardinality)[codes[0]])
-        return DeterministicCPD.from_codes(
-            variable, np.ascontiguousarray(self._turned(codes.reshape(shape), node)), parents
-        )
+        codes = self._turned(codes.reshape(shape), family)
+        return DeterministicCPD.from_codes(variable, codes, parents)
 
-    def _noisy_max(self, family: _Family) -> CPD:
-        variable, node, parents, numbers = family
+    def _noisy_max(self, node: Element, family: Sequence[Discrete]) -> CPD:
+        *parents, variable = family
         cards = [parent.cardinality for parent in parents]
-        size = (sum(cards) + 1) * variable.cardinality
-        self._check_size(variable.name, node, size, len(numbers), "parameters")
-        rows = self._rounded.repaired(variable.name, numbers.reshape(-1, variable.cardinality))
+        numbers = self._numbers(node, "parameters", (sum(cards) + 1) * variable.cardinality)
+        rows = numbers.reshape(-1, variable.cardinality)
+        rows = self.draft.rounded.repaired(variable.name, rows)
         if not parents:
             return TableCPD(variable, rows[0])
         rows = rows[:, ::-1]
-        is_or = node.is_noisy_or and variable.cardinality == 2
-        is_or = is_or and bool((rows[:, 0] == 1 - rows[:, 1]).all())
+        own = [p.text for p in node.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
+        is_or = variable.cardinality == 2 and bool((rows[:, 0] == 1 - rows[:, 1]).all())
         influences, end = [], 0
-        for parent, order in zip(parents, self._strengths(node, cards), strict=True):
+        for parent, order in zip(parents, self._strengths(node, parents), strict=True):
             begin, end = end, end + parent.cardinality
             table = np.empty((parent.cardinality, variable.cardinality))
             table[order] = rows[begin:end]
-            turned = self._nodes[str(parent.name)].is_turned
-            influences.append(table[::-1] if turned else table)
+            influences.append(table[::-1] if parent.name in self._turns else table)
         leak = rows[-1]
-        if is_or:
+        if is_or and NoisyMaxCPD.__name__ not in own:
             return NoisyOrCPD(variable, [t[:, 1] for t in influences], parents, float(leak[1]))
         return NoisyMaxCPD(variable, influences, parents, leak)
 
-    def _strengths(self, node: _Node, cards: list[int]) -> list[list[int]]:
+    def _strengths(self, node: Element, parents: Sequence[Discrete]) -> list[list[int]]:
         """Return, for each parent, the numbers of its states in the order of the parameters."""
-        if not node.strengths:
+        cards = [parent.cardinality for parent in parents]
+        if not node.text_of("strengths"):
             return [list(range(card)) for card in cards]
-        self._check_size(node.parents[-1], node, sum(cards), len(node.strengths), "strengths")
-        found, start = [], 0
-        for name, card in zip(node.parents, cards, strict=True):
-            order = node.strengths[start : start + card]
-            if sorted(order) != list(range(card)):
-                raise self._error(
+        numbers = self._numbers(node, "strengths", sum(cards)).astype(np.int64)
+        found = [part.tolist() for part in np.split(numbers, np.cumsum(cards)[:-1])]
+        for parent, order in zip(parents, found, strict=True):
+            if sorted(order) != list(range(parent.cardinality)):
+                raise self.draft.error(
                     node.line,
-                    f"expected each of the states 0 to {card - 1} of {name!r} once among the "
-                    f"strengths; got {order}.",
+                    f"expected each of the states 0 to {parent.cardinality - 1} of "
+                    f"{parent.name!r} once among the strengths; got {order}.",
                 )
-            found.append(order)
-            start += card
         return found
 
 
-@dataclass
-class _Layout:
-    """Titles, notes and positions in the extension of GeNIe.
+def _take_layout(genie: Element, reader: _Reader, *, skips: bool) -> str:
+    """Take titles, notes and positions of GeNIe's extension; return the note of the network.
 
-    Attributes
-    ----------
-    note : str
-    app : str
-        The program that wrote the file.
-    nodes : list of Element
-    others : list of Element
-        What is neither a node nor a submodel, such as a text box.
-    submodels : list of str
-        A text for each submodel, with its nodes.
+    `skips` tells whether to say what is left out, unless it is what bayesgraph itself gives nodes.
     """
+    submodels: list[str] = []
 
-    note: str = ""
-    app: str = ""
-    nodes: list[Element] = field(default_factory=list)
-    others: list[Element] = field(default_factory=list)
-    submodels: list[str] = field(default_factory=list)
+    def collect(element: Element) -> None:
+        for child in element.children:
+            name = child.attributes.get("id", "")
+            if child.kind == "node" and name in reader.draft.variables:
+                title = _unescaped(child.text_of("name"))
+                note = _unescaped(child.text_of("comment"))
+                position = _centre(child.text_of("position"))
+                # The name that stands for one that XDSL cannot spell is no title.
+                reader.draft.annotate(name, title if title != name else "", note, position)
+            elif child.kind == "submodel":
+                ids = [node.attributes.get("id", "") for node in child.all("node")]
+                title = _unescaped(child.text_of("name")) or name
+                submodels.append(f"{title!r} ({', '.join(ids)})")
+                collect(child)
+            elif child.kind not in ("node", *_OF_SUBMODELS) and skips:
+                skip("network", f"<{child.tag}>")
+            if child.kind == "node" and skips:
+                for part in child.children:
+                    if part.kind not in _OF_PICTURES:
+                        skip("variables", f"<{part.tag}>")
 
-    def take(self, element: Element) -> None:
-        """Take the extension of GeNIe."""
-        self.app = element.attributes.get("app", "")
-        self.note = _unescaped((element.texts("comment") or [""])[0])
-        self._collect(element)
-
-    def _collect(self, element: Element) -> None:
-        self.nodes += element.all("node")
-        self.others += [e for e in element.children if e.kind not in ("node", *_OF_SUBMODELS)]
-        for inner in element.all("submodel"):
-            name = (inner.texts("name") or [inner.attributes.get("id", "")])[0]
-            ids = [node.attributes.get("id", "") for node in inner.all("node")]
-            self.submodels.append(f"{_unescaped(name)!r} ({', '.join(ids)})")
-            self._collect(inner)
-
-    def skip(self) -> None:
-        """Say what is left out, unless it is what bayesgraph itself gives the nodes."""
-        if self.app != "bayesgraph":
-            for element in (child for node in self.nodes for child in node.children):
-                if element.kind not in _OF_PICTURES:
-                    skip("variables", f"<{element.tag}>")
-            for element in self.others:
-                skip("network", f"<{element.tag}>")
-
-    def annotations(self, sidecar: Sidecar, names: Collection[str]) -> Annotations:
-        """Return what there is of some variables.
-
-        A title that only says a name that the file cannot spell is no title.
-        """
-        nodes = [(node.attributes.get("id", ""), node) for node in self.nodes]
-        nodes = [(name, node) for name, node in nodes if name in names]
-        spelled = {word: found.name for word, (_, found) in sidecar.variables.items()}
-        titles = {name: _unescaped((node.texts("name") or [""])[0]) for name, node in nodes}
-        notes = {name: _unescaped((node.texts("comment") or [""])[0]) for name, node in nodes}
-        places = {name: _centre((node.texts("position") or [""])[0]) for name, node in nodes}
-        flattened = f"Submodels flattened: {'; '.join(self.submodels)}." if self.submodels else ""
-        return Annotations(
-            "\n".join(filter(None, (self.note, flattened))),
-            {name: place for name, place in places.items() if place is not None},
-            {name: note for name, note in notes.items() if note},
-            {n: text for n, text in titles.items() if text not in ("", n, spelled.get(n))},
-        )
+    collect(genie)
+    flattened = f"Submodels flattened: {'; '.join(submodels)}." if submodels else ""
+    return "\n".join(filter(None, (_unescaped(genie.text_of("comment")), flattened)))
 
 
 def _centre(text: str) -> tuple[float, float] | None:
@@ -477,8 +326,7 @@ def _centre(text: str) -> tuple[float, float] | None:
         left, top, right, bottom = floats_of(text).tolist()
     except ValueError:
         return None
-    x, y = (left + right) / 2, (top + bottom) / 2
-    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
+    return (left + right) / 2, (top + bottom) / 2
 
 
 def _unescaped(text: str) -> str:
@@ -530,92 +378,18 @@ HELD = Capabilities(
 )
 
 
-def read_xdsl(
-    path: files.PathLike, *, normalize: Normalize = True, limit: int | None = None
-) -> BayesianNetwork:
-    """Read an XDSL file of GeNIe or SMILE; gzip is recognised by its content.
-
-    Names and states are the identifiers in the file, in the order of the file; the states of a
-    noisy maximum are turned round, as those of a `NoisyMaxCPD` ascend. Titles, comments and the
-    centres of nodes are annotations. Nodes of submodels become nodes of the network, whose note
-    then has a line "Submodels flattened". A file of pyAgrum, which orders tables otherwise than
-    GeNIe, is read as pyAgrum means it, with a warning. Colours, fonts, text boxes, cases, costs and
-    properties are skipped.
-
-    Parameters
-    ----------
-    path : str or path
-    normalize : bool or "always"
-        Whether rows whose sum is off by up to 0.02 are divided by their sum, with one warning; see
-        `read_bif`.
-    limit : int, optional
-        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    FileFormatError
-        If the file is not valid XDSL or beyond the limit, or has nodes that are no chance nodes
-        with states, such as decisions, utilities and equations; the message names them.
-    """
-    source = files.path_text(path)
-    with files.reading(source, "XDSL"):
-        data, budget = files.read_unzipped(path, limit)
-        return parse(data, budget=budget, normalize=normalize)
-
-
-def parse_xdsl(
-    text: str, *, normalize: Normalize = True, limit: int | None = None
-) -> BayesianNetwork:
-    """Return the network that an XDSL text describes; see `read_xdsl`.
-
-    Raises
-    ------
-    FileFormatError
-        If the text is not valid XDSL; the message has the line and the expected text.
-
-    Examples
-    --------
-    >>> net = parse_xdsl('''<smile version="1.0" id="weather"><nodes>
-    ...     <cpt id="rain"><state id="no" /><state id="yes" />
-    ...         <probabilities>0.8 0.2</probabilities></cpt>
-    ... </nodes></smile>''')
-    >>> net.variable("rain")
-    Discrete('rain', ['no', 'yes'])
-    """
-    data = text.encode()
-    with files.reading("XDSL text", "XDSL"):
-        return parse(data, budget=files.Budget("XDSL text", len(data), limit), normalize=normalize)
-
-
-def write_xdsl(model: Any, path: files.PathLike, *, strict: bool = True) -> files.LossReport:
-    """Write a discrete network as XDSL, gzipped if the path ends in ``.gz``.
+def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport]:
+    """Return a discrete network as XDSL text, and what is lost.
 
     Numbers are written so that they read back as the same floats. A noisy maximum of which some
-    parent has no state without an effect is written as its table. The file is replaced as a whole
-    or not at all.
+    parent has no state without an effect is written as its table.
 
     Parameters
     ----------
     model : BayesianNetwork
-    path : str or path
     strict : bool
         Whether names and states that are no identifiers are refused. If false, they are written as
-        similar identifiers; comments of the file say which, so that `read_xdsl` restores them.
-
-    Raises
-    ------
-    LossyExportError
-        If XDSL cannot hold the model; the message lists why.
-    """
-    text, report = _formatted(model, strict=strict)
-    files.write_text(path, text)
-    return report
-
-
-def format_xdsl(model: Any, *, strict: bool = True) -> str:
-    """Return a discrete network as XDSL text; see `write_xdsl`.
+        similar identifiers; comments of the file say which, so that the reader restores them.
 
     Raises
     ------
@@ -624,7 +398,6 @@ def format_xdsl(model: Any, *, strict: bool = True) -> str:
 
     Examples
     --------
-    >>> from bayesgraph import Discrete
     >>> rain = Discrete("rain", ["no", "yes"])
     >>> print(format_xdsl(BayesianNetwork([TableCPD(rain, [0.8, 0.2])])), end="")
     <?xml version="1.0" encoding="UTF-8"?>
@@ -642,10 +415,6 @@ def format_xdsl(model: Any, *, strict: bool = True) -> str:
       </extensions>
     </smile>
     """
-    return _formatted(model, strict=strict)[0]
-
-
-def _formatted(model: Any, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     turned: set[Variable] = {cpd.variable for cpd in found.cpds if isinstance(cpd, NoisyMaxCPD)}
     lines = [
@@ -731,13 +500,13 @@ def _extension(found: Export) -> Iterator[str]:
 
 
 def _shown(variable: Variable, found: Export) -> Iterator[str]:
-    word, own = found.words.names[variable], found.annotations
-    title = own.titles.get(word, variable.name if isinstance(variable.name, str) else word)
+    word, own, title = found.words.names[variable], found.annotations, found.title(variable)
     position, note = own.positions.get(word), own.notes.get(word, "")
-    if title == word and position is None and not note:
+    if not title and position is None and not note:
         return
+    title = title if title and is_xml_text(title) else word
     yield f"      <node id={quoted_attribute(word)}>"
-    yield f"        <name>{_text(title) if is_xml_text(title) else escaped(word)}</name>"
+    yield f"        <name>{_text(title)}</name>"
     for line in _STYLE:
         yield f"        {line}"
     if position is not None and max(map(abs, position)) < _FARTHEST:
@@ -753,4 +522,5 @@ def _text(text: str) -> str:
     return escaped(text.replace("\\", "\\\\").replace("\n", "\\n"))
 
 
-FORMAT = FileFormat("XDSL", read_xdsl, write_xdsl, holds=HELD)
+FORMAT = FileFormat("XDSL", parse, formatted, HELD)
+parse_xdsl, format_xdsl = FORMAT.parse_text, FORMAT.format_text

@@ -7,35 +7,18 @@ read and write it.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from bayesgraph.core import files
-from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    FileFormatError,
-    LossyExportError,
-    quoted,
-    suggestion,
-)
-from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.core.errors import LossyExportError
+from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.exporting import Export, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.guarded_xml import Element, comment, escaped, read_xml
-from bayesgraph.files.table_rows import (
-    Normalize,
-    RoundedRows,
-    floats_of,
-    network_of,
-    sum_to_one,
-    table_of,
-)
-from bayesgraph.models import Annotations, BayesianNetwork, TableCPD
+from bayesgraph.files.readers import Draft, Normalize, floats_of
+from bayesgraph.models import BayesianNetwork, TableCPD
 
 _BAD = "\x00-\x1f\x7f-\x9f\ufffe\uffff"
 TEXT = TextSpelling(
@@ -52,106 +35,32 @@ _POSITION = re.compile(
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
 
 
-def read_xmlbif(
-    path: files.PathLike,
-    *,
-    normalize: Normalize = True,
-    encoding: str | None = None,
-    limit: int | None = None,
-) -> BayesianNetwork:
-    """Read an XMLBIF file; gzip is recognised by its content.
-
-    Names and states are text without the blanks around it. Variables come in the order of their
-    declaration. In a table the child varies fastest, then the last parent. Positions are kept;
-    other properties are skipped. Nothing outside of the file is read, and entities are refused.
-
-    Parameters
-    ----------
-    path : str or path
-    normalize : bool or "always"
-        Which rows that do not sum to one are divided by their sum; see
-        :func:`bayesgraph.files.bif.read_bif`.
-    encoding : str, optional
-        Encoding of the text, instead of what the file says.
-    limit : int, optional
-        Bytes that reading the file may allocate; see :func:`bayesgraph.files.bif.read_bif`.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    FileFormatError
-        If the file is not valid XMLBIF, has decisions or utilities, or is beyond the limit; the
-        message has the line and the expected text, or the size.
-    """
-    with files.reading(files.path_text(path), "XMLBIF"):
-        data, budget = files.read_unzipped(path, limit)
-        return _Reader(budget).network(data, encoding, normalize=normalize)
+# ----------------------------------------------------------------------------------- writing
 
 
-def parse_xmlbif(
-    text: str, *, normalize: Normalize = True, limit: int | None = None
-) -> BayesianNetwork:
-    """Return the network that an XMLBIF text describes; see `read_xmlbif`.
-
-    Examples
-    --------
-    >>> parse_xmlbif('''<BIF VERSION="0.3"><NETWORK><NAME>n</NAME>
-    ... <VARIABLE TYPE="nature"><NAME>rain</NAME><OUTCOME>no</OUTCOME><OUTCOME>yes</OUTCOME>
-    ... </VARIABLE><DEFINITION><FOR>rain</FOR><TABLE>0.8 0.2</TABLE></DEFINITION>
-    ... </NETWORK></BIF>''').variable("rain")
-    Discrete('rain', ['no', 'yes'])
-    """
-    with files.reading("XMLBIF text", "XMLBIF"):
-        data = text.encode()
-        budget = files.Budget("XMLBIF text", len(data), limit)
-        return _Reader(budget).network(data, "utf-8", normalize=normalize)
-
-
-def write_xmlbif(
-    model: Any, path: files.PathLike, *, strict: bool = True, name: str = "unknown"
-) -> files.LossReport:
-    """Write a discrete network as XMLBIF 0.3, gzipped if the path ends in ``.gz``.
+def formatted(
+    model: Any, *, strict: bool = True, name: str = "unknown"
+) -> tuple[str, files.LossReport]:
+    """Return a discrete network as XMLBIF 0.3, and what is lost.
 
     Numbers are written so that they read back as the same floats. Kinds of variables, scores of
-    arcs, notes and titles are in comments, from which `read_xmlbif` restores them. The file is
-    replaced as a whole or not at all.
+    arcs, notes and titles are in comments, from which the reader restores them.
 
     Parameters
     ----------
     model : BayesianNetwork
-    path : str or path
     strict : bool
         Whether names and states are refused that are not text, or that have control characters or
         blanks at their ends. If false, similar words are written for them, and comments from which
-        `read_xmlbif` restores them.
+        the reader restores them.
     name : str
         Name of the network in the file.
-
-    Returns
-    -------
-    LossReport
-        What other programs read in another form, and what is lost.
 
     Raises
     ------
     LossyExportError
         If XMLBIF cannot hold the model; the message lists all problems.
     """
-    text, report = _formatted(model, name, strict=strict)
-    files.write_text(path, text)
-    return report
-
-
-def format_xmlbif(model: Any, *, strict: bool = True, name: str = "unknown") -> str:
-    """Return a discrete network as XMLBIF text; see `write_xmlbif`."""
-    return _formatted(model, name, strict=strict)[0]
-
-
-# ----------------------------------------------------------------------------------- writing
-
-
-def _formatted(model: Any, name: str, *, strict: bool) -> tuple[str, files.LossReport]:
     found = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:
@@ -194,140 +103,102 @@ def _definition(cpd: TableCPD, names: Mapping[Variable, str]) -> Iterator[str]:
 # ----------------------------------------------------------------------------------- reading
 
 
-class _Definition(NamedTuple):
-    line: int
-    child: str
-    parents: list[str]
-    numbers: str
+def parse(
+    data: bytes,
+    budget: files.Budget,
+    *,
+    normalize: Normalize = True,
+    encoding: str | None = None,
+) -> BayesianNetwork:
+    """Return the network of an XMLBIF file.
 
+    Names and states are text without the blanks around it. Variables come in the order of their
+    declaration. In a table the child varies fastest, then the last parent. Positions are kept;
+    other properties are skipped. Nothing outside of the file is read, and entities are refused.
 
-class _Reader:
-    def __init__(self, budget: files.Budget) -> None:
-        self._budget = budget
-        self._variables: dict[str, Discrete] = {}
-        self._definitions: dict[str, _Definition] = {}
-        self._positions: dict[Name, tuple[float, float]] = {}
+    Parameters
+    ----------
+    data : bytes
+    budget : Budget
+    normalize : bool or "always"
+        Which rows that do not sum to one are divided by their sum; see
+        :func:`bayesgraph.files.bif.parse`.
+    encoding : str, optional
+        Encoding of the text, instead of what the file says.
 
-    def network(
-        self, data: bytes, encoding: str | None, *, normalize: Normalize
-    ) -> BayesianNetwork:
-        handlers: dict[str, Callable[[Element], None]] = {
-            "variable": self._variable,
-            "definition": self._definition,
-        }
-        root, sidecar = read_xml(data, self._budget, handlers, encoding=encoding)
-        if root.tag.upper() != "BIF" or not self._variables:
-            raise self._error(
-                root.line,
-                f"expected <BIF> with the variables of a network; got <{root.tag:.40}> with "
-                f"{len(self._variables)} of them.",
-            )
-        for whole in root.all("network"):
-            skip_name(" ".join(whole.texts("name")))
-            skip("network", "property", len(whole.all("property")))
-        without = [name for name in self._variables if name not in self._definitions]
-        if without:
-            raise self._error(root.line, f"expected a <DEFINITION> of each of {quoted(without)}.")
-        rounded = RoundedRows(normalize=normalize)
-        # Rows whose sum overflows are refused like all rows that do not sum to one.
-        with np.errstate(over="ignore", invalid="ignore"):
-            cpds = list(self._cpds(rounded))
-        annotations = Annotations(positions=self._positions)
-        return sidecar.restore(network_of(cpds, rounded, self._budget.source, annotations))
+    Raises
+    ------
+    FileFormatError
+        If the file is not valid XMLBIF, has decisions or utilities, or is beyond the limit; the
+        message has the line and the expected text, or the size.
 
-    def _error(self, line: int, message: str) -> FileFormatError:
-        return FileFormatError(f"{self._budget.source}, line {line}: {message}")
-
-    def _variable(self, element: Element) -> None:
-        names = element.texts("name")
-        if len(names) != 1:
-            raise self._error(
-                element.line, f"expected one <NAME> of a variable; got {names!r:.80}."
-            )
-        (name,) = names
-        kind = element.attributes.get("TYPE", "nature")
-        if kind.lower() != "nature":
-            raise self._error(
-                element.line,
-                f"expected a variable of the type 'nature'; {name!r} has {kind!r:.40}: bayesgraph "
-                "has no influence diagrams.",
-            )
-        if name in self._variables:
-            raise self._error(element.line, f"the variable {name!r} is declared a second time.")
-        try:
-            self._variables[name] = Discrete(name, element.texts("outcome"))
-        except BayesGraphError as error:
-            raise self._error(element.line, str(error)) from error
-        for text in element.texts("property"):
-            if found := _POSITION.fullmatch(text):
-                try:
-                    x, y = map(float, found.groups())
-                except ValueError:
-                    x = y = math.nan
-                if not (math.isfinite(x) and math.isfinite(y)):
-                    raise self._error(element.line, f"expected two numbers; got {found[0]!r:.80}.")
-                self._positions[name] = x, y
-            else:
-                skip("variables", "property")
-
-    def _definition(self, element: Element) -> None:
-        children, tables = element.texts("for"), element.all("table")
-        if len(children) != 1 or len(tables) != 1:
-            raise self._error(
-                element.line,
-                "expected one <FOR> and one <TABLE> in a <DEFINITION>; got "
-                f"{len(children)} and {len(tables)}.",
-            )
-        skip("tables", "property", len(element.all("property")))
-        (child,) = children
-        if child in self._definitions:
-            raise self._error(element.line, f"{child!r} has a second <DEFINITION>.")
-        self._definitions[child] = _Definition(
-            element.line, child, element.texts("given"), tables[0].text
+    Examples
+    --------
+    >>> parse_xmlbif('''<BIF VERSION="0.3"><NETWORK><NAME>n</NAME>
+    ... <VARIABLE TYPE="nature"><NAME>rain</NAME><OUTCOME>no</OUTCOME><OUTCOME>yes</OUTCOME>
+    ... </VARIABLE><DEFINITION><FOR>rain</FOR><TABLE>0.8 0.2</TABLE></DEFINITION>
+    ... </NETWORK></BIF>''').variable("rain")
+    Discrete('rain', ['no', 'yes'])
+    """
+    root, lines = read_xml(data, budget, encoding=encoding)
+    draft = Draft("XMLBIF", "<DEFINITION>", budget, normalize, budget.error)
+    for element in root.within("variable"):
+        _declare(element, draft)
+    if root.kind != "bif" or not draft.variables:
+        raise budget.error(
+            root.line,
+            f"expected <BIF> with the variables of a network; got <{root.tag:.40}> with "
+            f"{len(draft.variables)} of them.",
         )
+    for whole in root.all("network"):
+        skip_name(" ".join(whole.texts("name")))
+        skip("network", "property", len(whole.all("property")))
+    for element in root.within("definition"):
+        _define(element, draft)
+    return draft.network(lines, at=root.line)
 
-    def _cpds(self, rounded: RoundedRows) -> Iterator[TableCPD]:
-        for name in self._variables:
-            definition = self._definitions[name]
-            try:
-                numbers = floats_of(definition.numbers)
-            except ValueError as error:
-                raise self._error(definition.line, f"the table of {name!r}: {error}.") from error
-            yield self._cpd(definition, numbers, rounded)
 
-    def _cpd(self, definition: _Definition, numbers: Floats, rounded: RoundedRows) -> TableCPD:
-        family = [*definition.parents, definition.child]
-        for name in family:
-            if name not in self._variables:
-                near = suggestion(name, self._variables)
-                raise self._error(definition.line, f"the variable {name!r} is not declared.{near}")
-        if len(family) > files.MAX_AXES:
-            raise self._error(
-                definition.line,
-                f"expected at most {files.MAX_AXES - 1} parents of {definition.child!r}, as a "
-                f"table has at most {files.MAX_AXES} axes; got {len(definition.parents)}.",
-            )
-        *parents, child = [self._variables[name] for name in family]
-        shape = [variable.cardinality for variable in (*parents, child)]
-        if len(numbers) != math.prod(shape):
-            raise self._error(
-                definition.line,
-                f"expected {math.prod(shape)} probabilities for {child.name!r}; got "
-                f"{len(numbers)}.",
-            )
-        values = numbers.reshape(shape)
+def _declare(element: Element, draft: Draft) -> None:
+    names, kind = element.texts("name"), element.attributes.get("TYPE", "nature")
+    if len(names) != 1:
+        raise draft.error(element.line, f"expected one <NAME> of a variable; got {names!r:.80}.")
+    (name,) = names
+    if kind.lower() != "nature":
+        raise draft.error(
+            element.line,
+            f"expected a variable of the type 'nature'; {name!r} has {kind!r:.40}: bayesgraph has "
+            "no influence diagrams.",
+        )
+    draft.declare(element.line, name, Discrete, element.texts("outcome"))
+    for text in element.texts("property"):
+        if (match := _POSITION.fullmatch(text)) is None:
+            skip("variables", "property")
+            continue
         try:
-            return table_of(child, values, parents, rounded)
-        except BayesGraphError as error:
-            raise self._error(definition.line, f"{error}{_advice(values)}") from error
+            x, y = map(float, match.groups())
+        except ValueError as error:
+            message = f"expected two numbers; got {match[0]!r:.80}."
+            raise draft.error(element.line, message) from error
+        draft.annotate(name, position=(x, y))
 
 
-def _advice(values: Floats) -> str:
-    """Return a hint for a refused table if the child seems to vary slowest."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        if values.ndim == 1 or not sum_to_one(values.reshape(values.shape[-1], -1).T):
-            return ""
-    return " In XMLBIF the child varies fastest; here it reads as if it varied slowest."
+def _define(element: Element, draft: Draft) -> None:
+    children, tables = element.texts("for"), element.all("table")
+    if len(children) != 1 or len(tables) != 1:
+        raise draft.error(
+            element.line,
+            "expected one <FOR> and one <TABLE> in a <DEFINITION>; got "
+            f"{len(children)} and {len(tables)}.",
+        )
+    skip("tables", "property", len(element.all("property")))
+    (child,) = children
+    family = draft.family(element.line, child, element.texts("given"))
+    try:
+        numbers = floats_of(tables[0].text)
+    except ValueError as error:
+        raise draft.error(element.line, f"the table of {child!r}: {error}.") from error
+    draft.cpds[child] = draft.table(element.line, family, numbers)
 
 
-FORMAT = FileFormat("XMLBIF", read_xmlbif, write_xmlbif, holds=HELD)
+FORMAT = FileFormat("XMLBIF", parse, formatted, HELD)
+parse_xmlbif, format_xmlbif = FORMAT.parse_text, FORMAT.format_text

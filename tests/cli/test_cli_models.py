@@ -245,7 +245,7 @@ def saved_as(suffix, folder):
         node = {"parents": [], "coefficients": {"(Intercept)": [1.0]}, "variance": [4.0]}
         path.write_text(json.dumps({"nodes": ["A"], "arcs": [], "cpds": {"A": node}}))
         assert bg.load(path) == network
-    elif card.write is None:
+    elif card.format is None:
         pytest.importorskip("rdata")
         content = r_files.fit(network)
         whole = r_files.rds(content) if suffix == ".rds" else r_files.rda({"net": content})

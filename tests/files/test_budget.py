@@ -191,9 +191,8 @@ def test_whatever_goes_wrong_names_the_file(
         raise error
 
     net = bg.load(path)
-    for module, name in ((bif, "parse"), (uai, "_parse")):
-        monkeypatch.setattr(module, name, fail)
-    monkeypatch.setattr("bayesgraph.files.uai.open_numbers", fail)
+    monkeypatch.setattr("bayesgraph.files.bif.BlockText", fail)
+    monkeypatch.setattr("bayesgraph.files.uai.Numbers", fail)
     monkeypatch.setattr("bayesgraph.files.payloads.decode_variable", fail)
     names = []
     for suffix in (".bif", ".uai"):

@@ -19,7 +19,7 @@ def _cards() -> dict[str, FileFormat]:
     found: dict[str, tuple[str, FileFormat]] = {}
     for suffix, home in bg.files.FORMATS.items():
         found.setdefault(home, (suffix, pkgutil.resolve_name(home)))
-    return {s: card for s, card in found.values() if card.read and card.write}
+    return {s: card for s, card in found.values() if card.parse and card.format}
 
 
 CARDS = _cards()

@@ -32,7 +32,7 @@ def net() -> bg.BayesianNetwork:
 EXACT = [
     f"a{suffix}"
     for suffix, home in io.FORMATS.items()
-    if not suffix.startswith(".uai") and pkgutil.resolve_name(home).write
+    if not suffix.startswith(".uai") and pkgutil.resolve_name(home).format
 ]
 
 
@@ -84,7 +84,7 @@ def test_options_that_a_format_does_not_have(net: bg.BayesianNetwork, tmp_path: 
 
 @pytest.mark.parametrize("suffix", io.FORMATS)
 def test_no_format_has_any_option(net: bg.BayesianNetwork, tmp_path: Path, suffix: str) -> None:
-    refused = FileFormatError if io.format_of(f"a{suffix}").write is None else DataTypeError
+    refused = FileFormatError if io.format_of(f"a{suffix}").format is None else DataTypeError
     with pytest.raises(refused, match=r"can be read but not written|'nonsense' is no option of"):
         net.save(tmp_path / f"a{suffix}", nonsense=1)
 
@@ -130,8 +130,8 @@ def test_formats_can_be_added(
         bg.load(tmp_path / "a.txt")
 
 
-READ_ONLY = io.FileFormat("text", bif.read_bif, None)
-WRITE_ONLY = io.FileFormat("text", None, bif.write_bif)
+READ_ONLY = io.FileFormat("text", bif.parse)
+WRITE_ONLY = io.FileFormat("text", format=bif.formatted)
 
 
 # ------------------------------------------------------------------------------------- replacing

@@ -50,7 +50,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
     plain = ", ".join(f"`{suffix}`" for suffix in suffixes if not suffix.endswith(".gz"))
     packed = " (`.gz`)" if any(suffix.endswith(".gz") for suffix in suffixes) else ""
-    verbs = "reads, writes" if card.read and card.write else "reads" if card.read else "writes"
+    verbs = "reads, writes" if card.parse and card.format else "reads" if card.parse else "writes"
     cells = ("",) * (len(HEAD) - 3) if card.holds is None else _cells(card.holds)
     return card.name, plain + packed, verbs, *cells
 

@@ -144,13 +144,11 @@ def test_models_and_families_of_other_types_are_refused(tmp_path: Path) -> None:
 
     a = bg.Discrete("a", [0, 1])
     with pytest.raises(LossyExportError, match="does not hold Sub; it holds 'network'"):
-        native.write_native(Sub([bg.TableCPD(a, [0.5, 0.5])]), tmp_path / "net.bayesgraph")
+        native.native_bytes(Sub([bg.TableCPD(a, [0.5, 0.5])]))
     with pytest.raises(LossyExportError, match="does not hold dict"):
-        native.write_native({}, tmp_path / "net.bayesgraph")
+        native.native_bytes({})
     with pytest.raises(LossyExportError, match="no entry for OwnTable; it holds TableCPD"):
-        native.write_native(
-            bg.BayesianNetwork([OwnTable(a, [0.5, 0.5])]), tmp_path / "net.bayesgraph"
-        )
+        bg.BayesianNetwork([OwnTable(a, [0.5, 0.5])]).save(tmp_path / "net.bayesgraph")
 
 
 def test_a_family_can_be_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,15 +192,15 @@ def test_a_kind_can_be_added(
     monkeypatch.setattr(payloads, "TOY", TOY, raising=False)
     native.KINDS["toy"] = "bayesgraph.files.payloads:TOY"
     counts = np.arange(6, dtype=np.int32).reshape(2, 3).T
-    native.write_native(Toy(counts, net), tmp_path / "toy.bayesgraph")
-    back = native.read_native(tmp_path / "toy.bayesgraph")
+    native.FORMAT.write(Toy(counts, net), tmp_path / "toy.bayesgraph")
+    back = bg.load(tmp_path / "toy.bayesgraph")
     np.testing.assert_array_equal(back.counts, counts)
     assert back.counts.dtype == np.int32
     assert back.counts.flags.writeable
     assert back.network == net
     monkeypatch.undo()
     with pytest.raises(FileFormatError, match=r"kind 'toy'.*upgrade"):
-        native.read_native(tmp_path / "toy.bayesgraph")
+        bg.load(tmp_path / "toy.bayesgraph")
 
 
 def test_groups_are_of_one_dtype_of_numbers() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.files.blocks import TableError, nested_numbers
-from bayesgraph.files.table_rows import floats_of
+from bayesgraph.files.readers import floats_of
 
 
 def _any_float(chance: random.Random) -> float:

@@ -21,7 +21,6 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.files.exporting import Export
-from bayesgraph.files.uai import read_uai
 
 # name -> state -> probability, without and with evidence
 Beliefs = list[dict[str, dict[str, float]]]
@@ -497,7 +496,7 @@ def test_peers_read_what_we_write(peer: str, suffix: str, path: Path, tmp_path: 
 def _read(file: Path, network: bg.BayesianNetwork) -> Any:
     """Read what a peer has made of a network: UAI files of peers have numbers for names."""
     if file.suffix == ".uai":
-        return read_uai(file, variables=network.variables)
+        return bg.load(file, variables=network.variables)
     return bg.load(file)
 
 

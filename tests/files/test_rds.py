@@ -22,6 +22,7 @@ from r_files import R, named
 
 import bayesgraph as bg
 from bayesgraph.core.errors import BayesGraphWarning, FileFormatError, MissingDependencyError
+from bayesgraph.core.files import read_unzipped
 from bayesgraph.files import rds as r_objects
 
 pytest.importorskip("rdata")
@@ -214,16 +215,16 @@ def test_texts_and_nothing_are_what_rdata_makes_of_them(
     fields = named({"x": R(["a"]), "y": None})
     items = R([texts, None, R(np.array([1.0, 2.0])), None, R([None, None]), fields])
     (tmp_path / "a.rds").write_bytes(r_files.rds(items))
-    ours = plain(r_objects.read_objects(tmp_path / "a.rds")[None])
+    ours = plain(r_objects.objects_of(*read_unzipped(tmp_path / "a.rds"))[None])
     assert ours[1][0] == ("text", ["a", None, "Größe", "", "Größe", None, "a"], ANY)
     monkeypatch.setattr(r_objects._Leaves, "parsed", lambda self, *a, **k: self._parse(*a, **k))
-    assert plain(r_objects.read_objects(tmp_path / "a.rds")[None]) == ours
+    assert plain(r_objects.objects_of(*read_unzipped(tmp_path / "a.rds"))[None]) == ours
     data = r_files.rds(R(["a", "b", "b"]))
     at = data.rindex(struct.pack(">i", 1))
     (tmp_path / "b.rds").write_bytes(data[:at] + struct.pack(">i", -2) + data[at + 4 :])
     monkeypatch.undo()
     with pytest.raises(FileFormatError, match=r"b\.rds has a text of -2 bytes"):
-        r_objects.read_objects(tmp_path / "b.rds")
+        r_objects.objects_of(*read_unzipped(tmp_path / "b.rds"))
 
 
 def test_one_fit_of_several_objects(tmp_path: Path) -> None:

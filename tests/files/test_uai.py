@@ -33,10 +33,8 @@ from bayesgraph.core.errors import (
 from bayesgraph.files.uai import (
     format_uai,
     parse_uai,
-    read_uai,
     read_uai_evidence,
     read_uai_result,
-    write_uai,
     write_uai_evidence,
     write_uai_result,
 )
@@ -365,7 +363,7 @@ def test_gzip(example: bg.FactorGraph, tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="truncated or altered"):
         bg.load(path)
     with pytest.raises(FileNotFoundError, match="There is no such file"):
-        read_uai(tmp_path / "none.uai")
+        bg.load(tmp_path / "none.uai")
 
 
 def test_variables_give_names_and_states(named: bg.BayesianNetwork, tmp_path: Path) -> None:
@@ -427,7 +425,7 @@ def test_what_cannot_be_held_is_listed(tmp_path: Path) -> None:
     for model in (net, net.to_factor_graph()):
         for strict in (True, False):
             with pytest.raises(LossyExportError, match=r"(?s)'x'.* cont"):
-                write_uai(model, tmp_path / "a.uai", strict=strict)
+                model.save(tmp_path / "a.uai", strict=strict)
     with pytest.raises(LossyExportError, match="Bayesian networks and factor graphs; got 3"):
         format_uai(3)
     assert not list(tmp_path.iterdir())

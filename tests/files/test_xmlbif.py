@@ -104,8 +104,9 @@ def test_an_encoding_may_be_given(net: bg.BayesianNetwork, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (RAIN, "", r"line 17: the variable 'rain' is not declared"),
-        ("<FOR>wet", "<FOR>wer", r"expected a <DEFINITION> of each of 'wet'"),
+        (RAIN, "", r"line 11: the variable 'rain' is not declared"),
+        (TABLES[74:], "", "expected a <DEFINITION> for each of 'wet'"),
+        ("<FOR>wet", "<FOR>wer", r"the variable 'wer' is not declared"),
         ("<GIVEN>rain", "<GIVEN>rian", r"'rian' is not declared\. Did you mean 'rain'"),
         ("<FOR>wet", "<FOR>rain", r"line 23: 'rain' has a second <DEFINITION>"),
         ("<NAME>wet", "<NAME>rain", r"line 11: the variable 'rain' is declared a second time"),
@@ -189,39 +190,39 @@ def _budget(data: bytes) -> Budget:
 def test_hostile_xml_is_refused(text: str, message: str) -> None:
     data = text.encode()
     with pytest.raises(FileFormatError, match=message):
-        read_xml(data, _budget(data), {})
+        read_xml(data, _budget(data))
 
 
 def test_defaults_of_attributes_are_not_taken() -> None:
     data = b'<!DOCTYPE a [<!ATTLIST a b CDATA "xxxx">]><a/>'
-    assert read_xml(data, _budget(data), {})[0].attributes == {}
+    assert read_xml(data, _budget(data))[0].attributes == {}
 
 
 def test_very_many_elements_are_beyond_the_budget() -> None:
     data = b"<a>" + b"<b/>" * 200_000 + b"</a>"
     with pytest.raises(FileFormatError, match="the elements of the file would take"):
-        read_xml(data, Budget("a.xml", len(data), limit=1 << 20), {})
+        read_xml(data, Budget("a.xml", len(data), limit=1 << 20))
 
 
-def test_elements_go_to_their_handlers_and_are_dropped() -> None:
+def test_elements_are_found_at_any_depth_but_not_within_others() -> None:
     data = b"<a><B c='1'> x <B>y</B> z</B>\n<d/><p:b/>t</a>"
-    seen: list[Element] = []
-    root, _ = read_xml(data, _budget(data), {"b": seen.append})
-    assert [child.tag for child in root.children] == ["d"]
+    root, _ = read_xml(data, _budget(data))
+    seen: list[Element] = list(root.within("b"))
+    assert [child.tag for child in root.children] == ["B", "d", "b"]
     assert root.text == "t"
     assert [(e.tag, e.text, e.line, e.texts("b")) for e in seen] == [
         ("B", "x  z", 1, ["y"]),
         ("b", "", 2, []),
     ]
     assert seen[0].attributes == {"c": "1"}
-    assert root.child("d") is root.children[0]
+    assert root.child("d") is root.children[1]
     assert root.child("none") is None
 
 
 def test_written_text_and_comments_are_read() -> None:
     text = "a<b>&\"'\n]]>é"
     data = f"<a x={quoted_attribute(text)}>{escaped(text)}{comment('bayesgraph {}')}</a>".encode()
-    root, _ = read_xml(data, _budget(data), {})
+    root, _ = read_xml(data, _budget(data))
     assert root.attributes["x"] == text
     assert root.text == text
 

@@ -117,7 +117,7 @@ def _cards() -> dict[str, FileFormat]:
     """Return the card of each format that holds networks, by its first suffix."""
     homes = {home: suffix for suffix, home in reversed(bg.files.FORMATS.items())}
     cards = {suffix: pkgutil.resolve_name(home) for home, suffix in homes.items()}
-    return {s: c for s, c in cards.items() if c.read is not None and c.write is not None}
+    return {s: c for s, c in cards.items() if c.parse is not None and c.format is not None}
 
 
 CARDS = _cards()

@@ -9,10 +9,9 @@ Docs: `docs/formats.md`, whose table is compared with `HELD`.
 
 A reader trusts nothing: whatever is not as the format says is a `FileFormatError` with path, line,
 what was expected and what arrived; sizes that no bytes confirm are taken from the `Budget` first. A
-writer writes a file as a whole or not at all, each float so that it reads back as the same float;
-what the format cannot hold, `Export.of` refuses or puts into comments, from which `Sidecar`
-restores it. Replace `new_format`, "the new format" and, in the list, the suffix, then each line
-with a TODO.
+writer writes each float so that it reads back as the same float; what the format cannot hold,
+`Export.of` refuses or puts into comments, from which `Sidecar` restores it. Replace "the new
+format" and, in the list, the suffix, then each line with a TODO.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from typing import Any
 import numpy as np
 
 from bayesgraph.core import Discrete, LossReport
-from bayesgraph.core.errors import BayesGraphError, FileFormatError
-from bayesgraph.core.files import PathLike, path_text, read_unzipped, reading, write_text
+from bayesgraph.core.files import Budget
 from bayesgraph.core.variables import Variable
 from bayesgraph.files import FileFormat
-from bayesgraph.files.exporting import Export, Sidecar, content_of
+from bayesgraph.files.exporting import Export, content_of
 from bayesgraph.files.formats import Capabilities, TextSpelling
+from bayesgraph.files.readers import Draft
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # Which names and states stand in a file as they are, in words, and as patterns; all others are
@@ -38,64 +37,33 @@ WORDS = TextSpelling("nothing", re.compile("(?!)"), wrong=re.compile("."))  # TO
 HELD = Capabilities("the new format", names=WORDS, states=WORDS)
 
 
-def read_new_format(path: PathLike, *, limit: int | None = None) -> BayesianNetwork:
-    """Read a network from a file of the new format.
+def parse(data: bytes, budget: Budget) -> BayesianNetwork:
+    """Return the network of a file of the new format.
 
-    Parameters
-    ----------
-    path : str or path
-    limit : int, optional
-        Bytes that reading the file may allocate; by default 64 MB and 40 times the file's bytes.
+    Further arguments by name would be options of `bayesgraph.load`.
 
     Raises
     ------
-    FileNotFoundError
-        If there is no such file.
     FileFormatError
         If it is not such a file; the message has the line.
     """
-    source = path_text(path)
-    variables: dict[str, Discrete] = {}
-    entries: list[tuple[int, str, list[str], list[str]]] = []
-    with reading(source, "the new format"):
-        lines = read_unzipped(path, limit)[0].decode().split("\n")
-        for number, line in enumerate(lines, 1):
-            if not line or line.startswith("#"):
-                continue
+    draft = Draft("the new format", "table", budget, True, budget.error)
+    entries: list[tuple[int, str, list[str], list[float]]] = []
+    comments: list[str | None] = []
+    for number, line in enumerate(data.decode().split("\n"), 1):
+        if line.startswith("#"):
+            comments.append(content_of(line[1:]))
+        elif line:
             try:
-                name, states, parents, numbers = _parsed(line)
-                if name in variables:
-                    raise ValueError("expected one entry of each variable")
-                variables[name] = Discrete(name, states)
-            except (BayesGraphError, ValueError) as error:
-                where = f"{source}, line {number}"
-                raise FileFormatError(f"{where}: {error}; got {line!r:.80}.") from error
-            entries.append((number, name, parents, numbers))
-        cpds = [_table(source, variables, *entry) for entry in entries]
-        try:
-            network = BayesianNetwork(cpds, order=list(variables.values()))
-        except BayesGraphError as error:
-            raise FileFormatError(f"{source}: {error}") from error
-        comments = (content_of(line[1:]) for line in lines if line.startswith("#"))
-        kept = [comment for comment in comments if comment is not None]
-        return Sidecar.of(kept, source).restore(network)
-
-
-def _table(
-    source: str,
-    variables: Mapping[str, Discrete],
-    line: int,
-    name: str,
-    parents: Sequence[str],
-    numbers: Sequence[str],
-) -> TableCPD:
-    """Return the distribution of one entry."""
-    try:
-        above = [variables[parent] for parent in parents]
-        shape = [variable.cardinality for variable in (*above, variables[name])]
-        return TableCPD(variables[name], np.reshape([*map(float, numbers)], shape), above)
-    except (BayesGraphError, LookupError, ValueError) as error:
-        raise FileFormatError(f"{source}, line {line}: {error}") from error
+                name, states, parents, words = _parsed(line)
+                entries.append((number, name, parents, [*map(float, words)]))
+            except ValueError as error:
+                raise draft.error(number, f"{error}; got {line!r:.80}.") from error
+            draft.declare(number, name, Discrete, states)
+    for number, name, parents, numbers in entries:
+        family = draft.family(number, name, parents)
+        draft.cpds[name] = draft.table(number, family, np.array(numbers))
+    return draft.network([comment for comment in comments if comment is not None])
 
 
 def _parsed(line: str) -> tuple[str, list[str], list[str], list[str]]:
@@ -109,21 +77,15 @@ def _parsed(line: str) -> tuple[str, list[str], list[str], list[str]]:
     raise ValueError(f"expected an entry of the new format ({line})")  # TODO(2): of one line
 
 
-def write_new_format(model: Any, path: PathLike, *, strict: bool = True) -> LossReport:
-    """Write a network of tables in the new format; the file is replaced as a whole or not at all.
+def formatted(model: Any, *, strict: bool = True) -> tuple[str, LossReport]:
+    """Return a network of tables in the new format, and what is lost.
 
     Parameters
     ----------
     model : BayesianNetwork
-    path : str or path
     strict : bool
         Whether names and states are refused that the format cannot spell. If false, similar words
         are written for them, and comments from which the reader restores them.
-
-    Returns
-    -------
-    LossReport
-        What other programs read in another form, and what is lost.
 
     Raises
     ------
@@ -135,8 +97,7 @@ def write_new_format(model: Any, path: PathLike, *, strict: bool = True) -> Loss
     tables = [cpd for cpd in export.cpds if isinstance(cpd, TableCPD)]
     lines = [_line(cpd, names, states) for cpd in tables]
     lines += [f"# {line}" for line in export.sidecar]
-    write_text(path, "".join(f"{line}\n" for line in lines))
-    return export.report
+    return "".join(f"{line}\n" for line in lines), export.report
 
 
 def _line(
@@ -146,4 +107,4 @@ def _line(
     return names[cpd.variable]  # TODO(3): the line that `_parsed` reads; repr() of a float is exact
 
 
-FORMAT = FileFormat("the new format", read_new_format, write_new_format, holds=HELD)
+FORMAT = FileFormat("the new format", parse, formatted, HELD)

@@ -1,0 +1,305 @@
+"""What readers of networks share: variables and parents by their names, and tables of numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from bayesgraph.core import errors
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.files import MAX_AXES, Budget
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.files.exporting import Sidecar
+from bayesgraph.models import CPD, SUM_TOLERANCE, Annotations, BayesianNetwork, TableCPD
+
+# ----------------------- Rows of probabilities that were printed with too few digits to sum to one
+
+
+# Which rows are divided by their sums.
+Normalize: TypeAlias = bool | Literal["always"]
+# Maximum deviation of a sum from 1 that two printed digits of a few states explain.
+ROUNDING_LIMIT = 0.02
+
+
+class RoundedRows:
+    """Normalises rows of rounded probabilities, and warns of them once at the end.
+
+    Rows whose sum is off by at most 1e-6, which TableCPD accepts, are kept exactly. Rows off by at
+    most 0.02 are divided by their sum, unless `normalize` is false; if it is "always", so are all
+    rows with a positive sum. Other rows are kept, and TableCPD refuses them.
+
+    Parameters
+    ----------
+    normalize : bool or "always"
+
+    Raises
+    ------
+    DataError
+        If `normalize` is something else.
+    """
+
+    def __init__(self, *, normalize: Normalize) -> None:
+        if not isinstance(normalize, bool) and normalize != "always":
+            raise errors.DataError(f"normalize= is True, False or 'always'; got {normalize!r}.")
+        self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
+        if normalize == "always":
+            self.limit = np.inf
+        self._changed: dict[Name, float] = {}
+
+    def repaired(self, name: Name, values: Floats) -> Floats:
+        """Return the table of a variable (child on the last axis) with rounded rows normalised."""
+        sums = values.sum(axis=-1, keepdims=True)
+        deviation = np.abs(sums - 1.0)
+        if deviation.max() <= SUM_TOLERANCE:
+            return values
+        rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit) & (sums > 0)
+        rounded &= np.isfinite(sums)
+        if not rounded.any():
+            return values
+        self._changed[name] = float(deviation[rounded].max())
+        return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
+
+    def warn(self, where: str) -> None:
+        """Warn once of all rows that were changed, if any; `where` is the path for the message."""
+        if not self._changed:
+            return
+        errors.warn(
+            f"{where}: rows of the tables of {errors.quoted(self._changed)} do not sum to one; "
+            f"they were divided by their sums, which are off by up to "
+            f"{max(self._changed.values()):.3g}. normalize=False refuses them.",
+            errors.BayesGraphWarning,
+        )
+
+
+# --------------------------------------------------------------- A network while its file is read
+
+
+class Draft:
+    """A network that is read: its variables, distributions and annotations by name.
+
+    Parameters
+    ----------
+    name, part : str
+        Those of the format and of what has a distribution in a file, for messages.
+    budget : Budget
+    normalize : bool or "always"
+        Which rows are divided by their sums, with a warning; see `RoundedRows`.
+    error : callable
+        Returns an error, given a place in the file and a message.
+    """
+
+    # What to do about a row that is no distribution.
+    advice = " Or normalize='always' divides all rows."
+
+    def __init__(
+        self,
+        name: str,
+        part: str,
+        budget: Budget,
+        normalize: Normalize,
+        error: Callable[[int, str], errors.FileFormatError],
+    ) -> None:
+        self.name = name
+        self.part = part
+        self.budget = budget
+        self.error = error
+        self.rounded = RoundedRows(normalize=normalize)
+        self.variables: dict[str, Any] = {}
+        self.cpds: dict[str, CPD] = {}
+        self.positions: dict[Name, tuple[float, float]] = {}
+        self.notes: dict[Name, str] = {}
+        self.titles: dict[Name, str] = {}
+
+    def declare(self, at: int, name: str, make: Callable[..., Variable], *values: Any) -> None:
+        """Declare the variable that a class makes of a name and some values."""
+        if name in self.variables:
+            raise self.error(at, f"the variable {name!r} is declared a second time.")
+        try:
+            self.variables[name] = make(name, *values)
+        except errors.BayesGraphError as error:
+            raise self.error(at, str(error)) from error
+
+    def annotate(
+        self,
+        name: str,
+        title: str = "",
+        note: str = "",
+        position: tuple[float, float] | None = None,
+    ) -> None:
+        """Keep what there is of a title, a note and a position of a variable."""
+        if title:
+            self.titles[name] = title
+        if note:
+            self.notes[name] = note
+        if position is not None and all(map(math.isfinite, position)):
+            self.positions[name] = position
+
+    def family(self, at: int, child: str, parents: Sequence[str]) -> list[Any]:
+        """Return the variables of a distribution: the parents, and last the child."""
+        for name in (*parents, child):
+            if name not in self.variables:
+                near = errors.suggestion(name, self.variables)
+                raise self.error(at, f"the variable {name!r} is not declared.{near}")
+        if child in self.cpds:
+            raise self.error(at, f"{child!r} has a second {self.part}.")
+        return [self.variables[name] for name in (*parents, child)]
+
+    def shape(self, at: int, family: Sequence[Discrete]) -> list[int]:
+        """Return the shape of the table of a family."""
+        *parents, child = family
+        if len(parents) >= MAX_AXES:
+            raise self.error(
+                at,
+                f"expected at most {MAX_AXES - 1} parents of {child.name!r}; got {len(parents)}. A "
+                f"table has at most {MAX_AXES} axes.",
+            )
+        return [variable.cardinality for variable in family]
+
+    def table(
+        self,
+        at: int,
+        family: Sequence[Discrete],
+        numbers: Floats,
+        *,
+        place: Callable[[int], int] | None = None,
+        slowest: bool = False,
+    ) -> TableCPD:
+        """Return the distribution of a table, in which rounded rows are divided by their sums.
+
+        Parameters
+        ----------
+        at : int
+            Place of the table.
+        family : sequence of Discrete
+            The parents, of which the last varies fastest, and the child.
+        numbers : ndarray of float
+            In C order, the child on the last axis.
+        place : callable, optional
+            From the index of a row to its place, for messages.
+        slowest : bool
+            Whether in the file the child varies slowest, for messages.
+
+        Raises
+        ------
+        FileFormatError
+            If there are too few or too many numbers, or a row is no distribution.
+        """
+        *parents, child = family
+        shape = self.shape(at, family)
+        if numbers.size != math.prod(shape):
+            raise self.error(
+                at,
+                f"expected {math.prod(shape):,} probabilities for {child.name!r}; got "
+                f"{numbers.size:,}.",
+            )
+        values = numbers.reshape(shape)
+        try:
+            names = {variable.name for variable in family}
+            # A table without faults, as almost all are, is checked once.
+            if (
+                len(names) == len(family)
+                and bool(values.min() >= 0)
+                and sum_to_one(values, SUM_TOLERANCE)
+            ):
+                return TableCPD.from_checked(child, values, parents)
+            values = self.rounded.repaired(child.name, values)
+            return TableCPD(child, values, parents)
+        except errors.BayesGraphError as error:
+            where = at if place is None else place(_first_bad_row(values))
+            raise self.error(
+                where, f"{error}{self._advice(values, str(error), slowest)}"
+            ) from error
+
+    def _advice(self, values: Floats, error: str, slowest: bool) -> str:
+        """Return a hint for a refused table, such as that the child seems to be on another axis."""
+        if values.ndim > 1 and is_swapped(values, slowest=slowest):
+            ways = ("slowest", "fastest") if slowest else ("fastest", "slowest")
+            text = " In a table of {} the child varies {}; here it reads as if it varied {}."
+            return text.format(self.name, *ways)
+        return self.advice * (" sum to " in error)
+
+    def network(self, lines: Sequence[str], *, at: int = 0, note: str = "") -> BayesianNetwork:
+        """Return the network, and warn of rows that were divided by their sums.
+
+        Parameters
+        ----------
+        lines : sequence of str
+            What comments of bayesgraph say.
+        at : int
+            Where a missing distribution would be.
+        note : str
+            That of the network.
+
+        Raises
+        ------
+        FileFormatError
+            If there is no such network.
+        """
+        if without := [name for name in self.variables if name not in self.cpds]:
+            raise self.error(at, f"expected a {self.part} for each of {errors.quoted(without)}.")
+        sidecar = Sidecar.of(lines, self.budget.source)
+        # A title that only says a name that the file cannot spell is no title.
+        names: dict[Name, str] = {word: str(v.name) for word, (_, v) in sidecar.variables.items()}
+        titles = {word: t for word, t in self.titles.items() if t != names.get(word, word)}
+        annotations = Annotations(note, self.positions, self.notes, titles)
+        try:
+            # The order of the declarations becomes that of the variables.
+            cpds = [self.cpds[name] for name in self.variables]
+            network = BayesianNetwork(cpds, annotations=annotations)
+        except errors.BayesGraphError as error:
+            raise errors.FileFormatError(f"{self.budget.source}: {error}") from error
+        self.rounded.warn(self.budget.source)
+        return sidecar.restore(network)
+
+
+def sum_to_one(values: Floats, tolerance: float = ROUNDING_LIMIT) -> bool:
+    """Return whether all rows of a table sum to one up to the rounding of printed numbers."""
+    return bool(np.abs(values.sum(axis=-1) - 1.0).max() <= tolerance)
+
+
+def is_swapped(values: Floats, *, slowest: bool = False) -> bool:
+    """Return whether the rows of a table sum to one if the child is on the other end of the axes.
+
+    `values` has the child on its last axis, although in the file it varies slowest or fastest.
+    """
+    n = values.shape[-1]
+    other = np.moveaxis(values, -1, 0).reshape(-1, n) if slowest else values.reshape(n, -1).T
+    return sum_to_one(other)
+
+
+def _first_bad_row(values: Floats) -> int:
+    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0."""
+    rows = values.reshape(-1, values.shape[-1])
+    good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
+    return int(np.argmin(good))
+
+
+# ------------------------------------------------ Numbers in texts, as files of networks have them
+
+
+# Of these characters, float() takes decimal numbers alone; it also takes nan, infinity and 1_000.
+_CHARACTERS = b"0123456789+-.eE \t\r\n\f\v"
+_NUMBER = re.compile(rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+")
+
+
+def floats_of(text: str) -> Floats:
+    """Return the numbers of a text, separated by blanks; each is the float nearest to its decimal.
+
+    Raises
+    ------
+    ValueError
+        If a word is not a decimal number; infinity and NaN are none.
+    """
+    data = text.encode(errors="backslashreplace")
+    words = data.split()
+    try:
+        if data.translate(None, _CHARACTERS):
+            raise ValueError("not the characters of numbers")
+        return np.fromiter(map(float, words), np.float64, len(words))
+    except ValueError:
+        wrong = next(word for word in words if not _NUMBER.fullmatch(word))
+        raise ValueError(f"expected a number; got {wrong.decode(errors='replace')!r:.40}") from None
