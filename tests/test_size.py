@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 64_054,
-    "nodes of syntax trees": 715_765,
-    "files": 276,
+    "lines of code": 63_814,
+    "nodes of syntax trees": 712_867,
+    "files": 275,
     "public names": 170,
     "bytes of the front end": 304_345,
     "comments that silence a check": 150,

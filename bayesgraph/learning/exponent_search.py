@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, gammaln, xlogy
+from scipy.special import expit, gammaln
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.errors import DataError, ModelError, UnsupportedModelError
 from bayesgraph.core.variables import Discrete
-from bayesgraph.learning import exponent_kernels
-from bayesgraph.learning.growing import impurity
+from bayesgraph.learning.growing import CodedColumns, GainRatio, Limits, grow_tree, impurity
 from bayesgraph.learning.information import conditional_mutual_information, discrete_scores
 from bayesgraph.learning.loglinear.training import Effects, Rows
 from bayesgraph.models import BayesianNetwork, FactorGraph, TableCPD
@@ -363,10 +362,7 @@ def depth_exponents(terms: LogTerms, seed: int = 1) -> Floats:
 def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
     """Return the minimum depth at which an unpruned tree splits on each feature, shape (d,).
 
-    A node has one branch for each state of its feature, missing values counting as a state. It
-    splits on the feature with the highest gain ratio among the features whose gain is at least
-    average (Quinlan 1993, chapter 2) and of which at least two branches have at least two rows.
-    All nodes of a depth are split at once.
+    Missing values count as a state, and at least two branches of a split have two rows.
 
     Parameters
     ----------
@@ -374,93 +370,23 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
     rows : ndarray of int
         Indices of the rows from which the tree is grown; rows may be repeated.
     """
-    k, largest = terms.n_classes, int(terms.cards.max()) + 1
-    # All arguments of n log n are counts of rows: its values are tabulated.
-    sizes = np.arange(len(rows) + 1)
-    n_log_n = xlogy(sizes, sizes)
-    codes, labels = terms.codes[rows] + 1, terms.labels[rows]
     depths = np.full(terms.n_features, np.inf)
-    node, depth = np.zeros(len(rows), dtype=np.int64), 1
-    while len(node):
-        classes = np.bincount(node * k + labels, minlength=(node.max() + 1) * k).reshape(-1, k)
-        before = n_log_n[classes.sum(axis=1)] - n_log_n[classes].sum(axis=1)
-        quality = [
-            _split_quality(node, column, card, labels, classes.shape, n_log_n)
-            for column, card in zip(codes.T, (terms.cards + 1).tolist(), strict=True)
-        ]
-        after, splits = (np.array(part) for part in zip(*quality, strict=True))
-        total = classes.sum(axis=1)
-        gains, splits = (before - after) / total, splits / total
-        good = np.asarray(gains > 1e-10)
-        average = safe_divide(np.where(good, gains, 0.0).sum(axis=0), good.sum(axis=0))
-        ratio = np.where(good & (gains >= average - 1e-10), safe_divide(gains, splits), 0.0)
-        # Of gain ratios that are equal up to rounding, the first is chosen.
-        best = np.argmax(ratio > ratio.max(axis=0) - 1e-12, axis=0)
-        divided: NDArray[np.bool_] = np.any(good, axis=0)
-        depths[best[divided]] = np.minimum(depths[best[divided]], depth)
-        inner = np.flatnonzero(divided[node])
-        codes, labels, node = codes[inner], labels[inner], node[inner]
-        branch = node * largest + codes[np.arange(len(node)), best[node]]
-        _, branch, table = _occupied(branch, labels, len(classes) * largest, k)
-        mixed = np.count_nonzero(table, axis=1) > 1  # branches with rows of one class are leaves
-        inner = np.flatnonzero(mixed[branch])
-        codes, labels, depth = codes[inner], labels[inner], depth + 1
-        node = (np.cumsum(mixed) - 1)[branch[inner]]
+    discrete = np.zeros(terms.n_features, dtype=np.bool_)
+    codes = np.ascontiguousarray(terms.codes[rows].T + np.int32(1))
+    tree = grow_tree(
+        CodedColumns((), codes, terms.cards + 1, discrete, []),
+        terms.labels[rows],
+        terms.n_classes,
+        np.ones(len(rows)),
+        GainRatio(),
+        Limits(min_samples_leaf=2),
+    )
+    depth = np.ones(len(tree.splits))
+    for node, split in enumerate(tree.splits):
+        if split is not None:
+            depths[split.feature] = min(depths[split.feature], depth[node])
+            depth[tree.children[node]] = depth[node] + 1
     return depths
-
-
-def _split_quality(
-    node: NDArray[np.int64],
-    column: NDArray[np.integer],
-    card: int,
-    labels: NDArray[np.intp],
-    shape: tuple[int, ...],
-    n_log_n: Floats,
-) -> tuple[Floats, Floats]:
-    """Return the class entropy after a split, and the split information, of each node.
-
-    Both are multiplied by the number of rows of the node, in nats; the split information is the
-    entropy of the branch of a row.
-
-    The split of a node is by the states of one feature. The entropy is infinite if fewer than two
-    branches have two rows.
-
-    Parameters
-    ----------
-    node, column, labels : ndarray of int, shape (n_rows,)
-        Index of the node, state of the feature and class of each row.
-    card : int
-        Number of states of the feature.
-    shape : (number of nodes, number of classes)
-    n_log_n : ndarray
-        Values of n log n for n = 0, 1, ...
-    """
-    n_nodes, k = shape
-    keys, _, table = _occupied(node * card + column, labels, n_nodes * card, k)
-    branches = table.sum(axis=1)
-
-    def summed(values: Floats) -> Floats:
-        return np.asarray(np.bincount(keys // card, values, minlength=n_nodes), dtype=np.float64)
-
-    inner = summed(n_log_n[branches])
-    after = inner - summed(n_log_n[table].sum(axis=1))
-    rows = np.bincount(node, minlength=n_nodes)
-    return np.where(summed(branches >= 2) >= 2, after, np.inf), n_log_n[rows] - inner
-
-
-def _occupied(
-    branch: NDArray[np.int64], labels: NDArray[np.intp], size: int, k: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the branches with rows, the index of each row's branch among them, and class counts.
-
-    `branch` is the index of each row's branch among all `size` branches, and k the number of
-    classes. If there are at most as many branches as rows, empty branches are returned too, which
-    avoids sorting.
-    """
-    keys = np.arange(size)
-    if size > len(branch):
-        keys, branch = np.unique(branch, return_inverse=True)
-    return keys, branch, np.bincount(branch * k + labels, minlength=len(keys) * k).reshape(-1, k)
 
 
 # ------------------------------------------------------------------- average over all subsets
@@ -506,6 +432,8 @@ def averaged_tables(counts: Sequence[Floats]) -> tuple[Floats, ...]:
 
 # Maximum mutual information, in nats, that may be due to rounding alone.
 _ROUNDING = 1e-12
+# Minimum of a normalising constant, so that its logarithm is finite.
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -532,33 +460,10 @@ class Objective:
     power: float = 1.0
     share: float = 0.0
 
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """Record of the changes of exponents that were tried in one or more sweeps over the features.
-
-    Attributes
-    ----------
-    features : ndarray of int, shape (m,)
-        The feature of each change, in the order in which changes were tried.
-    changes : ndarray, shape (m,)
-        Step that was added to the exponent of the feature, before clipping.
-    costs : ndarray, shape (m,)
-        Cost of the model with the change, in nats.
-    taken : ndarray of bool, shape (m,)
-        Whether the change was kept.
-    """
-
-    features: NDArray[np.intp]
-    changes: Floats
-    costs: Floats
-    taken: NDArray[np.bool_]
-
-    @classmethod
-    def joined(cls, sweeps: Sequence[Sweep]) -> Sweep:
-        """Return the concatenated record of several sweeps."""
-        parts = ([getattr(sweep, field.name) for sweep in sweeps] for field in fields(cls))
-        return cls(*(np.concatenate(part) for part in parts))
+    def cost(self, exponents: Floats) -> float:
+        """Return the cost of the features in use."""
+        size = int(np.ceil(exponents.sum()))
+        return float(self.size_cost[size] + self.feature_cost @ exponents**self.power)
 
 
 class ExponentSearch:
@@ -568,43 +473,49 @@ class ExponentSearch:
     ----------
     terms : LogTerms
     objective : Objective
+
+    Attributes
+    ----------
+    exponents : ndarray, shape (d,)
+    cost : float
+        In nats.
     """
 
     def __init__(self, terms: LogTerms, objective: Objective) -> None:
         self._terms, self._objective = terms, objective
-        empty = np.empty((0, terms.n_classes))
-        self._table = np.concatenate([empty, *terms.tables])
-        self._counts = np.concatenate([empty, *terms.counts])
-        self._spread = _spreads(terms)
-        # Return -sum_n weight_n ln p'(y_n), the log loss when all exponents are 0. `share` is the
-        # weight of the uniform distribution in p', as in `Objective`.
-        share = objective.share
-        class_weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
-        there = class_weights > 0
-        log_prior = terms.log_prior[there] - log_sum_exp(terms.log_prior, 0)
-        smoothed = np.logaddexp(log_prior, np.log(share / terms.n_classes)) if share else log_prior
-        self._empty_loss = float(-class_weights[there] @ (smoothed - np.log1p(share)))
-        self._scores = np.empty((terms.n_rows, terms.n_classes))
-        self._posterior = np.empty_like(self._scores)
-        self.exponents = np.zeros(terms.n_features)
-        self._state = np.zeros(2)
+        # By class first, as sums over the last of two axes are slow. The first entry of each table
+        # is for missing values.
+        first = np.zeros((terms.n_classes, 1))
+        self._tables = [np.concatenate([first, table.T], axis=1) for table in terms.tables]
+        self._codes = terms.codes.T.astype(np.intp) + 1
+        self._at_labels = terms.labels, np.arange(terms.n_rows)
         self.restart()
-
-    @property
-    def cost(self) -> float:
-        """Cost of the current exponents, in nats."""
-        size = int(np.ceil(self.exponents.sum()))
-        return float(self._state.sum() + self._objective.size_cost[size])
 
     def restart(self) -> None:
         """Set all exponents to 0."""
-        self.exponents[:] = 0.0
-        self._scores[:] = self._terms.log_prior
-        self._state[:] = self._empty_loss, 0.0
-        exponent_kernels.write_posteriors(self._scores, self._posterior)
+        terms = self._terms
+        self.exponents = np.zeros(terms.n_features)
+        self._scores = np.tile(terms.log_prior[:, None], terms.n_rows)
+        self._posterior = _posterior(self._scores)
+        weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
+        there = weights > 0
+        prior = np.exp(terms.log_prior - log_sum_exp(terms.log_prior, 0))[there]
+        self._loss = self._log_loss(prior, weights[there].astype(np.float64))
+        self.cost = self._loss + self._objective.cost(self.exponents)
 
-    def sweep(self, order: NDArray[np.intp], step: float, threshold: float) -> Sweep:
+    def _log_loss(self, p: Floats, weights: Floats) -> float:
+        """Return the loss of labels of smoothed probability p."""
+        share = self._objective.share
+        smoothed = (p + share / self._terms.n_classes) / (1.0 + share)
+        return -float(np.sum(weights * np.log(smoothed)))
+
+    def sweep(
+        self, order: NDArray[np.intp], step: float, threshold: float
+    ) -> list[tuple[Floats, float]]:
         """Try to add a step to the exponent of each feature, clipped to [0, 1].
+
+        Raising the exponent of a feature by s changes the posterior p(c | x) of a row to
+        ``p(c | x) f(x, c)^s / Z`` with the table entry ``f(x, c) = p(x_i | c)``.
 
         Parameters
         ----------
@@ -614,19 +525,41 @@ class ExponentSearch:
             Step to add; negative to lower the exponents.
         threshold : float
             A change is kept if it lowers the cost by more than this, in nats.
+
+        Returns
+        -------
+        list of (exponents, cost)
+            What was tried.
         """
-        costs, taken = np.empty(len(order)), np.empty(len(order), dtype=np.bool_)
-        terms, own = self._terms, self._objective
-        weights = terms.weights, bool((terms.weights == 1.0).all())
-        tables = self._table, self._counts, terms.starts, self._spread
-        cost = own.size_cost, own.feature_cost, own.power, own.share
-        state = self.exponents, self._scores, self._posterior, self._state
-        exponent_kernels.sweep(
-            *(terms.codes.T, terms.labels, *weights, *tables, *cost),
-            *(step, threshold, order, *state, costs, taken),
-        )
-        tried = ~np.isnan(costs)
-        return Sweep(order[tried], np.full(tried.sum(), step), costs[tried], taken[tried])
+        terms, tried = self._terms, []
+        for i in order.tolist():
+            exponents = self.exponents.copy()
+            exponents[i] = min(max(exponents[i] + step, 0.0), 1.0)
+            change = exponents[i] - self.exponents[i]
+            if change == 0.0:
+                continue
+            changes, codes = change * self._tables[i], self._codes[i]
+            heights = changes - changes.max(axis=0)
+            joint = self._posterior * np.take(np.exp(heights), codes, axis=1)
+            # The sum is 0 only if the range of a single feature exceeds the range of floats.
+            z = np.maximum(joint.sum(axis=0), _TINY)
+            if self._objective.share > 0.0:
+                loss = self._log_loss(joint[self._at_labels] / z, terms.weights)
+            else:
+                gain = np.sum(terms.counts[i].T * heights[:, 1:])
+                loss = self._loss - float(gain - np.sum(terms.weights * np.log(z)))
+            cost = loss + self._objective.cost(exponents)
+            tried.append((exponents, cost))
+            if cost < self.cost - threshold:
+                self.exponents, self._loss, self.cost = exponents, loss, cost
+                self._scores += np.take(changes, codes, axis=1)
+                self._posterior = _posterior(self._scores)
+        return tried
+
+
+def _posterior(scores: Floats) -> Floats:
+    shares = np.exp(scores - scores.max(axis=0))
+    return np.asarray(shares / shares.sum(axis=0))
 
 
 def _spreads(terms: LogTerms) -> Floats:

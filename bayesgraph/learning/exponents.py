@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.errors import DataError, UnsupportedModelError
@@ -19,7 +18,6 @@ from bayesgraph.learning.exponent_search import (
     ExponentSearch,
     LogTerms,
     Objective,
-    Sweep,
     averaged_tables,
     conditional_exponents,
     correlation_exponents,
@@ -137,75 +135,29 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
     >>> selective_naive_bayes(terms)
     array([1., 0.])
     """
-    search, evaluations = search_subsets(terms, seed, restarts)
-    keys = np.concatenate([subset_keys(found, terms.n_features) for found in evaluations])
-    costs = np.concatenate([found.costs for found in evaluations])
-    search.restart()
-    null_cost = search.cost
-    compression = 1.0 - costs / null_cost if null_cost > 0 else np.zeros(len(costs))
-    # Each subset counts once; the empty subset does not count.
-    first = np.unique(keys, return_index=True)[1]
-    weights = np.zeros(len(keys))
-    weights[first] = np.where(keys[first] == 0, 0.0, np.maximum(compression[first], 0.0))
-    membership = np.zeros(terms.n_features)
-    ends = np.cumsum([len(found.costs) for found in evaluations])[:-1]
-    for found, mass in zip(evaluations, np.split(weights, ends), strict=True):
-        # A feature belongs to all subsets after its addition; after its removal they are
-        # subtracted.
-        later = mass.sum() - np.cumsum(mass)
-        own = np.sign(found.changes) * (np.where(found.taken, later, 0.0) + mass)
-        membership += np.bincount(found.features, own, minlength=len(membership))
-    total = np.full(membership.shape, weights.sum())
-    return np.clip(safe_divide(membership, total), 0.0, 1.0)
-
-
-def search_subsets(
-    terms: LogTerms, seed: int, restarts: int | None = None
-) -> tuple[ExponentSearch, list[Sweep]]:
-    """Search for feature subsets of low description length from several restarts.
-
-    Returns the search object (whose objective is the description length), and for each restart the
-    record of the changes that were tried. The arguments are those of `selective_naive_bayes`.
-    """
     d = terms.n_features
     sizes = np.arange(d + 1)
     lengths = math.log(d + 1) + log_choose(np.maximum(d + sizes - 1, 0), sizes)
     search = ExponentSearch(terms, Objective(lengths, np.zeros(d)))
+    null_cost = search.cost
     features, random = informative(terms), np.random.default_rng(seed)
     usual = math.ceil(math.log2(max(2.0, d * float(terms.weights.sum()))))
-    found = []
+    costs: dict[bytes, float] = {}
     for _ in range(usual if restarts is None else restarts):
         search.restart()
-        sweeps: list[Sweep] = []
         for _ in range(_ROUNDS):
-            threshold = _ROUNDING * (1.0 + abs(search.cost))
-            sweeps += [
-                search.sweep(random.permutation(features), step, threshold) for step in (1.0, -1.0)
-            ]
-            if not (sweeps[-1].taken.any() or sweeps[-2].taken.any()):
+            before, threshold = search.cost, _ROUNDING * (1.0 + abs(search.cost))
+            for step in (1.0, -1.0):
+                for members, cost in search.sweep(random.permutation(features), step, threshold):
+                    costs.setdefault(members.tobytes(), cost)
+            if search.cost == before:
                 break
-        found.append(Sweep.joined(sweeps))
-    return search, found
-
-
-def subset_keys(found: Sweep, n_features: int) -> NDArray[np.uint64]:
-    """Return a hash of each feature subset tried in one restart; equal subsets have equal hashes.
-
-    The hash is the exclusive or of one random number per feature of the subset (Zobrist 1970), and
-    0 for the empty subset. Among a million different subsets, two share a hash with a probability
-    of 3e-8.
-
-    Parameters
-    ----------
-    found : Sweep
-        Record of the changes of the restart, which starts from the empty subset.
-    n_features : int
-    """
-    random = np.random.default_rng(0)
-    own = random.integers(2**64, size=n_features, dtype=np.uint64)[found.features]
-    after = np.bitwise_xor.accumulate(np.where(found.taken, own, np.uint64(0)))
-    before = np.concatenate([np.zeros(1, dtype=np.uint64), after])[:-1]
-    return np.asarray(before ^ own)
+    costs.pop(np.zeros(d).tobytes(), None)
+    if not costs or null_cost <= 0:
+        return np.zeros(d)
+    members = np.frombuffer(b"".join(costs)).reshape(-1, d)
+    weights = np.maximum(1.0 - np.array(list(costs.values())) / null_cost, 0.0)
+    return np.clip(safe_divide(weights @ members, np.full(d, weights.sum())), 0.0, 1.0)
 
 
 # -------------------------- Exponents of a weighted network, learned by the scheme of a given name

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from bayesgraph.learning.exponent_search import LogTerms
-from bayesgraph.learning.exponents import search_subsets, selective_naive_bayes
+from bayesgraph.learning import exponents as selective
+from bayesgraph.learning.exponent_search import ExponentSearch, LogTerms
+from bayesgraph.learning.exponents import selective_naive_bayes
 
 
 def subset_cost(terms, members):
@@ -20,20 +21,21 @@ def subset_cost(terms, members):
     return choice + label_cost(terms, np.asarray(members, dtype=float))
 
 
-def literal_models(evaluations):
-    """Return every different nonempty subset evaluated and its cost, by replaying the search."""
+def models_met(terms, seed=1):
+    """Return every different nonempty subset that the search evaluates, and its cost."""
     found = {}
-    for restart in evaluations:
-        held = frozenset()
-        for i, change, cost, taken in zip(
-            restart.features, restart.changes, restart.costs, restart.taken, strict=True
-        ):
-            assert (change > 0) == (i not in held)
-            model = held ^ {i}
-            if model:
-                found.setdefault(model, cost)
-            held = model if taken else held
-    return found
+
+    class Traced(ExponentSearch):
+        def sweep(self, *args):
+            tried = super().sweep(*args)
+            found.update({tuple(members): cost for members, cost in reversed(tried)})
+            return tried
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(selective, "ExponentSearch", Traced)
+        exponents = selective_naive_bayes(terms, seed)
+    found.pop((0.0,) * terms.n_features, None)
+    return found, exponents
 
 
 @pytest.mark.slow
@@ -41,21 +43,21 @@ def literal_models(evaluations):
 @given(st.integers(0, 2**16), st.integers(2, 3), st.booleans())
 def test_averages_over_the_models_met(seed, k, weighted):
     terms = sample(seed, n=60, d=5, k=k, weighted=weighted)
-    models = literal_models(search_subsets(terms, seed)[1])
-    members = np.array([[i in model for i in range(5)] for model in models], dtype=float)
+    models, exponents = models_met(terms, seed)
+    members = np.array(list(models)).reshape(-1, 5)
     costs = np.array(list(models.values()))
     for member, cost in zip(members, costs, strict=True):
         assert cost == pytest.approx(subset_cost(terms, member), rel=1e-9)
     c = np.maximum(1 - costs / subset_cost(terms, np.zeros(5)), 0)
-    expected = c @ members.reshape(-1, 5) / c.sum() if c.sum() else np.zeros(5)
-    np.testing.assert_allclose(selective_naive_bayes(terms, seed), expected, atol=1e-12)
+    expected = c @ members / c.sum() if c.sum() else np.zeros(5)
+    np.testing.assert_allclose(exponents, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_cheapest_of_all_subsets_is_found(seed):
     terms = sample(seed, n=80, d=5)
     cheapest = min(subset_cost(terms, members) for members in product([0, 1], repeat=5))
-    found = literal_models(search_subsets(terms, 1)[1])
+    found, _ = models_met(terms)
     null = subset_cost(terms, np.zeros(5))
     assert min([null, *found.values()]) == pytest.approx(cheapest, rel=1e-9)
 
