@@ -590,7 +590,6 @@ CLASSIFIERS = (
             partial(bg.StreamingWeightedNaiveBayesClassifier, **options),
             without=_STREAM_WEIGHTED | more,
             likelihood=False,
-            kinds=("discrete",) if "window" in options else KINDS,
         )
         for name, options, more in (
             ("mixed", {}, {}),
@@ -598,7 +597,7 @@ CLASSIFIERS = (
             ("class", {"exponents": "class", "step": 0.01}, {}),
             ("nonnegative", {"domain": "nonnegative", "summary": "pid"}, _BINS),
             ("gaussian", {"summary": "gaussian"}, _POWERED),
-            ("window", {"window": 160, "detector": "adwin", "categorical": "all"}, {}),
+            ("detector", {"detector": "adwin", "decay": 0.99, "categorical": "all"}, {}),
         )
     ),
 )
@@ -671,7 +670,7 @@ TYPICAL = {
     "nb-poisson-predictive",
     "nb-weighted-mixed",
     "streaming-pid",
-    "streaming-weighted-window",
+    "streaming-weighted-detector",
     "tan-cells",
     "tan-weighted",
     "unrestricted",

@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 63_814,
-    "nodes of syntax trees": 712_867,
+    "lines of code": 63_728,
+    "nodes of syntax trees": 711_789,
     "files": 275,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.classifiers.rows import Columns
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import DataError, DataTypeError, UnknownStateError, quoted, suggestion
+from bayesgraph.core.errors import DataTypeError, UnknownStateError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Grouped, Name, State, Variable, is_missing, plain
 from bayesgraph.learning import StreamingStar
 from bayesgraph.statistics import FIRST_KEY, key_of
@@ -99,27 +99,10 @@ class StreamColumns:
         """
         numbers = self._numbers(found)
         _check_squares(numbers, self.numbers, star)
-        if star.settings.window is not None and self.numbers:
-            raise DataError(
-                f"window= subtracts rows from the counts of discrete columns, and "
-                f"{quoted(self.numbers)} are numeric: use decay= instead, or name them in "
-                "categorical= if they have few values."
-            )
         if not self.states:
             return numbers, _no_codes(numbers)
-        limit, before = star.settings.max_categories, [len(v) for v in self.vocabularies]
-        codes = self._codes(found, lambda j, s: self._learn(j, s, limit))
-        if star.settings.window is not None and (codes >= FIRST_KEY).any():
-            full = self.states[int((codes >= FIRST_KEY).any(axis=1).argmax())]
-            for vocabulary, n in zip(self.vocabularies, before, strict=True):
-                while len(vocabulary) > n:
-                    vocabulary.popitem()
-            raise DataError(
-                f"window= subtracts rows from the counts of each value, and column {full!r} has "
-                f"more than max_categories={limit} values: use decay= instead, or a larger "
-                "max_categories=."
-            )
-        return numbers, codes
+        limit = star.settings.max_categories
+        return numbers, self._codes(found, lambda j, s: self._learn(j, s, limit))
 
     def known(
         self, found: Columns | Mapping[Name, Any], unseen: Unseen, star: StreamingStar

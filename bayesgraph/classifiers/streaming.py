@@ -73,11 +73,6 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         Factor in (0, 1] by which each row multiplies the weight of all earlier rows: 0.9999 halves
         a weight in about 6,900 rows. A row enters the summaries with its block, up to 256 rows
         later, with its weight decayed accordingly.
-    window : int, optional
-        Number of the last rows that count, for discrete columns alone: these rows are kept, and
-        subtracted when they leave. After `fit` and `refresh` the model counts exactly the last
-        `window` rows, and their states and classes are all that were learned so far. Numeric
-        columns, and columns of more than `max_categories` values, are refused: use `decay`.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
         Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, or any object with
         `update(error)` and `drift_detected`, such as river's. "ddm" and "page-hinkley" are those of
@@ -140,7 +135,6 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     bins: int = 10
     smoothing: SmoothingLike = "dirichlet"
     decay: float = 1.0
-    window: int | None = None
     detector: Any = None
     on_drift: str = "forget"
     categorical: Collection[Name] | str | None = None

@@ -92,9 +92,6 @@ def fit(
     decay: Annotated[
         float | None, _of_streams("Factor of the weight of past rows at each new row, in (0, 1].")
     ] = None,
-    window: Annotated[
-        int | None, _of_streams("Number of the last rows that count, of columns of states alone.")
-    ] = None,
     detector: Annotated[
         str | None,
         _of_streams(
@@ -122,7 +119,6 @@ def fit(
         "smoothing__alpha": alpha,
         "summary": summary,
         "decay": decay,
-        "window": window,
         "detector": detector,
         "check_columns": None if check_columns else False,
     }

@@ -50,7 +50,6 @@ _CHOICES = {
 _RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "smoothing__alpha": ("a number from 0 on", lambda x: 0 <= x < float("inf")),
     "decay": ("a number in (0, 1]", lambda x: 0 < x <= 1),
-    "window": ("a number of rows, 1 or more", lambda x: x >= 1),
 }
 # Parameters that no text can be given for.
 _NOT_TYPED = ("priors", "items")

@@ -462,11 +462,6 @@ def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
     found = (star.n_classes, star.summaries.n_features, len(star.counts))
     if found != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):
         raise ValueError("the state is of other classes or columns")
-    limit = star.settings.max_categories
-    if star.settings.window is not None and any(
-        len(v) > limit for v in model._columns.vocabularies
-    ):
-        raise ValueError("values that are not counted one by one have no window")
     sizes = np.diff(star.states.start).tolist()
     for j, vocabulary in zip(range(len(sizes)), model._columns.vocabularies, strict=True):
         counted = [] if star.is_sketched(j) else range(max(len(star.counts.tables[j]), sizes[j]))

@@ -150,8 +150,6 @@ def test_memory_does_not_grow_with_the_rows(estimator):
     for n in (2_000, 20_000):
         X, y, _ = stream(n, seed=n)
         model = estimator(**({} if estimator().epsilon else {"size": 20}))
-        if model.window is not None:  # of few values
-            X = X[["colour", "flag"]]
         model.partial_fit({name: X[name].to_numpy() for name in X}, y)
         sizes.append(model.star_.nbytes)
     # With epsilon by the logarithm; intervals of the second layer are as many as the data ask for.
@@ -554,7 +552,7 @@ def test_a_row_of_no_weight_is_nothing():
     assert pickle.dumps(model) == before
 
 
-WORDS = ("decay", "epsilon", "size", "window", "bins")
+WORDS = ("decay", "epsilon", "size", "bins")
 SETTINGS = {
     "bins": 0,
     "decay": 0.0,

@@ -491,11 +491,6 @@ def test_streams_take_options_of_their_own(capfd, tmp_path):
         assert code == 0, err
         found = bg.load(saved)
         assert (found.summary, found.decay, found.detector) == ("pid", 0.99, "adwin")
-        code, _, err = run(capfd, *arguments, "--window", "100")
-        assert code == 2
-        assert "are numeric: use --decay instead" in err
-        assert run(capfd, *arguments, "--window", "100", "--categorical", "all")[0] == 0
-        assert bg.load(saved).window == 100
 
 
 def test_a_file_does_not_hold_a_detector_of_river(capfd, tmp_path):
@@ -794,7 +789,6 @@ WRONG = {
     ),
     "summary": ([*FIT, "--summary", "pid"], "--model stream or stream-weighted; the model is auto"),
     "decay": ([*FIT, "--model", "nb", "--decay", "0.9"], "--decay goes with"),
-    "window": ([*FIT, "--model", "nb", "--window", "90"], "--window goes with"),
     "detector": ([*FIT, "--model", "nb", "--detector", "ddm"], "--detector goes with"),
     "unknown summary": ([*FIT, "--model", "stream", "--summary", "x"], "gk, pid"),
     "unknown detector": ([*FIT, "--model", "stream", "--detector", "x"], "adwin, ddm"),

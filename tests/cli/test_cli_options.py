@@ -173,7 +173,6 @@ EARLY = {
     "family": (("fit", "--model", "nb", "--distribution", "n=gausian"), "Did you mean 'gaussian'?"),
     "alpha": (("fit", "--alpha", "-1"), "--alpha is a number from 0 on; got -1.0."),
     "decay": (("fit", "--model", "stream", "--decay", "2"), "--decay is a number in (0, 1]"),
-    "window": (("fit", "--model", "stream:window=0"), "--window is a number of rows"),
     "an option of another model": (
         ("fit", "--model", "nb:k=2"),
         "got 'k=2'",

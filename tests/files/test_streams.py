@@ -62,8 +62,6 @@ def assert_same(one, other):
 def test_a_loaded_model_goes_on_where_it_stopped(estimator, tmp_path):
     X, y = stream()
     model = estimator()
-    if model.window is not None:  # of few values
-        X = X[["colour", "flag"]]
     # Inside the first blocks, at their ends, between looks, and past several of them.
     for a, b in ((0, 3), (3, 8), (8, 300), (300, 900)):
         model.partial_fit(X[a:b], y[a:b])
@@ -187,7 +185,7 @@ def test_pictures_of_many_features_have_exponents_under_their_names(tmp_path):
 def test_numbers_of_numpy_as_parameters_are_saved(tmp_path):
     X, y = stream(200)
     X = X[["colour", "flag"]]
-    options = {"window": np.int64(64), "max_categories": np.int64(9), "decay": np.float32(0.5)}
+    options = {"max_categories": np.int64(9), "decay": np.float32(0.5)}
     model = Weighted(step=np.float32(0.25), smoothing=np.float32(2.0), **options).fit(X, y)
     model.save(tmp_path / "m.bayesgraph")
     again = bg.load(tmp_path / "m.bayesgraph")
@@ -374,15 +372,6 @@ def test_forged_headers_are_refused(change, originals, tmp_path):
     path = tmp_path / "model.bayesgraph"
     path.write_bytes(originals["gk"])
     forged(path, lambda header: change(header["model"]))
-    with pytest.raises(FileFormatError):
-        bg.load(path)
-
-
-def test_a_forged_window_of_too_many_values_is_refused(tmp_path):
-    path = tmp_path / "model.bayesgraph"
-    X, y = stream(200)
-    bg.StreamingNaiveBayesClassifier(window=50).fit(X[["colour"]], y).save(path)
-    forged(path, lambda header: header["model"]["settings"].update(max_categories=2))
     with pytest.raises(FileFormatError):
         bg.load(path)
 

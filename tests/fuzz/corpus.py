@@ -75,7 +75,7 @@ _ESTIMATORS: dict[str, tuple[Callable[[], Any], str]] = {
         partial(
             bg.StreamingWeightedNaiveBayesClassifier,
             summary="gaussian",
-            window=40,
+            decay=0.99,
             detector="adwin",
         ),
         "discrete",

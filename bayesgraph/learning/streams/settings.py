@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +59,6 @@ class StreamSettings:
         Factor of all weights after each row, in (0, 1].
     max_categories : int
         Maximum number of states of a column that are counted individually.
-    window : int, optional
-        Number of the last rows that are counted, if no column is numeric; by default all rows.
     detector : str, detector or None
         Drift detector, fed with the errors of predictions made before each row is learned.
     on_drift : {"forget", "quicken", "note"}
@@ -77,7 +74,6 @@ class StreamSettings:
     smoothing: Smoothing = field(default_factory=Smoothing)
     decay: float = 1.0
     max_categories: int = 1000
-    window: int | None = None
     detector: Any = None
     on_drift: str = "forget"
 
@@ -96,8 +92,6 @@ class StreamSettings:
                 raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
         checked_size("max_categories", self.max_categories, 1)
         checked_size("bins", self.bins, 1)
-        if self.window is not None:
-            checked_size("window", self.window, 1)
         if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
         values = {n: plain(v) for n, v in as_smoothing(self.smoothing).get_params().items()}
@@ -221,13 +215,7 @@ class Block:
         return sum(array.nbytes for array in self._room)
 
 
-# ----------------- Class-conditional counts of states in a stream, of all rows or of the last ones
-
-
-# Codes of the columns, classes and weights of some rows.
-RowCodes: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Floats]
-# Their names in files, of the rows in the window.
-_WINDOW = ("window_codes", "window_classes", "window_weights")
+# ------------------------------------------------- Class-conditional counts of states in a stream
 
 
 class StateCounts:
@@ -238,8 +226,6 @@ class StateCounts:
     n_classes, n_columns : int
     max_categories : int
         Maximum number of states of a column that are counted individually.
-    window : int or None
-        Number of the last rows that are counted; None for all rows.
 
     Attributes
     ----------
@@ -250,16 +236,11 @@ class StateCounts:
         `FIRST_KEY` or more.
     """
 
-    def __init__(
-        self, n_classes: int, n_columns: int, *, max_categories: int, window: int | None
-    ) -> None:
+    def __init__(self, n_classes: int, n_columns: int, *, max_categories: int) -> None:
         self.n_classes = n_classes
         self.max_categories = max_categories
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_columns)]
         self.sketches: dict[int, FrequentValues] = {}
-        self.window = window
-        # The rows in the window in blocks, the oldest first.
-        self._rows: deque[RowCodes] = deque()
 
     def __len__(self) -> int:
         """Return the number of columns."""
@@ -270,19 +251,14 @@ class StateCounts:
         columns: NDArray[np.int64],
         classes: NDArray[np.int64],
         weights: Floats,
-    ) -> Floats:
-        """Add rows to the counts, and subtract those that leave the window.
+    ) -> None:
+        """Add rows to the counts.
 
         Parameters
         ----------
         columns : ndarray, shape (n_columns, n)
             Codes, -1 where missing.
         classes, weights : ndarray, shape (n,)
-
-        Returns
-        -------
-        ndarray, shape (n_classes,)
-            Weight of each class in the rows that left the window.
         """
         for j, codes in enumerate(columns):
             if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
@@ -292,27 +268,6 @@ class StateCounts:
                 self.sketches[j].absorb(codes, classes, weights)
             else:
                 self.tables[j] = _counted(self.tables[j], codes, classes, weights)
-        if self.window is None:
-            return np.zeros(self.n_classes)
-        self._rows.append((columns.copy(), classes.copy(), weights))
-        # Subtract the n oldest rows of the window, and return the weight of each class in them.
-        n = sum(len(labels) for _, labels, _ in self._rows) - self.window
-        leaving: list[RowCodes] = []
-        while n > 0:
-            codes, classes, weights = self._rows.popleft()
-            leaving.append((codes[:, :n], classes[:n], weights[:n]))
-            if n < len(classes):
-                self._rows.appendleft((codes[:, n:], classes[n:], weights[n:]))
-            n -= len(classes)
-        if not leaving:
-            return np.zeros(self.n_classes)
-        # As one block: sums do not depend on where blocks end, which files do not have.
-        columns, classes, weights = _one_block(leaving)
-        for j, codes in enumerate(columns):
-            table = _counted(self.tables[j], codes, classes, -weights)
-            # Of weights that are not whole numbers, rounding may leave less than nothing.
-            self.tables[j] = np.maximum(table, 0.0)
-        return np.bincount(classes, weights, self.n_classes).astype(np.float64)
 
     def fade(self, factor: float) -> None:
         """Multiply all weights by a factor."""
@@ -320,15 +275,10 @@ class StateCounts:
             table *= factor
         for sketch in self.sketches.values():
             sketch.fade(factor)
-        for _, _, weights in self._rows:
-            weights *= factor
 
     def grow(self, n_classes: int, n_columns: int) -> None:
         """Add classes and columns after the existing ones, up to the given numbers."""
         self.n_classes = n_classes
-        for i, (codes, classes, weights) in enumerate(self._rows):
-            absent = np.full((n_columns - len(codes), len(classes)), -1)
-            self._rows[i] = np.concatenate([codes, absent]), classes, weights
         self.tables = [widened(table, (len(table), n_classes)) for table in self.tables]
         self.tables += [np.zeros((0, n_classes)) for _ in range(n_columns - len(self.tables))]
         for sketch in self.sketches.values():
@@ -339,8 +289,6 @@ class StateCounts:
         state: dict[str, NDArray[Any]] = {f"table_{j}": t for j, t in enumerate(self.tables)}
         for j, sketch in self.sketches.items():
             state |= {f"sketch_{j}.{name}": array for name, array in sketch.arrays().items()}
-        if self._rows:
-            state |= dict(zip(_WINDOW, _one_block(self._rows), strict=True))
         return state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -357,24 +305,6 @@ class StateCounts:
         for j in range(len(self.tables)):
             if part := part_of(arrays, f"sketch_{j}."):
                 self.sketches[j] = FrequentValues.from_arrays(part)
-        if _WINDOW[0] not in arrays:
-            return
-        codes_of = state_array(arrays, _WINDOW[0], (len(self), None), minimum=-1, whole=True)
-        n, last = codes_of.shape[1], self.n_classes - 1
-        classes = state_array(arrays, _WINDOW[1], (n,), minimum=0, maximum=last, whole=True)
-        weights = state_array(arrays, _WINDOW[2], (n,), minimum=0.0)
-        counted = [len(table) for table in self.tables]
-        if self.window is None or n > self.window or self.sketches:
-            raise DataError(f"A saved state has {n} rows for a window of {self.window}.")
-        if (codes_of.max(axis=1, initial=-1) >= counted).any():
-            raise DataError("A saved state has rows in the window whose states are not counted.")
-        self._rows.append((codes_of, classes, weights))
-
-
-def _one_block(blocks: Collection[RowCodes]) -> RowCodes:
-    """Return the rows of several blocks, of which there is at least one, as a single block."""
-    columns, classes, weights = zip(*blocks, strict=True)
-    return np.concatenate(columns, axis=1), np.concatenate(classes), np.concatenate(weights)
 
 
 def _sketched(table: Floats, maximum: int) -> FrequentValues:

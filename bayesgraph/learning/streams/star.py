@@ -63,9 +63,6 @@ def check_star(star: Any, absorbed: int, looked: int, waiting: int, held: float)
         and set(star.states.grouped.tolist()) <= set(counts.sketches),
         "densities of states that were counted",
     )
-    _require(
-        counts.window is None or not star.summaries.n_features, "no numeric columns in a window"
-    )
 
 
 def densities_of(kind: type[DensitiesT], arrays: Mapping[str, NDArray[Any]]) -> DensitiesT:
@@ -181,9 +178,7 @@ class StreamingStar:
     def __init__(self, summaries: ColumnSummaries, n_states: int, settings: StreamSettings) -> None:
         self.settings = settings
         n_classes = summaries.n_classes
-        self.counts = StateCounts(
-            n_classes, n_states, max_categories=settings.max_categories, window=settings.window
-        )
+        self.counts = StateCounts(n_classes, n_states, max_categories=settings.max_categories)
         self.summaries = summaries
         self.exponents = StreamExponents(
             n_classes,
@@ -322,11 +317,8 @@ class StreamingStar:
         self._fade(decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
         self.summaries.absorb(np.ascontiguousarray(columns), classes, unit)
-        left = self.counts.absorb(codes, classes, weights)
+        self.counts.absorb(codes, classes, weights)
         self._held += float(ages.sum())
-        if self.settings.window is not None:
-            self.totals = np.maximum(self.totals - left, 0.0)
-            self._held = min(self._held, float(self.settings.window))
         self._absorbed += n
         block.empty()
 

@@ -1,6 +1,5 @@
-"""Windows, forgetting and the reaction to drift."""
+"""Forgetting and the reaction to drift."""
 
-import dataclasses
 import itertools
 
 import numpy as np
@@ -31,15 +30,6 @@ def mixed(X):
     return columns
 
 
-def states(X):
-    """Return a table of text alone."""
-    return {f"x{j}": np.array(["a", "b", "c"])[np.digitize(c, [0, 1])] for j, c in enumerate(X.T)}
-
-
-def table_for(options, X):
-    return states(X) if "window" in options else mixed(X)
-
-
 def taken(columns, rows):
     return {name: column[rows] for name, column in columns.items()}
 
@@ -47,10 +37,7 @@ def taken(columns, rows):
 OPTIONS = [
     {"detector": "adwin"},
     {"detector": "adwin", "on_drift": "quicken"},
-    {"window": 333},
     {"detector": ADWIN(0.01), "summary": "gaussian"},
-    {"window": 100, "detector": ADWIN(0.01)},
-    {"window": 640, "decay": 0.999, "detector": "adwin"},
     {"decay": 0.999, "detector": "adwin", "summary": "pid"},
 ]
 
@@ -60,7 +47,7 @@ OPTIONS = [
 @pytest.mark.parametrize("model", MODELS)
 def test_batches_do_not_matter(model, options):
     X, y = turned(turn=700)
-    table = table_for(options, X)
+    table = mixed(X)
     whole = model(**options).partial_fit(table, y)
     parts = model(**options)
     for first, last in itertools.pairwise([0, 1, 8, 9, 300, 771, 772, 1100, 1200]):
@@ -95,11 +82,10 @@ def test_everything_fades_row_by_row(decay, summary):
     np.testing.assert_allclose(table_of_s.sum(axis=0), expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"window": 400}, {"decay": 0.998}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"decay": 0.998}], ids=str)
 def test_schedules_and_alarms_count_rows_not_weights(options):
     """A factor of all weights changes neither when densities are made nor what an alarm leaves."""
     X, y = turned(turn=700)
-    table = states(X) if "window" in options else X
     found = []
     for factor in (1.0, 1e-3, 1e3):
         model = bg.StreamingNaiveBayesClassifier(
@@ -108,7 +94,7 @@ def test_schedules_and_alarms_count_rows_not_weights(options):
             smoothing=bg.Smoothing(alpha=factor, shrinkage=20.0 * factor),
             **options,
         )
-        model.partial_fit(table, y, sample_weight=np.full(len(y), factor))
+        model.partial_fit(X, y, sample_weight=np.full(len(y), factor))
         star = model.star_
         found.append((star.arrays()["numbers"], model.drifts_, star.totals / factor))
     for other in found[1:]:
@@ -137,7 +123,7 @@ def test_a_model_saved_at_an_alarm_is_read_again(tmp_path):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_restored_star_goes_on(options):
     X, y = turned(turn=700)
-    table = table_for(options, X)
+    table = mixed(X)
     model = bg.StreamingWeightedNaiveBayesClassifier(**options)
     model.partial_fit(taken(table, slice(0, 850)), y[:850], classes=[0, 1])
     star = model.star_
@@ -163,7 +149,7 @@ def test_a_restored_star_goes_on(options):
 @pytest.mark.parametrize("rows", [699, 853])
 def test_a_saved_model_goes_on(options, rows, tmp_path):
     X, y = turned(turn=700)
-    table = table_for(options, X)
+    table = mixed(X)
     model = bg.StreamingWeightedNaiveBayesClassifier(**options)
     model.partial_fit(taken(table, slice(0, rows)), y[:rows]).save(tmp_path / "a.bayesgraph")
     again = bg.load(tmp_path / "a.bayesgraph")
@@ -173,179 +159,6 @@ def test_a_saved_model_goes_on(options, rows, tmp_path):
     for name, array in model.star_.arrays().items():
         np.testing.assert_array_equal(again.star_.arrays()[name], array, err_msg=name)
     np.testing.assert_array_equal(again.drifts_, model.drifts_)
-
-
-def by_counting(table, y, known, labels, asked, alpha=1.0):
-    """Return the class probabilities of naive Bayes, counted row by row, for the rows `asked`."""
-    found = np.zeros((len(next(iter(asked.values()))), len(labels)))
-    for k, label in enumerate(labels):
-        n = sum(one == label for one in y)
-        found[:, k] += np.log(n + alpha)
-        for name, column in asked.items():
-            there = [s for s, one in zip(table[name], y, strict=True) if one == label and s]
-            total = len(there) + alpha * len(known[name])
-            for row, state in enumerate(column):
-                if state:
-                    found[row, k] += np.log((there.count(state) + alpha) / total)
-    found = np.exp(found - found.max(axis=1, keepdims=True))
-    return found / found.sum(axis=1, keepdims=True)
-
-
-def rows_of_text(n, seed=0):
-    """Return rows with missing cells, a state and a class that only the first rows have."""
-    random = np.random.default_rng(seed)
-    y = random.choice(["u", "v", "w"], n)
-    early = np.arange(n) < 60
-    y = np.where(early | (y != "w"), y, "u")
-    shift = random.integers(0, 3, n) + (y == "v")
-    table = {
-        "s": np.array(["a", "b", "c", "d"], dtype=object)[shift],
-        "t": np.where(early, "old", np.array(["p", "q"])[random.integers(0, 2, n)]).astype(object),
-    }
-    table["s"][random.random(n) < 0.1] = None
-    return table, y
-
-
-@pytest.mark.parametrize("batch", [1, 7, 256, 700])
-@pytest.mark.parametrize("window", [1, 5, 100, 300, 700, 900])
-def test_a_window_is_a_model_of_the_last_rows(window, batch):
-    table, y = rows_of_text(700)
-    model = bg.StreamingNaiveBayesClassifier(window=window)
-    for first in range(0, 700, batch):
-        rows = slice(first, first + batch)
-        model.partial_fit(taken(table, rows), y[rows], classes=["u", "v", "w", "z"])
-    model.refresh()
-    last = slice(max(700 - window, 0), 700)
-    known = {name: {s for s in column if s} for name, column in table.items()}
-    assert model.classes_.tolist() == ["u", "v", "w", "z"]
-    assert model.star_.totals.tolist() == [
-        np.count_nonzero(y[last] == label) for label in model.classes_
-    ]
-    expected = by_counting(taken(table, last), y[last], known, model.classes_, table)
-    np.testing.assert_allclose(model.predict_proba(table), expected, rtol=1e-12, atol=1e-300)
-
-
-@pytest.mark.parametrize("decay", [1.0, 0.99])
-@pytest.mark.parametrize("window", [40, 300])
-def test_a_window_equals_a_fresh_fit(window, decay):
-    """To the bit, if the last rows have all states and classes in the order of all rows."""
-    table, y = rows_of_text(640)
-    last = slice(640 - window, 640)
-    table, y = taken(table, last), y[last]
-    forwards = np.arange(window)
-    order = np.concatenate([forwards, forwards[::-1], forwards])
-    weights = np.random.default_rng(0).integers(1, 4, len(order)).astype(float)
-    model = bg.StreamingNaiveBayesClassifier(window=window, decay=decay)
-    model.fit(taken(table, order), y[order], weights)
-    alone = bg.StreamingNaiveBayesClassifier(decay=decay).fit(table, y, weights[-window:])
-    same = np.testing.assert_array_equal if decay == 1.0 else np.testing.assert_allclose
-    same(model.star_.totals, alone.star_.totals)
-    for found, expected in zip(model.star_.counts.tables, alone.star_.counts.tables, strict=True):
-        same(found, expected)
-    same(model.predict_proba(table), alone.predict_proba(table))
-
-
-def test_weights_of_any_size_leave_a_window():
-    table, y = rows_of_text(2000)
-    weights = np.random.default_rng(0).random(2000) * 10.0 ** np.repeat([3, 0, -3, 0], 500)
-    model = bg.StreamingNaiveBayesClassifier(window=90).fit(table, y, weights)
-    held = model.star_
-    known = [weights[-90:][y[-90:] == label].sum() for label in model.classes_]
-    np.testing.assert_allclose(held.totals, known, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(held.counts.tables[1].sum(axis=0), known, rtol=1e-9, atol=1e-9)
-    assert all((counted >= 0.0).all() for counted in held.counts.tables)
-
-
-def test_memory_of_a_window_is_constant():
-    X, y = turned(6000)
-    table = states(X)
-    model = bg.StreamingWeightedNaiveBayesClassifier(window=800, detector="adwin")
-    sizes = []
-    for first in range(0, 6000, 1000):
-        rows = slice(first, first + 1000)
-        sizes.append(model.partial_fit(taken(table, rows), y[rows]).star_.nbytes)
-    assert sizes[-1] <= sizes[1] * 1.1
-
-
-def test_classes_and_columns_may_come_later():
-    model = bg.StreamingWeightedNaiveBayesClassifier(window=80, detector="adwin")
-    random = np.random.default_rng(0)
-    for i in range(400):
-        y = int(random.integers(0, 2 + i // 200))
-        x = {"a": "klmn"[y + random.integers(0, 2)], "b": "uv"[y % 2]}
-        if i > 100:
-            x["c"] = "xyz"[y]
-        model.learn_one(x, y)
-    model.refresh()
-    assert model.star_.totals.sum() == 80
-    for counted in model.star_.counts.tables:
-        np.testing.assert_array_equal(counted.sum(axis=0), model.star_.totals)
-    assert model.predict_proba_one({"a": "m"}).keys() == {0, 1, 2}
-
-
-def test_an_alarm_forgets_the_rows_of_a_window_too():
-    X, y = turned(1200, turn=700)
-    model = bg.StreamingNaiveBayesClassifier(window=400, detector="adwin").fit(states(X), y)
-    assert len(model.drifts_)
-    star = model.star_
-    for counted in star.counts.tables:
-        np.testing.assert_allclose(counted.sum(axis=0), star.totals, rtol=1e-9)
-    model.partial_fit(states(X[:400]), y[:400]).refresh()
-    np.testing.assert_allclose(star.totals.sum(), 400, rtol=1e-9)
-
-
-def test_what_cannot_be_subtracted_has_no_window():
-    X, y = turned(50)
-    model = bg.StreamingNaiveBayesClassifier(window=20, max_categories=5)
-    with pytest.raises(DataError, match=r"'x0', .* are numeric: use decay= instead"):
-        model.fit(mixed(X), y)
-    with pytest.raises(DataError, match="'a' are numeric: use decay= instead"):
-        model.learn_one({"a": 1.0}, 0)
-    assert not hasattr(model, "star_")
-    model.partial_fit({"s": ["a", "b", "c"]}, [0, 1, 0])
-    before = model._columns.vocabularies[0].copy()
-    for learn in (
-        lambda: model.partial_fit({"s": list("adefg")}, [0, 1, 0, 1, 0]),
-        lambda: model.learn_one({"s": "a", "n": 2.0}, 0),
-    ):
-        with pytest.raises(DataError, match="use decay= instead"):
-            learn()
-        assert model._columns.vocabularies == [before]
-    model.partial_fit({"s": list("ade")}, [0, 1, 0]).refresh()
-    with pytest.raises(DataError, match=r"'s' has more than max_categories=5 values: use decay="):
-        model.learn_one({"s": "f"}, 0)
-    assert model.star_.totals.sum() == 6
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("window_codes", np.full((4, 80), 9)),
-        ("window_codes", np.full((4, 80), -2)),
-        ("window_codes", np.zeros((4, 81), dtype=np.int64)),
-        ("window_codes", np.zeros((3, 80), dtype=np.int64)),
-        ("window_classes", np.full(80, 2)),
-        ("window_classes", np.zeros(79, dtype=np.int64)),
-        ("window_weights", np.full(80, -1.0)),
-        ("window_weights", np.full(80, np.nan)),
-    ],
-)
-def test_forged_windows_are_refused(name, value):
-    X, y = turned(301)
-    star = bg.StreamingNaiveBayesClassifier(window=80).fit(states(X), y).star_
-    arrays = star.arrays()
-    assert name in arrays
-    StreamingStar.from_arrays(arrays, GKSummary, star.settings)
-    with pytest.raises(DataError):
-        StreamingStar.from_arrays(arrays | {name: value}, GKSummary, star.settings)
-
-
-def test_a_forged_window_of_numbers_is_refused():
-    X, y = turned(301)
-    star = bg.StreamingNaiveBayesClassifier().fit(X, y).star_
-    windowed = dataclasses.replace(star.settings, window=80)
-    with pytest.raises(DataError, match="no numeric columns in a window"):
-        StreamingStar.from_arrays(star.arrays(), GKSummary, windowed)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -419,9 +232,7 @@ def test_densities_of_another_kind_than_the_summaries_are_refused():
         StreamingStar.from_arrays(own | theirs, GKSummary, star.settings)
 
 
-@pytest.mark.parametrize(
-    "options", [{"window": 0}, {"window": 2.5}, {"detector": "adwim"}, {"on_drift": "panic"}]
-)
+@pytest.mark.parametrize("options", [{"detector": "adwim"}, {"on_drift": "panic"}])
 def test_bad_input(options):
     X, y = turned(50)
     with pytest.raises(ModelError, match=next(iter(options))):
