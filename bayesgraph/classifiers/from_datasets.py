@@ -19,17 +19,15 @@ from bayesgraph.classifiers.discretizers import (
     TableColumns,
 )
 from bayesgraph.classifiers.labels import check_weighed, class_weights, joined_classes
-from bayesgraph.classifiers.layout import Layout, make_layout
+from bayesgraph.classifiers.layout import make_layout
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
-from bayesgraph.core.variables import Discrete, MissingIndicator, Name, Variable
+from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.statistics import (
     DatasetSource,
     Domain,
     Domains,
-    Rows,
-    RowsEncoding,
     find_domains,
     sample_of,
     variables_of,
@@ -37,6 +35,7 @@ from bayesgraph.statistics import (
 from bayesgraph.tables import (
     Column,
     Dataset,
+    Rows,
     as_dataset,
     columns_of,
     decoded,
@@ -124,25 +123,20 @@ def dataset_source(
         check_classification_targets(labels)
         return joined_classes(None if model is None else model.classes_, labels, classes)
 
-    unweighed = Rows(data.source, y, weight)
+    unweighed = Rows(data.source, y, weight, groups=layout.groups)
     rows, found = _weighed(data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight)
     known = classes_in_rows(found)
     rows, by_class = _parted(estimator, rows, known)
     domains, n_rows = found.columns, found.n_rows
     target = Discrete(target_name(y, ()), known.tolist())
 
-    def named(wanted: Sequence[Variable]) -> list[str]:
-        return rows.with_weights(_columns(layout, wanted))
-
     def source_of(features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
         return DatasetSource(
             data,
             (*features, target),
             target,
-            columns_of=named,
-            encoded=RowsEncoding(rows, layout.grouped),
-            n_rows=n_rows,
             rows=rows,
+            n_rows=n_rows,
             is_kept=is_kept,
             missing=found.missing,
         )
@@ -261,12 +255,6 @@ def _check_names(data: Dataset, y: Any, weight: Any) -> None:
                 f"{type(name).__name__}. What is elsewhere has to become a column of it first."
             )
         data.checked([name], f"{what}=")
-
-
-def _columns(layout: Layout, variables: Sequence[Variable]) -> list[str]:
-    """Return the names of the columns of variables; a vector of counts has several."""
-    names = (v.of if isinstance(v, MissingIndicator) else v.name for v in variables)
-    return list(dict.fromkeys(str(n) for name in names for n in layout.groups.get(name, (name,))))
 
 
 def _weights_of_classes(class_weight: Any, labels: Domain, classes: NDArray[Any]) -> Floats | None:

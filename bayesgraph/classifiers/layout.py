@@ -11,7 +11,7 @@ import numpy as np
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.variables import CountVector, Discrete, Name, Variable
 from bayesgraph.models import FAMILIES
-from bayesgraph.tables import Column, Encoder, as_numbers, categorical_names, is_discrete, is_matrix
+from bayesgraph.tables import Column, Encoder, categorical_names, grouped, is_discrete, is_matrix
 
 # Families of features that consist of many columns, with the default name of such a feature.
 VECTORS = {family.name: family.vector for family in FAMILIES.values() if family.vector}
@@ -44,21 +44,8 @@ class Layout:
         return len(self.groups) == 1 and next(iter(self.groups.values())) == self.columns
 
     def grouped(self, columns: Mapping[Name, Column]) -> dict[Name, Column]:
-        """Return columns in which the columns of each count vector are joined to one matrix.
-
-        The matrix, of shape (n_rows, n_items), replaces the first of the joined columns.
-        """
-        first = {names[0]: feature for feature, names in self.groups.items()}
-        inside = {name for names in self.groups.values() for name in names}
-        found: dict[Name, Column] = {}
-        for name, column in columns.items():
-            if name in first:
-                feature = first[name]
-                parts = [as_numbers(columns[item], item) for item in self.groups[feature]]
-                found[feature] = np.stack(parts, axis=1)
-            elif name not in inside:
-                found[name] = column
-        return found
+        """Return columns in which those of each count vector are one matrix; see `grouped`."""
+        return grouped(columns, self.groups)
 
     def declared(self, columns: Mapping[Name, Column]) -> dict[Name, Variable]:
         """Return, by name, the variables whose type the chosen families determine.

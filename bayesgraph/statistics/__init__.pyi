@@ -22,8 +22,6 @@ from .cuts import width_cuts as width_cuts
 from .dataset_source import DatasetSource as DatasetSource
 from .dataset_source import Domain as Domain
 from .dataset_source import Domains as Domains
-from .dataset_source import Rows as Rows
-from .dataset_source import RowsEncoding as RowsEncoding
 from .dataset_source import find_domains as find_domains
 from .dataset_source import sample_of as sample_of
 from .dataset_source import source_of_columns as source_of_columns

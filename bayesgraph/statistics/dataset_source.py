@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import call
-from typing import Any, Protocol
-
-import narwhals as nw
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
@@ -32,19 +28,16 @@ from bayesgraph.statistics.requests import (
 from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
 from bayesgraph.tables import (
     EVERY,
-    Column,
     Dataset,
     EncodedRows,
     Factorised,
-    Filter,
+    Rows,
     Run,
     Table,
     TrainingRows,
     arrow,
-    as_numbers,
     categorical_names,
     columns_of,
-    encode_table,
     factorise_chunks,
     is_discrete,
     naturally_ordered,
@@ -56,27 +49,6 @@ from bayesgraph.tables import (
 
 # Maximum number of runs that are held at a time.
 _RUNS_HELD = N_THREADS + 1
-
-
-class Encoding(Protocol):
-    """The encoding of runs of rows; it can be sent to other processes."""
-
-    @property
-    def described(self) -> str:
-        """Text that differs if the weights of the same rows do."""
-        ...
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether rows may have other weights than 1."""
-        ...
-
-    def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
-        """Return a run as an encoded table of given variables, and the weights of its rows.
-
-        The weights are empty if every row weighs 1.
-        """
-        ...
 
 
 class DatasetSource(RequestSource):
@@ -92,13 +64,10 @@ class DatasetSource(RequestSource):
     variables : tuple of Variable
         All columns, the target last.
     target : Discrete or None
-    columns_of : callable
-        Returns the names of the columns that a sequence of variables needs.
-    encoded : Encoding
+    rows : Rows
+        The rows that count, and their encoding.
     n_rows : int
         Number of rows that count.
-    rows : Filter
-        The rows that count.
     is_kept : bool, default True
         Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
     missing : mapping from name to int, optional
@@ -121,24 +90,21 @@ class DatasetSource(RequestSource):
         variables: tuple[Variable, ...],
         target: Discrete | None,
         *,
-        columns_of: Callable[[Sequence[Variable]], Sequence[str]],
-        encoded: Encoding,
+        rows: Rows,
         n_rows: int,
-        rows: Filter = EVERY,
         is_kept: bool = True,
         missing: Mapping[Name, int] | None = None,
     ) -> None:
         super().__init__(variables, target, Statistics())
         self._missing = dict(missing or {})
-        self._dataset, self._columns_of, self._encoded = dataset, columns_of, encoded
-        self._rows, self.n_rows = rows, n_rows
+        self._dataset, self._rows, self.n_rows = dataset, rows, n_rows
         self._all = self._order
 
         # Without a reference to this object, which would keep the files of the cache.
-        self._read = partial(_encoded_runs, dataset, columns_of, encoded, rows)
+        self._read = partial(_encoded_runs, dataset, rows)
         self._cached: EncodedRows | None = None
         if is_kept and dataset.cache is not False:
-            described = [columns_of([v]) for v in self._all], n_rows, encoded.described
+            described = [rows.columns_of([v]) for v in self._all], n_rows, rows.described
             self._cached = EncodedRows(dataset, self._all, described, self._read)
 
     def training_rows(self) -> TrainingRows:
@@ -148,9 +114,9 @@ class DatasetSource(RequestSource):
         are read here.
         """
         if unread := self._uncounted(self._all):
-            counting = _Counting(self._encoded, unread, None, unread)
-            self._note(self._dataset.reduce(counting, self._columns_of(unread), self._rows))
-        is_weighted = self._encoded.is_weighted or self.class_weights is not None
+            counting = _Counting(self._rows, unread, None, unread)
+            self._note(self._dataset.reduce(counting, self._rows.columns_of(unread), self._rows))
+        is_weighted = bool(self._rows.columns) or self.class_weights is not None
         weight = self.total_weight() if is_weighted else None
         missing = {v.name: self._missing[v.name] for v in self._all}
         return TrainingRows(self.n_rows, missing, weight)
@@ -175,9 +141,9 @@ class DatasetSource(RequestSource):
 
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
-        names = list(self._columns_of(self._all))
+        names = list(self._rows.columns_of(self._all))
         rows = sample_of(self._dataset, names, self.n_rows, self._rows)
-        return self._encoded(rows, self._all)
+        return self._rows.encoded(rows, self._all)
 
     @property
     def is_sampled(self) -> bool:
@@ -196,9 +162,9 @@ class DatasetSource(RequestSource):
 
     def sample(self, n_rows: int | None = None) -> TableSource:
         """Return a source of about `n_rows` of the rows, held in memory; see `RowSource`."""
-        names = list(self._columns_of(self._order))
+        names = list(self._rows.columns_of(self._order))
         rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
-        table, weights = self._encoded(rows, self._order)
+        table, weights = self._rows.encoded(rows, self._order)
         return TableSource(table, self.target, weights if len(weights) else None)
 
     def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
@@ -216,10 +182,8 @@ class DatasetSource(RequestSource):
             self._dataset,
             (*features, *target),
             self.target,
-            columns_of=self._columns_of,
-            encoded=self._encoded,
-            n_rows=self.n_rows,
             rows=self._rows,
+            n_rows=self.n_rows,
             is_kept=is_kept,
         )
         found._missing = self._missing  # what either reads is known to both
@@ -239,8 +203,8 @@ class DatasetSource(RequestSource):
         if self._cached is not None:
             found = summed(partial(_counted, request, new), self._cached.runs(variables))
         else:
-            counting = _Counting(self._encoded, variables, request, new)
-            found = self._dataset.reduce(counting, self._columns_of(variables), self._rows)
+            counting = _Counting(self._rows, variables, request, new)
+            found = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
         return self._note(found).summaries[request]
 
     @property
@@ -249,16 +213,10 @@ class DatasetSource(RequestSource):
         return (*self.features, *target)
 
 
-def _encoded_runs(
-    dataset: Dataset,
-    columns_of: Callable[[Sequence[Variable]], Sequence[str]],
-    encoded: Encoding,
-    rows: Filter,
-    wanted: Sequence[Variable],
-) -> Iterator[Run]:
+def _encoded_runs(dataset: Dataset, rows: Rows, wanted: Sequence[Variable]) -> Iterator[Run]:
     """Yield what returns each run of rows as encoded columns of some variables."""
-    for run in dataset.runs(list(columns_of(wanted)), rows):
-        yield partial(encoded, run, wanted)
+    for run in dataset.runs(rows.columns_of(wanted), rows):
+        yield partial(rows.encoded, run, wanted)
 
 
 @dataclass(frozen=True)
@@ -277,13 +235,13 @@ class _Found:
 class _Counting:
     """The requested statistics of a run of rows, and the missing values of some columns."""
 
-    encoded: Encoding
+    rows: Rows
     variables: tuple[Variable, ...]
     request: Request | None
     new: tuple[Variable, ...]
 
     def __call__(self, first: int, run: Any) -> _Found:
-        return _counted(self.request, self.new, partial(self.encoded, run, self.variables))
+        return _counted(self.request, self.new, partial(self.rows.encoded, run, self.variables))
 
 
 def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
@@ -294,7 +252,7 @@ def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Fou
     return _Found(Statistics.collect(table, requests, weights), counted)
 
 
-def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Filter = EVERY) -> Any:
+def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Rows = EVERY) -> Any:
     """Return some columns of all of n_rows rows, or of a sample of `sample_rows`, as a Table.
 
     Warns
@@ -317,7 +275,7 @@ def sampled_rows(
     data: Dataset,
     names: Sequence[str],
     n_rows: int,
-    rows: Filter = EVERY,
+    rows: Rows = EVERY,
     *,
     size: int | None = None,
 ) -> Any:
@@ -364,82 +322,6 @@ def needed_by(request: Request) -> set[Variable | None]:
         case Totals():
             return {request.vector, request.given}
     raise AssertionError(f"unknown request {request!r}")
-
-
-# -------------------------------------------- The rows of a dataset that count, with their weights
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows of a dataset that count: those of positive weight.
-
-    Attributes
-    ----------
-    source : str
-        Name of the dataset.
-    y : str or None
-        Column with the classes.
-    weight : str or None
-        Column with the weights.
-    classes : ndarray, optional
-        The classes in ascending order.
-    by_class : ndarray, shape (n_classes,), optional
-        Factor of the weight of the rows of each class.
-    """
-
-    source: str
-    y: str | None
-    weight: str | None
-    classes: NDArray[Any] | None = None
-    by_class: Floats | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Columns that determine the weights."""
-        found = (self.weight, None if self.by_class is None else self.y)
-        return tuple(name for name in found if name is not None)
-
-    def with_weights(self, names: Sequence[str]) -> list[str]:
-        """Return names of columns, and of those that determine the weights."""
-        return list(dict.fromkeys([*names, *self.columns]))
-
-    @property
-    def described(self) -> str:
-        """Text that differs if the weights of the same rows do."""
-        by_class = None if self.by_class is None else self.by_class.tolist()
-        return repr((self.weight, self.y if by_class else None, by_class))
-
-    def kept(self, table: Any) -> Any:
-        """Return the rows of positive weight."""
-        if not self.columns:
-            return table
-        weights = self.weights(table)
-        return table if weights.all() else table.filter(weights > 0)
-
-    def weights(self, table: Any) -> Floats:
-        """Return the weights of rows, empty if all rows weigh 1.
-
-        Raises
-        ------
-        DataError
-            For a weight that is missing, negative or infinite.
-        """
-        if not self.columns:
-            return np.empty(0)
-        weights = np.ones(len(table))
-        if self.weight is not None:
-            column = as_numbers(columns_of(table.select([self.weight]))[self.weight], self.weight)
-            if not (np.isfinite(column) & (column >= 0)).all():
-                raise DataError(
-                    f"The column {self.weight!r} of {self.source} has weights that are "
-                    "missing, negative or infinite."
-                )
-            weights *= column
-        if self.by_class is not None:
-            assert self.classes is not None
-            labels = nw.from_native(table.column(self.y), series_only=True).to_numpy()
-            weights *= self.by_class[np.searchsorted(self.classes, labels)]
-        return weights
 
 
 # -------- The first pass over a dataset: the states of discrete columns, and how often each occurs
@@ -561,7 +443,7 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     chosen = tuple(dict.fromkeys(names))
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
     finding = _Finding(chosen, rows, data.max_categories)
-    found = data.reduce(finding, rows.with_weights(read))
+    found = data.reduce(finding, [*read, *rows.columns])
     if found is None:
         return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)
     for name, domain in found.columns.items():
@@ -638,8 +520,7 @@ def source_of_columns(
         data,
         tuple(variables),
         chosen,
-        columns_of=lambda wanted: rows.with_weights([str(v.name) for v in wanted]),
-        encoded=RowsEncoding(rows),
+        rows=rows,
         n_rows=n_rows,
         missing=found.missing,
     )
@@ -657,40 +538,6 @@ def variables_of(
         or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
         for name in names
     ]
-
-
-@dataclass(frozen=True)
-class RowsEncoding:
-    """The encoding of a run of rows by given variables; see `datasets.source.Encoding`.
-
-    Attributes
-    ----------
-    rows : Rows
-        Gives the weights.
-    grouped : callable, optional
-        Joins the columns of each vector of counts.
-    """
-
-    rows: Rows
-    grouped: Callable[[dict[Name, Column]], dict[Name, Column]] | None = None
-
-    @property
-    def described(self) -> str:
-        """Text that differs if the weights of the same rows do."""
-        return self.rows.described
-
-    @property
-    def is_weighted(self) -> bool:
-        """Whether rows may have other weights than 1."""
-        return bool(self.rows.columns)
-
-    def __call__(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
-        """Return the encoded run, and the weights of its rows."""
-        columns = columns_of(run)
-        if self.grouped is not None:
-            columns = self.grouped(columns)
-        table = encode_table(columns, variables, unseen="error", order="C")
-        return table, self.rows.weights(run)
 
 
 def _discrete(

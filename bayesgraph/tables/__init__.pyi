@@ -26,7 +26,7 @@ from .dataset_cache import EncodedRows as EncodedRows
 from .dataset_cache import Run as Run
 from .datasets import EVERY as EVERY
 from .datasets import Dataset as Dataset
-from .datasets import Filter as Filter
+from .datasets import Rows as Rows
 from .datasets import arrow as arrow
 from .datasets import as_schema as as_schema
 from .datasets import decoded as decoded
@@ -60,6 +60,7 @@ from .table import columns_of as columns_of
 from .table import encode_table as encode_table
 from .table import engine_of as engine_of
 from .table import frame_kind as frame_kind
+from .table import grouped as grouped
 from .table import infer_variables as infer_variables
 from .table import length as length
 from .table import table_of_numbers as table_of_numbers

@@ -40,17 +40,9 @@ class DaskFrame(datasets.Dataset):
         table = datasets.arrow().Table.from_pandas(example, preserve_index=False)
         self.schema = datasets.with_categories(table.schema.remove_metadata())
 
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield all rows of some columns, one partition after another; see `Dataset.tables`."""
-        for lazy in self._partitions(columns):
-            yield from Partition(lazy.compute(), self.schema).tables(columns)
-
     def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
         """Return the partitions; see `Dataset.pieces`."""
-        return [Partition(lazy, self.schema) for lazy in self._partitions(columns)]
-
-    def _partitions(self, columns: Sequence[str]) -> Sequence[Any]:
-        return self._frame[list(columns)].to_delayed()  # type: ignore[no-any-return]
+        return [Partition(lazy, self.schema) for lazy in self._frame[list(columns)].to_delayed()]
 
     def predicted(
         self, predicting: datasets.Predicting, columns: Sequence[str], keep: Sequence[str]
@@ -92,7 +84,8 @@ class Partition:
 
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield the rows of some columns; see `Piece`."""
-        yield _as_table(self.frame[list(columns)], datasets.selected(self.schema, columns))
+        frame = self.frame.compute() if hasattr(self.frame, "compute") else self.frame
+        yield _as_table(frame[list(columns)], datasets.selected(self.schema, columns))
 
 
 def _as_table(frame: Any, schema: Any) -> Any:
@@ -158,7 +151,7 @@ class SparkFrame(datasets.Dataset):
         self,
         function: Callable[[int, Any], datasets.Sum],
         columns: Sequence[str],
-        rows: datasets.Filter = datasets.EVERY,
+        rows: datasets.Rows = datasets.EVERY,
     ) -> datasets.Sum | None:
         """Return the sum of a function of all runs of all partitions; see `Dataset.reduce`."""
         if self.executor is not None:
@@ -211,12 +204,12 @@ class _Task:
     ----------
     function : callable
     schema : pyarrow.Schema
-    rows : Filter
+    rows : Rows
     """
 
     function: Callable[[int, Any], Any]
     schema: Any
-    rows: datasets.Filter
+    rows: datasets.Rows
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield the partition's number and its value, as Spark wants it."""

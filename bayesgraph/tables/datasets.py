@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
-from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from pathlib import PurePath
 from typing import Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
 from bayesgraph.core import errors, parallel
+from bayesgraph.core.arrays import Floats
 from bayesgraph.core.parallel import in_order, one_blas_thread, ordered, without_threads
+from bayesgraph.core.variables import MissingIndicator, Name, Variable
+from bayesgraph.tables.columns import as_numbers
+from bayesgraph.tables.table import Table, columns_of, encode_table, grouped
 
 # ------- Executors: where the parts of a dataset are read and counted, with results in their order
 
@@ -31,19 +39,21 @@ _WINDOW = 64
 _RETRIES = 3
 
 
-class Executor(Protocol):
-    """Where functions of parts of a dataset are computed.
+@dataclass(frozen=True)
+class Executor:
+    """Where functions of parts of a dataset are computed: on a `concurrent.futures.Executor`.
 
     Attributes
     ----------
-    n_workers : int or None
-        Number of parts that are computed at a time, None if it is unknown.
+    pool : concurrent.futures.Executor, or anything that submits as it does
     """
+
+    pool: Any = None
 
     @property
     def n_workers(self) -> int | None:
-        """Number of parts that are computed at a time."""
-        ...
+        """Number of parts that are computed at a time, None if it is unknown."""
+        return None
 
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order.
@@ -51,32 +61,16 @@ class Executor(Protocol):
         A part may be computed several times, such as after a worker was lost; its result is
         yielded once. What is under way when the generator is closed is cancelled.
         """
-        ...
-
-
-@dataclass(frozen=True)
-class Futures:
-    """The executor that submits to a `concurrent.futures.Executor`, or to anything like it."""
-
-    pool: Any
-    n_workers: int | None = None
-
-    def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
-        """Yield function(part) for all parts in their order; see `Executor`."""
         yield from ordered(self.pool.submit, function, parts, _WINDOW)
 
 
 @dataclass(frozen=True)
-class DaskGraph:
+class DaskGraph(Executor):
     """The executor that computes parts on Dask, which schedules, retries and moves data.
 
-    Attributes
-    ----------
-    client : distributed.Client or None
-        None is the scheduler that Dask is set to use: by default threads of this process.
+    Without a client of distributed in `pool`, it is the default client of this process, or else the
+    scheduler that Dask is set to use: by default threads of this process.
     """
-
-    client: Any = None
 
     @property
     def n_workers(self) -> int | None:
@@ -85,13 +79,13 @@ class DaskGraph:
         return None if client is None else sum(client.nthreads().values())
 
     def _client(self) -> Any:
-        return _default_client() if self.client is None else self.client
+        return _default_client() if self.pool is None else self.pool
 
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
         dask = errors.optional_module("dask", extra="dask", what="Reading Dask frames")
-        call = dask.delayed(_call, pure=False, traverse=False)
-        lazy = [call(function, *_apart(part)) for part in parts]
+        # Dask finds the partitions that are to be computed in the parts.
+        lazy = [dask.delayed(function, pure=False, traverse=False)(part) for part in parts]
         client = self._client()
         if client is None:
             yield from dask.compute(*lazy, traverse=False)
@@ -114,26 +108,6 @@ def _default_client() -> Any:
         return None
 
 
-def _apart(part: Any) -> tuple[Any, ...]:
-    """Return a part without its frames, and the frame of each piece, None if it has none."""
-    frames = [getattr(piece, "frame", None) for piece in part.pieces]
-    return _with_frames(part, [None] * len(frames)), *frames
-
-
-def _with_frames(part: Any, frames: Sequence[Any]) -> Any:
-    """Return a part with other frames of those pieces that have one."""
-    pieces = [
-        replace(piece, frame=frame) if hasattr(piece, "frame") else piece
-        for piece, frame in zip(part.pieces, frames, strict=True)
-    ]
-    return replace(part, pieces=tuple(pieces))
-
-
-def _call(function: Callable[[Any], Result], part: Any, *frames: Any) -> Result:
-    """Return function(part) on a worker, which Dask gives the frames of the part's pieces."""
-    return function(_with_frames(part, frames))
-
-
 def as_executor(executor: Any) -> Executor | None:
     """Return what a user gave as executor as an Executor; None stays None.
 
@@ -147,7 +121,7 @@ def as_executor(executor: Any) -> Executor | None:
     if type(executor).__module__.partition(".")[0] == "distributed":
         return DaskGraph(executor)
     if callable(getattr(executor, "submit", None)):
-        return Futures(executor)
+        return Executor(executor)
     raise errors.DataTypeError(
         "executor= is an executor of concurrent.futures, or a client of dask.distributed; got "
         f"{type(executor).__name__}."
@@ -181,37 +155,87 @@ def arrow(module: str = "") -> Any:
     )
 
 
-class Filter(Protocol):
-    """The choice of the rows of tables that count.
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a dataset that count, those of positive weight, and how they are encoded.
 
     Attributes
     ----------
-    columns : tuple of str
-        Columns that it looks at, which the tables need to have; without any, all rows count.
+    source : str
+        Name of the dataset.
+    y : str or None
+        Column with the classes.
+    weight : str or None
+        Column with the weights; without weights, also of classes, all rows count.
+    classes : ndarray, optional
+        The classes in ascending order.
+    by_class : ndarray, shape (n_classes,), optional
+        Factor of the weight of the rows of each class.
+    groups : mapping from name of a vector of counts to names of its columns
     """
+
+    source: str = ""
+    y: str | None = None
+    weight: str | None = None
+    classes: NDArray[Any] | None = None
+    by_class: Floats | None = None
+    groups: Mapping[Name, Sequence[Name]] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that it looks at."""
-        ...
+        """Columns that determine the weights."""
+        found = (self.weight, None if self.by_class is None else self.y)
+        return tuple(name for name in found if name is not None)
+
+    def columns_of(self, variables: Iterable[Variable]) -> list[str]:
+        """Return the names of the columns of variables, and of those of the weights."""
+        names = [v.of if isinstance(v, MissingIndicator) else v.name for v in variables]
+        inside = [str(item) for name in names for item in self.groups.get(name, (name,))]
+        return list(dict.fromkeys([*inside, *self.columns]))
+
+    @property
+    def described(self) -> str:
+        """Text that differs if the weights of the same rows do."""
+        by_class = None if self.by_class is None else self.by_class.tolist()
+        return repr((self.weight, self.y if by_class else None, by_class))
 
     def kept(self, table: Any) -> Any:
-        """Return the rows of a table that count."""
-        ...
+        """Return the rows of positive weight."""
+        weights = self.weights(table)
+        return table if weights.all() else table.filter(weights > 0)
+
+    def weights(self, table: Any) -> Floats:
+        """Return the weights of rows, empty if all rows weigh 1.
+
+        Raises
+        ------
+        DataError
+            For a weight that is missing, negative or infinite.
+        """
+        if not self.columns:
+            return np.empty(0)
+        weights = np.ones(len(table))
+        if self.weight is not None:
+            column = as_numbers(columns_of(table.select([self.weight]))[self.weight], self.weight)
+            if not (np.isfinite(column) & (column >= 0)).all():
+                raise errors.DataError(
+                    f"The column {self.weight!r} of {self.source} has weights that are "
+                    "missing, negative or infinite."
+                )
+            weights *= column
+        if self.by_class is not None:
+            assert self.classes is not None
+            labels = nw.from_native(table.column(self.y), series_only=True).to_numpy()
+            weights *= self.by_class[np.searchsorted(self.classes, labels)]
+        return weights
+
+    def encoded(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
+        """Return a run as an encoded table of given variables, and the weights of its rows."""
+        columns = grouped(columns_of(run), self.groups)
+        return encode_table(columns, variables, unseen="error", order="C"), self.weights(run)
 
 
-@dataclass(frozen=True)
-class Every:
-    """The filter under which all rows count."""
-
-    columns: tuple[str, ...] = ()
-
-    def kept(self, table: Any) -> Any:
-        """Return the table."""
-        return table
-
-
-EVERY = Every()
+EVERY = Rows()
 
 
 class Piece(Protocol):
@@ -239,26 +263,24 @@ class Part:
 
     Attributes
     ----------
-    pieces : tuple of Piece
-    bounds : tuple of (int, int or None)
-        Of each piece, the first row that belongs to the part and the one after the last, counted
+    slices : tuple of (Piece, int, int or None)
+        Pieces, each with its first row that belongs to the part and the one after the last, counted
         among the rows that count; None is the end of the piece.
     columns : tuple of str
-    rows : Filter
+    rows : Rows
         The rows that count.
     first : int
         Number of the part's first row among those of the dataset that count.
     """
 
-    pieces: tuple[Piece, ...]
-    bounds: tuple[tuple[int, int | None], ...]
+    slices: tuple[tuple[Piece, int, int | None], ...]
     columns: tuple[str, ...]
-    rows: Filter
+    rows: Rows
     first: int = 0
 
     def tables(self) -> Iterator[Any]:
         """Yield the rows of the part that count."""
-        for piece, (begin, end) in zip(self.pieces, self.bounds, strict=True):
+        for piece, begin, end in self.slices:
             at = 0
             for table in piece.tables(self.columns):
                 kept = self.rows.kept(table)
@@ -270,7 +292,7 @@ class Part:
                     break
 
 
-class Dataset(ABC):
+class Dataset:
     """A table of named columns that is read in order, as often as needed.
 
     Attributes
@@ -314,9 +336,10 @@ class Dataset(ABC):
         """Text that differs if the rows do, such as sizes and times of files, None if unknown."""
         return None
 
-    @abstractmethod
     def tables(self, columns: Sequence[str]) -> Iterator[Any]:
         """Yield all rows of some columns in order, as pyarrow Tables of any lengths."""
+        for piece in self.pieces(columns):
+            yield from piece.tables(columns)
 
     def pieces(self, columns: Sequence[str]) -> Sequence[Piece]:
         """Return the pieces of the dataset in order, of which some columns will be read.
@@ -327,8 +350,8 @@ class Dataset(ABC):
             If its rows are read one after another only.
         """
         raise errors.DataTypeError(
-            f"executor= reads parts of {self.source} in other processes, which takes Parquet files "
-            "or frames of Dask; write the rows to Parquet files, or leave out executor=."
+            f"executor= reads parts of {self.source} in other processes, which takes files or "
+            "frames of Dask; write the rows to Parquet files, or leave out executor=."
         )
 
     @property
@@ -346,7 +369,7 @@ class Dataset(ABC):
             yield table
 
     def runs(
-        self, columns: Sequence[str], rows: Filter = EVERY, n_rows: int | None = None
+        self, columns: Sequence[str], rows: Rows = EVERY, n_rows: int | None = None
     ) -> Iterator[Any]:
         """Yield the rows of some columns that count, in runs of `n_rows`; the last is shorter.
 
@@ -358,7 +381,7 @@ class Dataset(ABC):
         self,
         function: Callable[[int, Any], Sum],
         columns: Sequence[str],
-        rows: Filter = EVERY,
+        rows: Rows = EVERY,
     ) -> Sum | None:
         """Return the sum of a function of all runs along the tree of blocks, None without rows.
 
@@ -371,7 +394,7 @@ class Dataset(ABC):
             ``+``. With an executor it must be possible to send it to another process.
         columns : sequence of str
             Those that `rows` looks at are read too.
-        rows : Filter
+        rows : Rows
             The rows that count, which are numbered.
         """
         # Something must be read for the rows to be counted.
@@ -404,57 +427,42 @@ class Dataset(ABC):
             "those of frames of Dask and Spark are frames again."
         )
 
-    def _parts(self, columns: tuple[str, ...], rows: Filter) -> list[Part]:
+    def _parts(self, columns: tuple[str, ...], rows: Rows) -> list[Part]:
         """Return the rows that count as parts, each of which is a node of the grid of blocks."""
         pieces, lengths = self.pieces(columns), self._lengths(rows)
         n_workers = None if self.executor is None else self.executor.n_workers
         size = _blocks_of_part(sum(lengths), self.blocks_of_part, n_workers)
         length = size * parallel.BLOCK
+        ends = [*accumulate(lengths)]
+        begins = [0, *ends[:-1]]
         parts: list[Part] = []
-        held: list[tuple[Piece, tuple[int, int | None]]] = []
-        first = end = 0
-
-        def close() -> None:
-            nonlocal first
-            if held:
-                chosen, bounds = zip(*held, strict=True)
-                parts.append(Part(chosen, bounds, columns, rows, first))
-            held.clear()
-            first = end
-
-        for piece, n_rows in zip(pieces, lengths, strict=True):
-            at = 0
-            while at < n_rows:
-                step = min(n_rows - at, length - (end - first))
-                held.append((piece, (at, at + step)))
-                at, end = at + step, end + step
-                if end - first == length:
-                    close()
-        close()
+        for first in range(0, sum(lengths), length):
+            last = first + length
+            inside = slice(bisect_right(ends, first), bisect_left(begins, last))
+            slices = zip(pieces[inside], begins[inside], ends[inside], strict=True)
+            held = ((piece, max(first - a, 0), min(last, b) - a) for piece, a, b in slices)
+            parts.append(Part(tuple(held), columns, rows, first))
         return parts
 
     @cached_property
-    def _lengths_of(self) -> WeakKeyDictionary[Filter, list[int]]:
+    def _lengths_of(self) -> WeakKeyDictionary[Rows, list[int]]:
         """How many rows of each piece count, by the filter, as long as a fit holds it."""
         return WeakKeyDictionary()
 
-    def _lengths(self, rows: Filter) -> list[int]:
+    def _lengths(self, rows: Rows) -> list[int]:
         """Return how many rows of each piece count."""
-        chosen = rows if rows.columns else EVERY
-        if chosen not in self._lengths_of:
-            self._lengths_of[chosen] = self._found_lengths(chosen)
-        return self._lengths_of[chosen]
-
-    def _found_lengths(self, rows: Filter) -> list[int]:
-        # Something must be read for the rows to be counted.
-        columns = rows.columns or self.names[:1]
-        pieces = self.pieces(columns)
-        known = [piece.n_rows for piece in pieces]
-        if rows.columns or None in known:
-            assert self.executor is not None
-            whole = [Part((piece,), ((0, None),), columns, rows) for piece in pieces]
-            return list(self.executor.map(_length, whole))
-        return known  # type: ignore[return-value]
+        rows = rows if rows.columns else EVERY
+        if rows not in self._lengths_of:
+            # Something must be read for the rows to be counted.
+            columns = rows.columns or self.names[:1]
+            pieces = self.pieces(columns)
+            lengths: list[Any] = [piece.n_rows for piece in pieces]
+            if rows.columns or None in lengths:
+                assert self.executor is not None
+                whole = [Part(((piece, 0, None),), columns, rows) for piece in pieces]
+                lengths = list(self.executor.map(_length, whole))
+            self._lengths_of[rows] = lengths
+        return self._lengths_of[rows]
 
     def _reported(self, found: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
         """Yield what was found in parts, and report how far the pass is."""
@@ -680,14 +688,14 @@ def _joined_types(
     kinds: dict[str, Any] = {}
     first_of: dict[str, str] = {}
     for path, schema in found:
-        for field in schema:
-            name, before = field.name, kinds.get(field.name)
+        for name, kind in zip(schema.names, schema.types, strict=True):
+            before = kinds.get(name)
             if name in kinds and before is None:
                 continue
-            kinds[name] = widened(before, field.type)
+            kinds[name] = widened(before, kind)
             if kinds[name] is None and (columns is None or name in columns):
                 raise errors.FileFormatError(
-                    f"The column {name!r} is {before} in {first_of[name]} and {field.type} in "
+                    f"The column {name!r} is {before} in {first_of[name]} and {kind} in "
                     f"{path}. Write it with one type in all files."
                 )
             if before is None or arrow().types.is_null(before):

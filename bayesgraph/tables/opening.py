@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -207,6 +207,18 @@ def _of_duckdb(relation: Any) -> datasets.Dataset:
     return Batches(fetched, relation.limit(0).to_arrow_table().schema, "the relation")
 
 
+def _of_arrow(data: Any, where: Any) -> datasets.Dataset:
+    """Return a dataset of pyarrow that is not of files, such as of tables in memory."""
+
+    def batches(columns: Sequence[str]) -> Iterable[Any]:
+        return data.to_batches(columns=list(columns), filter=where)  # type: ignore[no-any-return]
+
+    found = Batches(batches, data.schema, "the dataset")
+    if where is None:
+        found.n_rows = data.count_rows()
+    return found
+
+
 _MAKERS: dict[tuple[str | None, str], Callable[[Any], datasets.Dataset]] = {
     ("polars", "LazyFrame"): _of_polars,
     ("DuckDB", "DuckDBPyRelation"): _of_duckdb,
@@ -229,61 +241,211 @@ def _of_function(make: Callable[[], Iterable[Any]]) -> datasets.Dataset:
     raise DataError(f"{source} has no batches.")
 
 
-# --------------------------------------------------------------------------- CSV files as datasets
+# ------------------------- Parquet and CSV files as datasets, read by the datasets of pyarrow
 
 
+# Number of rows that are decoded together, as many as a block has. Pages of all columns are held
+# for them; each text column has a dictionary, so that fewer rows take longer to encode.
+_BATCH_ROWS = 1 << 15
+# Row groups of a file are one piece until they hold this many rows.
+_PIECE_ROWS = 1 << 16
 # Bytes of a CSV file that are parsed together.
 _BLOCK = 1 << 24
 
 
-class CsvFiles(datasets.Dataset):
-    """CSV files as one table, in the order of their names; all rows decide on the types.
+class Files(datasets.Dataset):
+    """Files as one table, in the order of their names.
 
-    A column is a number, a truth value or text as `read_table` decides of one file. Types are those
-    of the first rows until a value does not fit; its file is then read again with a wider type.
+    Columns may come in any order; integers and floats of different widths are widened to one type.
 
     Parameters
     ----------
-    paths : sequence of str
+    dataset : pyarrow.dataset.FileSystemDataset
     source : str
-    missing : sequence of str
-        Texts of cells that mean a missing value.
-    text : sequence of str
-        Columns that are text, even if all values look like numbers.
-    delimiter : str
+    where : pyarrow.dataset.Expression, optional
+        Only rows for which it is true are read.
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
+    csv : CsvCells, optional
+        How the cells of CSV files are read.
+
+    Raises
+    ------
+    FileFormatError
+        If a file lacks a column that another has, or has it with a type of another kind.
     """
 
     def __init__(
         self,
-        paths: Sequence[str],
+        dataset: Any,
         source: str,
-        *,
-        missing: Sequence[str] = MISSING,
-        text: Sequence[str] = (),
-        delimiter: str = ",",
+        where: Any = None,
         columns: Sequence[str] | None = None,
+        csv: CsvCells | None = None,
     ) -> None:
-        self.source = source
-        self._paths = list(paths)
-        self._missing, self._text, self._delimiter = list(missing), list(text), delimiter
-        self._seen = self._state()
-        self.schema, self.n_rows = self._found(columns)
+        self.source, self._where, self._csv = source, where, csv
+        self._filesystem, self._paths = dataset.filesystem, dataset.files
+        self._seen = datasets.state_of(self._filesystem, self._paths)
+        fragments = list(dataset.get_fragments())
+        lengths: list[Any] = [None] * len(fragments)
+        if csv is None:
+            whole = datasets.joined_schema(dataset, source, columns)
+            lengths = [f.count_rows() for f in fragments] if where is None else lengths
+        else:
+            whole, lengths = csv.schema_of(self._paths, columns)
+        whole = datasets.with_categories(whole)
+        if where is None:
+            self.n_rows = sum(lengths)
+        self.schema = whole if columns is None else datasets.selected(whole, columns)
+        form = _format_of(dataset, whole) if csv is None else csv.format(whole)
+        opened = (
+            form.make_fragment(f.path, f.filesystem, f.partition_expression) for f in fragments
+        )
+        self._pieces = [
+            _FileRows(source, fragment, seen, whole, where, n_rows)
+            for fragment, seen, n_rows in zip(opened, self._seen, lengths, strict=True)
+        ]
 
-    def _state(self) -> list[tuple[int, int]]:
-        return [((found := os.stat(path)).st_size, found.st_mtime_ns) for path in self._paths]
+    def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
+        """Return successive row groups of each Parquet file, and others; see `Dataset.pieces`."""
+        # What is read ahead is held: of files elsewhere, one piece.
+        return [part for piece in self._pieces for part in piece.split()]
 
-    def _found(self, columns: Sequence[str] | None) -> tuple[Any, int]:
-        """Read all files until no value contradicts the types; return the schema and the rows."""
+    @property
+    def state(self) -> str | None:
+        """Paths, sizes and times of the files, and how their cells are read; see `Dataset`."""
+        marks = datasets.marks_of(self._paths)
+        return repr((self._paths, self._seen, marks, str(self._where), self._csv))
+
+
+@dataclass(frozen=True)
+class _FileRows:
+    """Rows of a file: all, or those of some row groups.
+
+    Attributes
+    ----------
+    source : str
+        Name of the dataset.
+    fragment : pyarrow.dataset.FileFragment
+    seen : tuple
+        Size and time of the file when the dataset was opened.
+    schema : pyarrow.Schema
+        Types of the columns.
+    where : pyarrow.dataset.Expression or None
+    n_rows : int or None
+        Number of the rows, if it is known.
+    """
+
+    source: str
+    fragment: Any
+    seen: Any
+    schema: Any
+    where: Any = None
+    n_rows: int | None = None
+
+    def split(self) -> Iterator[_FileRows]:
+        """Yield pieces of whole row groups of a Parquet file; others are one piece."""
+        if not hasattr(self.fragment, "row_groups"):
+            yield self
+            return
+        groups: list[int] = []
+        n_rows = 0
+        for group in self.fragment.row_groups:
+            groups.append(group.id)
+            n_rows += group.num_rows
+            if n_rows >= _PIECE_ROWS or group.id == self.fragment.num_row_groups - 1:
+                part = self.fragment.subset(row_group_ids=groups)
+                yield replace(self, fragment=part, n_rows=n_rows if self.where is None else None)
+                groups, n_rows = [], 0
+
+    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
+        """Yield the rows of some columns in order.
+
+        Raises
+        ------
+        DataError
+            If the file has changed since the dataset was opened.
+        """
+        self._check_unchanged()
+        # What is read ahead is held; threads of pyarrow would compete with those that count.
+        scanner = self.fragment.scanner(
+            schema=self.schema, columns=list(columns), filter=self.where, batch_size=_BATCH_ROWS,
+            batch_readahead=1, fragment_readahead=1, use_threads=False,
+        )  # fmt: skip
+        try:
+            for batch in scanner.to_batches():
+                yield datasets.arrow().Table.from_batches([batch])
+        except (datasets.arrow().ArrowInvalid, OSError) as error:
+            self._check_unchanged()  # a file that is being written seems damaged
+            raise datasets.unreadable(self.fragment.path, error) from error
+        self._check_unchanged()
+
+    def _check_unchanged(self) -> None:
+        paths = [self.fragment.path]
+        now = datasets.state_of(self.fragment.filesystem, paths)
+        datasets.check_unchanged(self.source, paths, [self.seen], now)
+
+
+def _format_of(dataset: Any, schema: Any) -> Any:
+    """Return the format of files, by which Parquet files have text as categories."""
+    files = datasets.arrow(".dataset")
+    if not isinstance(dataset.format, files.ParquetFileFormat):
+        return dataset.format
+    texts = [f.name for f in schema if datasets.is_text(f.type)]
+    is_local = isinstance(dataset.filesystem, datasets.arrow(".fs").LocalFileSystem)
+    return files.ParquetFileFormat(dictionary_columns=set(texts), pre_buffer=not is_local)
+
+
+@dataclass(frozen=True)
+class CsvCells:
+    """How the cells of CSV files are read; all rows decide on the types.
+
+    A column is a number, a truth value or text as `read_table` decides of one file. Types are those
+    of the first rows until a value does not fit; its file is then read again with a wider type.
+
+    Attributes
+    ----------
+    missing : tuple of str
+        Texts of cells that mean a missing value.
+    text : tuple of str
+        Columns that are text, even if all values look like numbers.
+    delimiter : str
+    """
+
+    missing: tuple[str, ...]
+    text: tuple[str, ...]
+    delimiter: str
+
+    def _options(self, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> dict[str, Any]:
+        csv, text = datasets.arrow(".csv"), datasets.arrow().string()
+        return {
+            "read_options": csv.ReadOptions(block_size=_BLOCK),
+            "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            "convert_options": csv.ConvertOptions(
+                null_values=list(self.missing),
+                strings_can_be_null=True,
+                column_types=dict.fromkeys(self.text, text) | dict(kinds),
+                include_columns=list(columns),
+            ),
+        }
+
+    def format(self, schema: Any) -> Any:
+        """Return the format of files with the types of a schema."""
+        kinds = dict(zip(schema.names, schema.types, strict=True))
+        return datasets.arrow(".dataset").CsvFileFormat(**self._options(kinds))
+
+    def schema_of(
+        self, paths: Sequence[str], columns: Sequence[str] | None
+    ) -> tuple[Any, list[int]]:
+        """Return the schema that no value contradicts, and the number of rows of each file."""
         kinds: dict[str, Any] = {}
         names: list[tuple[str, Sequence[str]]] = []
         n_rows: list[int] = []
-        while len(n_rows) < len(self._paths):
-            path = self._paths[len(n_rows)]
+        while len(n_rows) < len(paths):
+            path = paths[len(n_rows)]
             try:
                 if len(names) == len(n_rows):
-                    names.append((path, self._names(path)))
+                    names.append((path, self._opened(path, {}).schema.names))
                     self._check_names(names, columns)
                 reader = self._opened(path, kinds, columns or ())
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
@@ -302,10 +464,10 @@ class CsvFiles(datasets.Dataset):
                 kinds[name], again = _of_cells(kinds[name], kind)
                 if again:
                     n_rows.clear()
-        return datasets.with_categories(datasets.arrow().schema(list(kinds.items()))), sum(n_rows)
+        return datasets.arrow().schema(list(kinds.items())), n_rows
 
-    def _names(self, path: str) -> list[str]:
-        return list(self._opened(path, {}).schema.names)
+    def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
+        return datasets.arrow(".csv").open_csv(path, **self._options(kinds, columns))
 
     def _check_names(
         self, names: Sequence[tuple[str, Sequence[str]]], columns: Sequence[str] | None
@@ -318,59 +480,18 @@ class CsvFiles(datasets.Dataset):
     def _contradiction(self, path: str, said: str, kinds: Collection[str]) -> tuple[str, Any]:
         """Return the column of a value that is not of its type, and the type of that value."""
         found = re.search(r"In CSV column #(\d+): .*: invalid value '(.*)'", said, re.DOTALL)
-        name = self._names(path)[int(found[1])] if found else ""
+        name = self._opened(path, {}).schema.names[int(found[1])] if found else ""
         if not found or name not in kinds:
             raise FileFormatError(
                 f"{path!r} cannot be read as a table with the fields separated by "
-                f"{self._delimiter!r}: {said.splitlines()[0]:.200}."
+                f"{self.delimiter!r}: {said.splitlines()[0]:.200}."
             )
-        csv = datasets.arrow(".csv")
         cell = found[2].replace('"', '""')
-        kind = csv.read_csv(
-            io.BytesIO(f'"{cell}"\n'.encode()),
-            read_options=csv.ReadOptions(column_names=["value"]),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(null_values=self._missing),
-        ).schema.types[0]
-        return name, kind
-
-    def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
-        csv = datasets.arrow(".csv")
-        return csv.open_csv(
-            path,
-            read_options=csv.ReadOptions(block_size=_BLOCK),
-            parse_options=csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                null_values=self._missing,
-                strings_can_be_null=True,
-                column_types=dict.fromkeys(self._text, datasets.arrow().string()) | dict(kinds),
-                include_columns=list(columns),
-            ),
-        )
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield all rows of some columns; see `Dataset.tables`.
-
-        Raises
-        ------
-        DataError
-            If a file has changed since the dataset was opened.
-        """
-        self._check_unchanged()
-        kinds = {name: self.schema.field(name).type for name in columns}
-        for path in self._paths:
-            for batch in self._opened(path, kinds, columns):
-                yield datasets.arrow().Table.from_batches([batch])
-        self._check_unchanged()
-
-    @property
-    def state(self) -> str | None:
-        """Paths, sizes and times of the files, and how their cells are read; see `Dataset`."""
-        marks = datasets.marks_of(self._paths)
-        return repr((self._paths, self._seen, marks, self._missing, self._text, self._delimiter))
-
-    def _check_unchanged(self) -> None:
-        datasets.check_unchanged(self.source, self._paths, self._seen, self._state())
+        options = self._options({}) | {
+            "read_options": datasets.arrow(".csv").ReadOptions(column_names=["value"])
+        }
+        table = datasets.arrow(".csv").read_csv(io.BytesIO(f'"{cell}"\n'.encode()), **options)
+        return name, table.schema.types[0]
 
 
 def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:
@@ -385,253 +506,6 @@ def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:
         return found, False
     joined = datasets.widened(before, found)
     return (datasets.arrow().string() if joined in (None, before) else joined), False
-
-
-# --------------------------------------- Parquet files, and other datasets of pyarrow, as datasets
-
-
-# Number of rows that are decoded together, as many as a block has. Pages of all columns are held
-# for them; each text column has a dictionary, so that fewer rows take longer to encode.
-_BATCH_ROWS = 1 << 15
-# Row groups of a file are one piece until they hold this many rows.
-_PIECE_ROWS = 1 << 16
-
-
-class Fragments(datasets.Dataset):
-    """Parquet files as one table, in the order of their names, or any dataset of pyarrow.
-
-    Columns may come in any order; integers and floats of different widths are widened to one type.
-
-    Parameters
-    ----------
-    dataset : pyarrow.dataset.Dataset
-    source : str
-    where : pyarrow.dataset.Expression, optional
-        Only rows for which it is true are read.
-    columns : sequence of str, optional
-        Columns to use; by default all, which all files then need to have.
-
-    Raises
-    ------
-    FileFormatError
-        If a file lacks a column that another has, or has it with a type of another kind.
-    """
-
-    def __init__(
-        self, dataset: Any, source: str, where: Any = None, columns: Sequence[str] | None = None
-    ) -> None:
-        self.source = source
-        self._dataset, self._where = dataset, where
-        files = datasets.arrow(".dataset")
-        self._in_files = isinstance(dataset, files.FileSystemDataset)
-        self._seen = datasets.state_of(dataset.filesystem, dataset.files) if self._in_files else ()
-        whole = datasets.joined_schema(dataset, source, columns)
-        # Tables in memory, and unions, are read with the types that they have.
-        self._whole = datasets.with_categories(whole) if self._in_files else whole
-        self.schema = self._whole if columns is None else datasets.selected(self._whole, columns)
-        if where is None:
-            self.n_rows = dataset.count_rows()
-
-    @property
-    def _is_streamed(self) -> bool:
-        """Whether batches of Parquet files are decoded one after another."""
-        parquet = datasets.arrow(".dataset").ParquetFileFormat
-        return self._in_files and self._where is None and isinstance(self._dataset.format, parquet)
-
-    @cached_property
-    def _files(self) -> list[_ParquetRows]:
-        """The files whose rows are all read."""
-        keys = datasets.arrow(".dataset").get_partition_keys
-        found = []
-        for fragment, seen in zip(self._dataset.get_fragments(), self._seen, strict=True):
-            inside = set(fragment.physical_schema.names)
-            absent = dict.fromkeys(name for name in self._whole.names if name not in inside)
-            constants = tuple((absent | keys(fragment.partition_expression)).items())
-            file = _ParquetRows(
-                self.source, fragment.path, fragment.filesystem, seen, self._whole, constants
-            )
-            found.append(file)
-        return found
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield all rows of some columns; see `Dataset.tables`.
-
-        Raises
-        ------
-        DataError
-            If a file has changed since the dataset was opened.
-        """
-        if self._is_streamed:
-            for file in self._files:
-                yield from file.tables(columns)
-            return
-        self._check_unchanged()
-        dataset = _as_read(self._dataset, self._whole) if self._in_files else self._dataset
-        try:
-            yield from _Scan(dataset, self._where).tables(columns)
-        except datasets.arrow().ArrowInvalid as error:
-            self._check_unchanged()  # a file that is being written seems damaged
-            raise datasets.unreadable(self.source, error) from error
-        self._check_unchanged()
-
-    @property
-    def state(self) -> str | None:
-        """Paths, sizes and times of the files, None if there are no files; see `Dataset`."""
-        files = self._dataset.files if self._in_files else ()
-        marks = datasets.marks_of(files)
-        return repr((files, self._seen, marks, str(self._where))) if files else None
-
-    def _check_unchanged(self) -> None:
-        if self._in_files:
-            paths = self._dataset.files
-            datasets.check_unchanged(
-                self.source, paths, self._seen, datasets.state_of(self._dataset.filesystem, paths)
-            )
-
-    def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
-        """Return successive row groups of each file; see `Dataset.pieces`."""
-        if not self._in_files:
-            return super().pieces(columns)
-        if not self._is_streamed:
-            fragments = _as_read(self._dataset, self._whole).get_fragments()
-            return [_Scan(fragment, self._where, self._whole) for fragment in fragments]
-        return [
-            piece
-            for file, fragment in zip(self._files, self._dataset.get_fragments(), strict=True)
-            for piece in file.split([group.num_rows for group in fragment.row_groups])
-        ]
-
-
-@dataclass(frozen=True)
-class _ParquetRows:
-    """Rows of a Parquet file: all, or those of some row groups.
-
-    Attributes
-    ----------
-    source : str
-        Name of the dataset.
-    path : str
-    filesystem : pyarrow.fs.FileSystem
-    seen : tuple
-        Size and time of the file when the dataset was opened.
-    schema : pyarrow.Schema
-        Types of the columns.
-    constants : tuple of (str, object)
-        Names and values of the columns that are in the path.
-    groups : tuple of int or None
-        Row groups; None is all.
-    n_rows : int or None
-        Number of their rows, if it is known.
-    """
-
-    source: str
-    path: str
-    filesystem: Any
-    seen: Any
-    schema: Any
-    constants: tuple[tuple[str, Any], ...]
-    groups: tuple[int, ...] | None = None
-    n_rows: int | None = None
-
-    def split(self, lengths: Sequence[int]) -> Iterator[_ParquetRows]:
-        """Yield pieces of whole row groups, given the number of rows of each."""
-        first = n_rows = 0
-        for k, length in enumerate(lengths):
-            n_rows += length
-            if n_rows >= _PIECE_ROWS or k == len(lengths) - 1:
-                yield replace(self, groups=tuple(range(first, k + 1)), n_rows=n_rows)
-                first, n_rows = k + 1, 0
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows of some columns in order.
-
-        Raises
-        ------
-        DataError
-            If the file has changed since the dataset was opened.
-        """
-        self._check_unchanged()
-        schema = datasets.selected(self.schema, columns)
-        constants = dict(self.constants)
-        inside = [name for name in columns if name not in constants]
-        try:
-            for batch in self._batches(inside):
-                given = {
-                    name: datasets.arrow().repeat(constants[name], len(batch))
-                    if name in constants
-                    else batch.column(name)
-                    for name in columns
-                }
-                yield datasets.as_schema(datasets.arrow().table(given), schema)
-        except (datasets.arrow().ArrowInvalid, OSError) as error:
-            self._check_unchanged()  # a file that is being written seems damaged
-            raise datasets.unreadable(self.path, error) from error
-        self._check_unchanged()
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        texts = [name for name in columns if datasets.is_text(self.schema.field(name).type)]
-        is_local = isinstance(self.filesystem, datasets.arrow(".fs").LocalFileSystem)
-        with (
-            self.filesystem.open_input_file(self.path) as stream,
-            datasets.arrow(".parquet").ParquetFile(
-                stream, read_dictionary=texts, pre_buffer=not is_local
-            ) as file,
-        ):
-            groups = range(file.num_row_groups) if self.groups is None else self.groups
-            # What is read ahead is held: of files elsewhere, one row group.
-            for some in [list(groups)] if is_local else [[group] for group in groups]:
-                if some:
-                    # Threads of pyarrow would compete with those that count.
-                    yield from file.iter_batches(
-                        _BATCH_ROWS, row_groups=some, columns=list(columns), use_threads=False
-                    )
-
-    def _check_unchanged(self) -> None:
-        now = datasets.state_of(self.filesystem, [self.path])
-        datasets.check_unchanged(self.source, [self.path], [self.seen], now)
-
-
-@dataclass(frozen=True)
-class _Scan:
-    """Rows of a dataset of pyarrow, or of a fragment of one, for which a condition holds.
-
-    Attributes
-    ----------
-    data : pyarrow.dataset.Dataset or Fragment
-    where : pyarrow.dataset.Expression or None
-    schema : pyarrow.Schema, optional
-        Types of the columns of a fragment.
-    """
-
-    data: Any
-    where: Any
-    schema: Any = None
-    n_rows: int | None = None
-
-    def tables(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield the rows of some columns in order."""
-        options = {} if self.schema is None else {"schema": self.schema}
-        scanner = self.data.scanner(
-            columns=list(columns), filter=self.where, batch_size=parallel.BLOCK,
-            batch_readahead=2, fragment_readahead=1, **options,
-        )  # fmt: skip
-        for batch in scanner.to_batches():
-            yield datasets.arrow().Table.from_batches([batch])
-
-
-def _as_read(dataset: Any, schema: Any) -> Any:
-    """Return a dataset of files with another schema, reading text as categories."""
-    files = datasets.arrow(".dataset")
-    if not isinstance(dataset.format, files.ParquetFileFormat):
-        return dataset.replace_schema(schema)
-    texts = [f.name for f in schema if datasets.is_text(f.type)]
-    options = files.ParquetReadOptions(dictionary_columns=texts)
-    reading = files.ParquetFileFormat(read_options=options)
-    fragments = [
-        reading.make_fragment(f.path, f.filesystem, f.partition_expression)
-        for f in dataset.get_fragments()
-    ]
-    return files.FileSystemDataset(fragments, schema, reading, dataset.filesystem)
 
 
 # -------------------------------------------------------- Opening of files and engines as datasets
@@ -674,7 +548,7 @@ def open_dataset(
     columns : sequence of str, optional
         Columns to use; by default all, which all files then need to have.
     where : pyarrow.dataset.Expression, optional
-        Rows of Parquet files to use, such as ``pyarrow.dataset.field("year") > 2020``.
+        Rows of files to use, such as ``pyarrow.dataset.field("year") > 2020``.
     missing : sequence of str
         Texts of CSV cells that mean a missing value.
     text : sequence of str
@@ -687,7 +561,7 @@ def open_dataset(
         Called in each pass with the number of rows read so far and of all rows, None if unknown.
     executor : concurrent.futures.Executor or distributed.Client, optional
         Where parts of the rows are read and counted, such as a ``ProcessPoolExecutor`` or a Dask
-        cluster, for Parquet files and Dask frames. By default by threads of this process. The
+        cluster, for files and Dask frames. By default by threads of this process. The
         fitted model has the same bits.
     sample_rows : int, default 262,144
         Number of rows of the sample that is taken for what needs rows in memory: trees, training to
@@ -796,13 +670,17 @@ def _as_opened(
         and all(isinstance(p, (str, os.PathLike)) for p in data)
     ):
         return _of_paths(data, f"{len(data)} files", columns, where, **cells)
-    if type(data).__module__.startswith("pyarrow._dataset"):
-        return Fragments(data, "the dataset", where, columns)
-    found = copy.copy(data) if isinstance(data, datasets.Dataset) else of_engine(data)
+    is_arrow = type(data).__module__.startswith("pyarrow._dataset")
+    if is_arrow and hasattr(data, "files"):
+        return Files(data, "the dataset", where, columns)
+    if is_arrow:
+        found: datasets.Dataset | None = _of_arrow(data, where)
+    else:
+        found = copy.copy(data) if isinstance(data, datasets.Dataset) else of_engine(data)
     if found is None:
         return None
-    if where is not None:
-        raise DataTypeError(f"where= selects rows of Parquet files; filter {found.source} itself.")
+    if where is not None and not is_arrow:
+        raise DataTypeError(f"where= selects rows of files; filter {found.source} itself.")
     if columns is not None:
         found.checked(columns, "columns=")
         found.schema = datasets.selected(found.schema, columns)
@@ -824,7 +702,7 @@ def _of_paths(
     if any(map(is_uri, texts)):
         if len(texts) == 1:
             source = without_options(source)
-        return Fragments(objects_of(texts, source), source, where, columns)
+        return Files(objects_of(texts, source), source, where, columns)
     found = [file for path in texts for file in _files(path)]
     if not found:
         where = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
@@ -833,17 +711,20 @@ def _of_paths(
     if kinds <= {"parquet", "pq"}:
         try:
             folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
-            return Fragments(_parquet(found, folder), source, where, columns)
+            return Files(_parquet(found, folder), source, where, columns)
         except datasets.arrow().ArrowInvalid as error:
             raise datasets.unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
         raise FileFormatError(
             f"{source}: expected files of one kind, .parquet or .csv; got {quoted(sorted(kinds))}."
         )
-    if where is not None:
-        raise DataTypeError(f"where= selects rows of Parquet files; {source} has CSV files.")
     delimiter = delimiter or ("\t" if kinds == {"tsv"} else ",")
-    return CsvFiles(found, source, missing=missing, text=text, delimiter=delimiter, columns=columns)
+    csv = CsvCells(tuple(missing), tuple(text), delimiter)
+    # The cells tell the types.
+    untyped = datasets.arrow(".dataset").dataset(
+        found, schema=datasets.arrow().schema([]), format="csv"
+    )
+    return Files(untyped, source, where, columns, csv)
 
 
 def _parquet(files: Sequence[str], folder: str | None) -> Any:

@@ -29,6 +29,7 @@ from bayesgraph.tables.columns import (
     Codes,
     Column,
     Unseen,
+    as_numbers,
     check_unseen,
     encode_column,
     infer_variable,
@@ -377,6 +378,26 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
         else:
             raise errors.unknown_variable(item, names, where="categorical=: the table")
     return chosen
+
+
+def grouped(
+    columns: Mapping[Name, Column], groups: Mapping[Name, Sequence[Name]]
+) -> dict[Name, Column]:
+    """Return columns in which the columns of each vector of counts are joined to one matrix.
+
+    The matrix, of shape (n_rows, n_items), replaces the first of the joined columns; `groups` names
+    the columns of each vector.
+    """
+    first = {names[0]: vector for vector, names in groups.items()}
+    inside = {name for names in groups.values() for name in names}
+    found: dict[Name, Column] = {}
+    for name, column in columns.items():
+        if name in first:
+            parts = [as_numbers(columns[item], item) for item in groups[first[name]]]
+            found[first[name]] = np.stack(parts, axis=1)
+        elif name not in inside:
+            found[name] = column
+    return found
 
 
 def infer_variables(

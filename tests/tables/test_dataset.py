@@ -6,11 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from bayesgraph.tables import Rows
 from bayesgraph.tables.opening import Batches
 
 
-class Even:
-    """The filter that keeps even values of x."""
+class Even(Rows):
+    """The rows with even values of x."""
 
     columns = ("x",)
 

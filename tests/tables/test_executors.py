@@ -264,10 +264,23 @@ def test_an_error_of_a_part_is_told(files, tmp_path):
         TAN.fit(opened, "class")
 
 
+def test_csv_files_are_parts(table, tmp_path):
+    bits = []
+    (tmp_path / "rows").mkdir()
+    for i in range(2):
+        pc.write_csv(table.slice(350 * i, 350), tmp_path / f"rows/{i}.csv")
+    for executor in (None, Sent()):
+        opened = bg.open_dataset(tmp_path / "rows", executor=executor)
+        bits.append(saved(TAN.fit(opened, "class"), tmp_path / "m.bayesgraph"))
+    assert bits[0] == bits[1]
+
+
 def test_rows_that_are_read_one_after_another_take_no_executor(table, tmp_path):
-    pc.write_csv(table, tmp_path / "rows.csv")
-    opened = bg.open_dataset(tmp_path / "rows.csv", executor=Sent())
-    with pytest.raises(DataTypeError, match="takes Parquet files"):
+    def made():
+        return table.to_batches()
+
+    opened = bg.open_dataset(made, executor=Sent())
+    with pytest.raises(DataTypeError, match="takes files"):
         TAN.fit(opened, "class")
     with pytest.raises(DataTypeError, match="executor= is an executor"):
         bg.open_dataset(tmp_path / "rows.csv", executor=4)

@@ -17,8 +17,8 @@ from bayesgraph.core.errors import (
     FileFormatError,
     UnknownVariableError,
 )
-from bayesgraph.statistics import Rows, find_domains
-from bayesgraph.tables import as_dataset
+from bayesgraph.statistics import find_domains
+from bayesgraph.tables import Rows, as_dataset
 from bayesgraph.tables import opening as csv_files
 
 
@@ -50,7 +50,7 @@ def test_files_are_one_table_with_columns_in_any_order(tmp_path, kind):
         assert dataset.n_rows == 4
         assert dataset.schema.field("x").type == pa.float64()
         assert rows(dataset) == {"x": [1.0, 2.0, 3.5, None], "k": ["b", "a", "c", "b"]}
-        found = find_domains(dataset, ["k"], Rows("the files", None, None))
+        found = find_domains(dataset, ["k"], Rows())
         assert (found.columns["k"].states, found.n_rows) == (["a", "b", "c"], 4)
 
 
@@ -249,8 +249,10 @@ def test_rows_are_selected_by_columns_that_are_not_used(tmp_path):
     where = (ds.field("k") == "a") & (ds.field("x") > 1)
     dataset = bg.open_dataset(folder, columns=["x"], where=where)
     assert (dataset.n_rows, rows(dataset)) == (None, {"x": [3]})
+    texts = write(tmp_path / "c", a="x,k\n1,a\n2,b\n3,a\n")
+    assert rows(bg.open_dataset(texts, where=where)) == {"x": [3], "k": ["a"]}
     with pytest.raises(DataTypeError, match="where="):
-        bg.open_dataset(write(tmp_path / "c", a="x\n1\n"), where=where)
+        bg.open_dataset(pl.LazyFrame({"x": [1]}), where=where)
 
 
 def test_datasets_of_pyarrow_and_lazy_frames(tmp_path):
