@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 63_572,
-    "nodes of syntax trees": 710_393,
+    "lines of code": 63_515,
+    "nodes of syntax trees": 709_859,
     "files": 275,
     "public names": 170,
     "bytes of the front end": 304_345,
