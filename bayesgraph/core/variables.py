@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 from itertools import pairwise
+from threading import RLock
 from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,18 +128,47 @@ def _texts(values: tuple[str, ...]) -> _Indexed:
 
 def _indexed(name: Name, states: tuple[Any, ...]) -> _Indexed:
     """Return states as variables have them, with their indices."""
+    are_text = set(map(type, states)) == {str}
     if (
         0 < len(states) <= _SHARED_STATES
-        and set(map(type, states)) == {str}
+        and are_text
         and len("".join(states)) <= _SHARED_TEXT
         and len(set(states)) == len(states)
     ):
         return _texts(states)
-    values = tuple([plain(state) for state in states])
+    values = states if are_text else tuple(map(plain, states))
     return values, *_indices(name, values)
 
 
-class Discrete:
+_VariableT = TypeVar("_VariableT")
+_VARIABLES: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+_LOCK = RLock()
+
+
+class _Unique(type):
+    """Metaclass of variables: equal ones are one object, which Python hashes by its address.
+
+    Variables are keys of many dictionaries; methods `__hash__` and `__eq__` would be called at each
+    access.
+    """
+
+    def __call__(cls: type[_VariableT], *args: Any, **options: Any) -> _VariableT:
+        variable: _VariableT = super().__call__(*args, **options)  # type: ignore[misc]
+        key = variable.__reduce__()[1]
+        with _LOCK:
+            unique: _VariableT = _VARIABLES.setdefault((cls, key, _types(key)), variable)
+        return unique
+
+
+def _types(value: Any) -> Any:
+    """Return what tells equal values apart: the types, also in tuples, and the sign of zero."""
+    if type(value) is not tuple:
+        return math.copysign(1.0, value) if type(value) is float else type(value)
+    types = tuple(map(type, value))
+    return tuple(map(_types, value)) if tuple in types or 0.0 in value else types
+
+
+class Discrete(metaclass=_Unique):
     """A variable with a finite list of states.
 
     Parameters
@@ -161,7 +193,7 @@ class Discrete:
     1
     """
 
-    __slots__ = ("_by_equality", "_by_type", "_hash", "name", "states")
+    __slots__ = ("__weakref__", "_by_equality", "_by_type", "name", "states")
 
     name: Name
     states: tuple[State, ...]
@@ -179,7 +211,6 @@ class Discrete:
         self.name = name
         self.states = values
         self._by_type, self._by_equality = by_type, by_equality
-        self._hash = hash((name, values))
 
     @property
     def cardinality(self) -> int:
@@ -240,19 +271,6 @@ class Discrete:
             code = None
         return self.index(value) if code is None else code
 
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            isinstance(other, Discrete)
-            and self._hash == other._hash
-            and self.name == other.name
-            and self._by_type == other._by_type
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
-
     def __reduce__(self) -> tuple[type[Discrete], tuple[Name, tuple[State, ...]]]:
         return Discrete, (self.name, self.states)
 
@@ -292,13 +310,13 @@ class Binned(Discrete):
     cuts: tuple[float, ...]
 
     def __init__(self, name: Name, cuts: Iterable[float]) -> None:
-        self.cuts = tuple(float(cut) for cut in cuts)
+        self.cuts = tuple(map(float, cuts))
         ends = [-math.inf, *self.cuts, math.inf]
-        if not all(a < b for a, b in pairwise(ends)):
+        if not all(map(operator.lt, ends, ends[1:])):
             raise EvidenceError(
                 f"The cuts of {name!r} are finite numbers in ascending order; got {self.cuts!r}."
             )
-        text = ["-inf", *(repr(cut).removesuffix(".0") for cut in self.cuts), "inf"]
+        text = ["-inf", *[repr(cut).removesuffix(".0") for cut in self.cuts], "inf"]
         closing = ["]"] * len(self.cuts) + [")"]
         states = [f"({a}, {b}{c}" for (a, b), c in zip(pairwise(text), closing, strict=True)]
         super().__init__(name, states)
@@ -355,13 +373,6 @@ class Binned(Discrete):
             f"Variable {self.name!r} takes a number, or one of its intervals as it is written; got "
             f"{value!r}.{near} Its intervals are {quoted(self.states)}."
         )
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Binned) and self.name == other.name and self.cuts == other.cuts
-        )
-
-    __hash__ = Discrete.__hash__
 
     def __reduce__(self) -> tuple[type[Binned], tuple[Name, tuple[float, ...]]]:
         return Binned, (self.name, self.cuts)
@@ -460,16 +471,6 @@ class Grouped(Discrete):
             return len(self.groups) - 1
         return found
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Grouped)
-            and self._values == other._values
-            and [len(group) for group in self.groups] == [len(group) for group in other.groups]
-            and self.others == other.others
-        )
-
-    __hash__ = Discrete.__hash__
-
     def __reduce__(self) -> tuple[Any, ...]:
         return Grouped, (self.name, self.groups, self.others)
 
@@ -529,13 +530,6 @@ class MissingIndicator(Discrete):
         self.of = _plain_name(of)
         super().__init__(name, ("no", "yes"))
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, MissingIndicator) and self.name == other.name and self.of == other.of
-        )
-
-    __hash__ = Discrete.__hash__
-
     def __reduce__(self) -> tuple[Any, ...]:
         return MissingIndicator, (self.name, self.of)
 
@@ -543,7 +537,7 @@ class MissingIndicator(Discrete):
         return f"MissingIndicator({self.name!r}, {self.of!r})"
 
 
-class Continuous:
+class Continuous(metaclass=_Unique):
     """A real-valued variable.
 
     Parameters
@@ -552,14 +546,12 @@ class Continuous:
         Usually a string; kept as given.
     """
 
-    __slots__ = ("_hash", "name")
+    __slots__ = ("__weakref__", "name")
 
     name: Name
 
     def __init__(self, name: Name) -> None:
-        name = _plain_name(name)
-        self.name = name
-        self._hash = hash((type(self).__name__, name))
+        self.name = _plain_name(name)
 
     def number(self, value: object) -> float:
         """Return the value as a float.
@@ -588,12 +580,6 @@ class Continuous:
     def encode(self, value: object) -> float:
         """Return the encoding of a value in the engine, which is the number itself."""
         return self.number(value)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (type(other) is type(self) and self.name == other.name)
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def __reduce__(self) -> tuple[type[Continuous], tuple[Name]]:
         return type(self), (self.name,)
@@ -627,7 +613,7 @@ class Count(Continuous):
         return number
 
 
-class CountVector:
+class CountVector(metaclass=_Unique):
     """A vector of counts of many items, such as the words of a document, as one variable.
 
     Parameters
@@ -662,7 +648,6 @@ class CountVector:
                 f"Expected a list of items for {name!r}, whose order counts; got {items!r}."
             )
         self.name = name
-        self._hash = hash(("CountVector", name))
         self.items = tuple(items)
         if not self.items:
             raise EvidenceError(f"The counts {name!r} need at least one item; got none.")
@@ -717,16 +702,6 @@ class CountVector:
 
     def _number(self, item: Name, count: object) -> float:
         return math.nan if is_missing(count) else Count(item).number(count)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            isinstance(other, CountVector) and self.name == other.name and self.items == other.items
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def __reduce__(self) -> tuple[type[CountVector], tuple[Name, tuple[Name, ...]]]:
         return CountVector, (self.name, self.items)

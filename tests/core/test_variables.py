@@ -4,9 +4,13 @@ import copy
 import datetime
 import decimal
 import fractions
+import gc
 import itertools
 import math
 import pickle
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -171,6 +175,34 @@ def test_equality_is_by_name_states_order_and_type():
         assert variable == copy.deepcopy(variable)
         assert hash(variable) == hash(copy.deepcopy(variable))
         assert variable != variable.name
+
+
+def test_equal_variables_are_one_object_that_is_spelt_as_it_was_given():
+    assert bg.Discrete("a", ["x", "y"]) is bg.Discrete("a", np.array(["x", "y"]))
+    assert bg.Continuous(np.str_("a")) is bg.Continuous("a")
+    assert bg.CountVector("a", ["x"]) is bg.CountVector("a", ["x"])
+    for make in (bg.Continuous, lambda name: bg.Discrete(name, [name, ("t", name)])):
+        variants = [make(name) for name in (0, False, 0.0, -0.0, (0, "t"), (False, "t"))]
+        assert [repr(v) for v in variants] == [repr(make(v.name)) for v in variants]
+        assert len(set(variants)) == len(set(map(repr, variants))) == 6
+    assert repr(bg.Binned("a", [-0.0])) != repr(bg.Binned("a", [0.0]))
+
+
+def test_equal_variables_of_threads_are_one_object_which_is_freed_at_last():
+    barrier = threading.Barrier(8)
+
+    def make(i):
+        barrier.wait()
+        return [bg.Discrete(f"of threads {j}", ["x", i % 2]) for j in range(200)]
+
+    with ThreadPoolExecutor(8) as threads:
+        made = list(threads.map(make, range(8)))
+    for variables in zip(*made, strict=True):
+        assert len({id(v) for v in variables}) == 2
+    last = weakref.ref(made[0][0])
+    del made, variables
+    gc.collect()
+    assert last() is None
 
 
 @pytest.mark.parametrize(
