@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 63_489,
-    "nodes of syntax trees": 709_652,
+    "lines of code": 63_451,
+    "nodes of syntax trees": 709_291,
     "files": 275,
     "public names": 170,
     "bytes of the front end": 304_345,
-    "comments that silence a check": 150,
+    "comments that silence a check": 149,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -89,10 +89,8 @@ class CollectedStatistics:
     @property
     def n_rows(self) -> float | None:
         """The number of rows, or the sum of their weights; None if the statistics lack it."""
-        family = Family((self.target,))
-        held = (s for s in self.statistics.summaries.values() if s.covers(family))
-        holder = next(held, None)
-        return None if holder is None else float(holder.family(family).counts.sum())
+        held = self.statistics.family(Family((self.target,)))
+        return None if held is None else float(held.counts.sum())
 
     def __add__(self, other: CollectedStatistics) -> CollectedStatistics:
         """Return the statistics of the rows of both; see `from_statistics` for the errors."""

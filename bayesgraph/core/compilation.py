@@ -250,22 +250,10 @@ class Tiers:
             return "interpreted"
         return "compiled"
 
-    def interprets(self, work: int) -> bool:
-        """Decide whether a call is interpreted.
-
-        Parameters
-        ----------
-        work : int
-            Work of the call, see `LARGE`.
-        """
-        if self.tier(work) == "compiled":
-            return False
-        if self.mode == "background":
-            self.background.start()
-        return True
-
     def spend(self, seconds: float) -> None:
         """Count the time of an interpreted call; after `ENOUGH` calls are compiled."""
+        if self.mode == "background":
+            self.background.start()
         with self._lock:
             self.spent += seconds
             looks = self.spent > self._look_at
@@ -340,7 +328,7 @@ class Kernel:
     def _choose(self, *args: Any) -> Any:
         if self._may_interpret or tiers.mode == "never":
             work = self._work(*args) if self._work else entries(args)
-            if tiers.interprets(work):
+            if tiers.tier(work) == "interpreted":
                 start = perf_counter()
                 with np.errstate(all="ignore"):
                     result = self.interpreted(*args)

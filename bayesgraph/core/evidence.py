@@ -26,17 +26,17 @@ class Arrangement(tuple[Variable, ...]):
     @cached_property
     def discrete(self) -> tuple[Discrete, ...]:
         """Discrete variables, in the order of the columns of codes."""
-        return tuple(v for v in self if isinstance(v, Discrete))
+        return tuple([v for v in self if isinstance(v, Discrete)])
 
     @cached_property
     def continuous(self) -> tuple[Continuous, ...]:
         """Continuous variables, in the order of the columns of numbers."""
-        return tuple(v for v in self if isinstance(v, Continuous))
+        return tuple([v for v in self if isinstance(v, Continuous)])
 
     @cached_property
     def vectors(self) -> tuple[CountVector, ...]:
         """Vectors of counts, which have matrices of their own."""
-        return tuple(v for v in self if isinstance(v, CountVector))
+        return tuple([v for v in self if isinstance(v, CountVector)])
 
     @cached_property
     def counted(self) -> tuple[tuple[int, Count], ...]:

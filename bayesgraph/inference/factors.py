@@ -142,12 +142,12 @@ class Factor:
         return f"Factor([{names}], shape={self.log_values.shape[1:]})"
 
 
-def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: str) -> Floats:
+def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: object) -> Floats:
     """Return the values as a float table of the scope's shape, or raise a CPDError.
 
     `what` names the table in the error message.
     """
-    shape = tuple(variable.cardinality for variable in scope)
+    shape = tuple([len(variable.states) for variable in scope])
     try:
         table = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

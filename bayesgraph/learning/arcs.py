@@ -285,16 +285,13 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 
 def varying(source: CountSource, columns: Sequence[Variable]) -> tuple[Variable, ...]:
     """Return the columns that are not constant; constant ones carry no information."""
-    numbers = tuple(v for v in columns if isinstance(v, Continuous))
+    numbers = tuple([v for v in columns if isinstance(v, Continuous)])
     variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
     families = {v: Family((v,)) for v in columns if isinstance(v, Discrete)}
     counts = source.families(families.values()) if families else {}
-    return tuple(
-        v
-        for v in columns
-        if (isinstance(v, Continuous) and variance[v] > 0)
-        or (isinstance(v, Discrete) and np.count_nonzero(counts[families[v]].counts) > 1)
-    )
+    changing: set[Variable] = {v for v in numbers if variance[v] > 0}
+    changing |= {v for v, f in families.items() if np.count_nonzero(counts[f].counts) > 1}
+    return tuple([v for v in columns if v in changing])
 
 
 def _parameters(summary: PairsSummary) -> Floats:

@@ -95,8 +95,8 @@ def estimate_network(
     everything = Family(() if source.target is None else (source.target,))
     found = source.families([*families.values(), *(() if complete else (everything,))])
     # Requested for all columns at once: each request passes over all that the source holds.
-    asked = dict.fromkeys(v for child in rest for v in (child, *parents[child]))
-    numbers = tuple(v for v in asked if isinstance(v, Continuous))
+    asked = dict.fromkeys([v for child in rest for v in (child, *parents[child])])
+    numbers = tuple([v for v in asked if isinstance(v, Continuous)])
     variances = source.variances(numbers)
     ridge = dict(zip(numbers, smoothing.ridge(variances), strict=True))
     if not complete:
@@ -147,7 +147,7 @@ def _leaves(
     for child, above in parents.items():
         if len(above) == 1 and above[0] == target:
             leaves.setdefault(named[child], []).append(child)
-    has_others = sum(len(children) for children in leaves.values()) < len(parents) - 1
+    has_others = sum(map(len, leaves.values())) < len(parents) - 1
     if has_others and smoothing.estimation != "predictive":
         for name in [name for name in leaves if FAMILIES[name].any_parents]:
             if not source.holds(Singles(tuple(leaves[name]), target)):

@@ -35,9 +35,9 @@ class Structure:
 
     def without_arcs(self, leaves: set[Name]) -> Structure:
         """Return the structure without the scored arcs from and to some variables."""
-        scores = {arc: s for arc, s in self.scores.items() if not leaves & {*arc}}
-        cut = self.scores.keys() - scores.keys()
-        return replace(self, arcs=tuple(a for a in self.arcs if a not in cut), scores=scores)
+        cut = {arc for arc in self.scores if leaves & {*arc}}
+        scores = {arc: score for arc, score in self.scores.items() if arc not in cut}
+        return replace(self, arcs=tuple([a for a in self.arcs if a not in cut]), scores=scores)
 
     def parents(self) -> dict[Variable, list[Variable]]:
         """Return the parents of every variable, in the order of the arcs.
@@ -203,5 +203,5 @@ def below_class(
 ) -> Structure:
     """Return the structure with the scored arcs, and `given` as a parent of all columns."""
     variables = columns if given is None else (given, *columns)
-    star_arcs = () if given is None else tuple((given.name, v.name) for v in columns)
+    star_arcs = [] if given is None else [(given.name, v.name) for v in columns]
     return Structure(variables, (*star_arcs, *scores), scores)

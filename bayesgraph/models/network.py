@@ -266,7 +266,7 @@ class BayesianNetwork(Model):
                     f"A BayesianNetwork takes CPDs; got {cpd!r:.80}. "
                     "BayesianNetwork.fit(arcs, table) estimates them for given arcs."
                 )
-        self.variables = tuple(child for cpd in self.blocks for child in cpd.children)
+        self.variables = tuple([child for cpd in self.blocks for child in cpd.children])
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
             names = Counter(variable.name for variable in self.variables)
@@ -278,23 +278,17 @@ class BayesianNetwork(Model):
         for cpd in self.blocks:
             self._check_parents(cpd)
         self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
-        self._above = self._parents_of_numbers()
+        number, arcs = self.number, [arc for cpd in self.blocks for arc in cpd.arcs()]
+        # The indices of the parents of each variable, in the order of its CPD.
+        self._above: list[list[int]] = [[] for _ in number]
+        for parent, child in arcs:
+            self._above[number[child]].append(number[parent])
         self._order = self._parents_first()
         self.arc_scores = dict(arc_scores or {})
-        if self.arc_scores:
-            arcs = {arc for cpd in self.blocks for arc in cpd.arcs()}
-            for arc in self.arc_scores:
-                if arc not in arcs:
-                    raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
-
-    def _parents_of_numbers(self) -> list[list[int]]:
-        """Return the indices of the parents of each variable, in the order of its CPD."""
-        number = self.number
-        above: list[list[int]] = [[] for _ in number]
-        for block in self.blocks:
-            for parent, child in block.arcs():
-                above[number[child]].append(number[parent])
-        return above
+        there = set(arcs)
+        for arc in self.arc_scores:
+            if arc not in there:
+                raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
 
     def _parents_first(self) -> list[Name]:
         order = parents_first(dict(enumerate(self._above)))
@@ -374,7 +368,7 @@ class BayesianNetwork(Model):
                     f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its "
                     f"own.{near}"
                 )
-            if own is not parent and own != parent:
+            if own is not parent:
                 raise ModelError(
                     f"{cpd.title} has the parent {parent!r}, but the network has {own!r}: name, "
                     "type, "

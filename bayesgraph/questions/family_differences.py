@@ -381,19 +381,16 @@ def rows_behind(source: Any, cpd: CPD, cell: dict[Name, int]) -> float | None:
     float or None
         None if the rows of this family were not counted.
     """
-    summaries = getattr(getattr(source, "statistics_", None), "summaries", {})
-    if any(isinstance(v, CountVector) for v in cpd.scope):
+    statistics = getattr(source, "statistics_", None)
+    if any(isinstance(v, CountVector) for v in cpd.scope) or not statistics:
         return None
     family = Family.of(*cpd.scope)
-    for summary in summaries.values():
-        if hasattr(summary, "covers") and summary.covers(family):
-            counts = summary.family(family).counts
-            index = [
-                cell.get(v.name, slice(None)) if v in cpd.parents else slice(None)
-                for v in family.discrete
-            ]
-            return float(np.sum(counts[tuple(index)]))
-    return None
+    if (held := statistics.family(family)) is None:
+        return None
+    index = [
+        cell.get(v.name, slice(None)) if v in cpd.parents else slice(None) for v in family.discrete
+    ]
+    return float(np.sum(held.counts[tuple(index)]))
 
 
 def families_table(changes: Sequence[FamilyChange], remarks: Sequence[str]) -> DisplayTable:

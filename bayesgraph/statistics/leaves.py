@@ -16,7 +16,7 @@ from bayesgraph.core.parallel import blocks, tree_sum
 from bayesgraph.core.variables import Variable
 from bayesgraph.statistics import counting_kernels, requests
 from bayesgraph.statistics.moments import GroupMoments
-from bayesgraph.statistics.summaries import FamilyStatistics, column_values, group_codes
+from bayesgraph.statistics.summaries import column_values, group_codes
 from bayesgraph.tables import Table
 
 # --------- Summaries of features whose only parent is the class: moments, samples, totals of items
@@ -25,13 +25,8 @@ from bayesgraph.tables import Table
 class LeafSummary:
     """Base class of summaries without joint statistics of several columns."""
 
-    def covers(self, family: requests.Family) -> bool:
-        """Return False: the summary does not hold the joint statistics of a family."""
-        return False
-
-    def family(self, family: requests.Family) -> FamilyStatistics:
-        """Raise a DataError: the summary does not hold the joint statistics of a family."""
-        raise DataError(f"{type(self).__name__} does not hold the statistics of {family!r}.")
+    def family(self, family: requests.Family) -> None:
+        """Return None: the summary does not hold the joint statistics of a family."""
 
 
 class Transform(NamedTuple):

@@ -112,7 +112,7 @@ class GroupMoments(_Grouped):
 
     @classmethod
     def _zeros(cls, n_groups: int, n_columns: int) -> GroupMoments:
-        return cls(*(np.zeros((n_groups, n_columns)) for _ in range(3)))
+        return cls(*np.zeros((3, n_groups, n_columns)))
 
     def _add_block(self, values: Floats, group: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add a block of rows to these moments, in place."""
@@ -199,9 +199,8 @@ class GroupMoments(_Grouped):
         axis : int
             Axis of this array along which groups are merged into one.
         """
-        count, mean, square = (
-            a.reshape(*shape, a.shape[-1]) for a in (self.count, self.mean, self.square)
-        )
+        arrays = self.count, self.mean, self.square
+        count, mean, square = [a.reshape(*shape, a.shape[-1]) for a in arrays]
         total = count.sum(axis=axis)
         # Differences from one of the means, so that groups of equal means merge exactly.
         largest = np.expand_dims(count.argmax(axis=axis), axis)
@@ -270,7 +269,7 @@ class PairMoments(_Grouped):
             members = np.flatnonzero(group == g)
             starts = range(0, max(len(members), 1), n_rows)
             parts.append(tree_sum(of(members[first : first + n_rows]) for first in starts))
-        same = all(part.mean.shape == parts[0].mean.shape for part in parts)
+        same = len({part.mean.shape for part in parts}) == 1
         whole = []
         for field in fields(cls):
             arrays = [getattr(part, field.name) for part in parts]

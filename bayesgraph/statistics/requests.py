@@ -37,8 +37,8 @@ class Family:
     def of(cls, *variables: Variable) -> Family:
         """Return the family of these variables; discrete and continuous ones keep their order."""
         return cls(
-            tuple(v for v in variables if isinstance(v, Discrete)),
-            tuple(v for v in variables if isinstance(v, Continuous)),
+            tuple([v for v in variables if isinstance(v, Discrete)]),
+            tuple([v for v in variables if isinstance(v, Continuous)]),
         )
 
 

@@ -17,6 +17,7 @@ from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Binned, Continuous, Discrete, MissingIndicator, Name, Variable
 from bayesgraph.statistics import leaves, requests, summaries
 from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.summaries import FamilyStatistics
 from bayesgraph.tables import Table, TrainingRows, columns_of, infer_variables
 
 # --------- Count sources: objects that give learners statistics, from a table or already collected
@@ -92,6 +93,13 @@ class Statistics:
                 "all batches with the same variables."
             )
 
+    def family(self, family: requests.Family) -> FamilyStatistics | None:
+        """Return the statistics of a family by the first summary that holds them, else None."""
+        for summary in self.summaries.values():
+            if statistics := summary.family(family):
+                return statistics
+        return None
+
     def grown(self, renamed: Mapping[Variable, Variable]) -> Statistics:
         """Return the statistics for variables that are extended by additional states.
 
@@ -148,7 +156,7 @@ class CountSource(Protocol):
 
     def families(
         self, families: Iterable[requests.Family], *, keep: bool = True
-    ) -> dict[requests.Family, summaries.FamilyStatistics]:
+    ) -> dict[requests.Family, FamilyStatistics]:
         """Return the joint statistics (counts, moments) of families, which are sets of columns.
 
         They are taken from cached summaries if possible; all other families are collected in one
@@ -258,7 +266,7 @@ class RequestSource:
     ) -> None:
         self.variables = variables
         self.target = target
-        self.features = tuple(v for v in variables if v != target)
+        self.features = tuple([v for v in variables if v is not target])
         self._summaries = dict(statistics.summaries)
         self._variances: dict[Continuous, float] = {}
 
@@ -317,16 +325,15 @@ class RequestSource:
 
     def families(
         self, families: Iterable[requests.Family], *, keep: bool = True
-    ) -> dict[requests.Family, summaries.FamilyStatistics]:
+    ) -> dict[requests.Family, FamilyStatistics]:
         """Return the joint statistics (counts, moments) of sets of columns; see `CountSource`."""
-        found: dict[requests.Family, summaries.FamilyStatistics] = {}
-        rest: list[requests.Family] = []
+        found: dict[requests.Family, FamilyStatistics] = {}
+        rest, held = list[requests.Family](), Statistics(self._summaries)
         for family in dict.fromkeys(families):
-            holder = next((s for s in self._summaries.values() if s.covers(family)), None)
-            if holder is None:
-                rest.append(family)
+            if statistics := held.family(family):
+                found[family] = statistics
             else:
-                found[family] = holder.family(family)
+                rest.append(family)
         if rest:
             request = requests.Families(tuple(rest))
             summary = self.summary(request) if keep else self._collected(request)

@@ -237,7 +237,7 @@ def _without_moments(counts: Floats) -> FamilyStatistics:
 
 
 def _of_moments(
-    count: Floats, mean: Floats, square: Floats, shape: tuple[int, ...]
+    shape: tuple[int, ...], count: Floats, mean: Floats, square: Floats
 ) -> FamilyStatistics:
     """Return the statistics of one continuous column; `shape` is that of the configurations."""
     return FamilyStatistics(
@@ -259,12 +259,12 @@ class _Columns:
     """
 
     def __init__(self, columns: tuple[Variable, ...]) -> None:
-        self.discrete = tuple(v for v in columns if isinstance(v, Discrete))
-        self.continuous = tuple(v for v in columns if isinstance(v, Continuous))
-        self.cards = np.array([v.cardinality for v in self.discrete], dtype=np.int64)
+        self.discrete = tuple([v for v in columns if isinstance(v, Discrete)])
+        self.continuous = tuple([v for v in columns if isinstance(v, Continuous)])
+        self.cards = np.array([len(v.states) for v in self.discrete], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.cards)]).astype(np.int64)
-        self.place = {v: i for i, v in enumerate(self.discrete)}
-        self.place_continuous = {v: i for i, v in enumerate(self.continuous)}
+        kinds: tuple[tuple[Variable, ...], ...] = (self.discrete, self.continuous)
+        self.place: dict[Any, int] = {v: i for kind in kinds for i, v in enumerate(kind)}
 
     def places_of(
         self, old: _Columns, renamed: Mapping[Variable, Variable]
@@ -289,14 +289,11 @@ class _Columns:
         for variable in old.discrete:
             new = requests.grown_variable(variable, renamed)
             at = requests.state_positions(variable, new)
-            first = self.start[self.place[new]]  # type: ignore[index]
+            first = self.start[self.place[new]]
             places.append(first + (np.arange(variable.cardinality) if at is None else at))
         return np.concatenate(places), int(self.start[-1])
 
-    def __contains__(self, variable: object) -> bool:
-        return variable in self.place or variable in self.place_continuous
-
-    def states(self, variable: Discrete) -> slice:
+    def states(self, variable: object) -> slice:
         """Return the slice of a variable's states among the states of all discrete columns."""
         at = self.place[variable]
         return slice(self.start[at], self.start[at + 1])
@@ -403,38 +400,30 @@ class SinglesSummary(requests.Additive):
         same = request.given == self.request.given
         if not same or request.columns == self.request.columns:
             return same
-        return all(column in self.at for column in request.columns)
+        return self.at.place.keys() >= {*request.columns}
 
     @cached_property
     def overall(self) -> GroupMoments:
         """Moments of the continuous columns over all rows, as a single group."""
         return self.moments.merged((len(self.totals),), 0)
 
-    def covers(self, family: requests.Family) -> bool:
-        """Return whether the summary holds the joint statistics of a family (set of columns)."""
-        given = self.request.given
-        rest = [v for v in (*family.discrete, *family.continuous) if v != given]
-        if given is not None and given not in family.discrete:
-            return len(rest) == 1 and rest[0] in self.at
-        return len(rest) <= 1 and all(v in self.at for v in rest)
-
-    def family(self, family: requests.Family) -> FamilyStatistics:
-        """Return the statistics of a family: the given variable, one column, or both."""
-        given = self.request.given
-        rest: list[Variable] = [v for v in family.discrete if v != given]
-        if not rest and not family.continuous:
-            return _without_moments(self.totals)
+    def family(self, family: requests.Family) -> FamilyStatistics | None:
+        """Return the statistics of a family: the given variable, one column, or both; else None."""
+        given, at = self.request.given, self.at
         conditional = given in family.discrete
-        if rest:
-            assert isinstance(rest[0], Discrete)  # it comes from the discrete ones
-            table = self.counts[:, self.at.states(rest[0])]
-            if not conditional:
-                return _without_moments(table.sum(axis=0))
-            return _without_moments(table if family.discrete[0] == given else table.T)
-        moments = self.moments if conditional else self.overall
-        i = self.at.place_continuous[family.continuous[0]]
-        count, mean, square = (a[:, i] for a in (moments.count, moments.mean, moments.square))
-        return _of_moments(count, mean, square, (-1,) if conditional else ())
+        rest = [v for v in (*family.discrete, *family.continuous) if v is not given]
+        if not rest and (conditional or given is None):
+            return _without_moments(self.totals)
+        if len(rest) != 1 or rest[0] not in at.place:
+            return None
+        if family.continuous:
+            moments, i = self.moments if conditional else self.overall, at.place[rest[0]]
+            count, mean, square = moments.count[:, i], moments.mean[:, i], moments.square[:, i]
+            return _of_moments((-1,) if conditional else (), count, mean, square)
+        table = self.counts[:, at.states(rest[0])]
+        if not conditional:
+            return _without_moments(table.sum(axis=0))
+        return _without_moments(table if family.discrete[0] is given else table.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -522,35 +511,40 @@ class PairsSummary(requests.Additive):
         shape = (len(self.singles.totals), self.at.cards[i], self.at.cards[j])
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
 
-    def covers(self, family: requests.Family) -> bool:
-        """Return whether the summary holds the joint statistics of a family (set of columns)."""
-        given = self.request.given
-        rest = [v for v in (*family.discrete, *family.continuous) if v != given]
-        if len(rest) < 2:
-            return self.singles.covers(family)
-        known = all(v in self.at for v in rest)
-        return known and len(rest) == 2 and (given is None or given in family.discrete)
+    def family(self, family: requests.Family) -> FamilyStatistics | None:
+        """Return the statistics of one or two columns, with or without the given variable.
 
-    def family(self, family: requests.Family) -> FamilyStatistics:
-        """Return the statistics of a family that the summary covers.
-
-        It consists of one or two columns, with or without the given variable.
+        The result is None for other families, or other columns.
         """
-        given = self.request.given
-        rest = [v for v in family.discrete if v != given]
-        if len(rest) + len(family.continuous) < 2:
+        given, at = self.request.given, self.at
+        rest = [v for v in family.discrete if v is not given]
+        columns = [*rest, *family.continuous]
+        if len(columns) < 2:
             return self.singles.family(family)
+        is_conditional = given is None or given in family.discrete
+        if len(columns) > 2 or not (is_conditional and at.place.keys() >= {*columns}):
+            return None
+        i, j = at.place[columns[0]], at.place[columns[1]]
         axes = rest if given is None else [given, *rest]
-        cards = tuple(v.cardinality for v in axes)
+        cards = tuple([v.cardinality for v in axes])
         if len(rest) == 2:
-            i, j = (self.at.place[v] for v in rest)
             table = self.pair_table(min(i, j), max(i, j))
-            table = table if i < j else table.swapaxes(1, 2)
-            found = _without_moments(table if given is not None else table[0])
+            found = _without_moments((table if i < j else table.swapaxes(1, 2)).reshape(cards))
         elif rest:
-            found = self._mixed_family(rest[0], family.continuous[0], cards)
+            arrays = self.mixed.count, self.mixed.mean, self.mixed.square
+            shape = (len(self.singles.totals), -1, self.mixed.count.shape[-1])
+            states = at.states(rest[0])
+            found = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
         else:
-            found = self._gaussian_family(family.continuous, cards)
+            m = self.pair_moments
+            count, mean, square, both = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
+            between = both[:, i, j]
+            comoment = np.stack([square[:, i, j], between, between, square[:, j, i]], axis=-1)
+            found = FamilyStatistics(
+                count[:, i, j].reshape(cards),
+                np.stack([mean[:, i, j], mean[:, j, i]], axis=-1).reshape(*cards, 2),
+                comoment.reshape(*cards, 2, 2),
+            )
         order = [axes.index(v) for v in family.discrete]
         tail = len(order)
         return FamilyStatistics(
@@ -559,37 +553,11 @@ class PairsSummary(requests.Additive):
             found.comoment.transpose(*order, tail, tail + 1),
         )
 
-    def _mixed_family(
-        self, discrete: Discrete, continuous: Continuous, cards: tuple[int, ...]
-    ) -> FamilyStatistics:
-        c = self.at.place_continuous[continuous]
-        count, mean, square = (
-            a.reshape(len(self.singles.totals), -1, a.shape[-1])[:, self.at.states(discrete), c]
-            for a in (self.mixed.count, self.mixed.mean, self.mixed.square)
-        )
-        return _of_moments(count, mean, square, cards)
-
-    def _gaussian_family(
-        self, pair: tuple[Continuous, ...], cards: tuple[int, ...]
-    ) -> FamilyStatistics:
-        m = self.pair_moments
-        i, j = (self.at.place_continuous[v] for v in pair)
-        full = m.comoment.shape
-        count, mean, square = (np.broadcast_to(a, full) for a in (m.count, m.mean, m.square))
-        both = m.comoment[:, i, j]
-        comoment = np.stack([square[:, i, j], both, both, square[:, j, i]], axis=-1)
-        means = np.stack([mean[:, i, j], mean[:, j, i]], axis=-1)
-        return FamilyStatistics(
-            count[:, i, j].reshape(cards),
-            means.reshape(*cards, 2),
-            comoment.reshape(*cards, 2, 2),
-        )
-
 
 def pairs_bytes(columns: Sequence[Variable], given: Discrete | None) -> int:
     """Return the number of bytes of a PairsSummary of columns in which no number is missing."""
-    cards = np.array([v.cardinality for v in columns if isinstance(v, Discrete)], dtype=np.float64)
-    n_numbers = sum(isinstance(v, Continuous) for v in columns)
+    cards = np.array([len(v.states) for v in columns if isinstance(v, Discrete)], dtype=np.float64)
+    n_numbers = sum([isinstance(v, Continuous) for v in columns])
     n_groups = 1 if given is None else given.cardinality
     return int(pairs_bytes_of(cards.sum(), np.square(cards).sum(), n_numbers, n_groups))
 
@@ -756,17 +724,13 @@ class FamiliesSummary(requests.Additive):
         pairs = zip(families, self.found, strict=True)
         return FamiliesSummary(request, tuple(found.grown(f, renamed) for f, found in pairs))
 
-    def covers(self, family: requests.Family) -> bool:
-        """Return whether the family was requested."""
-        return family in self._places
-
-    def family(self, family: requests.Family) -> FamilyStatistics:
-        """Return the statistics of one of the requested families."""
-        return self.found[self._places[family]]
+    def family(self, family: requests.Family) -> FamilyStatistics | None:
+        """Return the statistics of one of the requested families, None for another one."""
+        return self._by_family.get(family)
 
     @cached_property
-    def _places(self) -> dict[requests.Family, int]:
-        return {family: i for i, family in enumerate(self.request.families)}
+    def _by_family(self) -> dict[requests.Family, FamilyStatistics]:
+        return dict(zip(self.request.families, self.found, strict=True))
 
 
 def _complete_rows(

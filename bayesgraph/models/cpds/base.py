@@ -343,12 +343,12 @@ class CPD(Displayed, ABC):
     @cached_property
     def discrete_parents(self) -> tuple[Discrete, ...]:
         """The discrete variables among the parents."""
-        return tuple(p for p in self.parents if isinstance(p, Discrete))
+        return tuple([p for p in self.parents if isinstance(p, Discrete)])
 
     @cached_property
     def continuous_parents(self) -> tuple[Continuous, ...]:
         """The continuous variables among the parents."""
-        return tuple(p for p in self.parents if isinstance(p, Continuous))
+        return tuple([p for p in self.parents if isinstance(p, Continuous)])
 
     @property
     def n_parameters(self) -> int:
@@ -618,6 +618,19 @@ class CPD(Displayed, ABC):
         return f"{type(self).__name__} {letter}({', '.join(names)}{' | ' * bool(given)}{given})"
 
 
+class ParameterTitle(NamedTuple):
+    """Title of a CPD's parameter in errors, whose text is made only for an error."""
+
+    cpd: CPD
+    name: str = ""
+    discrete_parents: tuple[Discrete, ...] = ()
+
+    def __str__(self) -> str:
+        names = quoted(parent.name for parent in self.discrete_parents)
+        of = f" (discrete parents: {names})" if names else ""
+        return f"{self.cpd.title}{of}{': ' if self.name else ''}{self.name}"
+
+
 @dataclass(frozen=True, eq=False)
 class _One:
     """`Adder` of a single CPD: it adds the CPD's log potential to an array shared by many CPDs."""
@@ -800,11 +813,11 @@ def discrete_only(
             f"{family} takes discrete parents: {variable.name!r} cannot have continuous parents; "
             f"got {quoted(continuous)}. Reverse the arc or discretise the parent."
         )
-    return tuple(p for p in parents if isinstance(p, Discrete))
+    return tuple([p for p in parents if isinstance(p, Discrete)])
 
 
 def checked_numbers(
-    values: ArrayLike, shape: tuple[int, ...], *, what: str, fill: bool = False
+    values: ArrayLike, shape: tuple[int, ...], *, what: object, fill: bool = False
 ) -> Floats:
     """Return values as a read-only array of a given shape; `fill` broadcasts a single number.
 
@@ -829,7 +842,7 @@ def checked_numbers(
     return array
 
 
-def check_sums(values: Floats, parents: Sequence[Discrete], *, what: str) -> None:
+def check_sums(values: Floats, parents: Sequence[Discrete], *, what: object) -> None:
     """Raise a CPDError unless the probabilities along the last axis sum to one.
 
     The message names the row: the configuration of `parents`, which are the other axes.

@@ -244,7 +244,7 @@ class Plate(base.CPD):
         children; `values` lack this axis if a single child was given without a list.
         """
         wanted = shape[:-1] if self._alone and by_child else shape
-        array = base.checked_numbers(values, wanted, what=f"{self.title}: {name}")
+        array = base.checked_numbers(values, wanted, what=base.ParameterTitle(self, name))
         if not (array > above).all():
             raise CPDError(
                 f"{self.title}: {name} takes numbers above {above:g}; the smallest is "

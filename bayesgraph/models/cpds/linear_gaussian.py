@@ -28,6 +28,7 @@ from bayesgraph.models.cpds.base import (
     CPD,
     Columns,
     Description,
+    ParameterTitle,
     check_child,
     check_family,
     checked_numbers,
@@ -88,7 +89,7 @@ class GaussianCPD(CPD):
         self.parents = check_family(variable, parents, family="GaussianCPD")
         check_child(variable, Continuous, family="GaussianCPD", hint="Use TableCPD.")
         self.variable = variable
-        shape = tuple(parent.cardinality for parent in self.discrete_parents)
+        shape = tuple([len(parent.states) for parent in self.discrete_parents])
         n = len(self.continuous_parents)
         if coefficients is None and n:
             raise CPDError(
@@ -107,9 +108,8 @@ class GaussianCPD(CPD):
             )
 
     def _numbers(self, name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-        names = quoted(parent.name for parent in self.discrete_parents) or "none"
-        what = f"{self.title} (discrete parents: {names}): {name}"
-        return checked_numbers(values, shape, what=what, fill=True)
+        title = ParameterTitle(self, name, self.discrete_parents)
+        return checked_numbers(values, shape, what=title, fill=True)
 
     @property
     def family(self) -> GaussianFamily:

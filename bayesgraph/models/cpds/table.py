@@ -61,7 +61,7 @@ class TableCPD(base.CPD):
         base.check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
         self.variable = variable
         self.parents = base.discrete_only(variable, checked, family="TableCPD")
-        title = self.title
+        title = base.ParameterTitle(self)
         table = checked_table(values, self._axes, what=title)
         base.check_sums(table, self.parents, what=title)
         table.flags.writeable = False

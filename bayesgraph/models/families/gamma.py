@@ -88,18 +88,13 @@ def solve(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
     s = np.where(s > 4 * np.finfo(float).eps * (1.0 + np.abs(log_mean)), s, 0.0)
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(_STEPS):
-        gap, slope = _digamma_gap(shape)
+        # The gap is log(shape) - digamma(shape), without cancellation for large shapes.
+        large = shape > _LARGE
+        a = np.where(large, 1.0, shape)
+        gap = np.where(large, 1 / (2 * shape) + 1 / (12 * shape**2), np.log(a) - digamma(a))
+        slope = np.where(large, -1 / (2 * shape**2) - 1 / (6 * shape**3), 1 / a - polygamma(1, a))
         shape = 1.0 / (1.0 / shape + (gap - s) / (shape**2 * slope))
     return shape, shape / mean
-
-
-def _digamma_gap(a: Floats) -> tuple[Floats, Floats]:
-    """Return log(a) - digamma(a) and its derivative, without cancellation for large a."""
-    large = a > _LARGE
-    b = np.where(large, 1.0, a)
-    gap = np.where(large, 1 / (2 * a) + 1 / (12 * a**2), np.log(b) - digamma(b))
-    slope = np.where(large, -1 / (2 * a**2) - 1 / (6 * a**3), 1 / b - polygamma(1, b))
-    return gap, slope
 
 
 def _spread(mean: Floats) -> Sequence[Floats]:

@@ -34,7 +34,7 @@ def _estimate(
     """Return Gaussian CPDs, or Student's t CPDs as their posterior predictive."""
     columns = tuple(child for child in children if isinstance(child, Continuous))
     summary = source.singles(Singles(columns, target))
-    place = [summary.at.place_continuous[child] for child in columns]
+    place = [summary.at.place[child] for child in columns]
     moments, overall = (
         GroupMoments(*(a[:, place] for a in (m.count, m.mean, m.square)))
         for m in (summary.moments, summary.overall)

@@ -97,7 +97,7 @@ def _estimate(
     """
     columns = tuple(child for child in children if isinstance(child, Count))
     summary = source.singles(Singles(columns, target))
-    place = [summary.at.place_continuous[child] for child in columns]
+    place = [summary.at.place[child] for child in columns]
     rows = summary.moments.count[:, place]
     events = rows * summary.moments.mean[:, place]
     overall = summary.overall
