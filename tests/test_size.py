@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 63_451,
-    "nodes of syntax trees": 709_291,
+    "lines of code": 63_162,
+    "nodes of syntax trees": 708_662,
     "files": 275,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -192,7 +192,7 @@ def test_a_learner(module_of, monkeypatch, tmp_path):
 
 
 def test_a_classifier(module_of, monkeypatch, tmp_path):
-    names = {"NewClassifier": "PairsClassifier", "new-command": "pairs", "theta": "minimum"}
+    names = {"NewClassifier": "PairsClassifier", "theta": "minimum"}
     kind = module_of("classifier.py", names, CLASSIFIER).PairsClassifier
     monkeypatch.setattr(classifiers, "PairsClassifier", kind, raising=False)
     assert kind().get_params()["minimum"] == 0.1

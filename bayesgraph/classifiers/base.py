@@ -169,10 +169,6 @@ class Smoothed:
     _reads: ClassVar[Collection[str]] = SMOOTHING
     # Fitted attributes that files hold in addition to those that all estimators have.
     _fitted: ClassVar[Collection[str]] = ()
-    # Name of the estimator on the command line (None: not available there), and the arguments of
-    # the constructor that the command line passes.
-    command: ClassVar[str | None] = None
-    command_options: ClassVar[Mapping[str, Any]] = {}
     # Name of the class of `network_`, for the docstring.
     _model_name: ClassVar[str] = "BayesianNetwork"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import field
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -31,7 +31,6 @@ from bayesgraph.learning import (
     SCHEMES,
     Choice,
     Effort,
-    LearnerCard,
     Progress,
     Structure,
     counts_ahead,
@@ -87,9 +86,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
         of (parent, child) pairs over the columns and the class, whose name is that of y, or
         "class" if y has none.
     exponents : {"auto", "cells", "variable", "class", "mixed"} or None
-        None estimates the tables by counting. "cells" trains the tables to predict; the class must
-        then be a parent of every feature, and in a structure that is given or learned before, a
-        feature may have at most one other parent.
+        What is trained to predict; None estimates the tables by counting. "cells" trains the
+        tables; the class must then be a parent of every feature, and in a structure that is given
+        or learned before, a feature may have at most one other parent.
         "variable" learns an exponent of each table, "class" an exponent of each table and class,
         and "mixed" both, as in :class:`WeightedNaiveBayesClassifier`; `network_` is then a
         WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.
@@ -173,9 +172,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
     2
     """
 
-    command: ClassVar[str] = "auto"
-    # Structure learners by name: the values of `structure` other than "auto".
-    learners: ClassVar[Mapping[str, LearnerCard]] = LEARNERS
     _fitted = ("choice_",)
 
     choice_: Choice = field(init=False)

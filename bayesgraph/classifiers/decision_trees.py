@@ -278,8 +278,6 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
       outlook = sunny and humid = True   1.000  0.000
     """
 
-    command: ClassVar[str] = "tree"
-    command_options: ClassVar[Mapping[str, Any]] = {"ccp_alpha": "cv", "smoothing": 1.0}
     _reads = ("alpha",)
 
     criterion: str = "entropy"
@@ -400,7 +398,6 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     array([1.1 , 2.15])
     """
 
-    command: ClassVar[str] = "regression-tree"
     _reads = ("shrinkage", "var_smoothing", "ddof", "estimation")
 
     _fitted = ("ccp_alpha_", "leaf_")

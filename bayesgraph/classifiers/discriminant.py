@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -163,7 +163,6 @@ class DiscriminantAnalysisClassifier(
     1
     """
 
-    command: ClassVar[str] = "discriminant"
     _reads = ("alpha", "ddof", "var_smoothing")
     _fitted = ("n_iter_",)
 

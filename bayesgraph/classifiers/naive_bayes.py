@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,6 +61,8 @@ class NaiveBayesClassifier(ColumnClassifier):
     Parameters
     ----------
     distributions : "auto", family, or mapping from column (or tuple of columns) to family
+        Families of the distributions of features, of all or by column.
+
         {families}
 
         A single family applies to all numeric columns ("categorical": to all columns). If X is a
@@ -86,8 +88,6 @@ class NaiveBayesClassifier(ColumnClassifier):
     >>> NaiveBayesClassifier("kernel").fit(X, y).score(X, y)
     0.96
     """
-
-    command: ClassVar[str] = "nb"
 
     distributions: Mapping[Any, str] | str | None = field(default="auto", kw_only=False)
     items: ArrayLike | None = None
@@ -135,8 +135,6 @@ class TANClassifier(ColumnClassifier):
     [('x0', 'x1'), ('x0', 'x2'), ('x2', 'x3')]
     """
 
-    command: ClassVar[str] = "tan"
-
     distributions: Mapping[Any, str] | str | None = "auto"
     root: Name | None = None
     candidates: int | None = None
@@ -182,7 +180,6 @@ class AveragedTANClassifier(ColumnClassifier):
     [0.0, 1.0, 1.0, 0.0]
     """
 
-    command: ClassVar[str] = "averaged-tan"
     _fitted = ("edge_probabilities_",)
     _model_name = "NetworkMixture"
 
@@ -224,17 +221,15 @@ class KDBClassifier(ColumnClassifier):
     Parameters
     ----------
     k : int, default 2
-        0 is naive Bayes. From 2 on the structure must be known before the tables can be counted,
-        which takes a second pass over the data: there is no `partial_fit`, `fit_batches` or
-        `forget`.
+        Number of features that are parents of each; 0 is naive Bayes. From 2 on the structure must
+        be known before the tables can be counted, which takes a second pass over the data: there is
+        no `partial_fit`, `fit_batches` or `forget`.
     {parameters}
 
     Attributes
     ----------
     {attributes}
     """
-
-    command: ClassVar[str] = "kdb"
 
     k: int = field(default=2, kw_only=False)
 
@@ -277,7 +272,6 @@ class AODEClassifier(ColumnClassifier):
     NetworkMixture of 4 networks over 5 variables, 16 different arcs and 143 parameters
     """
 
-    command: ClassVar[str] = "aode"
     _model_name = "NetworkMixture"
 
     network_: NetworkMixture = field(init=False)  # type: ignore[assignment]
@@ -335,7 +329,6 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
     0.8
     """
 
-    command: ClassVar[str] = "weighted"
     _reads = OF_TABLES
     _model_name = "WeightedNetwork"
 
@@ -423,7 +416,6 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
     ['spam', 'spam', 'ham', 'ham']
     """
 
-    command: ClassVar[str] = "complement"
     _model_name = "FactorGraph"
     _reads = ("alpha",)
 

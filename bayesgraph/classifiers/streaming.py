@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import field, fields, replace
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,8 +119,6 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     >>> model.learn_one({"x0": 5.1, "x3": 0.2}, 0).predict_one({"x3": 0.4})
     0
     """
-
-    command: ClassVar[str] = "stream"
 
     _reads = ("alpha", "shrinkage", "var_smoothing")
     # Version of bayesgraph that began the stream.
@@ -701,8 +699,6 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
     non-smooth optimization. ICML 2013 (the average). S. Ross, P. Mineiro, J. Langford: Normalized
     online learning. UAI 2013.
     """
-
-    command: ClassVar[str] = "stream-weighted"
 
     exponents: str = field(default="mixed", kw_only=False)
     step: float | None = None

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 import bayesgraph as bg
-from bayesgraph.cli.options import Commands, Evidence, ModelFile, OneTarget, output_option
+from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import FIGURES, check_once, output_to, say
 from bayesgraph.cli.reading import (
     Reading,
@@ -18,7 +15,6 @@ from bayesgraph.cli.reading import (
     network_of,
     one_target,
     prices_of,
-    reads_table,
     state_of,
 )
 from bayesgraph.core.errors import DataError
@@ -27,23 +23,33 @@ from bayesgraph.core.variables import has_text_states
 app = Commands("Comparing")
 
 
-@app.command(
-    epilog="Example: bayesgraph diff old.bayesgraph new.bayesgraph --rows new.csv -o review.html"
-)
-@reads_table
+@app.add()
 def diff(
-    before: ModelFile,
-    after: ModelFile,
+    before: Path,
+    after: Path,
+    *,
     reading: Reading,
-    rows: Annotated[
-        Path | None, typer.Option(help="Table of rows whose predictions are compared.")
-    ] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Variable to predict; a classifier's class by default.")
-    ] = None,
-    output: Annotated[Path | None, output_option("A .html or .txt file, else printed.")] = None,
+    rows: Path | None = None,
+    target: str | None = None,
+    output: Path | None = None,
 ) -> None:
-    """Print what differs between two models: arcs, distributions and predictions."""
+    """Print what differs between two models: arcs, distributions and predictions.
+
+    Parameters
+    ----------
+    before
+        A file of a model.
+    after
+        Another.
+    rows
+        Table of rows whose predictions are compared.
+    output
+        A .html or .txt file, else printed.
+
+    Examples
+    --------
+    bayesgraph diff old.bayesgraph new.bayesgraph --rows new.csv -o review.html
+    """
     written = None if output is None else output_to(output, (".html", ".txt"))
     check_once(before, after, rows)
     first, second = load_whole(before), load_whole(after)
@@ -51,77 +57,94 @@ def diff(
     name = None if target is None else named(network, target)
     texts = [str(v.name) for v in network.variables if has_text_states(v)]
     table = None if rows is None else reading.table(rows, texts)
-    found = bg.diff(first, second, table, target=name)
+    difference = bg.diff(first, second, table, target=name)
     if written is None:
-        say(found.to_text())
+        say(difference.to_text())
         return
     with written.file() as file:
-        found.save(file)
-    written.done(f"{found.summary} Written to {{}}")
+        difference.save(file)
+    written.done(f"{difference.summary} Written to {{}}")
 
 
-@app.command(
-    epilog="Example: bayesgraph flip heart.bayesgraph -e age=63 -e chol=260 --to no --fix age"
-)
+@app.add()
 def flip(
-    model: ModelFile,
-    evidence: Evidence = None,
-    target: OneTarget = None,
-    to: Annotated[str | None, typer.Option(help="The answer to reach; any other else.")] = None,
-    at_least: Annotated[float | None, typer.Option(help="Probability of --to to reach.")] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=WEIGHT of changing a finding, 1 by default; may be repeated."),
-    ] = None,
-    fix: Annotated[list[str] | None, typer.Option(help="Finding that stays; may be repeated.")] = (
-        None
-    ),
+    model: Path,
+    *,
+    evidence: Texts = None,
+    target: str | None = None,
+    to: str | None = None,
+    at_least: float | None = None,
+    cost: Texts = None,
+    fix: Texts = None,
 ) -> None:
-    """Print the smallest change of findings that turns the answer."""
+    """Print the smallest change of findings that turns the answer.
+
+    Parameters
+    ----------
+    to
+        The answer to reach; any other else.
+    at_least
+        Probability of --to to reach.
+    cost
+        NAME=WEIGHT of changing a finding, 1 by default; may be repeated.
+    fix
+        Finding that stays; may be repeated.
+
+    Examples
+    --------
+    bayesgraph flip heart.bayesgraph -e age=63 -e chol=260 --to no --fix age
+    """
     network, name = one_target(model, target)
     wanted = None if to is None else state_of(network.variable(name), to)
-    given, prices = evidence_of(network, evidence), prices_of(network, cost)
-    if not given:
+    findings, prices = evidence_of(network, evidence), prices_of(network, cost)
+    if not findings:
         raise DataError("-e is needed, such as -e smoke=no: flip changes findings that it names.")
-    found = bg.questions.flip(
-        network,
-        name,
-        given,
-        wanted,
-        at_least=at_least,
-        costs=prices,
-        fixed=[named(network, text) for text in fix or ()],
+    fixed = [named(network, text) for text in fix or ()]
+    say(
+        repr(
+            bg.questions.flip(
+                network, name, findings, wanted, at_least=at_least, costs=prices, fixed=fixed
+            )
+        )
     )
-    say(repr(found))
 
 
-@app.command(
-    epilog="Example: bayesgraph tornado alarm.bif --target HYPOVOLEMIA --state TRUE -e CVP=HIGH"
-)
+@app.add()
 def tornado(
-    model: ModelFile,
-    target: OneTarget = None,
-    state: Annotated[
-        str | None, typer.Option(help="By default the second of two, or the most probable.")
-    ] = None,
-    evidence: Evidence = None,
-    by: Annotated[str, typer.Option(help="What varies: 'parameters' or 'findings'.")] = (
-        "parameters"
-    ),
-    spread: Annotated[float, typer.Option(help="Share by which parameters vary.")] = 0.1,
-    output: Annotated[
-        Path | None, output_option("Draw an .svg, .png or .pdf; else bars are printed.")
-    ] = None,
+    model: Path,
+    *,
+    target: str | None = None,
+    state: str | None = None,
+    evidence: Texts = None,
+    by: str = "parameters",
+    spread: float = 0.1,
+    output: Path | None = None,
 ) -> None:
-    """Print how far a probability moves with single parameters or findings."""
+    """Print how far a probability moves with single parameters or findings.
+
+    Parameters
+    ----------
+    state
+        By default the second of two, or the most probable.
+    by
+        What varies: 'parameters' or 'findings'.
+    spread
+        Share by which parameters vary.
+    output
+        Draw an .svg, .png or .pdf; else bars are printed.
+
+    Examples
+    --------
+    bayesgraph tornado alarm.bif --target HYPOVOLEMIA --state TRUE -e CVP=HIGH
+    """
     drawn = None if output is None else output_to(output, FIGURES)
     network, name = one_target(model, target)
-    given = evidence_of(network, evidence)
-    chosen = None if state is None else state_of(network.variable(name), state)
-    found = bg.questions.tornado(network, name, chosen, given, by=by, spread=spread)
+    findings = evidence_of(network, evidence)
+    wanted = None if state is None else state_of(network.variable(name), state)
+    moves = bg.questions.tornado(network, name, wanted, findings, by=by, spread=spread)
     if drawn is None:
-        say(repr(found))
+        say(repr(moves))
         return
     with drawn.file() as file:
-        bg.pictures.save_figure(bg.plot(found), file)
+        bg.pictures.save_figure(bg.plot(moves), file)
     drawn.done("Drawn to {}")

@@ -6,14 +6,12 @@ import tempfile
 import webbrowser
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.cli import reading
-from bayesgraph.cli.options import Commands, Evidence, Lossy, ModelFile, output_option
+from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
 from bayesgraph.core.errors import DataError
 from bayesgraph.files import skipped_in_reading
@@ -24,18 +22,21 @@ from bayesgraph.files import skipped_in_reading
 app = Commands("Files")
 
 
-@app.command(epilog="Example: bayesgraph show iris.bayesgraph")
-def show(
-    model: ModelFile,
-    tables: Annotated[
-        bool, typer.Option("--tables", help="Print the distribution of each variable instead.")
-    ] = False,
-    table: Annotated[
-        list[str] | None,
-        typer.Option(help="Variable whose distribution to print as a whole; may be repeated."),
-    ] = None,
-) -> None:
-    """Print the variables of a model, their parents, and the arcs with their scores."""
+@app.add()
+def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
+    """Print the variables of a model, their parents, and the arcs with their scores.
+
+    Parameters
+    ----------
+    tables
+        Print the distribution of each variable instead.
+    table
+        Variable whose distribution to print as a whole; may be repeated.
+
+    Examples
+    --------
+    bayesgraph show iris.bayesgraph
+    """
     if tables or table:
         network = reading.load_model(model)
         say(
@@ -59,15 +60,30 @@ def show(
         cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
 
 
-@app.command(epilog="Example: bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs")
+@app.add()
 def render(
-    model: ModelFile,
-    output: Annotated[Path, output_option("An .svg, .png, .pdf, .dot or .html file.")],
-    evidence: Evidence = None,
-    beliefs: Annotated[bool, typer.Option(help="Draw the posterior in each node.")] = False,
-    tables: Annotated[bool, typer.Option(help="Draw the probability tables.")] = False,
+    model: Path,
+    *,
+    output: Path,
+    evidence: Texts = None,
+    beliefs: bool = False,
+    tables: bool = False,
 ) -> None:
-    """Draw the graph of a model; an .html file is an offline page that answers questions."""
+    """Draw the graph of a model; an .html file is an offline page that answers questions.
+
+    Parameters
+    ----------
+    output
+        An .svg, .png, .pdf, .dot or .html file.
+    beliefs
+        Draw the posterior in each node.
+    tables
+        Draw the probability tables.
+
+    Examples
+    --------
+    bayesgraph render alarm.bif -o alarm.svg -e CVP=HIGH --beliefs
+    """
     drawn = output_to(output, (*PICTURES, PAGE))
     if drawn.suffix == PAGE:
         for option, is_given in (("--beliefs", beliefs), ("--tables", tables)):
@@ -91,9 +107,14 @@ def render(
     drawn.done("Drawn to {}")
 
 
-@app.command(epilog="Example: bayesgraph explore alarm.bif -e CVP=HIGH")
-def explore(model: ModelFile, evidence: Evidence = None) -> None:
-    """Open a model in the browser: a page in a temporary file, which answers questions."""
+@app.add()
+def explore(model: Path, *, evidence: Texts = None) -> None:
+    """Open a model in the browser: a page in a temporary file, which answers questions.
+
+    Examples
+    --------
+    bayesgraph explore alarm.bif -e CVP=HIGH
+    """
     page = _page(model, evidence)
     with tempfile.NamedTemporaryFile(
         "w", prefix="bayesgraph-", suffix=PAGE, delete=False, encoding="utf-8"
@@ -112,25 +133,23 @@ def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -
     return page
 
 
-@app.command(epilog="Example: bayesgraph convert alarm.bif.gz alarm.xmlbif --lossy --report")
-def convert(
-    source: ModelFile,
-    destination: Annotated[
-        Path,
-        typer.Argument(
-            help="The file to write; or - for standard output, or bif:- of another format.",
-            show_default=False,
-        ),
-    ],
-    lossy: Lossy = False,
-    report: Annotated[
-        bool,
-        typer.Option(
-            "--report", help="Print what other programs read in another form, and what is lost."
-        ),
-    ] = False,
-) -> None:
-    """Convert a model from one format to another, or to a picture, named by the suffixes."""
+@app.add()
+def convert(source: Path, destination: Path, *, lossy: bool = False, report: bool = False) -> None:
+    """Convert a model from one format to another, or to a picture, named by the suffixes.
+
+    Parameters
+    ----------
+    source
+        A file of a model; or - for standard input, or bif:- of another format.
+    destination
+        The file to write; or - for standard output, or bif:- of another format.
+    report
+        Print what other programs read in another form, and what is lost.
+
+    Examples
+    --------
+    bayesgraph convert alarm.bif.gz alarm.xmlbif --lossy --report
+    """
     output = model_to(destination, PICTURES)
     with skipped_in_reading() as skipped:
         loaded = reading.load_whole(source)
@@ -145,13 +164,19 @@ def convert(
         output.done(str(replace(told, skipped=skipped.lines())))
 
 
-@app.command(name="warm-up", epilog="Example: bayesgraph warm-up")
-def warm_up(
-    background: Annotated[
-        bool, typer.Option(help="Without a bar, until the end of standard input.", hidden=True)
-    ] = False,
-) -> None:
-    """Compile everything that is compiled, for images and machines that must answer at once."""
+@app.add("warm-up")
+def warm_up(*, background: bool = False) -> None:
+    """Compile everything that is compiled, for images and machines that must answer at once.
+
+    Parameters
+    ----------
+    background
+        Without a bar, until the end of standard input.
+
+    Examples
+    --------
+    bayesgraph warm-up
+    """
     if background:
         cli.warm_up.in_background()
     else:
@@ -165,15 +190,19 @@ def warm_up(
 _FORMS = (".txt", ".md", PAGE)
 
 
-@app.command(epilog="Example: bayesgraph info heart.bayesgraph -o heart-card.html")
-def info(
-    model: ModelFile,
-    output: Annotated[
-        Path | None,
-        output_option("A .txt, .md or .html file, else printed; md:- prints Markdown."),
-    ] = None,
-) -> None:
-    """Print what a model was fitted on, its structure, its settings and a checksum."""
+@app.add()
+def info(model: Path, *, output: Path | None = None) -> None:
+    """Print what a model was fitted on, its structure, its settings and a checksum.
+
+    Parameters
+    ----------
+    output
+        A .txt, .md or .html file, else printed; md:- prints Markdown.
+
+    Examples
+    --------
+    bayesgraph info heart.bayesgraph -o heart-card.html
+    """
     written = None if output is None else output_to(output, _FORMS)
     card = bg.card(reading.load_answering(model), title=f"Model card: {model.name}")
     if written is None:

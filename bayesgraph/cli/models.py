@@ -1,9 +1,10 @@
-"""The models that the command line fits, and the options that only some of the models take."""
+"""The models that the command line fits, and the options that the library's signatures give."""
 
 from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 # Where the lists are that the help reads; to import them all takes a while.
 _LISTS = {
+    "models": "bayesgraph.cli.models:models",
     "families": "bayesgraph.models:FAMILIES",
     "smoothings": "bayesgraph.statistics:SCHEMES",
     "discretizers": "bayesgraph.classifiers:DISCRETIZERS",
@@ -39,43 +41,72 @@ _LISTS = {
     "scores": "bayesgraph.learning:GENERAL_SCORES",
     "measures": "bayesgraph.cli.printing:MEASURES",
 }
-# The list that the value of a parameter is from; exponents also have names for single models.
+# The lists that the value of a parameter is from.
 _CHOICES = {
-    "distributions": "families",
-    "smoothing": "smoothings",
-    "summary": "summaries",
-    "detector": "detectors",
+    "distributions": ["families"],
+    "smoothing": ["smoothings"],
+    "discretizer": ["discretizers", "discretizers of streams"],
+    "exponents": ["exponents"],
+    "summary": ["summaries"],
+    "detector": ["detectors"],
+    "score": ["scores"],
 }
 # What numbers may be, by parameter.
 _RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "smoothing__alpha": ("a number from 0 on", lambda x: 0 <= x < float("inf")),
     "decay": ("a number in (0, 1]", lambda x: 0 < x <= 1),
 }
-# Parameters that no text can be given for.
+# Parameters that no text can be given for, and the form of those that may be repeated.
 _NOT_TYPED = ("priors", "items")
+_REPEATED = {
+    "categorical": "COLUMN|all",
+    "distributions": "COLUMN=FAMILY|FAMILY",
+    "required": "PARENT:CHILD",
+    "forbidden": "PARENT:CHILD",
+    "tiers": "NAME,NAME,...",
+}
 _WORDS = {"none": None, "true": True, "false": False}
 _SAVED = ".bayesgraph"
+# Names of estimators that are not those of their classes, as "averaged-tan" is.
+_NAMES = {
+    "BayesianNetworkClassifier": "auto",
+    "NaiveBayesClassifier": "nb",
+    "WeightedNaiveBayesClassifier": "weighted",
+    "ComplementNaiveBayesClassifier": "complement",
+    "DecisionTreeNetworkClassifier": "tree",
+    "DecisionTreeNetworkRegressor": "regression-tree",
+    "DiscriminantAnalysisClassifier": "discriminant",
+    "StreamingNaiveBayesClassifier": "stream",
+    "StreamingWeightedNaiveBayesClassifier": "stream-weighted",
+}
 
 
 def estimators() -> dict[str, Callable[..., Any]]:
     """Return the estimators that have a name on the command line, the default first."""
     classes = [getattr(bg, name) for name in dir(bg) if name.endswith(("Classifier", "Regressor"))]
-    named = {c.command: partial(c, **c.command_options) for c in classes if c.command}
-    return {"auto": named.pop("auto"), **named}
+    found = {_name(kind.__name__): partial(kind) for kind in classes}
+    # A whole tree is rarely wanted.
+    found["tree"] = partial(found["tree"], ccp_alpha="cv", smoothing=1.0)
+    return {"auto": found.pop("auto"), **found}
+
+
+def _name(kind: str) -> str:
+    words = re.findall("[A-Z]+(?![a-z])|[A-Z][a-z]+", re.sub("(Classifier|Regressor)$", "", kind))
+    return _NAMES.get(kind, "-".join(words).lower())
 
 
 def models() -> dict[str, Callable[..., Any]]:
     """Return all models by name: estimators, and learners of structures without an estimator."""
-    learners = {
-        name.replace("_", "-"): partial(bg.BayesianNetworkClassifier, name)
-        for name in bg.BayesianNetworkClassifier.learners
-    }
-    return {**estimators(), **{n: m for n, m in learners.items() if n not in estimators()}}
+    found = estimators()
+    for name in pkgutil.resolve_name("bayesgraph.learning:LEARNERS"):
+        found.setdefault(name.replace("_", "-"), partial(bg.BayesianNetworkClassifier, name))
+    return found
 
 
 def registered(title: str) -> Any:
     """Return what the library has of a list that options choose from."""
-    return models() if title == "models" else pkgutil.resolve_name(_LISTS[title])
+    found = pkgutil.resolve_name(_LISTS[title])
+    return found() if title == "models" else found
 
 
 def names_of(title: str) -> list[str]:
@@ -86,7 +117,7 @@ def names_of(title: str) -> list[str]:
 
 def lists() -> dict[str, list[str]]:
     """Return the names that options choose from, by the heading of each list."""
-    return {title: names_of(title) for title in ("models", *_LISTS)}
+    return {title: names_of(title) for title in _LISTS}
 
 
 def chosen(option: str, value: str, title: str) -> str:
@@ -102,6 +133,134 @@ def chosen(option: str, value: str, title: str) -> str:
         near = suggestion(value, known)
         raise DataError(f"--{option} is one of {', '.join(known)}; got {value!r}.{near}")
     return value
+
+
+# ------------------------------------------------------- Options from signatures and docstrings
+
+
+def documented(docstring: str | None) -> dict[str, str]:
+    """Return what a docstring in numpydoc's form says of each parameter."""
+    text = inspect.cleandoc(docstring or "")
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
+    entries = re.findall(
+        r"^((?:\S+,\s)*\S+)(?: : .*)?\n((?:(?: .*)?\n)*)",
+        f"{section[1]}\n" if section else "",
+        re.M,
+    )
+    return {
+        name: " ".join(lines.split())
+        for names, lines in entries
+        for name in re.split(r",\s", names)
+    }
+
+
+@dataclass(frozen=True)
+class LibraryOption:
+    """An option that sets a parameter of the library.
+
+    Attributes
+    ----------
+    parameter : str
+    type : type
+    flags : tuple of str
+    help : str
+    metavar : str or None
+        The form of the value, of an option that may be repeated.
+    """
+
+    parameter: str
+    type: Any
+    flags: tuple[str, ...]
+    help: str
+    metavar: str | None
+
+    @classmethod
+    def of(cls, parameter: str, annotation: str, text: str, option: str) -> LibraryOption:
+        """Return the option of a parameter, called `option`."""
+        metavar = _REPEATED.get(parameter)
+        words = "".join({*re.findall(r"\w+", annotation)} - {"None"})
+        kind = list[str] if metavar else {"int": int, "float": float, "bool": bool}.get(words, str)
+        flags = f"--{option}/--no-{option}" if kind is bool else f"--{option}"
+        sentence = re.split(r"[.;](?: |$)", re.sub(r":\w+:`|`", "", text))[0]
+        lists = [f"{{{title}}}" for title in _CHOICES.get(parameter, ())]
+        parts = [f"{sentence}.", *["May be repeated."][: metavar is not None], *lists]
+        return cls(parameter, kind, (flags,), " ".join(parts), metavar)
+
+
+def _options(
+    functions: Iterable[Any], docstrings: Iterable[str | None], names: Mapping[str, str]
+) -> list[LibraryOption]:
+    """Return the options of all parameters that have a default; the first docstrings count."""
+    texts: dict[str, str] = {}
+    for docstring in docstrings:
+        # "As in `fit`" is no help here.
+        texts = {n: t for n, t in documented(docstring).items() if t[:3] != "As "} | texts
+    annotations = {
+        p.name: str(p.annotation)
+        for function in functions
+        for p in inspect.signature(function).parameters.values()
+        if p.default is not p.empty and p.name not in _NOT_TYPED
+    }
+    annotations["smoothing__alpha"] = "float"
+    texts["smoothing__alpha"] = "Pseudo-count for each cell of a table; 1 by default."
+    return [
+        LibraryOption.of(name, annotation, texts[name], names.get(name, name).replace("_", "-"))
+        for name, annotation in annotations.items()
+    ]
+
+
+def of_estimators() -> list[LibraryOption]:
+    """Return the options of all estimators."""
+    classes = [make.func for make in estimators().values()]  # type: ignore[attr-defined]
+    return _options(classes, [kind.__doc__ for kind in classes], OPTIONS)
+
+
+def of_learners() -> list[LibraryOption]:
+    """Return the options of learning a network without a class, and of all methods."""
+    functions = [bg.BayesianNetwork.learn, *registered("methods").values()]
+    documents = [*functions, bg.hill_climb, bg.tan, bg.BayesianNetwork.fit]
+    texts = [function.__doc__ for function in documents]
+    options = _options(functions, texts, OPTIONS | {"alpha": "level"})
+    left_out = {"method", "missing", "variables", "sample_weight"}
+    return [option for option in options if option.parameter not in left_out]
+
+
+def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, as values of the library's parameters."""
+    typed = {n: _value(v) if isinstance(v, str) else v for n, v in parameters.items()}
+    typed = {n: v for n, v in typed.items() if parameters[n] not in (None, [])}
+    if "distributions" in typed:
+        typed["distributions"] = _families(typed["distributions"])
+    if typed.get("categorical") == ["all"]:
+        typed["categorical"] = "all"
+    return typed
+
+
+def _families(items: Sequence[str]) -> str | dict[str, str]:
+    """Return the requested distributions in the form that NaiveBayesClassifier takes."""
+    if len(items) == 1 and "=" not in items[0]:
+        return items[0]
+    pairs = [item.rpartition("=") for item in items]
+    for item, (_, equals, _) in zip(items, pairs, strict=True):
+        if not equals:
+            raise DataError(
+                f"--distribution takes COLUMN=FAMILY, such as visits=poisson; got {item!r}."
+            )
+    return {column: family for column, _, family in pairs}
+
+
+def _check(options: Mapping[str, Any], *, of_streams: bool = False) -> None:
+    """Refuse names that are in no list, and numbers out of range, before a table is read."""
+    for parameter, value in options.items():
+        option = OPTIONS.get(parameter, parameter)
+        # Exponents also have names for single models.
+        titles = () if parameter == "exponents" else _CHOICES.get(parameter, ())
+        for text in value.values() if isinstance(value, Mapping) else [value]:
+            if titles and isinstance(text, str):
+                chosen(option, text, titles[-1 if of_streams else 0])
+        needed, fits = _RANGES.get(parameter, ("", None))
+        if fits and value is not None and (isinstance(value, str) or not fits(value)):
+            raise DataError(f"--{option} is {needed}; got {value}.")
 
 
 @dataclass(frozen=True)
@@ -134,9 +293,8 @@ class Wanted:
         name, _, rest = text.partition(":")
         known = models()
         if name in known:
-            found = cls(text, known[name])
-            given = [found._option(item, name) for item in rest.split(",")] if rest else []
-            return cls(text, known[name], dict(given))
+            plain = cls(text, known[name])
+            return cls(text, plain.make, dict(map(plain._option, rest.split(",") if rest else [])))
         if text.endswith(_SAVED):
             # What makes unfitted estimators with the parameters of a saved one.
             saved = bg.load(text)
@@ -150,24 +308,19 @@ class Wanted:
             f"--model is one of {', '.join(known)}, or a saved classifier; got {text!r}.{near}"
         )
 
-    def _option(self, item: str, name: str) -> tuple[str, Any]:
+    def _option(self, item: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""
         option, equals, value = item.partition("=")
         known = {OPTIONS.get(p, p): p for p in self.parameters if p not in _NOT_TYPED}
         typed = option.strip().replace("-", "_")
         parameter = known.get(typed, typed if typed in known.values() else None)
         if not equals or parameter is None:
-            near = suggestion(option, known)
+            name, near = self.text.partition(":")[0], suggestion(option, known)
             raise DataError(
                 f"--model {name} takes options as in {name}:OPTION=VALUE,OPTION=VALUE, of "
                 f"{', '.join(known)}; got {item!r}.{near}"
             )
         return parameter, _value(value)
-
-    @property
-    def name(self) -> str:
-        """The text without options."""
-        return self.text.partition(":")[0] if self.own else self.text
 
     @property
     def title(self) -> str:
@@ -179,49 +332,24 @@ class Wanted:
         """Parameters of the estimator, without those that another model of its class is for."""
         names = list(inspect.signature(self.make).parameters)
         names += ["smoothing__alpha"] if "smoothing" in names else []
-        if self.name == "auto":
-            names.remove("structure")  # which other models are named after
-        elif isinstance(self.make, partial) and self.make.args:
+        if isinstance(self.make, partial) and self.make.args:
             names.remove("n_trees")  # whose structure is always chosen by `auto`
         return names
 
     def estimator(self, options: Mapping[str, Any]) -> GraphClassifier:
         """Return the unfitted estimator; its own options win, others that it does not take go.
 
-        Parameters
-        ----------
-        options : mapping from parameter to value
-            As for `check_taken`.
-
         Raises
         ------
         DataError
             If a value is from no list where it must be.
         """
-        typed = {n: v for n, v in options.items() if v is not None and n in self.parameters}
-        given = {n: None if v == "none" else v for n, v in typed.items()}
-        given |= self.own
-        # Refuse names that are in no list, before a table is read.
-        of_streams = " of streams" if "summary" in self.parameters else ""
-        lists = {**_CHOICES, "discretizer": f"discretizers{of_streams}"}
-        for parameter, title in lists.items():
-            value = given.get(parameter)
-            values = value.values() if isinstance(value, Mapping) else [value]
-            for text in values:
-                if isinstance(text, str):
-                    chosen(OPTIONS.get(parameter, parameter), text, title)
-        check_numbers(given)
-        alpha = {n: v for n, v in given.items() if n == "smoothing__alpha"}
-        found: GraphClassifier = self.make(**{n: v for n, v in given.items() if n not in alpha})
+        values = {n: v for n, v in options.items() if n in self.parameters}
+        values |= self.own
+        _check(values, of_streams="summary" in self.parameters)
+        alpha = {n: v for n, v in values.items() if n == "smoothing__alpha"}
+        found: GraphClassifier = self.make(**{n: v for n, v in values.items() if n not in alpha})
         return found.set_params(**alpha) if alpha else found
-
-
-def check_numbers(given: Mapping[str, Any]) -> None:
-    """Refuse numbers out of range, before a table is read."""
-    for parameter, (needed, fits) in _RANGES.items():
-        value = given.get(parameter)
-        if value is not None and (isinstance(value, str) or not fits(value)):
-            raise DataError(f"--{OPTIONS.get(parameter, parameter)} is {needed}; got {value}.")
 
 
 def title_of(path: str) -> str:
@@ -250,22 +378,16 @@ def _value(text: str) -> Any:
     return text
 
 
-def check_taken(wanted: Sequence[Wanted], options: Mapping[str, Any]) -> None:
-    """Check that each option that was given is taken by some of the models.
-
-    Parameters
-    ----------
-    wanted : models
-    options : mapping from parameter of an estimator to value
-        The value of an option that was not given is None.
+def check_taken(wanted: Sequence[Wanted], options: Iterable[str]) -> None:
+    """Check that each parameter that an option sets is taken by some of the models.
 
     Raises
     ------
     DataError
         If none of the models takes an option.
     """
-    for parameter, value in options.items():
-        if value is None or any(parameter in model.parameters for model in wanted):
+    for parameter in options:
+        if any(parameter in model.parameters for model in wanted):
             continue
         *others, last = [n for n in models() if parameter in Wanted.of(n).parameters]
         takers = f"{', '.join(others)} or {last}" if others else last
@@ -276,91 +398,41 @@ def check_taken(wanted: Sequence[Wanted], options: Mapping[str, Any]) -> None:
         )
 
 
-def all_or_named(names: Sequence[str] | None) -> Any:
-    """Return the columns of --categorical: "all", a list of names, or None."""
-    named = list(names) if names else None
-    return "all" if named == ["all"] else named
-
-
-def families(items: Sequence[str] | None) -> str | dict[str, str] | None:
-    """Return the requested distributions in the form that NaiveBayesClassifier takes.
-
-    Raises
-    ------
-    DataError
-        If one of several texts is not COLUMN=FAMILY.
-    """
-    if not items:
-        return None
-    if len(items) == 1 and "=" not in items[0]:
-        return items[0]
-    found = {}
-    for item in items:
-        column, equals, family = item.rpartition("=")
-        if not equals:
-            raise DataError(
-                f"--distribution takes COLUMN=FAMILY, such as visits=poisson; got {item!r}."
-            )
-        found[column] = family
-    return found
-
-
 # ---- What is refused before a network is learned: wrong options, and a format that cannot hold it
 
 
-# Options by parameter of a learner.
-LEARNING_OPTIONS = {
-    "score": "score",
-    "alpha": "level",
-    "required": "required",
-    "forbidden": "forbidden",
-    "tiers": "tier",
-    "max_parents": "max-parents",
-    "restarts": "restarts",
-}
-
-
-def checked_learning(method: str, score: str | None, options: Mapping[str, Any]) -> str:
-    """Return the name of a method in Python, which takes the options.
+def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `bayesgraph.BayesianNetwork.learn` that options say.
 
     Raises
     ------
     DataError
-        If the method or the score is unknown, or the method does not take an option.
+        If a name is unknown, or the method does not take an option.
     """
+    options = given(parameters)
     name = chosen("method", method, "methods").replace("-", "_")
-    if score is not None:
-        chosen("score", score, "scores")
-    taken = inspect.signature(registered("methods")[name]).parameters
+    _check(options)
+    of_all = ("smoothing", "smoothing__alpha", "categorical", "check_columns")
+    taken = [*inspect.signature(registered("methods")[name]).parameters][2:]
+    names = OPTIONS | {"alpha": "level"}
     for parameter in options:
-        if parameter not in taken:
-            known = [_option(n) for n in LEARNING_OPTIONS if n in taken]
+        if parameter not in {*taken, *of_all}:
+            known = ", ".join(_flag(n, names) for n in taken)
             raise DataError(
-                f"--method {method} does not take {_option(parameter)}; it takes "
-                f"{', '.join(known)}."
+                f"--method {method} does not take {_flag(parameter, names)}; it takes {known}."
             )
-    return name
+    smoothing = {
+        attribute: options.pop(n)
+        for n, attribute in (("smoothing", "scheme"), ("smoothing__alpha", "alpha"))
+        if n in options
+    }
+    if smoothing:
+        options["smoothing"] = bg.Smoothing(**smoothing)
+    return options | {"method": name}
 
 
-def _option(parameter: str) -> str:
-    return f"--{LEARNING_OPTIONS[parameter]}"
-
-
-def checked_smoothing(scheme: str | None, alpha: float | None) -> bg.Smoothing | None:
-    """Return the smoothing of options, or None if there is no option.
-
-    Raises
-    ------
-    DataError
-        If the scheme is unknown, or the pseudo-count is none.
-    """
-    if scheme is None and alpha is None:
-        return None
-    check_numbers({"smoothing__alpha": alpha})
-    given: dict[str, Any] = {"scheme": chosen("smoothing", scheme or "dirichlet", "smoothings")}
-    if alpha is not None:
-        given["alpha"] = alpha
-    return bg.Smoothing(**given)
+def _flag(parameter: str, names: Mapping[str, str]) -> str:
+    return f"--{names.get(parameter, parameter).replace('_', '-')}"
 
 
 def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer | None:
@@ -375,9 +447,8 @@ def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer 
         if bins is not None:
             raise DataError("--bins goes with --discretizer.")
         return None
-    kind = registered("discretizers without a class")[
-        chosen("discretizer", discretizer, "discretizers without a class")
-    ]
+    title = "discretizers without a class"
+    kind = registered(title)[chosen("discretizer", discretizer, title)]
     return kind() if bins is None else kind(bins)  # type: ignore[no-any-return]
 
 
@@ -391,8 +462,8 @@ def intervals_of(table: Any, discretizer: Discretizer, categorical: Any) -> list
     """
     if isinstance(table, bg.Dataset):
         raise DataError(f"--discretizer goes with a single file; got {table.source}.")
-    found = discretizer.set_params(categorical=categorical).fit(table).variables_
-    return [variable for variable in found if isinstance(variable, bg.Binned)]
+    variables = discretizer.set_params(categorical=categorical).fit(table).variables_
+    return [variable for variable in variables if isinstance(variable, bg.Binned)]
 
 
 def check_holds(
@@ -408,8 +479,8 @@ def check_holds(
     if output.suffix in NATIVE:
         return
     known = {variable.name: variable for variable in declared}
-    found = bg.count_source(table, categorical=categorical).features
-    variables = [known.get(variable.name, variable) for variable in found]
+    columns = bg.count_source(table, categorical=categorical).features
+    variables = [known.get(variable.name, variable) for variable in columns]
     empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
     with temporary_folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -449,3 +520,7 @@ def arc_of(text: str, names: Sequence[str]) -> tuple[str, str]:
 def tier_of(text: str, names: Sequence[str]) -> list[str]:
     """Return the names of a text such as ``age,sex``; a name with a comma is a tier by itself."""
     return [text] if text in names else [name.strip() for name in text.split(",")]
+
+
+# How the texts of options become columns of a table.
+NAMED = {"required": arc_of, "forbidden": arc_of, "tiers": tier_of}

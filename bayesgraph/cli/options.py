@@ -1,10 +1,33 @@
-"""Arguments and options that several commands have."""
+"""Commands made of functions: parameters are arguments and options, docstrings are the help.
+
+Parameters
+----------
+data
+    A .csv, .tsv (also .gz or .zst) or .parquet file, or - for standard input.
+model
+    A file that ends in {formats}; or - for standard input, or bif:- of another format than the
+    native one.
+target
+    Variable; a classifier's class by default.
+evidence
+    NAME=VALUE, NAME=LOW..HIGH for a number between two, or for soft evidence
+    NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... of all states; may be repeated.
+everything
+    Print the posteriors of all unobserved variables.
+drop
+    Column to leave out; may be repeated.
+lossy
+    Write names and states in a form that the format has.
+quiet
+    Do not say how far the work is, or where it was written.
+"""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,113 +37,25 @@ import typer.core
 import bayesgraph as bg
 from bayesgraph.cli import models
 from bayesgraph.cli.output import check_apart
+from bayesgraph.cli.reading import Reading
 
-# ------------------------------------------------ Arguments and options that several commands have
+Texts = list[str] | None
 
-
-Data = Annotated[
-    Path,
-    typer.Argument(
-        help="A .csv, .tsv (also .gz or .zst) or .parquet file, or - for standard input.",
-        show_default=False,
-    ),
-]
-ModelFile = Annotated[
-    Path,
-    typer.Argument(
-        help=f"A file that ends in {', '.join(bg.files.FORMATS)}; or - for standard input, or "
-        "bif:- of another format than the native one.",
-        show_default=False,
-    ),
-]
-Rows = Annotated[
-    Path,
-    typer.Argument(
-        help="A .csv, .tsv (also .gz or .zst) or .parquet file, - for standard input, or a folder "
-        "or a quoted glob of files of one kind, which may be larger than memory.",
-        show_default=False,
-    ),
-]
-Target = Annotated[str, typer.Option(help="Column with the classes.", show_default=False)]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(help="Numeric column to take as discrete; may be repeated; 'all' for all."),
-]
-CheckColumns = Annotated[
-    bool, typer.Option(help="Warn of columns that look wrong, such as identifiers.")
-]
-Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
-Alpha = Annotated[
-    float | None, typer.Option(help="Pseudo-count for each cell of a table; 1 by default.")
-]
-SmoothingName = Annotated[str | None, typer.Option(help="Smoothing of sparse tables. {smoothings}")]
-DiscretizerName = Annotated[
-    str | None,
-    typer.Option(
-        help="Intervals of numbers; not for trees. {discretizers} {discretizers of streams}"
-    ),
-]
-Exponents = Annotated[
-    str | None,
-    typer.Option(help="Exponents of features, such as 'none' for all 1. {exponents}"),
-]
-Lossy = Annotated[
-    bool,
-    typer.Option("--lossy", help="Write names and states in a form that the format has."),
-]
-Evidence = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--evidence",
-        "-e",
-        help="NAME=VALUE, NAME=LOW..HIGH for a number between two, or for soft evidence "
-        "NAME=STATE:LIKELIHOOD,STATE:LIKELIHOOD,... of all states; may be repeated.",
-    ),
-]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Variable to query; repeat for a joint posterior; a classifier's class by default."
-    ),
-]
-OneTarget = Annotated[
-    str | None, typer.Option("--target", help="Variable; a classifier's class by default.")
-]
-Everything = Annotated[
-    bool, typer.Option("--all", help="Print the posteriors of all unobserved variables.")
-]
-
-
-def output_option(text: str) -> Any:
-    return typer.Option("--output", "-o", help=text)
-
-
-class NamesModels(typer.core.TyperCommand):
-    """A command whose help lists models, families and others, imported only to show the help."""
-
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Write the help, with ``{models}``, ``{families}`` and others replaced by their names."""
-        lists = models.lists()
-        for parameter in self.params:
-            text = getattr(parameter, "help", None) or ""
-            for title, names in lists.items():
-                text = text.replace(f"{{{title}}}", f"{title.capitalize()}: {', '.join(names)}.")
-            parameter.help = text  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
-
-
-# --------------------------------------------------------------- The option that every command has
-
-
-_QUIET = inspect.Parameter(
-    "quiet",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=False,
-    annotation=Annotated[
-        bool,
-        typer.Option("--quiet", help="Do not say how far the work is, or where it was written."),
-    ],
-)
+# Options that are not two signs and the name of the parameter.
+_FLAGS = {
+    "output": ("--output", "-o"),
+    "evidence": ("--evidence", "-e"),
+    "set_": ("--set", "-s"),
+    "cost": ("--cost", "-c"),
+    "everything": ("--all",),
+    "count": ("-k",),
+    "n": ("-n",),
+}
+# The least value of options that are numbers.
+_LEAST = {"cv": 2, "repeats": 1, "ahead": 1, "count": 1, "n": 0, "bins": 1, "bootstrap": 1}
+# Parameters that name a file to write; other paths, and models, are read.
+_WRITTEN = ("output", "plot", "destination")
+_READING_PANEL = "How the table is written"
 
 
 class Commands(typer.Typer):
@@ -130,23 +65,102 @@ class Commands(typer.Typer):
         super().__init__()
         self.panel = panel
 
-    def command(self, *args: Any, **options: Any) -> Callable[[Any], Any]:
-        """Return a decorator that adds a function to the commands; see `typer.Typer.command`."""
-        add = super().command(*args, rich_help_panel=self.panel, **options)
+    def add(
+        self,
+        name: str | None = None,
+        parameters: Callable[[], list[models.LibraryOption]] | None = None,
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Return a decorator that makes a command of a function.
+
+        Parameters
+        ----------
+        name : str, optional
+            Of the command, if it is not that of the function.
+        parameters : callable, optional
+            Returns options of the library, which the function takes as ``**parameters``. They are
+            found when the command is used.
+        """
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
-            add(_checked(function))
+            texts = models.documented(__doc__) | models.documented(function.__doc__)
+            texts["model"] = texts["model"].replace("{formats}", ", ".join(bg.files.FORMATS))
+            summary, example = _summary_and_example(function)
+            self.command(
+                name or function.__name__,
+                cls=functools.partial(  # type: ignore[arg-type]
+                    _Command, parameters=parameters, function=function, texts=texts
+                ),
+                help=summary,
+                epilog=f"Example: {example}",
+                rich_help_panel=self.panel,
+            )(_runner(function, texts))
             return function
 
         return added
 
 
-# Parameters that name a file to write; other paths, and models, are read.
-_WRITTEN = ("output", "plot", "destination")
+def _summary_and_example(function: Callable[..., None]) -> tuple[str, str]:
+    text = inspect.cleandoc(function.__doc__ or "")
+    example = text.partition("Examples\n--------\n")[2]
+    return text.partition("\n\n")[0], " ".join(example.split())
 
 
-def _checked(function: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(function)
+class _Command(typer.core.TyperCommand):
+    """A command with options of the library, which is imported only where they are needed."""
+
+    def __init__(
+        self, *args: Any, parameters: Any, function: Any, texts: Any, **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self.parameters, self.function, self.texts = parameters, function, texts
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, with those of the library."""
+        if self.parameters is not None:
+            named = {parameter.name for parameter in self.params}
+            more = [_of_library(o) for o in self.parameters() if o.parameter not in named]
+            app = typer.Typer(add_completion=False)
+            app.command()(_runner(self.function, self.texts, more))
+            whole = typer.main.get_command(app)
+            self.params, self.callback, self.parameters = whole.params, whole.callback, None
+        return super().get_params(ctx)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with ``{models}``, ``{families}`` and others replaced by their names."""
+        for parameter in self.get_params(ctx):
+            text = getattr(parameter, "help", None) or ""
+            titles = re.findall(r"\{([a-z ]+)\}", text)
+            for title in titles:
+                names = f"{title.capitalize()}: {', '.join(models.names_of(title))}."
+                text = text.replace(f"{{{title}}}", names)
+            parameter.help = text
+        super().format_help(ctx, formatter)
+
+
+def _of_library(option: models.LibraryOption) -> inspect.Parameter:
+    """Return an option of the library as a parameter of a command."""
+    declared = typer.Option(
+        *option.flags,
+        help=option.help,
+        metavar=option.metavar,
+        rich_help_panel="Parameters, as in Python",
+    )
+    return inspect.Parameter(
+        option.parameter,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[option.type | None, declared],
+    )
+
+
+def _runner(
+    function: Callable[..., None], texts: dict[str, str], more: Sequence[inspect.Parameter] = ()
+) -> Callable[..., None]:
+    """Return a function that checks what is written, and runs a command, with `more` options."""
+    parameters = [*_declared(function, texts), *more]
+    reading = [*inspect.signature(Reading).parameters]
+    reads_table = "reading" in inspect.signature(function).parameters
+
     def run(*, quiet: bool, **given: Any) -> None:
         # `main` has seen the option already; it is declared here, for the help and the parser.
         del quiet
@@ -155,10 +169,42 @@ def _checked(function: Callable[..., None]) -> Callable[..., None]:
         paths = [item for items in listed.values() for item in items if isinstance(item, Path)]
         # A model may be the name of one, or of a file.
         check_apart(written, [*map(Path, listed.get("model", ())), *paths])
+        if reads_table:
+            given["reading"] = Reading(**{name: given.pop(name) for name in reading})
         function(**given)
 
-    signature = inspect.signature(function, eval_str=True)
-    parameters = [*signature.parameters.values(), _QUIET]
-    ordered = sorted(parameters, key=lambda parameter: parameter.kind)
-    run.__signature__ = signature.replace(parameters=ordered)  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _declared(function: Callable[..., None], texts: dict[str, str]) -> Iterator[inspect.Parameter]:
+    """Yield the parameters of a command as typer takes them."""
+    of_reading: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.annotation is Reading:
+            documented = models.documented(Reading.__doc__)
+            of_reading = [
+                _option(p, documented[name], _READING_PANEL)
+                for name, p in inspect.signature(Reading, eval_str=True).parameters.items()
+            ]
+        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            argument = typer.Argument(help=texts[parameter.name], show_default=False)
+            yield parameter.replace(annotation=Annotated[parameter.annotation, argument])
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            yield _option(parameter, texts[parameter.name])
+    yield from of_reading
+    quiet = inspect.Parameter(
+        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool
+    )
+    yield _option(quiet, texts["quiet"])
+
+
+def _option(parameter: inspect.Parameter, text: str, panel: str | None = None) -> inspect.Parameter:
+    name = parameter.name
+    # Only what is so by default has an option against it.
+    alone = (f"--{name.replace('_', '-')}",) if parameter.default is False else ()
+    option = typer.Option(
+        *_FLAGS.get(name, alone), help=text, min=_LEAST.get(name), rich_help_panel=panel
+    )
+    annotation: Any = Annotated[parameter.annotation, option]
+    return parameter.replace(annotation=annotation, kind=parameter.KEYWORD_ONLY)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.classifiers import predicted_columns, with_policy
-from bayesgraph.cli import models, options, progress
+from bayesgraph.cli import models, progress
 from bayesgraph.cli.entry import say_aside
 from bayesgraph.cli.models import Wanted
+from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import (
     FIGURES,
     Output,
@@ -38,7 +37,6 @@ from bayesgraph.cli.reading import (
     named,
     network_of,
     read_known,
-    reads_table,
     table_for,
     targets_of,
 )
@@ -52,40 +50,41 @@ if TYPE_CHECKING:
 _MAX_CLASSES = 20
 
 
-app = options.Commands("Predicting")
+app = Commands("Predicting")
 
 
-@app.command(epilog="Example: bayesgraph predict iris.bayesgraph new.csv --keep id -o found.csv")
-@reads_table
+@app.add()
 def predict(
-    model: options.ModelFile,
-    data: options.Rows,
+    model: Path,
+    data: Path,
+    *,
     reading: Reading,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Variable to predict; a classifier's class by default."),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column to write too, such as a number of the row; may be repeated; 'all' for all."
-        ),
-    ] = None,
-    unseen: Annotated[
-        str | None,
-        typer.Option(
-            help="Treatment of values that the model never saw: 'warn' or 'missing' take them as "
-            "missing, 'error' refuses them; by default what a classifier says, else 'error'."
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        options.output_option(
-            "A .csv or .parquet file, else printed; or of many files also a folder, with a /."
-        ),
-    ] = None,
+    target: str | None = None,
+    keep: Texts = None,
+    unseen: str | None = None,
+    output: Path | None = None,
 ) -> None:
-    """Predict the class of each row, with the probability of every class, or a number."""
+    """Predict the class of each row, with the probability of every class, or a number.
+
+    Parameters
+    ----------
+    data
+        A .csv, .tsv (also .gz or .zst) or .parquet file, - for standard input, or a folder
+        or a quoted glob of files of one kind, which may be larger than memory.
+    target
+        Variable to predict; a classifier's class by default.
+    keep
+        Column to write too, such as a number of the row; may be repeated; 'all' for all.
+    unseen
+        Treatment of values that the model never saw: 'warn' or 'missing' take them as
+        missing, 'error' refuses them; by default what a classifier says, else 'error'.
+    output
+        A .csv or .parquet file, else printed; or of many files also a folder, with a /.
+
+    Examples
+    --------
+    bayesgraph predict iris.bayesgraph new.csv --keep id -o found.csv
+    """
     if unseen is not None:
         check_unseen(unseen)
     if is_many(data):
@@ -155,63 +154,53 @@ def _predict_dataset(
     written.done(f"Predicted {n_rows:,} rows; written to {{}}")
 
 
-@app.command(
-    cls=options.NamesModels,
-    epilog="Example: bayesgraph evaluate iris.csv --target species --model nb --model kdb:k=3",
-)
-@reads_table
+@app.add(parameters=models.of_estimators)
 def evaluate(
-    data: options.Data,
+    data: Path,
+    *,
     reading: Reading,
-    target: options.Target,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="May be repeated, with options of its own as in kdb:k=3 or nb:discretizer=mdlp; "
-            "the others are compared with the first. A saved classifier stands for its own "
-            "options. All estimators by default. {models}"
-        ),
-    ] = None,
-    scoring: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME,NAME,... of what to show; may be repeated. {measures}"),
-    ] = None,
-    cv: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
-    repeats: Annotated[
-        int, typer.Option(min=1, help="How often to cross-validate, with other folds each time.")
-    ] = 1,
-    seed: Annotated[int, typer.Option(help="Of the shuffling of rows into folds.")] = 0,
-    as_saved: Annotated[
-        bool,
-        typer.Option(
-            "--as-saved",
-            help="Test saved classifiers as they are on all rows, which should be new to them.",
-        ),
-    ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw confusion matrices, ROC curves and calibration to an SVG, PNG or PDF."
-        ),
-    ] = None,
-    categorical: options.Categorical = None,
-    drop: options.Drop = None,
-    alpha: options.Alpha = None,
-    smoothing: options.SmoothingName = None,
-    discretizer: options.DiscretizerName = None,
-    exponents: options.Exponents = None,
+    target: str,
+    model: Texts = None,
+    scoring: Texts = None,
+    cv: int = 10,
+    repeats: int = 1,
+    seed: int = 0,
+    as_saved: bool = False,
+    plot: Path | None = None,
+    drop: Texts = None,
+    **parameters: Any,
 ) -> None:
-    """Evaluate models by stratified cross-validation on the same folds."""
+    """Evaluate models by stratified cross-validation on the same folds.
+
+    Parameters
+    ----------
+    target
+        Column with the classes.
+    model
+        May be repeated, with options of its own as in kdb:k=3 or nb:discretizer=mdlp;
+        the others are compared with the first. A saved classifier stands for its own
+        options. All estimators by default. {models}
+    scoring
+        NAME,NAME,... of what to show; may be repeated. {measures}
+    cv
+        Number of folds.
+    repeats
+        How often to cross-validate, with other folds each time.
+    seed
+        Of the shuffling of rows into folds.
+    as_saved
+        Test saved classifiers as they are on all rows, which should be new to them.
+    plot
+        Draw confusion matrices, ROC curves and calibration to an SVG, PNG or PDF.
+
+    Examples
+    --------
+    bayesgraph evaluate iris.csv --target species --model nb --model kdb:k=3
+    """
     drawn = None if plot is None else output_to(plot, FIGURES)
     named_measures = [name for text in scoring or () for name in text.split(",")]
     measures = [models.chosen("scoring", name, "measures") for name in named_measures]
-    options = {
-        "discretizer": discretizer,
-        "smoothing": smoothing,
-        "smoothing__alpha": alpha,
-        "exponents": exponents,
-        "categorical": models.all_or_named(categorical),
-    }
+    options = models.given(parameters)
     if as_saved:
         if repeats > 1:
             raise DataError("--repeats goes with folds; --as-saved fits nothing.")

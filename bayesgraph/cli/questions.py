@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
-from bayesgraph.cli import options, reading
+from bayesgraph.cli import reading
+from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import put_rows, rows_to, say
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
@@ -18,19 +17,24 @@ from bayesgraph.core.variables import Continuous, Discrete, Name
 if TYPE_CHECKING:
     from bayesgraph.models import Model
 
-app = options.Commands("Asking")
+app = Commands("Asking")
 
 
-@app.command(
-    epilog="Example: bayesgraph query alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW"
-)
+@app.add()
 def query(
-    model: options.ModelFile,
-    target: options.Targets = None,
-    evidence: options.Evidence = None,
-    everything: options.Everything = False,
+    model: Path, *, target: Texts = None, evidence: Texts = None, everything: bool = False
 ) -> None:
-    """Print the exact posterior of one or several variables."""
+    """Print the exact posterior of one or several variables.
+
+    Parameters
+    ----------
+    target
+        Variable to query; repeat for a joint posterior; a classifier's class by default.
+
+    Examples
+    --------
+    bayesgraph query alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW
+    """
     _print_posterior(model, target, everything, evidence, None)
 
 
@@ -77,51 +81,59 @@ def _has_densities(model: Model, given: Mapping[Name, Any]) -> bool:
     return not all(isinstance(value, bg.Between) for value in numbers)
 
 
-@app.command(
-    name="do",
-    epilog="Example: bayesgraph do alarm.bif -s VENTLUNG=HIGH -e BP=LOW --target HRBP",
-)
+@app.add("do")
 def intervene(
-    model: options.ModelFile,
-    target: options.Targets = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", "-s", help="NAME=VALUE, a variable that is set; may be repeated; needed."
-        ),
-    ] = None,
-    evidence: options.Evidence = None,
-    everything: options.Everything = False,
+    model: Path,
+    *,
+    target: Texts = None,
+    set_: Texts = None,
+    evidence: Texts = None,
+    everything: bool = False,
 ) -> None:
-    """Print the posterior after an intervention that sets variables, whatever their causes."""
+    """Print the posterior after an intervention that sets variables, whatever their causes.
+
+    Parameters
+    ----------
+    target
+        Variable to query; repeat for a joint posterior; a classifier's class by default.
+    set_
+        NAME=VALUE, a variable that is set; may be repeated; needed.
+
+    Examples
+    --------
+    bayesgraph do alarm.bif -s VENTLUNG=HIGH -e BP=LOW --target HRBP
+    """
     if not set_:
         raise DataError("--set is needed, such as -s smoke=no; without it, use 'bayesgraph query'.")
     _print_posterior(model, target, everything, evidence, set_)
 
 
-@app.command(
-    name="ask-next",
-    epilog="Example: bayesgraph ask-next heart.bayesgraph -e sex=male --cost cp=1 --cost thal=100",
-)
+@app.add("ask-next")
 def ask_next(
-    model: options.ModelFile,
-    target: options.OneTarget = None,
-    evidence: options.Evidence = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cost",
-            "-c",
-            help="NAME=PRICE of a variable that may be asked for; may be repeated. Variables "
-            "without a price are then left out; by default all are ranked.",
-        ),
-    ] = None,
-    by: Annotated[
-        str | None, typer.Option(help="Rank by information, in nats (the default), or accuracy.")
-    ] = None,
-    ahead: Annotated[int, typer.Option(min=1, max=2, help="Number of questions ahead.")] = 1,
+    model: Path,
+    *,
+    target: str | None = None,
+    evidence: Texts = None,
+    cost: Texts = None,
+    by: str | None = None,
+    ahead: int = 1,
 ) -> None:
-    """Print what to ask for next: which variables say most about the target, per price."""
+    """Print what to ask for next: which variables say most about the target, per price.
+
+    Parameters
+    ----------
+    cost
+        NAME=PRICE of a variable that may be asked for; may be repeated. Variables
+        without a price are then left out; by default all are ranked.
+    by
+        Rank by information, in nats (the default), or accuracy.
+    ahead
+        Number of questions ahead: 1 or 2.
+
+    Examples
+    --------
+    bayesgraph ask-next heart.bayesgraph -e sex=male --cost cp=1 --cost thal=100
+    """
     network, name = reading.one_target(model, target)
     given, prices = reading.evidence_of(network, evidence), reading.prices_of(network, cost)
     ranking = bg.questions.next_question(network, name, given, costs=prices, by=by, ahead=ahead)
@@ -129,21 +141,28 @@ def ask_next(
     say(repr(ranking))
 
 
-@app.command(
-    epilog="Example: bayesgraph explain alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW"
-)
+@app.add()
 def explain(
-    model: options.ModelFile,
-    target: options.OneTarget = None,
-    evidence: options.Evidence = None,
-    finding: Annotated[
-        str | None, typer.Option(help="The one variable to tell about, observed or not.")
-    ] = None,
-    state: Annotated[
-        str | None, typer.Option(help="State of the target; the most probable one by default.")
-    ] = None,
+    model: Path,
+    *,
+    target: str | None = None,
+    evidence: Texts = None,
+    finding: str | None = None,
+    state: str | None = None,
 ) -> None:
-    """Print why a posterior is as it is, in sentences that can be read aloud."""
+    """Print why a posterior is as it is, in sentences that can be read aloud.
+
+    Parameters
+    ----------
+    finding
+        The one variable to tell about, observed or not.
+    state
+        State of the target; the most probable one by default.
+
+    Examples
+    --------
+    bayesgraph explain alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW
+    """
     network, name = reading.one_target(model, target)
     options = {
         "finding": None if finding is None else reading.named(network, finding),
@@ -153,21 +172,21 @@ def explain(
     say(repr(bg.questions.explanation(network, name, given, **options)))
 
 
-@app.command(epilog="Example: bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA")
-def mpe(
-    model: options.ModelFile,
-    evidence: options.Evidence = None,
-    over: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Variable to assign, with all others summed out; may be repeated; by default all."
-        ),
-    ] = None,
-    count: Annotated[
-        int, typer.Option("-k", min=1, help="Number of assignments, the best first.")
-    ] = 1,
-) -> None:
-    """Print the most probable explanation of the evidence: an assignment of all variables."""
+@app.add()
+def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int = 1) -> None:
+    """Print the most probable explanation of the evidence: an assignment of all variables.
+
+    Parameters
+    ----------
+    over
+        Variable to assign, with all others summed out; may be repeated; by default all.
+    count
+        Number of assignments, the best first.
+
+    Examples
+    --------
+    bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA
+    """
     network = reading.load_model(model)
     given = reading.evidence_of(network, evidence)
     if over is None and count == 1:
@@ -178,17 +197,30 @@ def mpe(
     say("\n".join(map(repr, found)))
 
 
-@app.command(epilog="Example: bayesgraph sample alarm.bif -n 1000 -e BP=LOW -o rows.csv")
+@app.add()
 def sample(
-    model: options.ModelFile,
-    n: Annotated[int, typer.Option("-n", min=0, help="Number of rows.")] = 10,
-    evidence: options.Evidence = None,
-    seed: Annotated[int | None, typer.Option(help="Seed; by default other rows each time.")] = None,
-    output: Annotated[
-        Path | None, options.output_option("A .csv or .parquet file, else printed.")
-    ] = None,
+    model: Path,
+    *,
+    n: int = 10,
+    evidence: Texts = None,
+    seed: int | None = None,
+    output: Path | None = None,
 ) -> None:
-    """Draw rows of all variables, given evidence, from the exact posterior."""
+    """Draw rows of all variables, given evidence, from the exact posterior.
+
+    Parameters
+    ----------
+    n
+        Number of rows.
+    seed
+        Seed; by default other rows each time.
+    output
+        A .csv or .parquet file, else printed.
+
+    Examples
+    --------
+    bayesgraph sample alarm.bif -n 1000 -e BP=LOW -o rows.csv
+    """
     written = rows_to(output)
     network = reading.load_model(model)
     given = reading.evidence_of(network, evidence)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import glob
-import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, get_type_hints
-
-import typer
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import bayesgraph as bg
 from bayesgraph.cli.output import is_stream, readable
@@ -46,35 +42,38 @@ if TYPE_CHECKING:
 _DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
-def _option(text: str) -> Any:
-    return typer.Option(help=text, rich_help_panel="How the table is written")
-
-
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading a table; see `bayesgraph.read_table`."""
+    """Options of reading a table; see `bayesgraph.read_table`.
 
-    missing: Annotated[
-        list[str] | None,
-        _option("Text that means missing, besides an empty cell, NA and NaN; may be repeated."),
-    ] = None
-    text: Annotated[
-        list[str] | None,
-        _option("Column to read as text, though it looks like numbers; may be repeated."),
-    ] = None
-    delimiter: Annotated[
-        str | None, _option("What separates fields, such as ; or tab; else the first lines say.")
-    ] = None
-    encoding: Annotated[str | None, _option("Such as latin-1; UTF-8 by default.")] = None
-    decimal: Annotated[str | None, _option("The decimal point, such as , (a comma).")] = None
-    comment: Annotated[str | None, _option("What begins a line to leave out, such as #.")] = None
-    dates: Annotated[
-        str | None,
-        _option("Take dates as 'parts' (year, month, weekday, hour), or as 'days' since 1970."),
-    ] = None
-    limit: Annotated[
-        int | None, _option("Bytes that reading may take; 64 MB + 40 x the file by default.")
-    ] = None
+    Parameters
+    ----------
+    missing
+        Text that means missing, besides an empty cell, NA and NaN; may be repeated.
+    text
+        Column to read as text, though it looks like numbers; may be repeated.
+    delimiter
+        What separates fields, such as ; or tab; else the first lines say.
+    encoding
+        Such as latin-1; UTF-8 by default.
+    decimal
+        The decimal point, such as , (a comma).
+    comment
+        What begins a line to leave out, such as #.
+    dates
+        Take dates as 'parts' (year, month, weekday, hour), or as 'days' since 1970.
+    limit
+        Bytes that reading may take; 64 MB + 40 x the file by default.
+    """
+
+    missing: list[str] | None = None
+    text: list[str] | None = None
+    delimiter: str | None = None
+    encoding: str | None = None
+    decimal: str | None = None
+    comment: str | None = None
+    dates: str | None = None
+    limit: int | None = None
 
     def table(self, data: Path, text: Iterable[str] = ()) -> Any:
         """Read a table, from standard input if the path is ``-``.
@@ -125,27 +124,6 @@ class Reading:
 def is_many(data: Path) -> bool:
     """Return whether a path names several files: a folder, or a glob that finds some."""
     return data.is_dir() or (not data.exists() and bool(glob.glob(str(data), recursive=True)))
-
-
-def reads_table(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command with the options of `Reading` in the place of its parameter `reading`."""
-    hints = get_type_hints(Reading, include_extras=True)
-    options = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[field.name]
-        )
-        for field in dataclasses.fields(Reading)
-    ]
-
-    @functools.wraps(command)
-    def run(**given: Any) -> None:
-        reading = Reading(**{option.name: given.pop(option.name) for option in options})
-        command(reading=reading, **given)
-
-    signature = inspect.signature(command, eval_str=True)
-    own = [known for known in signature.parameters.values() if known.name != "reading"]
-    run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-    return run
 
 
 # ------------------------------- The columns of a table that a command learns from or predicts for

@@ -55,6 +55,8 @@ def hill_climb(
     smoothing : name, number or Smoothing
         Smoothing of the variances of continuous columns.
     score : {"bic", "aic", "bdeu", "likelihood", "fcll", "cll"}
+        What the arcs maximise.
+
         * "bic", "aic": log likelihood minus log(rows) / 2 (Schwarz 1978) or 1 (Akaike 1974) per
           parameter;
         * "bdeu": log marginal likelihood under a uniform Dirichlet prior (Heckerman, Geiger,

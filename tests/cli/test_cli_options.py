@@ -9,8 +9,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.classifiers import DISCRETIZERS
 from bayesgraph.cli.entry import as_typed, main
-from bayesgraph.cli.models import LEARNING_OPTIONS as OPTIONS
-from bayesgraph.cli.models import Wanted, estimators, lists, models
+from bayesgraph.cli.models import Wanted, estimators, lists, models, of_estimators, of_learners
 from bayesgraph.cli.printing import MEASURES
 from bayesgraph.learning import ALL_SCHEMES, DETECTORS, LEARNERS, METHODS
 from bayesgraph.learning.streams import settings
@@ -37,9 +36,7 @@ def run(capfd, *arguments):
 def test_every_estimator_and_structure_has_a_name():
     public = {getattr(bg, name) for name in dir(bg) if name.endswith(("Classifier", "Regressor"))}
     assert {make.func for make in estimators().values()} == public
-    names = [getattr(kind, "command", None) for kind in public]
-    assert None not in names
-    assert len({*names}) == len(public)
+    assert len(estimators()) == len(public)
     assert {name.replace("_", "-") for name in LEARNERS} <= {*models()}
     for name in models():
         assert Wanted.of(name).estimator({}) is not None
@@ -92,14 +89,37 @@ def test_every_parameter_can_be_given_to_a_model():
             assert found == {parameter: 3}
 
 
-def test_learners_have_their_options():
-    for method in METHODS.values():
+def test_every_parameter_of_an_estimator_or_a_method_is_an_option_with_a_help():
+    for functions, options in (
+        ([make.func for make in estimators().values()], [*of_estimators()]),
+        ([*METHODS.values()], [*of_learners()]),
+    ):
         taken = {
             p.name
-            for p in inspect.signature(method).parameters.values()
-            if p.kind is p.KEYWORD_ONLY
+            for function in functions
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is p.KEYWORD_ONLY and p.name not in ("priors", "items")
         }
-        assert {"required", "forbidden"} <= taken & {*OPTIONS}
+        assert taken <= {option.parameter for option in options}
+        assert all(len(option.help) > 10 for option in options)
+        flags = [flag for option in options for flag in option.flags]
+        assert len({*flags}) == len(flags)
+
+
+def test_parameters_of_one_model_or_method_are_options(capfd, tmp_path, rows):
+    saved = tmp_path / "m.bayesgraph"
+    fit = ("fit", rows, "--target", "y", "-o", saved, "--no-check-columns")
+    code, _, err = run(capfd, *fit, "--model", "kdb", "--k", "1", "--unseen", "error")
+    assert (code, err) == (0, "")
+    assert (bg.load(saved).k, bg.load(saved).unseen) == (1, "error")
+    code, _, err = run(capfd, *fit, "--model", "nb", "--k", "1")
+    assert (code, "--k goes with --model kdb; the model is nb." in err) == (2, True)
+    code, _, err = run(capfd, *fit, "--model", "kdb", "--k", "many")
+    assert (code, "--k" in err) == (2, True)
+    learn = ("learn", rows, "-o", saved, "--method", "tabu", "--categorical", "n")
+    assert run(capfd, *learn, "--patience", "2", "--ess", "3")[::2] == (0, "")
+    code, _, err = run(capfd, "learn", rows, "-o", saved, "--patience", "2")
+    assert (code, "--method hill-climb does not take --patience" in err) == (2, True)
 
 
 def test_options_of_a_model_reach_its_estimator(capfd, tmp_path, rows):

@@ -4,20 +4,19 @@ Room: `classifiers`.
 The one list: the names of `bayesgraph.classifiers`, and those of `bayesgraph` for the users.
 Its test row: `Case("NAME", bg.NewClassifier, searched=("theta", (0.0, 0.1)))` in `CLASSIFIERS` of
 `tests/cases.py`; `without=` names tests that cannot apply, each with its reason in a sentence.
-Docs: a row in `docs/models.md`. `command` is the name on the command line, whose options and help
-are the annotations; files hold the parameters, and what `_fitted` names besides the common
-attributes.
+Docs: a row in `docs/models.md`. The command line has it under the name of its class ("new"), and
+options and help from the annotations and the docstring; files hold the parameters, and what
+`_fitted` names besides the common attributes.
 
 `@estimator` makes `__init__` of the annotations, and puts the inherited parameters and attributes
-into the docstring. Replace the names `NewClassifier`, `new-command` and `theta`, then each line
-with a TODO. A classifier whose model is not one network overrides `_network` instead of `_learner`.
+into the docstring. Replace the names `NewClassifier` and `theta`, then each line with a
+TODO. A classifier whose model is not one network overrides `_network` instead of `_learner`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar
 
 from bayesgraph.classifiers.base import estimator
 from bayesgraph.classifiers.network_classifier import ColumnClassifier
@@ -41,8 +40,6 @@ class NewClassifier(ColumnClassifier):
     ----------
     {attributes}
     """
-
-    command: ClassVar[str] = "new-command"
 
     theta: float = 0.1
 
