@@ -49,7 +49,7 @@ IMPORTERS = {
     "core": {"compilation", "errors", UPWARD},
     "pictures": {"rendering"},
     "files": {"formats", "native"},
-    "cli": {"models"},
+    "cli": {"options"},
 }
 # Sums over states are inference's, which others ask. Learners sum over trees and folds.
 ASKING = {"models", "questions", "classifiers", "files", "pictures", "page", "cli"}

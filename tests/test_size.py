@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 63_162,
-    "nodes of syntax trees": 708_662,
-    "files": 275,
+    "lines of code": 63_114,
+    "nodes of syntax trees": 708_538,
+    "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,
     "comments that silence a check": 149,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import bayesgraph as bg
-from bayesgraph.cli import comparing, files, learning, predicting, questions
+from bayesgraph.cli import files, learning, predicting, questions
 from bayesgraph.core.compilation import tiers
 
 app = typer.Typer(
@@ -18,8 +18,8 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _group in (learning, predicting, questions, comparing, files):
-    app.add_typer(_group.app)
+for _group in (learning.app, predicting.app, questions.app, questions.comparing, files.app):
+    app.add_typer(_group)
 
 
 @app.callback(invoke_without_command=True)

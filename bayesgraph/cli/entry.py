@@ -97,7 +97,7 @@ def _command() -> Any:
 def _options(args: Sequence[str]) -> list[str]:
     """Return the options of the command that arguments begin with."""
     command = _command().commands.get("".join(args[:1]))
-    parameters = () if command is None else command.params
+    parameters = () if command is None else command.get_params(typer.Context(command))
     return [option for p in parameters for option in (*p.opts, *p.secondary_opts)]
 
 

@@ -12,14 +12,11 @@ import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.cli import reading
 from bayesgraph.cli.options import Commands, Texts
-from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, say
+from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, put, say
 from bayesgraph.core.errors import DataError
 from bayesgraph.files import skipped_in_reading
 
-# --------------------- Commands on files of models: show, render, explore and convert; and warm-up
-
-
-app = Commands("Files")
+app: Commands = Commands("Files")
 
 
 @app.add()
@@ -184,12 +181,6 @@ def warm_up(*, background: bool = False) -> None:
         say("All kernels are compiled.")
 
 
-# ----------------------------------------------------- The command that prints the card of a model
-
-
-_FORMS = (".txt", ".md", PAGE)
-
-
 @app.add()
 def info(model: Path, *, output: Path | None = None) -> None:
     """Print what a model was fitted on, its structure, its settings and a checksum.
@@ -203,11 +194,6 @@ def info(model: Path, *, output: Path | None = None) -> None:
     --------
     bayesgraph info heart.bayesgraph -o heart-card.html
     """
-    written = None if output is None else output_to(output, _FORMS)
+    written = None if output is None else output_to(output, (".txt", ".md", PAGE))
     card = bg.card(reading.load_answering(model), title=f"Model card: {model.name}")
-    if written is None:
-        say(card.to_text())
-        return
-    with written.file() as file:
-        card.save(file)
-    written.done("Written to {}")
+    put(card.to_text, written, card.save, "Written to {}")

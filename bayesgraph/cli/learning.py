@@ -29,7 +29,7 @@ from bayesgraph.core.variables import MissingIndicator
 if TYPE_CHECKING:
     from bayesgraph.classifiers import GraphClassifier
 
-app = Commands("Learning")
+app: Commands = Commands("Learning")
 
 
 @app.add(parameters=models.of_estimators)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
 from bayesgraph.cli.entry import OPTIONS
+from bayesgraph.cli.options import CHOICES, NOT_TYPED, chosen, library_options, registered
 from bayesgraph.cli.output import NATIVE, Output
 from bayesgraph.core.errors import DataError, suggestion, unknown_variable
 from bayesgraph.core.files import temporary_folder
@@ -26,47 +26,15 @@ if TYPE_CHECKING:
 # -------- The models that the command line fits, and the options that only some of the models take
 
 
-# Where the lists are that the help reads; to import them all takes a while.
-_LISTS = {
-    "models": "bayesgraph.cli.models:models",
-    "families": "bayesgraph.models:FAMILIES",
-    "smoothings": "bayesgraph.statistics:SCHEMES",
-    "discretizers": "bayesgraph.classifiers:DISCRETIZERS",
-    "discretizers without a class": "bayesgraph.classifiers:UNSUPERVISED",
-    "discretizers of streams": "bayesgraph.learning:DISCRETIZERS",
-    "exponents": "bayesgraph.learning:ALL_SCHEMES",
-    "summaries": "bayesgraph.statistics:SUMMARIES",
-    "detectors": "bayesgraph.learning:DETECTORS",
-    "methods": "bayesgraph.learning:METHODS",
-    "scores": "bayesgraph.learning:GENERAL_SCORES",
-    "measures": "bayesgraph.cli.printing:MEASURES",
-}
-# The lists that the value of a parameter is from.
-_CHOICES = {
-    "distributions": ["families"],
-    "smoothing": ["smoothings"],
-    "discretizer": ["discretizers", "discretizers of streams"],
-    "exponents": ["exponents"],
-    "summary": ["summaries"],
-    "detector": ["detectors"],
-    "score": ["scores"],
-}
 # What numbers may be, by parameter.
 _RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {
     "smoothing__alpha": ("a number from 0 on", lambda x: 0 <= x < float("inf")),
     "decay": ("a number in (0, 1]", lambda x: 0 < x <= 1),
 }
-# Parameters that no text can be given for, and the form of those that may be repeated.
-_NOT_TYPED = ("priors", "items")
-_REPEATED = {
-    "categorical": "COLUMN|all",
-    "distributions": "COLUMN=FAMILY|FAMILY",
-    "required": "PARENT:CHILD",
-    "forbidden": "PARENT:CHILD",
-    "tiers": "NAME,NAME,...",
-}
 _WORDS = {"none": None, "true": True, "false": False}
 _SAVED = ".bayesgraph"
+# Names of the options of learners: alpha is that of smoothing.
+LEARNING = OPTIONS | {"alpha": "level"}
 # Names of estimators that are not those of their classes, as "averaged-tan" is.
 _NAMES = {
     "BayesianNetworkClassifier": "auto",
@@ -98,131 +66,23 @@ def _name(kind: str) -> str:
 def models() -> dict[str, Callable[..., Any]]:
     """Return all models by name: estimators, and learners of structures without an estimator."""
     found = estimators()
-    for name in pkgutil.resolve_name("bayesgraph.learning:LEARNERS"):
+    for name in registered("structures"):
         found.setdefault(name.replace("_", "-"), partial(bg.BayesianNetworkClassifier, name))
     return found
 
 
-def registered(title: str) -> Any:
-    """Return what the library has of a list that options choose from."""
-    found = pkgutil.resolve_name(_LISTS[title])
-    return found() if title == "models" else found
-
-
-def names_of(title: str) -> list[str]:
-    """Return the names of a list that options choose from, as they are typed."""
-    found: Iterable[str] = registered(title)
-    return [name.replace("_", "-") if title == "methods" else name for name in found]
-
-
-def lists() -> dict[str, list[str]]:
-    """Return the names that options choose from, by the heading of each list."""
-    return {title: names_of(title) for title in _LISTS}
-
-
-def chosen(option: str, value: str, title: str) -> str:
-    """Return the value of an option, which must be a name of a list.
-
-    Raises
-    ------
-    DataError
-        If it is none; the message has the names and the nearest one.
-    """
-    known = names_of(title)
-    if value not in known:
-        near = suggestion(value, known)
-        raise DataError(f"--{option} is one of {', '.join(known)}; got {value!r}.{near}")
-    return value
-
-
-# ------------------------------------------------------- Options from signatures and docstrings
-
-
-def documented(docstring: str | None) -> dict[str, str]:
-    """Return what a docstring in numpydoc's form says of each parameter."""
-    text = inspect.cleandoc(docstring or "")
-    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
-    entries = re.findall(
-        r"^((?:\S+,\s)*\S+)(?: : .*)?\n((?:(?: .*)?\n)*)",
-        f"{section[1]}\n" if section else "",
-        re.M,
-    )
-    return {
-        name: " ".join(lines.split())
-        for names, lines in entries
-        for name in re.split(r",\s", names)
-    }
-
-
-@dataclass(frozen=True)
-class LibraryOption:
-    """An option that sets a parameter of the library.
-
-    Attributes
-    ----------
-    parameter : str
-    type : type
-    flags : tuple of str
-    help : str
-    metavar : str or None
-        The form of the value, of an option that may be repeated.
-    """
-
-    parameter: str
-    type: Any
-    flags: tuple[str, ...]
-    help: str
-    metavar: str | None
-
-    @classmethod
-    def of(cls, parameter: str, annotation: str, text: str, option: str) -> LibraryOption:
-        """Return the option of a parameter, called `option`."""
-        metavar = _REPEATED.get(parameter)
-        words = "".join({*re.findall(r"\w+", annotation)} - {"None"})
-        kind = list[str] if metavar else {"int": int, "float": float, "bool": bool}.get(words, str)
-        flags = f"--{option}/--no-{option}" if kind is bool else f"--{option}"
-        sentence = re.split(r"[.;](?: |$)", re.sub(r":\w+:`|`", "", text))[0]
-        lists = [f"{{{title}}}" for title in _CHOICES.get(parameter, ())]
-        parts = [f"{sentence}.", *["May be repeated."][: metavar is not None], *lists]
-        return cls(parameter, kind, (flags,), " ".join(parts), metavar)
-
-
-def _options(
-    functions: Iterable[Any], docstrings: Iterable[str | None], names: Mapping[str, str]
-) -> list[LibraryOption]:
-    """Return the options of all parameters that have a default; the first docstrings count."""
-    texts: dict[str, str] = {}
-    for docstring in docstrings:
-        # "As in `fit`" is no help here.
-        texts = {n: t for n, t in documented(docstring).items() if t[:3] != "As "} | texts
-    annotations = {
-        p.name: str(p.annotation)
-        for function in functions
-        for p in inspect.signature(function).parameters.values()
-        if p.default is not p.empty and p.name not in _NOT_TYPED
-    }
-    annotations["smoothing__alpha"] = "float"
-    texts["smoothing__alpha"] = "Pseudo-count for each cell of a table; 1 by default."
-    return [
-        LibraryOption.of(name, annotation, texts[name], names.get(name, name).replace("_", "-"))
-        for name, annotation in annotations.items()
-    ]
-
-
-def of_estimators() -> list[LibraryOption]:
+def of_estimators() -> list[inspect.Parameter]:
     """Return the options of all estimators."""
     classes = [make.func for make in estimators().values()]  # type: ignore[attr-defined]
-    return _options(classes, [kind.__doc__ for kind in classes], OPTIONS)
+    return library_options(classes, classes)
 
 
-def of_learners() -> list[LibraryOption]:
+def of_learners() -> list[inspect.Parameter]:
     """Return the options of learning a network without a class, and of all methods."""
     functions = [bg.BayesianNetwork.learn, *registered("methods").values()]
     documents = [*functions, bg.hill_climb, bg.tan, bg.BayesianNetwork.fit]
-    texts = [function.__doc__ for function in documents]
-    options = _options(functions, texts, OPTIONS | {"alpha": "level"})
-    left_out = {"method", "missing", "variables", "sample_weight"}
-    return [option for option in options if option.parameter not in left_out]
+    left_out = ("method", "missing", "variables", "sample_weight")
+    return library_options(functions, documents, left_out, LEARNING)
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,8 +113,9 @@ def _check(options: Mapping[str, Any], *, of_streams: bool = False) -> None:
     """Refuse names that are in no list, and numbers out of range, before a table is read."""
     for parameter, value in options.items():
         option = OPTIONS.get(parameter, parameter)
-        # Exponents also have names for single models.
-        titles = () if parameter == "exponents" else _CHOICES.get(parameter, ())
+        # These also have names for single models.
+        is_free = parameter in ("exponents", "structure")
+        titles = () if is_free else CHOICES.get(parameter, ())
         for text in value.values() if isinstance(value, Mapping) else [value]:
             if titles and isinstance(text, str):
                 chosen(option, text, titles[-1 if of_streams else 0])
@@ -311,7 +172,7 @@ class Wanted:
     def _option(self, item: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""
         option, equals, value = item.partition("=")
-        known = {OPTIONS.get(p, p): p for p in self.parameters if p not in _NOT_TYPED}
+        known = {OPTIONS.get(p, p): p for p in self.parameters if p not in NOT_TYPED}
         typed = option.strip().replace("-", "_")
         parameter = known.get(typed, typed if typed in known.values() else None)
         if not equals or parameter is None:
@@ -414,7 +275,7 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     _check(options)
     of_all = ("smoothing", "smoothing__alpha", "categorical", "check_columns")
     taken = [*inspect.signature(registered("methods")[name]).parameters][2:]
-    names = OPTIONS | {"alpha": "level"}
+    names = LEARNING
     for parameter in options:
         if parameter not in {*taken, *of_all}:
             known = ", ".join(_flag(n, names) for n in taken)

@@ -26,8 +26,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import pkgutil
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,9 +36,77 @@ import typer
 import typer.core
 
 import bayesgraph as bg
-from bayesgraph.cli import models
+from bayesgraph.cli.entry import OPTIONS
 from bayesgraph.cli.output import check_apart
 from bayesgraph.cli.reading import Reading
+from bayesgraph.core.errors import DataError, suggestion
+
+# ------------------------------------------------------ The lists of names that options choose from
+
+
+# Where the lists are that the help reads; to import them all takes a while.
+_LISTS = {
+    "models": "bayesgraph.cli.models:models",
+    "families": "bayesgraph.models:FAMILIES",
+    "smoothings": "bayesgraph.statistics:SCHEMES",
+    "discretizers": "bayesgraph.classifiers:DISCRETIZERS",
+    "discretizers without a class": "bayesgraph.classifiers:UNSUPERVISED",
+    "discretizers of streams": "bayesgraph.learning:DISCRETIZERS",
+    "exponents": "bayesgraph.learning:ALL_SCHEMES",
+    "summaries": "bayesgraph.statistics:SUMMARIES",
+    "detectors": "bayesgraph.learning:DETECTORS",
+    "methods": "bayesgraph.learning:METHODS",
+    "scores": "bayesgraph.learning:GENERAL_SCORES",
+    "structures": "bayesgraph.learning:LEARNERS",
+    "measures": "bayesgraph.cli.printing:MEASURES",
+}
+# The lists that the value of a parameter is from.
+CHOICES = {
+    "distributions": ["families"],
+    "smoothing": ["smoothings"],
+    "discretizer": ["discretizers", "discretizers of streams"],
+    "exponents": ["exponents"],
+    "summary": ["summaries"],
+    "detector": ["detectors"],
+    "score": ["scores"],
+    "structure": ["structures"],
+}
+
+
+def registered(title: str) -> Any:
+    """Return what the library has of a list that options choose from."""
+    found = pkgutil.resolve_name(_LISTS[title])
+    return found() if title == "models" else found
+
+
+def names_of(title: str) -> list[str]:
+    """Return the names of a list that options choose from, as they are typed."""
+    found: Iterable[str] = registered(title)
+    return [name.replace("_", "-") if title == "methods" else name for name in found]
+
+
+def lists() -> dict[str, list[str]]:
+    """Return the names that options choose from, by the heading of each list."""
+    return {title: names_of(title) for title in _LISTS}
+
+
+def chosen(option: str, value: str, title: str) -> str:
+    """Return the value of an option, which must be a name of a list.
+
+    Raises
+    ------
+    DataError
+        If it is none; the message has the names and the nearest one.
+    """
+    known = names_of(title)
+    if value not in known:
+        near = suggestion(value, known)
+        raise DataError(f"--{option} is one of {', '.join(known)}; got {value!r}.{near}")
+    return value
+
+
+# ------------------------------------------------------- Options from signatures and docstrings
+
 
 Texts = list[str] | None
 
@@ -46,16 +115,112 @@ _FLAGS = {
     "output": ("--output", "-o"),
     "evidence": ("--evidence", "-e"),
     "set_": ("--set", "-s"),
-    "cost": ("--cost", "-c"),
+    "costs": ("--cost", "-c"),
     "everything": ("--all",),
     "count": ("-k",),
     "n": ("-n",),
 }
 # The least value of options that are numbers.
 _LEAST = {"cv": 2, "repeats": 1, "ahead": 1, "count": 1, "n": 0, "bins": 1, "bootstrap": 1}
+# Parameters of the library that no text can be given for, and the form of those that may be
+# repeated.
+NOT_TYPED = ("priors", "items", "losses", "ranges")
+_REPEATED = {
+    "categorical": "COLUMN|all",
+    "distributions": "COLUMN=FAMILY|FAMILY",
+    "required": "PARENT:CHILD",
+    "forbidden": "PARENT:CHILD",
+    "tiers": "NAME,NAME,...",
+    "evidence": "NAME=VALUE",
+    "do": "NAME=VALUE",
+    "costs": "NAME=NUMBER",
+    "fixed": "NAME",
+    "among": "NAME",
+}
+
+
+def documented(docstring: str | None) -> dict[str, str]:
+    """Return what a docstring in numpydoc's form says of each parameter."""
+    text = inspect.cleandoc(docstring or "")
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
+    entries = re.findall(
+        r"^((?:\S+,\s)*\S+)(?: : .*)?\n((?:(?: .*)?\n)*)",
+        f"{section[1]}\n" if section else "",
+        re.M,
+    )
+    return {
+        name: " ".join(lines.split())
+        for names, lines in entries
+        for name in re.split(r",\s", names)
+    }
+
+
+def _option(
+    name: str, kind: Any, text: str, flags: Sequence[str], default: Any = None, **look: Any
+) -> inspect.Parameter:
+    """Return the parameter of a command that is an option."""
+    declared = typer.Option(*flags, help=text, min=_LEAST.get(name), **look)
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
+    )
+
+
+def library_options(
+    functions: Iterable[Any],
+    documents: Iterable[Any],
+    left_out: Collection[str] = (),
+    names: Mapping[str, str] = OPTIONS,
+) -> list[inspect.Parameter]:
+    """Return the options of all parameters of functions that have a default.
+
+    Parameters
+    ----------
+    functions : iterable of functions and classes
+    documents : iterable of functions and classes
+        Whose docstrings say what a parameter is, the first that has it.
+    left_out : collection of str
+        Parameters that are no options.
+    names : mapping from parameter to option
+        Of the options with a name of their own.
+    """
+    texts: dict[str, str] = {}
+    for document in documents:
+        # "As in `fit`" is no help here.
+        entries = documented(document.__doc__)
+        texts = {name: text for name, text in entries.items() if text[:3] != "As "} | texts
+    annotations = {
+        p.name: str(p.annotation)
+        for function in functions
+        for p in inspect.signature(function).parameters.values()
+        if p.default is not p.empty and p.name not in {*NOT_TYPED, *left_out}
+    }
+    if "smoothing" in annotations:
+        annotations["smoothing__alpha"] = "float"
+        texts["smoothing__alpha"] = "Pseudo-count for each cell of a table; 1 by default."
+    return [_of_library(name, kind, texts, names) for name, kind in annotations.items()]
+
+
+def _of_library(
+    name: str, annotation: str, texts: Mapping[str, str], names: Mapping[str, str]
+) -> inspect.Parameter:
+    """Return the option of a parameter of the library."""
+    metavar = _REPEATED.get(name)
+    words = "".join({*re.findall(r"\w+", annotation)} - {"None"})
+    kind = list[str] if metavar else {"int": int, "float": float, "bool": bool}.get(words, str)
+    option = names.get(name, name).replace("_", "-")
+    flags = (f"--{option}/--no-{option}",) if kind is bool else (f"--{option}",)
+    sentence = re.split(r"(?<!\.)\.(?: |$)", re.sub(r":\w+:`|`", "", texts[name]).lstrip("* "))[0]
+    lists = [f"{{{title}}}" for title in CHOICES.get(name, ())]
+    text = " ".join([f"{sentence}.", *["May be repeated."][: metavar is not None], *lists])
+    look = {"metavar": metavar, "rich_help_panel": "Parameters, as in Python"}
+    return _option(name, kind | None, text, _FLAGS.get(name, flags), **look)
+
+
+# ----------------------------------------------------------------------- Commands made of functions
+
+
 # Parameters that name a file to write; other paths, and models, are read.
 _WRITTEN = ("output", "plot", "destination")
-_READING_PANEL = "How the table is written"
 
 
 class Commands(typer.Typer):
@@ -68,7 +233,7 @@ class Commands(typer.Typer):
     def add(
         self,
         name: str | None = None,
-        parameters: Callable[[], list[models.LibraryOption]] | None = None,
+        parameters: Callable[[], list[inspect.Parameter]] | None = None,
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Return a decorator that makes a command of a function.
 
@@ -82,7 +247,7 @@ class Commands(typer.Typer):
         """
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
-            texts = models.documented(__doc__) | models.documented(function.__doc__)
+            texts = documented(__doc__) | documented(function.__doc__)
             texts["model"] = texts["model"].replace("{formats}", ", ".join(bg.files.FORMATS))
             summary, example = _summary_and_example(function)
             self.command(
@@ -118,7 +283,7 @@ class _Command(typer.core.TyperCommand):
         """Return the options, with those of the library."""
         if self.parameters is not None:
             named = {parameter.name for parameter in self.params}
-            more = [_of_library(o) for o in self.parameters() if o.parameter not in named]
+            more = [option for option in self.parameters() if option.name not in named]
             app = typer.Typer(add_completion=False)
             app.command()(_runner(self.function, self.texts, more))
             whole = typer.main.get_command(app)
@@ -131,33 +296,21 @@ class _Command(typer.core.TyperCommand):
             text = getattr(parameter, "help", None) or ""
             titles = re.findall(r"\{([a-z ]+)\}", text)
             for title in titles:
-                names = f"{title.capitalize()}: {', '.join(models.names_of(title))}."
+                names = f"{title.capitalize()}: {', '.join(names_of(title))}."
                 text = text.replace(f"{{{title}}}", names)
             parameter.help = text
         super().format_help(ctx, formatter)
-
-
-def _of_library(option: models.LibraryOption) -> inspect.Parameter:
-    """Return an option of the library as a parameter of a command."""
-    declared = typer.Option(
-        *option.flags,
-        help=option.help,
-        metavar=option.metavar,
-        rich_help_panel="Parameters, as in Python",
-    )
-    return inspect.Parameter(
-        option.parameter,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[option.type | None, declared],
-    )
 
 
 def _runner(
     function: Callable[..., None], texts: dict[str, str], more: Sequence[inspect.Parameter] = ()
 ) -> Callable[..., None]:
     """Return a function that checks what is written, and runs a command, with `more` options."""
-    parameters = [*_declared(function, texts), *more]
+    parameters = [
+        *_declared(function, texts),
+        *more,
+        _option("quiet", bool, texts["quiet"], ("--quiet",), False),
+    ]
     reading = [*inspect.signature(Reading).parameters]
     reads_table = "reading" in inspect.signature(function).parameters
 
@@ -179,32 +332,25 @@ def _runner(
 
 def _declared(function: Callable[..., None], texts: dict[str, str]) -> Iterator[inspect.Parameter]:
     """Yield the parameters of a command as typer takes them."""
-    of_reading: list[inspect.Parameter] = []
-    for parameter in inspect.signature(function, eval_str=True).parameters.values():
-        if parameter.annotation is Reading:
-            documented = models.documented(Reading.__doc__)
-            of_reading = [
-                _option(p, documented[name], _READING_PANEL)
-                for name, p in inspect.signature(Reading, eval_str=True).parameters.items()
-            ]
-        elif parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            argument = typer.Argument(help=texts[parameter.name], show_default=False)
+    parameters = inspect.signature(function, eval_str=True).parameters
+    for name, parameter in parameters.items():
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            argument = typer.Argument(help=texts[name], show_default=False)
             yield parameter.replace(annotation=Annotated[parameter.annotation, argument])
-        elif parameter.kind is parameter.KEYWORD_ONLY:
-            yield _option(parameter, texts[parameter.name])
-    yield from of_reading
-    quiet = inspect.Parameter(
-        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=bool
-    )
-    yield _option(quiet, texts["quiet"])
+        elif parameter.kind is parameter.KEYWORD_ONLY and name != "reading":
+            yield _own_option(parameter, texts)
+    if "reading" in parameters:
+        texts = documented(Reading.__doc__)
+        for parameter in inspect.signature(Reading, eval_str=True).parameters.values():
+            yield _own_option(parameter, texts, rich_help_panel="How the table is written")
 
 
-def _option(parameter: inspect.Parameter, text: str, panel: str | None = None) -> inspect.Parameter:
+def _own_option(
+    parameter: inspect.Parameter, texts: Mapping[str, str], **look: Any
+) -> inspect.Parameter:
+    """Return the option of a parameter of a command."""
     name = parameter.name
     # Only what is so by default has an option against it.
     alone = (f"--{name.replace('_', '-')}",) if parameter.default is False else ()
-    option = typer.Option(
-        *_FLAGS.get(name, alone), help=text, min=_LEAST.get(name), rich_help_panel=panel
-    )
-    annotation: Any = Annotated[parameter.annotation, option]
-    return parameter.replace(annotation=annotation, kind=parameter.KEYWORD_ONLY)
+    flags = _FLAGS.get(name, alone)
+    return _option(name, parameter.annotation, texts[name], flags, parameter.default, **look)

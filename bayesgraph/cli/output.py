@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -212,6 +212,18 @@ def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
     with output.file() as file:
         reading.write_table(columns, file)
     output.done(f"{done}; written to {{}}")
+
+
+def put(
+    text: Callable[[], str], output: Output | None, write: Callable[[Path], Any], done: str
+) -> None:
+    """Write a file and say what is `done`, or print a text if there is no file."""
+    if output is None:
+        say(text())
+        return
+    with output.file() as file:
+        write(file)
+    output.done(done)
 
 
 def model_to(path: Path, others: Sequence[str] = ()) -> Output:

@@ -13,7 +13,7 @@ from bayesgraph.classifiers import predicted_columns, with_policy
 from bayesgraph.cli import models, progress
 from bayesgraph.cli.entry import say_aside
 from bayesgraph.cli.models import Wanted
-from bayesgraph.cli.options import Commands, Texts
+from bayesgraph.cli.options import Commands, Texts, chosen
 from bayesgraph.cli.output import (
     FIGURES,
     Output,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _MAX_CLASSES = 20
 
 
-app = Commands("Predicting")
+app: Commands = Commands("Predicting")
 
 
 @app.add()
@@ -199,7 +199,7 @@ def evaluate(
     """
     drawn = None if plot is None else output_to(plot, FIGURES)
     named_measures = [name for text in scoring or () for name in text.split(",")]
-    measures = [models.chosen("scoring", name, "measures") for name in named_measures]
+    measures = [chosen("scoring", name, "measures") for name in named_measures]
     options = models.given(parameters)
     if as_saved:
         if repeats > 1:

@@ -1,23 +1,28 @@
-"""Commands that ask models: query, do, ask-next, explain, mpe and sample."""
+"""Commands that ask models, and compare them with each other or with other findings."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
-from bayesgraph.cli import reading
+from bayesgraph.cli import options
+from bayesgraph.cli import reading as texts
 from bayesgraph.cli.options import Commands, Texts
-from bayesgraph.cli.output import put_rows, rows_to, say
+from bayesgraph.cli.output import FIGURES, check_once, output_to, put, put_rows, rows_to, say
+from bayesgraph.cli.reading import Reading
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
-from bayesgraph.core.variables import Continuous, Discrete, Name
+from bayesgraph.core.variables import Continuous, Discrete, Name, has_text_states
 
 if TYPE_CHECKING:
     from bayesgraph.models import Model
 
-app = Commands("Asking")
+app: Commands = Commands("Asking")
+comparing: Commands = Commands("Comparing")
 
 
 @app.add()
@@ -48,14 +53,14 @@ def _print_posterior(
     """Print the posterior of variables, or those of all, given evidence and what is set."""
     if everything and target:
         raise DataError("--all and --target exclude each other; leave one of them out.")
-    loaded = reading.load_answering(path)
-    network = reading.network_of(loaded)
-    given, do = reading.evidence_of(network, evidence), reading.evidence_of(network, set_) or None
+    loaded = texts.load_answering(path)
+    network = texts.network_of(loaded)
+    given, do = texts.evidence_of(network, evidence), texts.evidence_of(network, set_) or None
     if everything:
         marginals = network.marginals(given, do=do)
         say(marginals._display(len(marginals)).text())
         return
-    targets = reading.targets_of(loaded, path, target, "--target or --all")
+    targets = texts.targets_of(loaded, path, target, "--target or --all")
     for name in do or ():
         if name in targets:
             raise EvidenceError(
@@ -108,68 +113,82 @@ def intervene(
     _print_posterior(model, target, everything, evidence, set_)
 
 
-@app.add("ask-next")
-def ask_next(
-    model: Path,
-    *,
-    target: str | None = None,
-    evidence: Texts = None,
-    cost: Texts = None,
-    by: str | None = None,
-    ahead: int = 1,
-) -> None:
-    """Print what to ask for next: which variables say most about the target, per price.
+def _of(question: str) -> list[inspect.Parameter]:
+    """Return the options of a function of `bayesgraph.questions`."""
+    function = getattr(bg.questions, question)
+    return options.library_options([function], [options, function])
 
-    Parameters
-    ----------
-    cost
-        NAME=PRICE of a variable that may be asked for; may be repeated. Variables
-        without a price are then left out; by default all are ranked.
-    by
-        Rank by information, in nats (the default), or accuracy.
-    ahead
-        Number of questions ahead: 1 or 2.
+
+def answer(question: str, path: Path, parameters: Mapping[str, Any]) -> Any:
+    """Return what a function of `bayesgraph.questions` answers, given texts."""
+    model, target = texts.one_target(path, parameters["target"])
+    values = {
+        name: texts.argument(model, target, name, text)
+        for name, text in parameters.items()
+        if text is not None
+    }
+    return getattr(bg.questions, question)(model, **values | {"target": target})
+
+
+@app.add("ask-next", partial(_of, "next_question"))
+def ask_next(model: Path, **parameters: Any) -> None:
+    """Print what to ask for next: which variables say most about the target, per price.
 
     Examples
     --------
     bayesgraph ask-next heart.bayesgraph -e sex=male --cost cp=1 --cost thal=100
     """
-    network, name = reading.one_target(model, target)
-    given, prices = reading.evidence_of(network, evidence), reading.prices_of(network, cost)
-    ranking = bg.questions.next_question(network, name, given, costs=prices, by=by, ahead=ahead)
+    ranking = answer("next_question", model, parameters)
     say(repr(ranking.posterior))
     say(repr(ranking))
 
 
-@app.add()
-def explain(
-    model: Path,
-    *,
-    target: str | None = None,
-    evidence: Texts = None,
-    finding: str | None = None,
-    state: str | None = None,
-) -> None:
+@app.add(parameters=partial(_of, "explanation"))
+def explain(model: Path, **parameters: Any) -> None:
     """Print why a posterior is as it is, in sentences that can be read aloud.
-
-    Parameters
-    ----------
-    finding
-        The one variable to tell about, observed or not.
-    state
-        State of the target; the most probable one by default.
 
     Examples
     --------
     bayesgraph explain alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW
     """
-    network, name = reading.one_target(model, target)
-    options = {
-        "finding": None if finding is None else reading.named(network, finding),
-        "state": None if state is None else reading.state_of(network.variable(name), state),
-    }
-    given = reading.evidence_of(network, evidence)
-    say(repr(bg.questions.explanation(network, name, given, **options)))
+    say(repr(answer("explanation", model, parameters)))
+
+
+@comparing.add(parameters=partial(_of, "flip"))
+def flip(model: Path, **parameters: Any) -> None:
+    """Print the smallest change of findings that turns the answer.
+
+    Examples
+    --------
+    bayesgraph flip heart.bayesgraph -e age=63 -e chol=260 --to no --fix age
+    """
+    changes = answer("flip", model, parameters)
+    if not parameters["evidence"]:
+        raise DataError("-e is needed, such as -e smoke=no: flip changes findings that it names.")
+    say(repr(changes))
+
+
+@comparing.add(parameters=partial(_of, "tornado"))
+def tornado(model: Path, *, output: Path | None = None, **parameters: Any) -> None:
+    """Print how far a probability moves with single parameters or findings.
+
+    Parameters
+    ----------
+    output
+        Draw an .svg, .png or .pdf; else bars are printed.
+
+    Examples
+    --------
+    bayesgraph tornado alarm.bif --target HYPOVOLEMIA --state TRUE -e CVP=HIGH
+    """
+    drawn = None if output is None else output_to(output, FIGURES)
+    moves = answer("tornado", model, parameters)
+    put(
+        moves.__repr__,
+        drawn,
+        lambda file: bg.pictures.save_figure(bg.plot(moves), file),
+        "Drawn to {}",
+    )
 
 
 @app.add()
@@ -187,12 +206,12 @@ def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int =
     --------
     bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA
     """
-    network = reading.load_model(model)
-    given = reading.evidence_of(network, evidence)
+    network = texts.load_model(model)
+    given = texts.evidence_of(network, evidence)
     if over is None and count == 1:
         found = [network.most_probable(given)]
     else:
-        names = None if over is None else [reading.named(network, text) for text in over]
+        names = None if over is None else [texts.named(network, text) for text in over]
         found = network.k_most_probable(count, given, over=names)
     say("\n".join(map(repr, found)))
 
@@ -222,8 +241,46 @@ def sample(
     bayesgraph sample alarm.bif -n 1000 -e BP=LOW -o rows.csv
     """
     written = rows_to(output)
-    network = reading.load_model(model)
-    given = reading.evidence_of(network, evidence)
+    network = texts.load_model(model)
+    given = texts.evidence_of(network, evidence)
     drawn = network.sample(n, given, random_state=seed, frame="pyarrow")
     columns = dict(zip(drawn.column_names, drawn.columns, strict=True))
     put_rows(columns, written, f"Drew {n:,} rows")
+
+
+@comparing.add()
+def diff(
+    before: Path,
+    after: Path,
+    *,
+    reading: Reading,
+    rows: Path | None = None,
+    target: str | None = None,
+    output: Path | None = None,
+) -> None:
+    """Print what differs between two models: arcs, distributions and predictions.
+
+    Parameters
+    ----------
+    before
+        A file of a model.
+    after
+        Another.
+    rows
+        Table of rows whose predictions are compared.
+    output
+        A .html or .txt file, else printed.
+
+    Examples
+    --------
+    bayesgraph diff old.bayesgraph new.bayesgraph --rows new.csv -o review.html
+    """
+    check_once(before, after, rows)
+    written = None if output is None else output_to(output, (".html", ".txt"))
+    first, second = texts.load_whole(before), texts.load_whole(after)
+    network = texts.network_of(first)
+    name = None if target is None else texts.named(network, target)
+    columns = [str(v.name) for v in network.variables if has_text_states(v)]
+    table = None if rows is None else reading.table(rows, columns)
+    difference = bg.diff(first, second, table, target=name)
+    put(difference.to_text, written, difference.save, f"{difference.summary} Written to {{}}")

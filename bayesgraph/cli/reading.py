@@ -257,6 +257,22 @@ def prices_of(model: Model, items: Sequence[str] | None) -> dict[Name, float] | 
     return found or None
 
 
+def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
+    """Return the value of a parameter of a question that a text stands for."""
+    match parameter:
+        case "evidence" | "do":
+            return evidence_of(model, text)
+        case "costs":
+            return prices_of(model, text)
+        case "fixed" | "among":
+            return [named(model, name) for name in text]
+        case "finding":
+            return named(model, text)
+        case "state" | "to":
+            return state_of(model.variable(target), text)
+    return text
+
+
 def _parts(model: Model, item: str, expected: str) -> tuple[Name, str]:
     """Return the name of a variable, and the text after it and the sign "="."""
     text, equals, value = item.partition("=")

@@ -12,6 +12,7 @@ import webbrowser
 import pyarrow as pa
 import pytest
 import r_files
+import typer
 from cases import CLASSIFIERS, fit, make_data
 from golden_models import MODELS
 from network_files import chest_clinic
@@ -83,8 +84,9 @@ def commands():
     for name, command in _command().commands.items():
         if name in WITHOUT:
             continue
-        options = {p.name for p in command.params}
-        needed = [p.name for p in command.params if p.required]
+        parameters = command.get_params(typer.Context(command))
+        options = {p.name for p in parameters}
+        needed = [p.name for p in parameters if p.required]
         assert {*needed} <= {*NEEDED}, f"Say above what {needed} of {name!r} stand for."
         base = [name]
         for parameter in needed:

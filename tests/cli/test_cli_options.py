@@ -9,7 +9,8 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.classifiers import DISCRETIZERS
 from bayesgraph.cli.entry import as_typed, main
-from bayesgraph.cli.models import Wanted, estimators, lists, models, of_estimators, of_learners
+from bayesgraph.cli.models import Wanted, estimators, models, of_estimators, of_learners
+from bayesgraph.cli.options import lists
 from bayesgraph.cli.printing import MEASURES
 from bayesgraph.learning import ALL_SCHEMES, DETECTORS, LEARNERS, METHODS
 from bayesgraph.learning.streams import settings
@@ -63,6 +64,7 @@ def test_every_registry_is_listed():
         "detectors": {*DETECTORS},
         "methods": {name.replace("_", "-") for name in METHODS},
         "scores": {"bic", "aic", "bdeu", "likelihood"},
+        "structures": {*LEARNERS},
         "measures": {*MEASURES},
     }
 
@@ -100,9 +102,10 @@ def test_every_parameter_of_an_estimator_or_a_method_is_an_option_with_a_help():
             for p in inspect.signature(function).parameters.values()
             if p.kind is p.KEYWORD_ONLY and p.name not in ("priors", "items")
         }
-        assert taken <= {option.parameter for option in options}
-        assert all(len(option.help) > 10 for option in options)
-        flags = [flag for option in options for flag in option.flags]
+        assert taken <= {option.name for option in options}
+        declared = [option.annotation.__metadata__[0] for option in options]
+        assert all(len(option.help) > 10 for option in declared)
+        flags = [flag for option in declared for flag in option.param_decls]
         assert len({*flags}) == len(flags)
 
 

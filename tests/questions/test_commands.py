@@ -51,6 +51,9 @@ def test_flip_prints_the_smallest_change(capfd, models):
     code, out, _ = run(capfd, "flip", models[0], *evidence, "--to", "no", "--at-least", "0.6")
     assert code == 0
     assert "becomes 'no'" in out
+    few = run(capfd, "flip", models[0], *evidence, "--among", "cp", "--among", "thal")[1]
+    among = ["cp", "thal"]
+    assert few.rstrip("\n") == repr(bg.load(models[0]).ask.flip(evidence=given, among=among))
     assert "A price is NAME=NUMBER" in run(capfd, "flip", models[0], "--cost", "thal")[2]
 
 
