@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 63_114,
-    "nodes of syntax trees": 708_538,
+    "lines of code": 63_091,
+    "nodes of syntax trees": 708_352,
     "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,
-    "comments that silence a check": 149,
+    "comments that silence a check": 148,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -66,28 +66,43 @@ def _end_with_the_input() -> None:
 
 def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the name of each step and what it does, first what most programs need."""
-    yield "questions to networks", lambda: _ask(_network(16, numbers=False))
-    yield "questions to small networks", lambda: _ask(_network(5, numbers=False))
-    for name in ("tan", "nb"):
-        yield f"model {name}", partial(_fit, models()[name])
-    yield "questions to networks of numbers", lambda: _ask(_network(16, numbers=True))
-    for name, make in models().items():
-        if name not in ("tan", "nb"):
-            yield f"model {name}", partial(_fit, make)
-    yield "structures without a class", _learn
-    for name in ALL_SCHEMES:
-        yield f"exponents {name}", partial(_fit, partial(bg.WeightedNaiveBayesClassifier, name))
-    yield "text", _fit_text
-    for name in FAMILIES:
-        yield f"family {name}", partial(_fit_family, name)
-    for name in SUMMARIES:
-        yield f"summary {name}", partial(_fit_stream, name)
+    mixed, y = _table()
+    states, numbers = mixed[:, :N_STATES], mixed[:, N_STATES:]
+    every = models()
+    first = {name: every.pop(name) for name in ("tan", "nb")}
+    yield "questions to networks", partial(_ask, _network(16))
+    yield "questions to small networks", partial(_ask, _network(5))
+    for name, make in (first | every).items():
+        yield f"model {name}", partial(_fit, make, mixed, y)
+    yield "questions to networks of numbers", partial(_ask, _network(16, n_numbers=2))
+    yield "structures without a class", partial(_learn, mixed)
+    # Numbers in (0, 1) and counts: each family takes one of them.
+    shares = 1.0 / (1.0 + np.exp(-numbers))
+    counts = [scipy.sparse.csr_array(states), states]
+    makers: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+        f"exponents {name}": (partial(bg.WeightedNaiveBayesClassifier, name), [mixed, states])
+        for name in ALL_SCHEMES
+    }
+    makers |= {
+        f"family {name}": (partial(bg.NaiveBayesClassifier, name), [shares, *counts])
+        for name in FAMILIES
+    }
+    makers |= {
+        f"summary {name}": (
+            partial(bg.StreamingNaiveBayesClassifier, summary=name, decay=0.99),
+            [numbers],
+        )
+        for name in SUMMARIES
+    }
+    makers["complement"] = bg.ComplementNaiveBayesClassifier, counts
+    for name, (make, tables) in makers.items():
+        yield name, partial(_use, make, tables, y)
     for name in DISCRETIZERS:
-        yield f"intervals {name}", partial(_discretize, name)
+        yield f"intervals {name}", partial(DISCRETIZERS[name]().fit, numbers, y)
     yield "detector adwin", _detect
 
 
-def _network(n: int, numbers: bool) -> bg.BayesianNetwork:
+def _network(n: int, n_numbers: int = 0) -> bg.BayesianNetwork:
     """Return a network with loops of n discrete variables; the states of five are enumerated."""
     rng = np.random.default_rng(0)
     variables = [bg.Discrete(f"v{i}", ["a", "b", "c"]) for i in range(n)]
@@ -96,41 +111,33 @@ def _network(n: int, numbers: bool) -> bg.BayesianNetwork:
         parents = variables[max(0, i - 2) : i]
         table = rng.dirichlet(np.ones(3), size=(3,) * len(parents))
         cpds.append(bg.TableCPD(variable, table, parents=parents))
-    if numbers:
-        for i in range(2):
-            mean, variance = rng.normal(size=3), np.ones(3)
-            cpds.append(
-                bg.GaussianCPD(bg.Continuous(f"x{i}"), mean, variance, parents=[variables[i]])
-            )
+    for i in range(n_numbers):
+        number = bg.Continuous(f"x{i}")
+        cpds.append(bg.GaussianCPD(number, rng.normal(size=3), np.ones(3), [variables[i]]))
     return bg.BayesianNetwork(cpds)
 
 
 def _ask(network: bg.BayesianNetwork) -> None:
     evidence: dict[Any, Any] = {"v3": "a", "v1": {"a": 1.0, "b": 2.0, "c": 1.0}}
     numbers = [name for name in network.names if str(name).startswith("x")]
-    for known in (evidence, evidence | dict.fromkeys(numbers, 0.5)):
+    for findings in (evidence, evidence | dict.fromkeys(numbers, 0.5)):
         for question in (
-            partial(network.marginals, known),
-            partial(network.query, "v4", known),
-            partial(network.most_probable, known),
-            partial(network.k_most_probable, 3, known),
-            partial(network.marginal_map, ["v0", "v2"], known),
-            partial(network.sample, 20, known, random_state=0),
-            partial(network.sensitivity, "v0", "a", known),
+            partial(network.marginals, findings),
+            partial(network.query, "v4", findings),
+            partial(network.most_probable, findings),
+            partial(network.k_most_probable, 3, findings),
+            partial(network.marginal_map, ["v0", "v2"], findings),
+            partial(network.sample, 20, findings, random_state=0),
+            partial(network.sensitivity, "v0", "a", findings),
         ):
-            with suppress(BayesGraphError, ValueError, TypeError):
+            with _whatever_happens():
                 question()
-    rng = np.random.default_rng(0)
-    columns = {
-        name: rng.normal(size=N_ROWS) if name in numbers else rng.choice(list("abc"), N_ROWS)
-        for name in network.names
-    }
-    network.log_likelihood(columns)
-    seen = {name: values for name, values in columns.items() if name != "v4"}
-    network.query_rows("v4", seen)
+    rows = network.sample(N_ROWS, random_state=0, frame="pyarrow")
+    network.log_likelihood(rows)
+    network.query_rows("v4", rows.drop_columns("v4"))
 
 
-def _table() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _table() -> tuple[Any, Any]:
     """Return numbers, of which the first columns are states, and classes that they tell."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, N_ROWS)
@@ -139,76 +146,42 @@ def _table() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     return np.hstack([states, numbers]), np.array(["a", "b"])[y]
 
 
-def _use(classifier: Any, X: Any, y: Any, **weights: Any) -> None:
+def _fit(make: Callable[..., Any], mixed: Any, y: Any) -> None:
+    states = mixed[:, :N_STATES]
+    _use(partial(make, categorical="all"), [states], y)
+    _use(partial(make, categorical=[f"x{j}" for j in range(N_STATES)]), [mixed], y)
+    _use(make, [mixed[:, N_STATES:], states.astype(str)], y)
+
+
+def _use(make: Callable[..., Any], tables: list[Any], y: Any) -> None:
     """Fit, predict with and without missing values, and go on learning where there is a way to."""
-    for given in ({}, weights):
-        classifier.fit(X, y, **given)
-        classifier.predict_proba(X)
-        classifier.predict(X[:1])
-    if isinstance(X, np.ndarray) and X.dtype == float:
-        holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
-        with suppress(BayesGraphError, ValueError):
-            classifier.predict_proba(holes)
-            classifier.fit(holes, y)
-            classifier.predict_proba(holes)
-    with suppress(AttributeError, BayesGraphError, ValueError):
-        classifier.partial_fit(X, y)
-
-
-def _fit(make: Callable[..., Any]) -> None:
-    X, y = _table()
     weights = np.linspace(0.5, 1.5, len(y))
-    for columns, categorical in (
-        (X[:, :N_STATES], "all"), (X[:, N_STATES:], None), (X, [f"x{j}" for j in range(N_STATES)]),
-    ):  # fmt: skip
-        with suppress(BayesGraphError, ValueError, TypeError):
-            _use(make(categorical=categorical), columns, y, sample_weight=weights)
-    with suppress(BayesGraphError, ValueError, TypeError):
-        _use(make(), X[:, :N_STATES].astype(str), y)
+    for X in tables:
+        for options in ({}, {"sample_weight": weights}):
+            with _whatever_happens():
+                classifier = make().fit(X, y, **options)
+                classifier.predict_proba(X)
+                classifier.predict(X[:1])
+                classifier.partial_fit(X, y)
+        if isinstance(X, np.ndarray) and X.dtype == float:
+            holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+            with _whatever_happens():
+                make().fit(X, y).predict_proba(holes)
+                make().fit(holes, y).predict_proba(holes)
 
 
-def _learn() -> None:
-    X, _ = _table()
-    rows: Any = {f"x{j}": column for j, column in enumerate(X.T)}
+def _whatever_happens() -> suppress:
+    """Go on where a model does not take a table or a question."""
+    return suppress(AttributeError, BayesGraphError, TypeError, ValueError)
+
+
+def _learn(mixed: Any) -> None:
+    rows: Any = {f"x{j}": column for j, column in enumerate(mixed.T)}
     states = list(rows)[:N_STATES]
     for method in (bg.unrestricted, partial(bg.unrestricted, score="bdeu"), bg.pc):
         bg.BayesianNetwork.learn(rows, method=method, categorical=states)
     of_states = {name: rows[name] for name in states}
     bg.BayesianNetwork.learn(of_states, method="pc", categorical="all")
-
-
-def _fit_text() -> None:
-    X, y = _table()
-    counts = scipy.sparse.csr_array(X[:, :N_STATES])
-    for make in (
-        partial(bg.NaiveBayesClassifier, "multinomial"),
-        partial(bg.NaiveBayesClassifier, "bernoulli"),
-        bg.ComplementNaiveBayesClassifier,
-    ):
-        for table in (counts, X[:, :N_STATES]):
-            with suppress(BayesGraphError, ValueError, TypeError):
-                _use(make(), table, y)
-
-
-def _fit_family(name: str) -> None:
-    X, y = _table()
-    shares = 1.0 / (1.0 + np.exp(-X[:, N_STATES:]))
-    for table in (
-        shares,
-        X[:, :N_STATES],
-    ):  # numbers in (0, 1) and counts: each family takes one of them
-        with suppress(BayesGraphError, ValueError):
-            _use(bg.NaiveBayesClassifier(name), table, y)
-
-
-def _fit_stream(name: str) -> None:
-    X, y = _table()
-    _use(bg.StreamingNaiveBayesClassifier(summary=name, decay=0.99), X[:, N_STATES:], y)
-
-
-def _discretize(name: str) -> None:
-    X, y = _table()
-    DISCRETIZERS[name]().fit(X[:, N_STATES:], y)
 
 
 def _detect() -> None:
