@@ -339,6 +339,12 @@ class FactorGraph(Model):
 
     # ----------------------------------------------------------------------- for the solvers
 
+    def links(
+        self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
+    ) -> list[tuple[Variable, ...]]:
+        """Return the scopes of all terms; see `Model.links`."""
+        return [term.scope for term in self.terms]
+
     def slice(
         self,
         observed: Collection[Variable],

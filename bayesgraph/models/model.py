@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -26,7 +26,16 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
 from bayesgraph.core.upward import Ask, Upward
-from bayesgraph.core.variables import Binned, Continuous, Count, CountVector, Discrete, Name, State
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    Name,
+    State,
+    Variable,
+)
 from bayesgraph.inference import (
     All,
     Approximate,
@@ -93,6 +102,12 @@ class Model(Edits, Answering):
 
     training: Training | None = None
     exponents: Mapping[Name, Floats] = MappingProxyType({})
+
+    def links(
+        self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
+    ) -> Iterable[Sequence[Variable]] | None:
+        """Return scopes whose log values sum to the log scores of a target, None if none do."""
+        return None
 
     def with_networks(self, networks: Iterable[Any]) -> Model:
         """Return the model with other networks, one in the place of each."""

@@ -403,6 +403,13 @@ class BayesianNetwork(Model):
         """Iterate over the names of the variables."""
         return iter(self._by_name)
 
+    def links(
+        self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
+    ) -> list[tuple[Variable, ...]]:
+        """Return the scopes of the CPDs that a query is about; see `Model.links`."""
+        relevant = ancestral_set(self._parents, [target, *observed, *soft])
+        return [cpd.scope for cpd in self.cpds if cpd.variable in relevant]
+
     @property
     def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]
         """The network alone."""

@@ -420,6 +420,14 @@ class WeightedNetwork(Model):
             bias = bias[order]
         return self._of(network, self.target.name, exponents, bias)
 
+    def links(
+        self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
+    ) -> list[tuple[Variable, ...]] | None:
+        """Return the scopes of the network's CPDs for the class; see `Model.links`."""
+        if soft or target != self.target:
+            return None
+        return self.network.links(target, observed, soft)
+
     @property
     def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]
         """The network whose distributions are weighted."""

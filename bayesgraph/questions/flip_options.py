@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import pairwise, product
 from typing import Any, TypeAlias
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,22 +35,20 @@ from bayesgraph.core.variables import (
     MissingIndicator,
     Name,
     Variable,
-    ancestral_set,
     is_missing,
     plain,
 )
-from bayesgraph.inference import NumberMixture, log_total
+from bayesgraph.inference import NumberMixture
 from bayesgraph.models import (
-    BayesianNetwork,
     Belief,
     Between,
     Ensemble,
-    FactorGraph,
     Model,
     WeightedNetwork,
     as_mapping,
     is_soft,
     scalar,
+    with_findings,
 )
 
 # ---------------- Findings that may change, the values that each may take, and what a change costs
@@ -451,8 +450,6 @@ Changes: TypeAlias = NDArray[np.intp]
 
 # Rows that are asked at once.
 _BLOCK = 8192
-# Log odds that count as equal: a state that ties with another one has not turned the answer.
-EPSILON = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -473,71 +470,34 @@ class Scorer:
     fixed: Evidence
     choices: tuple[Choice, ...]
 
+    @classmethod
+    def of(cls, model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules) -> Scorer:
+        """Return the scorer for the findings that may change by some rules."""
+        asked, known = with_findings(model, as_mapping(evidence))
+        choices = tuple(choices_of(asked, target, evidence, rules))
+        row = asked.encode(known).without([choice.variable for choice in choices])
+        return cls(asked, target, row, choices)
+
     def __call__(self, changes: Changes) -> Floats:
         """Return log P(target, findings) up to a constant per row, shape (n_rows, n_states).
 
         Rows of impossible findings are minus infinity.
         """
-        parts = [
+        parts = [changes[start : start + _BLOCK] for start in range(0, len(changes), _BLOCK)]
+        scores = [
             self.of_codes([c.codes[part[:, j]] for j, c in enumerate(self.choices)], len(part))
-            for part in (
-                changes[start : start + _BLOCK] for start in range(0, len(changes), _BLOCK)
-            )
+            for part in parts
         ]
-        return np.concatenate(parts) if parts else np.empty((0, self.target.cardinality))
+        return np.concatenate([np.empty((0, self.target.cardinality)), *scores])
 
     def of_codes(self, columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
         """Return log scores as a call does, given the encoded column of each choice."""
-        known: dict[Variable, NDArray[Any]] = {
-            v: np.repeat(column, n_rows, axis=0) for v, column in self.fixed.columns.items()
-        }
+        known = dict(self.fixed.rows(np.zeros(n_rows, dtype=np.intp)).columns)
         for choice, column in zip(self.choices, columns, strict=True):
             kind = np.intp if isinstance(choice.variable, Discrete) else np.float64
             known[choice.variable] = column.astype(kind)
         rows = Evidence(n_rows, known, self.fixed.likelihoods)
         return self.model.log_posterior_rows(self.target, rows)
-
-
-@dataclass(frozen=True)
-class Goal:
-    """The answer that a change shall lead to.
-
-    Attributes
-    ----------
-    state : int
-        Code of the state of the target.
-    log_odds : float or None
-        Minimum of the log odds of the state against all others together; None asks that it is more
-        probable than each other state.
-    """
-
-    state: int
-    log_odds: float | None = None
-
-    @property
-    def needed(self) -> float:
-        """Log odds against each single other state without which the goal is not reached."""
-        return EPSILON if self.log_odds is None else self.log_odds - EPSILON
-
-    def excess(self, scores: Floats) -> Floats:
-        """Return by how much log odds exceed what is needed, shape (n_rows,).
-
-        Negative values, and minus infinity for impossible findings, are no flips.
-        """
-        own = scores[..., self.state]
-        others = np.delete(scores, self.state, axis=-1)
-        with np.errstate(invalid="ignore"):
-            if self.log_odds is None:
-                found = own - others.max(axis=-1, initial=-np.inf) - EPSILON
-            else:
-                found = own - log_total(others) - self.log_odds + EPSILON
-        return np.where(np.isneginf(own), -np.inf, found)
-
-    def excess_of_margins(self, margins: Floats) -> Floats:
-        """Return what `excess` does, given the log odds against each other state."""
-        if self.log_odds is None or margins.shape[1] < 2:
-            return np.asarray(margins.min(axis=1, initial=np.inf) - self.needed)
-        return np.asarray(-log_total(-margins) - self.needed)
 
 
 # -------------------------------- Parts of the findings whose contributions to the log odds add up
@@ -549,7 +509,7 @@ class Goal:
 # so that each part is scored alone. The parts are the connected components of the moral graph of
 # the ancestors of all findings and the target, without the target and what stays (Lauritzen, Dawid,
 # Larsen and Leimer 1990). A weighted network raises the conditional of each observed feature given
-# its observed parents to a power: there, parts are findings with a common conditional.
+# its observed parents to a power, which adds up in the same parts.
 
 
 # Maximum number of joint options of the findings of one part.
@@ -577,42 +537,31 @@ class Part:
     logs: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class Sum:
-    """Log scores of the target as a sum over parts.
-
-    Attributes
-    ----------
-    parts : tuple of Part
-    prior : ndarray, shape (n_states,)
-        Log scores without any of the findings that may change.
-    """
-
-    parts: tuple[Part, ...]
-    prior: Floats
-
-
-def as_sum(scorer: Scorer) -> Sum | None:
-    """Return the log scores as a sum over parts; None if there is one part only, or a large one."""
-    if not scorer.choices:
-        return None
-    links = _links(scorer)
+def parts_of(scorer: Scorer) -> list[Part] | None:
+    """Return the parts of which log scores are a sum; None if there is one only, or a large one."""
+    changing, soft = [choice.variable for choice in scorer.choices], scorer.fixed.likelihoods
+    known = {scorer.target, *scorer.fixed.columns}
+    links = scorer.model.links(scorer.target, {*known, *changing}, soft)
     if links is None:
         return None
-    groups = _components([c.variable for c in scorer.choices], links)
+    graph: nx.Graph[Variable] = nx.Graph()
+    graph.add_nodes_from(changing)
+    for scope in links:
+        # A variable with soft evidence may have any state, so that it joins what depends on it.
+        nx.add_path(graph, [v for v in scope if v not in known])
+    components = [nx.node_connected_component(graph, variable) for variable in changing]
+    groups = {tuple(i for i, v in enumerate(changing) if v in own): None for own in components}
     sizes = [math.prod(len(scorer.choices[i].options) for i in group) for group in groups]
     if len(groups) < 2 or max(sizes) > _MAX_OPTIONS:
         return None
     try:
-        nothing = np.full((1, len(scorer.choices)), -1, dtype=np.intp)
-        prior = scorer(nothing)[0]
-        parts = tuple(_part(scorer, group, prior) for group in groups)
+        prior = scorer(np.full((1, len(changing)), -1, dtype=np.intp))[0]
+        return [_part(scorer, group, prior) for group in groups]
     except (UnsupportedModelError, MemoryLimitError):
         return None  # findings that cannot be summed out cannot be scored part by part
-    return Sum(parts, prior)
 
 
-def _part(scorer: Scorer, group: Sequence[int], prior: Floats) -> Part:
+def _part(scorer: Scorer, group: tuple[int, ...], prior: Floats) -> Part:
     choices = [scorer.choices[i] for i in group]
     options = np.array(list(product(*(range(len(c.options)) for c in choices))), dtype=np.intp)
     costs = np.sum([c.costs[options[:, j]] for j, c in enumerate(choices)], axis=0)
@@ -621,50 +570,4 @@ def _part(scorer: Scorer, group: Sequence[int], prior: Floats) -> Part:
     possible = np.isfinite(prior)
     logs = np.zeros((len(options), len(prior)))
     logs[:, possible] = scorer(changes)[:, possible] - prior[possible]
-    return Part(tuple(group), options, costs, logs)
-
-
-def _links(scorer: Scorer) -> list[set[Variable]] | None:
-    """Return sets of variables that belong to one part; None if no parts add up.
-
-    A variable with soft evidence may have any state, so that it joins what depends on it.
-    """
-    model, target = scorer.model, scorer.target
-    known, soft = {target, *scorer.fixed.columns}, scorer.fixed.likelihoods
-    changing = [choice.variable for choice in scorer.choices]
-    scopes: Iterable[Iterable[Variable]]
-    if isinstance(model, WeightedNetwork):
-        if model.target != target or soft:
-            return None
-        seen = {*known, *changing}
-        scopes = [
-            [v for v in cpd.scope if v in changing] for cpd in model.cpds if cpd.variable in seen
-        ]
-    elif isinstance(model, BayesianNetwork):
-        above = {cpd.variable: cpd.parents for cpd in model.cpds}
-        relevant = ancestral_set(above, [*known, *soft, *changing])
-        scopes = [cpd.scope for cpd in model.cpds if cpd.variable in relevant]
-    elif isinstance(model, FactorGraph):
-        scopes = [term.scope for term in model.terms]
-    else:
-        return None
-    return [set(scope) - known for scope in scopes]
-
-
-def _components(variables: Sequence[Variable], links: Sequence[set[Variable]]) -> list[list[int]]:
-    """Return the indices of variables by connected component, in the order of the first one."""
-    label: dict[Variable, Variable] = {}
-
-    def root(variable: Variable) -> Variable:
-        while label.setdefault(variable, variable) != variable:
-            variable = label[variable]
-        return variable
-
-    for link in links:
-        members = list(link)
-        for other in members[1:]:
-            label[root(other)] = root(members[0])
-    found: dict[Variable, list[int]] = {}
-    for i, variable in enumerate(variables):
-        found.setdefault(root(variable), []).append(i)
-    return list(found.values())
+    return Part(group, options, costs, logs)

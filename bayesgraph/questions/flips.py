@@ -9,11 +9,11 @@ intervention would do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from itertools import count, islice, pairwise
-from typing import Any, NamedTuple
+from itertools import count, islice
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,82 @@ from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import DataError, EvidenceError
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State
-from bayesgraph.inference import Posterior, log_normalised
+from bayesgraph.inference import Posterior, log_normalised, log_total
 from bayesgraph.models import Model, as_mapping, impossible, with_findings
 from bayesgraph.questions.estimators import question
 from bayesgraph.questions.flip_options import (
-    Changes,
     Choice,
-    Goal,
     Part,
     Rules,
     Scorer,
-    Sum,
-    as_sum,
-    choices_of,
+    parts_of,
 )
 
-# ---- Searches for the cheapest change: best first over parts that add up, or in the order of cost
+# -------------------------------------------------------------- The answers that a change leads to
 
 
-# What an impossible alternative adds to log odds: more than any sum of possible ones takes away.
-_CERTAIN = 1e9
+# Log odds that count as equal: a state that ties with another one has not turned the answer.
+_EPSILON = 1e-9
+# Log odds that are infinite for sums.
+_MOST = 1e300
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The answer that a change shall lead to.
+
+    Attributes
+    ----------
+    state : int
+        Code of the state of the target.
+    log_odds : float or None
+        Minimum of the log odds of the state against all others together; None asks that it is more
+        probable than each other state.
+    """
+
+    state: int
+    log_odds: float | None = None
+
+    @property
+    def needed(self) -> float:
+        """Log odds against each single other state without which the goal is not reached."""
+        return _EPSILON if self.log_odds is None else self.log_odds - _EPSILON
+
+    def margins(self, scores: Floats) -> Floats:
+        """Return the log odds against each other state, shape (n_rows, n_states - 1).
+
+        Findings that exclude the state have minus infinity, and those that exclude another one
+        infinity.
+        """
+        own, others = scores[..., [self.state]], np.delete(scores, self.state, axis=-1)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(np.isneginf(own), -np.inf, own - others))
+
+    def excess(self, margins: Floats) -> Floats:
+        """Return by how much log odds exceed what is needed; positive values are flips."""
+        if self.log_odds is None or margins.shape[-1] < 2:
+            return np.asarray(margins.min(axis=-1, initial=np.inf) - self.needed)
+        return np.asarray(-log_total(-np.maximum(margins, -_MOST)) - self.needed)
+
+
+def _excess(goals: Sequence[Goal], scores: Floats) -> Floats:
+    return np.asarray(np.max([goal.excess(goal.margins(scores)) for goal in goals], axis=0))
+
+
+# ---- Searches for the cheapest change: by bounds of parts that add up, or in the order of cost
+
+
 # Costs that count as equal, relative to the larger one.
-_SAME_COST = 1e-12
+_SAME = 1e-9
+# Deviation of log odds, relative to the largest ones, that counts as rounding.
+_ROUNDING = 1e-9
+# Number of prices of log odds for each alternative.
+_N_PRICES = 64
 _FIRST_BLOCK, _LAST_BLOCK = 64, 4096
+
+
+def _is_above(cost: Any, best: float) -> Any:
+    return cost > best + _SAME * max(1.0, best)
 
 
 class Found(NamedTuple):
@@ -68,192 +121,54 @@ class Found(NamedTuple):
     examined: int
 
 
-def _above(cost: float, best: float) -> bool:
-    return cost > best + _SAME_COST * max(1.0, abs(best))
-
-
-# ------------------------------------------------------------------------- parts that add up
-
-
-class Lines(NamedTuple):
-    """The options of each part for one goal, without those that cannot be part of an answer.
-
-    Attributes
-    ----------
-    margins : ndarray, shape (n_alternatives,)
-        Log odds of the goal's state against each other one without any finding that may change.
-    costs : list of ndarray, shape (n_options,)
-        Ascending.
-    gains : list of ndarray, shape (n_options, n_alternatives)
-        What an option adds to the log odds.
-    rows : list of ndarray, shape (n_options,)
-        Index of each option in its part.
-    """
-
-    margins: Floats
-    costs: list[Floats]
-    gains: list[Floats]
-    rows: list[NDArray[np.intp]]
-
-
-def lines_of(total: Sum, goal: Goal) -> Lines | None:
-    """Return the options of parts for a goal; None if its state is impossible."""
-    if not np.isfinite(total.prior[goal.state]):
-        return None
-    found = Lines(_margins(total.prior, goal.state), [], [], [])
-    for part in total.parts:
-        possible = np.flatnonzero(np.isfinite(part.logs[:, goal.state]))
-        if not len(possible):
-            return None
-        gains = _margins(part.logs[possible], goal.state)
-        order = undominated(part.costs[possible], gains)
-        found.costs.append(part.costs[possible][order])
-        found.gains.append(gains[order])
-        found.rows.append(possible[order])
-    return found
-
-
-def _margins(logs: Floats, state: int) -> Floats:
-    """Return log odds of a state, which is possible, against each other one."""
-    others = np.delete(logs, state, axis=-1)
-    return np.where(np.isneginf(others), _CERTAIN, logs[..., [state]] - others)
+# Costs and gains in log odds against each other state, of the options of a part.
+_Options: TypeAlias = tuple[Floats, Floats]
 
 
 def undominated(costs: Floats, gains: Floats) -> NDArray[np.intp]:
     """Return the options by cost, without those for which a cheaper one has all gains as high."""
-    order = np.lexsort((np.arange(len(costs)), -gains.sum(axis=1), costs))
-    if gains.shape[1] == 1:
-        return order[_rises(gains[order, 0])]
+    order = np.lexsort((-gains.sum(axis=1), costs))
     kept: list[int] = []
     for i in order.tolist():
-        if not kept or not (gains[kept] >= gains[i]).all(axis=1).any():
+        if not np.isneginf(gains[i]).any() and not (gains[kept] >= gains[i]).all(axis=1).any():
             kept.append(i)
     return np.array(kept, dtype=np.intp)
 
 
-def _rises(values: Floats) -> NDArray[np.bool_]:
-    """Return a mask of the values that are higher than all before them."""
-    before = np.maximum.accumulate(np.append(-np.inf, values[:-1]))
-    return np.asarray(values > before)
+def _prices(parts: Sequence[_Options]) -> Floats:
+    """Return prices of log odds, of one alternative each, shape (n_prices, n_alternatives)."""
+    costs = np.concatenate([costs - costs[0] for costs, _ in parts])
+    gains = np.concatenate([gains - gains[0] for _, gains in parts])
+    unit, prices = np.eye(gains.shape[1]), []
+    for gain, axis in zip(gains.T, unit, strict=True):
+        rates = costs[gain > 0] / gain[gain > 0]
+        if len(rates):
+            prices.append(np.quantile(rates, np.linspace(0.0, 1.0, _N_PRICES))[:, None] * axis)
+    return np.concatenate([np.zeros((1, len(unit))), *prices])
 
 
-@dataclass(frozen=True, eq=False)
-class _Bounds:
-    """Lower bounds of the cost that the last parts add, by relaxation to fractions of options.
+def cheapest(
+    parts: Sequence[_Options], margins: Floats, goal: Goal, most: float, effort: int
+) -> tuple[list[int] | None, Found]:
+    """Return the cheapest option of each part so that the log odds, which add up, suffice.
 
-    For each alternative state, the options of a part with the highest log odds for their cost form
-    a concave chain. Steps of all chains are taken by their ratio of log odds to cost until the log
-    odds suffice; the last one in part. This is the linear relaxation of the multiple-choice
-    knapsack problem (Sinha and Zoltners 1979), and the largest bound of all alternatives counts.
-
-    Attributes
-    ----------
-    base_cost : ndarray, shape (n_parts + 1,)
-        Sum of the least costs of the parts from each one on.
-    base_gain : ndarray, shape (n_parts + 1, n_alternatives)
-        Sum of the highest log odds at least cost.
-    steps : list of (part, cost, gain) arrays for each alternative, by descending ratio
-    """
-
-    base_cost: Floats
-    base_gain: Floats
-    steps: list[tuple[NDArray[np.intp], Floats, Floats]]
-
-    @classmethod
-    def of(cls, costs: Sequence[Floats], gains: Sequence[Floats]) -> _Bounds:
-        """Return bounds for the costs (n_options,) and gains (n_options, n_alternatives) of parts.
-
-        Options of a part ascend by cost.
-        """
-        n, m = len(costs), gains[0].shape[1]
-        base_cost, base_gain = np.zeros(n + 1), np.zeros((n + 1, m))
-        chains: list[list[tuple[int, float, float]]] = [[] for _ in range(m)]
-        for k in reversed(range(n)):
-            cheapest = costs[k] == costs[k][0]
-            base_cost[k] = base_cost[k + 1] + costs[k][0]
-            base_gain[k] = base_gain[k + 1] + gains[k][cheapest].max(axis=0)
-            for a in range(m):
-                chains[a] += [(k, *step) for step in _chain(costs[k], gains[k][:, a])]
-        steps = []
-        for chain in chains:
-            chain.sort(key=lambda step: -step[2] / step[1])
-            table = np.array(chain).reshape(-1, 3)
-            steps.append((table[:, 0].astype(np.intp), table[:, 1], table[:, 2]))
-        return cls(base_cost, base_gain, steps)
-
-    def __call__(self, part: int, margins: Floats, needed: float) -> Floats:
-        """Return the least cost that the parts from `part` on add; infinite if none suffices.
-
-        The argument `margins`, shape (n_states, n_alternatives), has the log odds against each
-        alternative by the parts before.
-        """
-        lacking = needed - margins - self.base_gain[part]
-        extra = np.zeros(len(margins))
-        for a, (parts, costs, gains) in enumerate(self.steps):
-            kept = parts >= part
-            reached = np.append(0.0, np.cumsum(gains[kept]))
-            spent = np.append(0.0, np.cumsum(costs[kept]))
-            # Sums of all gains differ by rounding from the sum of the highest options.
-            short = lacking[:, a] - _SAME_COST * max(1.0, abs(reached[-1]))
-            extra = np.maximum(extra, np.interp(short, reached, spent, left=0.0, right=np.inf))
-        return np.asarray(self.base_cost[part] + extra)
-
-
-def _chain(costs: Floats, gains: Floats) -> list[tuple[float, float]]:
-    """Return the steps (cost, gain) of the upper concave envelope of options, gains ascending."""
-    cheapest = costs == costs[0]
-    points = [(float(costs[0]), float(gains[cheapest].max()))]
-    for cost, gain in zip(costs[~cheapest].tolist(), gains[~cheapest].tolist(), strict=True):
-        if gain <= points[-1][1]:
-            continue
-        if cost == points[-1][0]:
-            points.pop()
-        while len(points) > 1 and _slope(points[-2], points[-1]) <= _slope(
-            points[-1], (cost, gain)
-        ):
-            points.pop()
-        points.append((cost, gain))
-    return [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(points)]
-
-
-def _slope(a: tuple[float, float], b: tuple[float, float]) -> float:
-    return (b[1] - a[1]) / (b[0] - a[0])
-
-
-class _Level(NamedTuple):
-    """Choices of options for the first parts that may still be the start of an answer.
-
-    Attributes
-    ----------
-    cost : ndarray, shape (n_states,)
-    margins : ndarray, shape (n_states, n_alternatives)
-    before, option : ndarray of int, shape (n_states,)
-        Index of the state of the level before, and the option of the last part.
-    """
-
-    cost: Floats
-    margins: Floats
-    before: NDArray[np.intp]
-    option: NDArray[np.intp]
-
-    def of(self, kept: NDArray[np.intp]) -> _Level:
-        """Return some of the states."""
-        return _Level(self.cost[kept], self.margins[kept], self.before[kept], self.option[kept])
-
-
-def cheapest_sum(lines: Lines, goal: Goal, effort: int) -> tuple[list[int] | None, Found]:
-    """Return the cheapest options of all parts, as rows of each part, if log scores are a sum.
-
-    Part by part, all choices of options so far are extended by each option of the next part. Those
-    are left out whose lower bound exceeds the cost of a known answer, and, if there is a single
-    alternative, those for which a cheaper choice has higher log odds (dynamic programming over
-    undominated states; Kellerer, Pferschy and Pisinger 2004, section 11.5). Of several cheapest
-    answers the one with the highest log odds is returned.
+    Part by part, all choices so far are extended by each option of the next part. Those are left
+    out that must cost more than `most`, and, if there is a single alternative, those for which a
+    cheaper choice has higher log odds (dynamic programming over undominated states; Kellerer,
+    Pferschy and Pisinger 2004, section 11.5). What the other parts add costs at least, for any
+    price of log odds, the price of what is lacking and the sum of the least cost less price times
+    gain (Lagrangean relaxation, section 11.2). Of several cheapest answers the one with the highest
+    log odds is returned.
 
     Parameters
     ----------
-    lines : Lines
+    parts : sequence of (costs, gains)
+        By ascending cost, without dominated options.
+    margins : ndarray, shape (n_alternatives,)
+        Log odds without any of the findings that may change.
     goal : Goal
+    most : float
+        Cost of an answer that is known.
     effort : int
         Maximum number of choices of one level. Those of the highest lower bounds are left out
         beyond it, and the bound of the result is the least of theirs.
@@ -263,245 +178,141 @@ def cheapest_sum(lines: Lines, goal: Goal, effort: int) -> tuple[list[int] | Non
     list of int or None, Found
         The latter without the change.
     """
+    # What an impossible alternative adds: more than any sum of possible ones takes away.
+    sizes = [np.abs(gains[np.isfinite(gains)]).max(initial=0.0) for _, gains in parts]
+    certain = 1.0 + abs(goal.needed) + np.abs(margins[np.isfinite(margins)]).sum() + sum(sizes)
+    parts = [(costs, np.minimum(gains, certain)) for costs, gains in parts]
     # Parts that change the odds most for their cost come first: they decide most.
-    strengths = [_strength(c, g) for c, g in zip(lines.costs, lines.gains, strict=True)]
+    strengths = [np.ptp(gains, axis=0).max() / max(np.ptp(costs), _SAME) for costs, gains in parts]
     turn = np.argsort(-np.array(strengths), kind="stable").tolist()
-    costs, gains = [lines.costs[k] for k in turn], [lines.gains[k] for k in turn]
-    bounds = _Bounds.of(costs, gains)
-    # The least cost of all choices whose log odds suffice with the first option of all other parts.
-    rest_cost = np.append(np.cumsum([c[0] for c in costs[::-1]])[::-1], 0.0)
-    rest_gain = np.zeros_like(bounds.base_gain)
-    rest_gain[:-1] = np.cumsum([g[0] for g in gains[::-1]], axis=0)[::-1]
-    one = np.zeros(1, dtype=np.intp)
-    level = _Level(np.zeros(1), lines.margins[None], one, one)
+    prices, top = _prices(parts), np.zeros((len(parts) + 1, len(margins)))
+    rest = np.zeros((len(parts) + 1, len(prices)))
+    for k in reversed(range(len(parts))):
+        costs, gains = parts[turn[k]]
+        top[k] = top[k + 1] + gains.max(axis=0)
+        rest[k] = rest[k + 1] + (costs[:, None] - gains @ prices.T).min(axis=0)
+    cost, odds = np.zeros(1), np.minimum(margins, certain)[None]
     levels, bound, examined = [], math.inf, 0
-    quick = _quick(costs, gains, lines.margins, goal)
-    best = math.inf if quick is None else quick[0]
-    for k, (price, gain) in enumerate(zip(costs, gains, strict=True)):
-        # All choices of a level with each option of the next part.
-        n, m = len(level.cost), len(price)
-        level = _Level(
-            (level.cost[:, None] + price).ravel(),
-            (level.margins[:, None] + gain).reshape(n * m, gain.shape[1]),
-            np.repeat(np.arange(n), m),
-            np.tile(np.arange(m), n),
-        )
-        examined += len(level.cost)
-        best = min(best, _completed(level, goal, rest_cost[k + 1], rest_gain[k + 1]))
-        least = level.cost + bounds(k + 1, level.margins, goal.needed)
-        kept = np.flatnonzero(least <= best + _SAME_COST * max(1.0, best))
-        kept = kept[np.lexsort((kept, -level.margins[kept].min(axis=1), level.cost[kept]))]
-        if level.margins.shape[1] == 1:
-            kept = kept[_rises(level.margins[kept, 0])]
-        kept = kept[np.isfinite(least[kept])]
-        if k + 1 < len(costs) and len(kept) > (most := max(1, effort // len(costs[k + 1]))):
+    for k, part in enumerate(turn, 1):
+        costs, gains = parts[part]
+        before, option = np.divmod(np.arange(len(cost) * len(costs)), len(costs))
+        cost, odds = cost[before] + costs[option], odds[before] + gains[option]
+        examined += len(cost)
+        lacking = goal.needed - odds
+        least = np.zeros(len(cost))
+        for price, saved in zip(prices, rest[k], strict=True):
+            np.maximum(least, lacking @ price + saved, out=least)
+        least += cost
+        is_open = ~(lacking > top[k] + _ROUNDING * (1.0 + np.abs(top[k]))).any(axis=1)
+        kept = np.flatnonzero(is_open & ~_is_above(least, most))
+        kept = kept[np.lexsort((-odds[kept].min(axis=1), cost[kept]))]
+        if odds.shape[1] == 1:
+            highest = np.maximum.accumulate(np.append(-np.inf, odds[kept, 0]))
+            kept = kept[odds[kept, 0] > highest[:-1]]
+        n_next = max(1, effort // len(parts[turn[k]][0])) if k < len(turn) else effort
+        if len(kept) > n_next:
             order = np.argsort(least[kept], kind="stable")
-            bound = min(bound, float(least[kept[order[most]]]))
-            kept = kept[np.sort(order[:most])]
-        level = level.of(kept)
-        levels.append(level)
-    options, cost = _best_of(levels, level, goal)
-    if quick is not None and (options is None or _above(cost, quick[0])):
-        cost, options = quick
-    if options is None:
-        return None, Found(None, math.inf, bound, examined)
-    rows = {k: int(lines.rows[k][option]) for k, option in zip(turn, options, strict=True)}
-    return [rows[k] for k in range(len(rows))], Found(None, cost, min(cost, bound), examined)
-
-
-def _best_of(levels: list[_Level], last: _Level, goal: Goal) -> tuple[list[int] | None, float]:
-    """Return the options of the cheapest answer of the last level, and its cost."""
-    excess = goal.excess_of_margins(last.margins)
+            bound = min(bound, float(least[kept[order[n_next]]]))
+            kept = kept[np.sort(order[:n_next])]
+        cost, odds = cost[kept], odds[kept]
+        levels.append((before[kept], option[kept]))
+    excess = goal.excess(odds)
     reached = np.flatnonzero(excess > 0)
     if not len(reached):
-        return None, math.inf
-    cost = float(last.cost[reached].min())
-    cheapest = reached[last.cost[reached] <= cost + _SAME_COST * max(1.0, cost)]
-    at = int(cheapest[np.argmax(excess[cheapest])])
-    options = []
-    for level in reversed(levels):
-        options.append(int(level.option[at]))
-        at = int(level.before[at])
-    return options[::-1], cost
+        return None, Found(None, math.inf, min(bound, most), examined)
+    first = float(cost[reached].min())
+    same = reached[~_is_above(cost[reached], first)]
+    at = int(same[np.argmax(excess[same])])
+    options = [0] * len(turn)
+    for part, (previous, chosen) in zip(reversed(turn), reversed(levels), strict=True):
+        options[part], at = int(chosen[at]), int(previous[at])
+    return options, Found(None, first, min(first, bound), examined)
 
 
-def _quick(
-    costs: Sequence[Floats], gains: Sequence[Floats], margins: Floats, goal: Goal
-) -> tuple[float, list[int]] | None:
-    """Return an answer found step by step, (cost, options), without a promise of its cost.
-
-    Each step takes the option that adds most to the log odds that are lacking, for its cost; at the
-    end parts go back to cheaper options as far as the log odds suffice.
-    """
-    sizes = [len(cost) for cost in costs]
-    part = np.repeat(np.arange(len(costs)), sizes)
-    start = np.append(0, np.cumsum(sizes)[:-1])
-    cost, gain = np.concatenate(costs), np.concatenate(gains)
-    now = start.copy()
-    # Rounding next to certain log odds might otherwise go to and fro.
-    for _ in range(2 * len(cost)):
-        whole = margins + gain[now].sum(axis=0)
-        moved = whole + gain - gain[now[part]]
-        extra = cost - cost[now[part]]
-        reached = goal.excess_of_margins(moved) > 0
-        if goal.excess_of_margins(whole[None])[0] > 0:
-            cheaper = np.flatnonzero(reached & (extra < 0))
-            if not len(cheaper):
-                return float(cost[now].sum()), (now - start).tolist()
-            at = int(cheaper[np.argmin(extra[cheaper])])
-        elif reached.any():
-            at = int(np.argmin(np.where(reached, extra, np.inf)))
-        else:
-            saved = _lacking(whole, goal) - _lacking(moved, goal)
-            at = int(np.argmax(saved / np.maximum(extra, _SAME_COST)))
-            if not saved[at] > 0:
-                return None
-        now[part[at]] = at
-    return None
-
-
-def _lacking(margins: Floats, goal: Goal) -> Floats:
-    """Return the sum of the log odds that are lacking against all alternatives."""
-    return np.asarray(np.maximum(0.0, goal.needed - margins).sum(axis=-1))
-
-
-def _completed(level: _Level, goal: Goal, cost: float, gain: Floats) -> float:
-    """Return the least cost of the answers that choices lead to with no more effort."""
-    reached = goal.excess_of_margins(level.margins + gain) > 0
-    return float(level.cost[reached].min() + cost) if reached.any() else math.inf
-
-
-def _strength(costs: Floats, gains: Floats) -> float:
-    most = float((gains.max(axis=0) - gains[0]).max(initial=0.0))
-    spent = float(costs[-1] - costs[0])
-    return most / spent if spent > 0 else most
-
-
-# ------------------------------------------------------------------------ in the order of cost
-
-
-def in_order_of_cost(
-    choices: Sequence[Choice],
-) -> Iterator[tuple[float, tuple[tuple[int, int], ...]]]:
-    """Yield all changes by ascending cost, as (cost, ((choice, option), ...)).
+def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[int, int]]]:
+    """Yield all changes by ascending cost, as (cost, mapping from choice to option).
 
     A change of the findings j_1 < j_2 < ..., ordered by their cheapest option, leads to up to three
     others: the next option of its last finding, the cheapest option of the next finding besides it,
     or in its place (Lawler 1972).
     """
     order = sorted(range(len(choices)), key=lambda j: float(choices[j].costs[1]))
-    costs = [choices[j].costs for j in order]
+    costs = [choices[j].costs.tolist() for j in order]
     number = count()
-    heap: list[tuple[float, int, tuple[tuple[int, int], ...]]] = []
+    # Cost, number, what changes before the last finding, the last finding and its option.
+    heap: list[tuple[float, int, dict[int, int], int, int]] = []
     if order:
-        heap.append((float(costs[0][1]), next(number), ((0, 1),)))
+        heap.append((costs[0][1], next(number), {}, 0, 1))
     while heap:
-        cost, _, change = heappop(heap)
-        yield cost, tuple((order[j], option) for j, option in change)
-        *rest, (j, option) = change
-        before = tuple(rest)
+        cost, _, before, j, option = heappop(heap)
+        change = {**before, order[j]: option}
+        yield cost, change
         if option + 1 < len(costs[j]):
             more = cost - costs[j][option] + costs[j][option + 1]
-            heappush(heap, (float(more), next(number), (*before, (j, option + 1))))
+            heappush(heap, (more, next(number), before, j, option + 1))
         if j + 1 < len(costs):
-            further = float(costs[j + 1][1])
-            heappush(heap, (cost + further, next(number), (*change, (j + 1, 1))))
+            further = cost + costs[j + 1][1]
+            heappush(heap, (further, next(number), change, j + 1, 1))
             if option == 1:
-                moved = cost - costs[j][1] + further
-                heappush(heap, (float(moved), next(number), (*before, (j + 1, 1))))
+                heappush(heap, (further - costs[j][1], next(number), before, j + 1, 1))
 
 
-def cheapest_in_order(scorer: Scorer, excess: Callable[[Floats], Floats], effort: int) -> Found:
+def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Found:
     """Return the cheapest change of any model, by asking for all changes in the order of cost.
 
-    Parameters
-    ----------
-    scorer : Scorer
-    excess : callable
-        From log scores (n_rows, n_states) to what exceeds the goal, positive for a flip.
-    effort : int
-        Maximum number of changes; all that cost less than the bound have then been asked for.
+    The argument `effort` is the maximum number of changes; all that cost less than the bound have
+    then been asked for.
     """
     changes = in_order_of_cost(scorer.choices)
-    n, asked, size = len(scorer.choices), 0, _FIRST_BLOCK
-    best: tuple[float, float, NDArray[np.intp]] | None = None
-    reached = 0.0
-    while asked < effort:
-        block = list(islice(changes, min(size, effort - asked)))
-        if not block:
-            return Found(None, math.inf, math.inf, asked) if best is None else _found(best, asked)
-        rows = np.zeros((len(block), n), dtype=np.intp)
-        for row, (_, change) in enumerate(block):
-            for choice, option in change:
-                rows[row, choice] = option
-        found = excess(scorer(rows))
-        for row in np.flatnonzero(found > 0).tolist():
-            cost = block[row][0]
-            if best is None:
-                best = cost, float(found[row]), rows[row]
-            elif not _above(cost, best[0]) and found[row] > best[1]:
-                best = best[0], float(found[row]), rows[row]
-        asked, reached, size = asked + len(block), block[-1][0], min(2 * size, _LAST_BLOCK)
-        if best is not None and _above(reached, best[0]):
-            return _found(best, asked)
-    return Found(None, math.inf, reached, asked) if best is None else _found(best, asked)
+    asked, size, reached = 0, _FIRST_BLOCK, 0.0
+    best = Found(None, math.inf, math.inf, 0)
+    most = 0.0
+    while block := list(islice(changes, min(size, effort - asked))):
+        rows = np.zeros((len(block), len(scorer.choices)), dtype=np.intp)
+        for one, (_, change) in zip(rows, block, strict=True):
+            one[list(change)] = list(change.values())
+        excess = _excess(goals, scorer(rows))
+        for row in np.flatnonzero(excess > 0).tolist():
+            cost, value = block[row][0], float(excess[row])
+            is_same = not _is_above(cost, best.cost) and value > most
+            if best.change is None or is_same:
+                first = cost if best.change is None else best.cost
+                best, most = Found(rows[row], first, first, 0), value
+        asked, size, reached = asked + len(block), min(2 * size, _LAST_BLOCK), block[-1][0]
+        if _is_above(reached, best.cost):
+            break
+    is_unfinished = best.change is None and asked == effort and next(changes, None) is not None
+    return best._replace(bound=reached if is_unfinished else best.bound, examined=asked)
 
 
-def _found(best: tuple[float, float, NDArray[np.intp]], asked: int) -> Found:
-    return Found(best[2], best[0], best[0], asked)
-
-
-def greedy(scorer: Scorer, excess: Callable[[Floats], Floats]) -> Changes | None:
+def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
     """Return a change that was found step by step, without a promise of its cost; or None.
 
-    Each step takes the single further option that raises the log odds most for its cost; at the
-    end, findings go back to cheaper options as far as the answer stays turned.
+    Each step takes the option of a finding that raises the log odds most for its cost, or the
+    cheapest that turns the answer. At the end, findings go back to cheaper options as far as the
+    answer stays turned.
     """
-    n = len(scorer.choices)
-    now = np.zeros((1, n), dtype=np.intp)
-    value = float(excess(scorer(now))[0])
-    while value <= 0:
-        steps = [
-            (j, o)
-            for j in range(n)
-            if not now[0, j]
-            for o in range(1, len(scorer.choices[j].options))
-        ]
-        if not steps:
-            return None
-        rows = np.repeat(now, len(steps), axis=0)
-        for row, (j, option) in enumerate(steps):
-            rows[row, j] = option
-        found = excess(scorer(rows))
-        costs = np.array([scorer.choices[j].costs[o] for j, o in steps])
-        gains = found - value
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rates = np.where(found > 0, np.inf, gains) / np.maximum(costs, 1e-12)
-        ready = np.flatnonzero(found > 0)
-        at = int(ready[np.argmin(costs[ready])]) if len(ready) else int(np.argmax(rates))
-        if not found[at] > value:
-            return None
-        now, value = rows[[at]], float(found[at])
-    return _cheaper(scorer, excess, now)
-
-
-def _cheaper(scorer: Scorer, excess: Callable[[Floats], Floats], now: Changes) -> Changes:
-    """Return a change in which no single finding has a cheaper option that turns the answer."""
+    steps = [(j, o) for j, c in enumerate(scorer.choices) for o in range(len(c.options))]
+    costs = np.array([scorer.choices[j].costs[o] for j, o in steps])
+    j, o = np.array(steps).T
+    now = np.zeros(len(scorer.choices), dtype=np.intp)
+    value = float(_excess(goals, scorer(now[None]))[0])
+    starts = np.searchsorted(j, np.arange(len(now)))
     while True:
-        rows, saved = [], []
-        for j, choice in enumerate(scorer.choices):
-            cost = choice.costs[now[0, j]]
-            for option in np.flatnonzero(choice.costs < cost).tolist():
-                row = now[0].copy()
-                row[j] = option
-                rows.append(row)
-                saved.append(float(cost - choice.costs[option]))
-        if not rows:
+        rows = np.repeat(now[None], len(steps), axis=0)
+        rows[np.arange(len(steps)), j] = o
+        extra = costs - costs[starts + now][j]
+        allowed = extra < 0 if value > 0 else now[j] == 0
+        excess = np.where(allowed, _excess(goals, scorer(rows)), -np.inf)
+        with np.errstate(invalid="ignore"):
+            rates = (excess - value) / np.maximum(extra, 1e-12)
+        turned = excess > 0
+        at = int(np.argmin(np.where(turned, extra, np.inf)) if turned.any() else np.argmax(rates))
+        if value > 0 and not turned[at]:
             return now
-        turned = excess(scorer(np.array(rows))) > 0
-        if not turned.any():
-            return now
-        now = rows[int(np.argmax(np.where(turned, saved, -np.inf)))][None]
+        if not excess[at] > min(value, 0.0):
+            return None
+        now, value = rows[at], float(excess[at])
 
 
 # --------- Lower bounds of the cost of changes of continuous numbers, which are more than any grid
@@ -512,60 +323,33 @@ def _cheaper(scorer: Scorer, excess: Callable[[Floats], Floats], now: Changes) -
 
 
 _CELLS = 512
-# Deviation from a polynomial, relative to the largest log odds, that counts as rounding.
-_ROUNDING = 1e-9
-
-
-def relaxed_bound(
-    lines: Lines, parts: Sequence[Part], choices: Sequence[Choice], goal: Goal, effort: int
-) -> float | None:
-    """Return a lower bound of the cost of any change, numbers between the options included.
-
-    The result is None if the log odds are no polynomial in one of the continuous numbers.
-    """
-    costs, gains = list(lines.costs), list(lines.gains)
-    for k, part in enumerate(parts):
-        if not any(choices[i].continuous for i in part.choices):
-            continue
-        if len(part.choices) > 1 or not np.isfinite(part.logs).all():
-            return None
-        cells = _cells(part, choices[part.choices[0]], goal)
-        if cells is None:
-            return None
-        order = undominated(*cells)
-        costs[k], gains[k] = cells[0][order], cells[1][order]
-    rows = [np.arange(len(cost)) for cost in costs]
-    return cheapest_sum(Lines(lines.margins, costs, gains, rows), goal, effort)[1].bound
 
 
 def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | None:
     """Return the cost of each cell of a number, and the highest log odds in it.
 
-    The first one is the value that the number has.
+    The first one is the value that the number has. The result is None if the log odds are no
+    polynomial.
     """
-    values = np.array([option.code for option in choice.options], dtype=np.float64)
-    odds = part.logs[:, [goal.state]] - np.delete(part.logs, goal.state, axis=1)
+    values, odds = choice.codes[:-1].astype(np.float64), goal.margins(part.logs)
     low, high, old = values.min(), values.max(), values[0]
-    if np.isnan(old) or len(values) < 4 or high <= low:
+    is_known = len(part.choices) == 1 and np.isfinite(odds).all()
+    if not is_known or np.isnan(old) or len(values) < 4 or high <= low:
         return None
     # Centred and scaled, so that the coefficients are well determined.
     scaled = 2.0 * (values - low) / (high - low) - 1.0
-    coefficients = np.polynomial.polynomial.polyfit(scaled, odds, 2)
-    fitted = np.polynomial.polynomial.polyval(scaled, coefficients).T
-    if np.abs(fitted - odds).max() > _ROUNDING * max(1.0, float(np.abs(odds).max())):
+    c = np.polynomial.polynomial.polyfit(scaled, odds, 2)
+    rounding = _ROUNDING * max(1.0, float(np.abs(odds).max()))
+    if np.abs(np.polynomial.polynomial.polyval(scaled, c).T - odds).max() > rounding:
         return None
-    start = 2.0 * (old - low) / (high - low) - 1.0
-    ends = np.unique(np.append(np.linspace(-1.0, 1.0, _CELLS + 1), start))
-    at_ends = np.polynomial.polynomial.polyval(ends, coefficients).T
-    gains = np.maximum(at_ends[:-1], at_ends[1:])
-    c = coefficients
+    ends = np.unique(np.append(np.linspace(-1.0, 1.0, _CELLS + 1), scaled[0]))
+    at_ends = np.polynomial.polynomial.polyval(ends, c).T
     with np.errstate(divide="ignore", invalid="ignore"):
         peaks = np.where(c[2] < 0, -c[1] / (2.0 * c[2]), np.nan)
         heights = c[0] + c[1] * peaks + c[2] * peaks**2
-    inside = (ends[:-1, None] < peaks) & (peaks < ends[1:, None])
-    gains = np.where(inside, np.maximum(gains, heights), gains)
-    gains += _ROUNDING * max(1.0, float(np.abs(odds).max()))
-    gap = np.maximum(0.0, np.maximum(ends[:-1] - start, start - ends[1:]))
+    is_inside = (ends[:-1, None] < peaks) & (peaks < ends[1:, None])
+    gains = np.where(is_inside, heights, np.maximum(at_ends[:-1], at_ends[1:])) + rounding
+    gap = np.maximum(0.0, np.maximum(ends[:-1] - scaled[0], scaled[0] - ends[1:]))
     costs = choice.weight + choice.scale * gap * 0.5 * (high - low)
     return np.append(0.0, costs), np.concatenate([odds[:1], gains])
 
@@ -575,7 +359,6 @@ def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | No
 
 # Values between which a number is moved back towards the old one, and how often.
 _STEPS, _ROUNDS = 33, 3
-_SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -641,9 +424,7 @@ class Flip(Displayed):
     @property
     def proved(self) -> bool:
         """Whether it is proved that no change costs less (or that there is none)."""
-        if self.on_grid:
-            return False
-        return not self.cost > self.bound + _SAME * max(1.0, abs(self.bound))
+        return not self.on_grid and not _is_above(self.cost, self.bound)
 
     def _display(self) -> DisplayTable:
         p = self.posterior_before[self.before]
@@ -759,17 +540,36 @@ def flip(
     effort = whole_number("effort", "changes", effort, 1)
     n_values = whole_number("n_values", "values", n_values, 2)
     rules = Rules.of(model, costs, fixed, among, ranges, n_values)
-    asked, known = with_findings(model, given)
-    choices = tuple(choices_of(asked, variable, given, rules))
-    fixed_row = asked.encode(known).without([choice.variable for choice in choices])
-    scorer = Scorer(asked, variable, fixed_row, choices)
-    start = scorer(np.zeros((1, len(choices)), dtype=np.intp))
+    scorer = Scorer.of(model, variable, given, rules)
+    start = scorer(np.zeros((1, len(scorer.choices)), dtype=np.intp))
     if np.isneginf(start.max()):
         raise impossible(evidence)
     before = int(np.argmax(start[0]))
     goals = _goals(variable, start, before, to, at_least)
     found, on_grid = _cheapest(scorer, goals, effort)
-    return _result(model, scorer, given, (before, start), goals, found, on_grid=on_grid)
+    values, changes, cost = dict(given), [], math.inf
+    after, posterior = None, _posterior(variable, start)
+    if found.change is not None:
+        changes = _moved_back(scorer, found.change, goals)
+        values |= {change.name: change.new for change in changes}
+        cost = math.fsum(change.cost for change in changes)
+        asked, known = with_findings(model, values)
+        final = asked.log_posterior_rows(variable, asked.encode(known))
+        after = variable.states[max(goals, key=lambda goal: float(_excess([goal], final)[0])).state]
+        posterior = _posterior(variable, final)
+    return Flip(
+        variable.name,
+        variable.states[before],
+        after,
+        _posterior(variable, start),
+        posterior,
+        tuple(sorted(changes, key=lambda change: -change.cost)),
+        cost,
+        min(found.bound, cost),
+        on_grid,
+        values,
+        found.examined,
+    )
 
 
 def _goals(
@@ -790,7 +590,7 @@ def _goals(
             raise DataError(f"at_least is a probability between 0 and 1; got {at_least!r}.")
         log_odds = math.log(at_least) - math.log1p(-at_least)
     goal = Goal(code, log_odds)
-    if goal.excess(start)[0] > 0:
+    if _excess([goal], start)[0] > 0:
         wanted = "" if at_least is None else f", with a probability of {at_least} or more"
         raise EvidenceError(f"The answer is {to!r} already{wanted}; nothing has to change.")
     return [goal]
@@ -798,99 +598,66 @@ def _goals(
 
 def _cheapest(scorer: Scorer, goals: Sequence[Goal], effort: int) -> tuple[Found, bool]:
     """Return the cheapest change, and whether its bound is one on the grid of numbers alone."""
-    continuous = any(choice.continuous for choice in scorer.choices)
-    total = as_sum(scorer)
-    bound = None
-    if total is None:
-        found = cheapest_in_order(scorer, lambda scores: _excess(goals, scores), effort)
-    else:
-        found, bound = _of_sum(total, scorer, goals, effort)
+    parts = parts_of(scorer)
+    is_continuous = any(choice.continuous for choice in scorer.choices)
+    if parts is not None:
+        return _of_parts(parts, scorer, goals, effort, is_continuous=is_continuous)
+    found = cheapest_in_order(scorer, goals, effort)
     if found.change is None and not math.isinf(found.bound):
-        change = greedy(scorer, lambda scores: _excess(goals, scores))
-        if change is not None:
-            cost = sum(float(c.costs[o]) for c, o in zip(scorer.choices, change[0], strict=True))
-            found = found._replace(change=change[0], cost=cost)
-    if bound is not None:
-        found = found._replace(bound=bound)
-    return found, continuous and bound is None
+        found = found._replace(change=greedy(scorer, goals))
+    return found, is_continuous
 
 
-def _of_sum(
-    total: Sum, scorer: Scorer, goals: Sequence[Goal], effort: int
-) -> tuple[Found, float | None]:
-    """Return the cheapest change if log scores are a sum, and a bound for numbers off the grid."""
-    continuous = any(choice.continuous for choice in scorer.choices)
-    best = Found(None, math.inf, math.inf, 0)
-    relaxed: float | None = math.inf
-    for goal in goals:
-        lines = lines_of(total, goal)
-        if lines is None:
-            continue
-        options, found = cheapest_sum(lines, goal, effort)
-        change = None
-        if options is not None:
-            change = np.zeros(len(scorer.choices), dtype=np.intp)
-            for part, option in zip(total.parts, options, strict=True):
-                change[list(part.choices)] = part.options[option]
-        examined, bound = best.examined + found.examined, min(best.bound, found.bound)
-        if change is not None and found.cost < best.cost - _SAME:
-            best = Found(change, found.cost, bound, examined)
-        best = best._replace(bound=bound, examined=examined)
-        if continuous and relaxed is not None:
-            low = relaxed_bound(lines, total.parts, scorer.choices, goal, effort)
-            relaxed = None if low is None else min(relaxed, low)
-    return best, (relaxed if continuous else None)
-
-
-def _excess(goals: Sequence[Goal], scores: Floats) -> Floats:
-    return np.asarray(np.max([goal.excess(scores) for goal in goals], axis=0))
-
-
-def _result(
-    model: Model,
+def _of_parts(
+    parts: Sequence[Part],
     scorer: Scorer,
-    given: Mapping[Name, Any],
-    start: tuple[int, Floats],
     goals: Sequence[Goal],
-    found: Found,
+    effort: int,
     *,
-    on_grid: bool,
-) -> Flip:
-    target, (before, scores) = scorer.target, start
-    values, changes, cost = dict(given), [], math.inf
-    after, posterior = None, _posterior(target, scores)
-    if found.change is not None:
-        choices = _moved_back(scorer, found.change, goals)
-        for choice in choices:
-            old, new = choice.options
-            changes.append(Change(choice.variable.name, old.value, new.value, new.cost))
-            values[choice.variable.name] = new.value
-        cost = math.fsum(change.cost for change in changes)
-        asked, known = with_findings(model, values)
-        final = asked.log_posterior_rows(target, asked.encode(known))
-        after = target.states[max(goals, key=lambda goal: float(goal.excess(final)[0])).state]
-        posterior = _posterior(target, final)
-    return Flip(
-        target.name,
-        target.states[before],
-        after,
-        _posterior(target, scores),
-        posterior,
-        tuple(sorted(changes, key=lambda change: -change.cost)),
-        cost,
-        min(found.bound, cost) if after is not None else found.bound,
-        on_grid,
-        values,
-        found.examined,
-    )
+    is_continuous: bool,
+) -> tuple[Found, bool]:
+    """Return the cheapest change if log scores are a sum; see `_cheapest`.
+
+    If numbers are continuous, its bound is that of all numbers where the log odds are polynomials.
+    """
+    prior = scorer(np.full((1, len(scorer.choices)), -1, dtype=np.intp))[0]
+    best, relaxed, on_grid = Found(greedy(scorer, goals), math.inf, math.inf, 0), math.inf, False
+    if best.change is not None:
+        costs = [c.costs[o] for c, o in zip(scorer.choices, best.change, strict=True)]
+        best = best._replace(cost=math.fsum(costs), bound=math.fsum(costs))
+    for goal in goals:
+        margins = goal.margins(prior)
+        known = [(part.costs, goal.margins(part.logs)) for part in parts]
+        kept = [undominated(*part) for part in known]
+        if np.isneginf(margins).any() or not all(map(len, kept)):
+            continue
+        lines = [(own[0][rows], own[1][rows]) for own, rows in zip(known, kept, strict=True)]
+        options, found = cheapest(lines, margins, goal, best.cost, effort)
+        bound = min(best.bound, found.bound)
+        best = best._replace(bound=bound, examined=best.examined + found.examined)
+        if options is not None and not _is_above(found.cost, best.cost):
+            change = np.zeros(len(scorer.choices), dtype=np.intp)
+            for part, rows, option in zip(parts, kept, options, strict=True):
+                change[list(part.choices)] = part.options[rows[option]]
+            best = best._replace(change=change, cost=found.cost)
+        for k, part in enumerate(parts):
+            if any(scorer.choices[i].continuous for i in part.choices):
+                cells = _cells(part, scorer.choices[part.choices[0]], goal)
+                on_grid |= cells is None
+                if cells is not None:
+                    rows = undominated(*cells)
+                    lines[k] = cells[0][rows], cells[1][rows]
+        if is_continuous and not on_grid:
+            relaxed = min(relaxed, cheapest(lines, margins, goal, best.cost, effort)[1].bound)
+    return best._replace(bound=relaxed) if is_continuous and not on_grid else best, on_grid
 
 
 def _posterior(target: Discrete, scores: Floats) -> Posterior:
     return Posterior((target,), np.exp(log_normalised(scores.copy()))[0], math.nan)
 
 
-def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal]) -> list[Choice]:
-    """Return the findings that change, with two options each, the old one and the new one.
+def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal]) -> list[Change]:
+    """Return the findings that change.
 
     Continuous numbers are moved back towards the old value as far as the answer stays turned, the
     most expensive first.
@@ -932,7 +699,7 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
         cost = choice.weight + choice.scale * abs(high - float(choice.old.code))
         now[j] = replace(now[j], value=value, code=high, cost=cost)
     return [
-        replace(choice, options=(choice.old, option))
+        Change(choice.variable.name, choice.old.value, option.value, option.cost)
         for choice, option, moved in zip(scorer.choices, now, change, strict=True)
         if moved
     ]

@@ -34,10 +34,9 @@ from bayesgraph.models import (
     WeightedNetwork,
     as_mapping,
     texts,
-    with_findings,
 )
 from bayesgraph.questions.estimators import question
-from bayesgraph.questions.flip_options import Rules, Scorer, choices_of
+from bayesgraph.questions.flip_options import Rules, Scorer
 
 _VALUES = 17
 # Maximum number of parameters that are varied where there are no derivatives to choose by.
@@ -199,13 +198,10 @@ def _by_findings(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
 ) -> list[Bar]:
     rules = Rules.of(model, None, (), None, None, _VALUES)
-    asked, known = with_findings(model, as_mapping(evidence))
-    choices = tuple(choices_of(asked, target, evidence, rules))
-    row = asked.encode(known)
-    scorer = Scorer(asked, target, row.without([c.variable for c in choices]), choices)
+    scorer = Scorer.of(model, target, evidence, rules)
     bars = []
-    for j, choice in enumerate(choices):
-        changes = np.zeros((len(choice.options), len(choices)), dtype=np.intp)
+    for j, choice in enumerate(scorer.choices):
+        changes = np.zeros((len(choice.options), len(scorer.choices)), dtype=np.intp)
         changes[:, j] = np.arange(len(choice.options))
         scores = scorer(changes)
         possible = np.flatnonzero(scores.max(axis=1) > -np.inf)
