@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_896,
-    "nodes of syntax trees": 705_896,
+    "lines of code": 62_854,
+    "nodes of syntax trees": 705_672,
     "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -141,11 +141,7 @@ def unrestricted(
         "unrestricted", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
     )
     n_restarts = _restarts(restarts, columns, gains)
-    climber = (
-        RestartingClimber(columns, gains, maximum, rules, n_restarts)
-        if n_restarts
-        else Climber(columns, None, gains, maximum, rules)
-    )
+    climber = Climber(columns, None, gains, maximum, rules, n_restarts)
     return below_class(None, columns, climber.climb())
 
 
@@ -187,7 +183,7 @@ def tabu(
     )
     memory = at_least("length", length, 1), at_least("patience", patience, 1)
     n_restarts = _restarts(restarts, columns, gains)
-    climber = TabuClimber(columns, gains, maximum, rules, n_restarts, *memory)
+    climber = Climber(columns, None, gains, maximum, rules, n_restarts, *memory)
     return below_class(None, columns, climber.climb())
 
 
@@ -224,7 +220,7 @@ def _general(
 
 
 class Climber:
-    """State of the greedy search: a graph, and the gain in score by each change of one arc.
+    """State of the search: a graph, and the gain in score by each change of one arc.
 
     Attributes
     ----------
@@ -235,6 +231,14 @@ class Climber:
         Its columns are these, and then `given`.
     maximum : int
         Maximum number of parents of a column besides `given`.
+    restarts : int
+        Number of restarts from perturbed best graphs, in succession without a better graph, after
+        which the search ends.
+    length : int
+        Number of last graphs to which no change returns.
+    patience : int
+        Number of changes without a better graph after which a search from a graph ends; if it is 0,
+        with the first change that does not raise the score.
     parents : list of lists of int
         Indices of the parents of each column.
     changes : ndarray, shape (2, d, d)
@@ -249,8 +253,12 @@ class Climber:
         gains: Gains,
         maximum: int,
         rules: ArcRules,
+        restarts: int = 0,
+        length: int = 1,
+        patience: int = 0,
     ) -> None:
         self.columns, self.given, self.gains, self.maximum = columns, given, gains, maximum
+        self.restarts, self.length, self.patience = restarts, length, patience
         d = len(self.columns)
         allowed, self._forced = rules.admissible(self.columns), rules.forced(self.columns)
         self.parents: list[list[int]] = [
@@ -268,6 +276,9 @@ class Climber:
         self._unit = 10.0**-TIE_DECIMALS
         # A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
         self._marks = np.random.default_rng(0).integers(1 << 63, size=(d, d))
+        self._random = np.random.default_rng(0)
+        # The gains of the sets of parents that were met: searches come back to many of them.
+        self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
         self._adopt(self.parents)
 
     def climb(self) -> dict[Arc, float]:
@@ -282,19 +293,70 @@ class Climber:
             for p in self.parents[c]
         }
 
-    def _search(self) -> float:
-        """Change arcs until no change raises the score; return the sum of the gains in units."""
-        seen, none = {self._graph}, np.empty(0, dtype=np.int64)
-        total = 0.0
-        while (change := self._best(none))[0] > 0:
-            self._refresh(self._apply(change))
-            total += change[0]
-            # With missing values, gains come from different rows, and changes may repeat in a
-            # cycle.
-            if self._graph in seen:
+    def _search(self) -> None:
+        """Search from the graph, and again from perturbed ones as long as that finds better ones.
+
+        With missing values, gains come from different rows, and may add up in a cycle: a graph that
+        was met before is not better.
+        """
+        self._search_once()
+        met, since = {self._graph}, 0
+        while since < self.restarts:
+            kept, since = self._copy(), since + 1
+            if self._perturb() + self._search_once() > _ROUNDING and self._graph not in met:
+                since = 0
+                met.add(self._graph)
+            else:
+                self._return(kept)
+
+    def _search_once(self) -> float:
+        """Change arcs to the best graph on the way; return the sum of the gains in units."""
+        last, least = deque([self._graph], maxlen=self.length), _ROUNDING if self.patience else 0.0
+        met, total, best, since = {self._graph}, 0.0, 0.0, 0
+        kept = self._copy()
+        while since < max(self.patience, 1):
+            change = self._best(np.array(last))
+            if change[0] == -np.inf or not (self.patience or change[0] > 0):
                 break
-            seen.add(self._graph)
+            self._refresh(self._apply(change))
+            last.append(self._graph)
+            total, since = total + change[0], since + 1
+            if self._graph not in met and total - best > least:
+                best, since, kept = total, 0, self._copy()
+            met.add(self._graph)
+        self._return(kept)
+        return best
+
+    def _copy(self) -> list[list[int]]:
+        """Return the graph, to which `_return` can return."""
+        return [list(above) for above in self.parents]
+
+    def _return(self, parents: list[list[int]]) -> None:
+        """Return to a graph that the search has met."""
+        changed = [c for c, above in enumerate(parents) if set(above) != set(self.parents[c])]
+        self._adopt(parents)
+        self._refresh(changed)
+
+    def _perturb(self) -> float:
+        """Remove or reverse a share of the arcs; return the gain, in units."""
+        total, n_arcs = 0.0, sum(map(len, self.parents))
+        for _ in range(max(_FEWEST, round(_PERTURBED * n_arcs))):
+            arcs = np.argwhere(self._arcs & ~self._forced)
+            if not len(arcs):
+                break
+            p, c = arcs[self._random.integers(len(arcs))].tolist()
+            kind = REVERSE if self._random.random() < 0.5 and self._turns(p, c) else DROP
+            gain = float(self.changes[DROP, p, c])
+            if kind == REVERSE:
+                gain += float(self.changes[ADD, c, p])
+            total += gain / self._unit
+            self._refresh(self._apply((gain, kind, p, c)))
         return total
+
+    def _turns(self, p: int, c: int) -> bool:
+        """Return whether the arc p -> c can be reversed."""
+        detour = any(self._paths[p, q] for q in self.parents[c] if q != p)
+        return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
 
     def _start(self) -> None:
         pairs, learnable = self.gains.of_pairs(self.columns, self.given)
@@ -323,7 +385,11 @@ class Climber:
         """Recompute the gains of adding and removing parents of `children`, in one data pass."""
         asked: list[Extension] = []
         places: list[tuple[int, int, list[int]]] = []
-        for c in children:
+        keys = {c: (c, tuple(sorted(self.parents[c]))) for c in children}
+        for c, key in keys.items():
+            if key in self._known:
+                self.changes[:, :, c] = self._known[key]
+                continue
             above = self.parents[c]
             # An arc that was just added gains what it was expected to.
             before = self.changes[ADD, above, c].tolist()
@@ -348,6 +414,7 @@ class Climber:
                 places.append((ADD, c, new))
         for (kind, c, new), gains in zip(places, self.gains.of(asked), strict=True):
             self.changes[kind, new, c] = gains if kind == ADD else -gains
+        self._known |= {key: self.changes[:, :, c].copy() for c, key in keys.items()}
 
     def _others(self, parents: list[int]) -> tuple[int, ...]:
         """Return parents in the order of the columns, the class first."""
@@ -390,135 +457,3 @@ class Climber:
         for child in changed:
             self._full[child] = len(self.parents[child]) >= self.maximum
         return changed
-
-
-class RestartingClimber(Climber):
-    """A search that goes on from perturbed best graphs.
-
-    It keeps the gains of all sets of parents, as it comes back to many of them.
-
-    Parameters
-    ----------
-    columns, gains, maximum, rules
-        As for Climber.
-    restarts : int
-        Number of restarts in succession without a better graph after which the search ends.
-    """
-
-    def __init__(
-        self,
-        columns: tuple[Variable, ...],
-        gains: Gains,
-        maximum: int,
-        rules: ArcRules,
-        restarts: int,
-    ) -> None:
-        super().__init__(columns, None, gains, maximum, rules)
-        self._restarts = restarts
-        self._random = np.random.default_rng(0)
-        self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
-
-    def _refresh(self, children: list[int]) -> None:
-        """Recompute gains, of sets of parents that the search has not met before."""
-        keys = {c: (c, tuple(sorted(self.parents[c]))) for c in children}
-        super()._refresh([c for c in children if keys[c] not in self._known])
-        for c, key in keys.items():
-            if key in self._known:
-                self.changes[:, :, c] = self._known[key]
-            else:
-                self._known[key] = self.changes[:, :, c].copy()
-
-    def _copy(self) -> list[list[int]]:
-        """Return the graph, to which `_return` can return."""
-        return [list(above) for above in self.parents]
-
-    def _return(self, parents: list[list[int]]) -> None:
-        """Return to a graph that the search has met."""
-        changed = [c for c, above in enumerate(parents) if set(above) != set(self.parents[c])]
-        self._adopt(parents)
-        self._refresh(changed)
-
-    def _search(self) -> float:
-        total, since = self._search_once(), 0
-        met = {self._graph}
-        while since < self._restarts:
-            kept = self._copy()
-            gain = self._perturb() + self._search_once()
-            # With missing values, gains come from different rows, and may add up in a cycle.
-            if gain > _ROUNDING and self._graph not in met:
-                total, since = total + gain, 0
-                met.add(self._graph)
-            else:
-                since += 1
-                self._return(kept)
-        return total
-
-    def _search_once(self) -> float:
-        """Search from the graph as it is; return the sum of the gains in units."""
-        return super()._search()
-
-    def _perturb(self) -> float:
-        """Remove or reverse a share of the arcs; return the gain, in units."""
-        total, n_arcs = 0.0, sum(map(len, self.parents))
-        for _ in range(max(_FEWEST, round(_PERTURBED * n_arcs))):
-            arcs = np.argwhere(self._arcs & ~self._forced)
-            if not len(arcs):
-                break
-            p, c = arcs[self._random.integers(len(arcs))].tolist()
-            kind = REVERSE if self._random.random() < 0.5 and self._turns(p, c) else DROP
-            gain = float(self.changes[DROP, p, c])
-            if kind == REVERSE:
-                gain += float(self.changes[ADD, c, p])
-            total += gain / self._unit
-            self._refresh(self._apply((gain, kind, p, c)))
-        return total
-
-    def _turns(self, p: int, c: int) -> bool:
-        """Return whether the arc p -> c can be reversed."""
-        detour = any(self._paths[p, q] for q in self.parents[c] if q != p)
-        return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
-
-
-class TabuClimber(RestartingClimber):
-    """A search that also makes changes which lower the score, and does not return to last graphs.
-
-    Parameters
-    ----------
-    columns, gains, maximum, rules, restarts
-        As for RestartingClimber.
-    length : int
-        Number of last graphs to which no change returns.
-    patience : int
-        Number of changes without a better graph after which the search ends.
-    """
-
-    def __init__(
-        self,
-        columns: tuple[Variable, ...],
-        gains: Gains,
-        maximum: int,
-        rules: ArcRules,
-        restarts: int,
-        length: int,
-        patience: int,
-    ) -> None:
-        super().__init__(columns, gains, maximum, rules, restarts)
-        self._length, self._patience = length, patience
-
-    def _search_once(self) -> float:
-        last = deque([self._graph], maxlen=self._length)
-        met, total, best, since = {self._graph}, 0.0, 0.0, 0
-        kept = self._copy()
-        while since < self._patience:
-            change = self._best(np.array(last))
-            if change[0] == -np.inf:
-                break
-            self._refresh(self._apply(change))
-            last.append(self._graph)
-            total, since = total + change[0], since + 1
-            # With missing values, gains come from different rows, and may add up in a cycle.
-            if self._graph not in met and total - best > _ROUNDING:
-                best, since, kept = total, 0, self._copy()
-            met.add(self._graph)
-        self._return(kept)
-        return best
