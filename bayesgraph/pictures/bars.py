@@ -14,19 +14,16 @@ from bayesgraph.core.display import COLOURS, FRAME, MUTED
 from bayesgraph.core.errors import DataError
 from bayesgraph.models import number, texts
 from bayesgraph.pictures import style
-from bayesgraph.questions import Bar, NextQuestion, RankedQuestion, TableDrift, Tornado
+from bayesgraph.questions import NextQuestion, RankedQuestion, TableDrift, Tornado
 
 # ------------------- Tornado chart: how far a probability moves with single parameters or findings
 
 
-_LONGEST_TITLE = 40
+_LONGEST = 40
 # Characters of a line of a label, and of each name within a longer label, from long to short.
 _LINE, _NAMES = 38, (72, 64, 52, 40, 32, 24, 18, 14, 11)
 # What names stand between in ``P(a=b | c=d, e=f)``.
 _BETWEEN = re.compile(r"(^P\(|=| \| |, |\)$)")
-# In inches: a row, the bars with the ends of their ranges, a character of a label and of an end.
-_ROW, _AXIS, _LABEL_CHARACTER, _CHARACTER = 0.34, 5.4, 0.074, 0.068
-_MAX_TICKS = 5
 
 
 def tornado_figure(
@@ -60,70 +57,27 @@ def tornado_figure(
     if not shown:
         raise DataError("Nothing was varied: there is nothing to draw.")
     state = style.shown_names([tornado.state])[0]
-    (target,) = texts([tornado.target], _LONGEST_TITLE)
-    labels = _labels([bar.name for bar in shown])
-    longest = max(len(line) for label in labels for line in label.split("\n"))
-    with style.styled() as figure_class:
-        width = _AXIS + _LABEL_CHARACTER * longest + 0.5
-        figure = style.new_figure(figure_class, width, _ROW * len(shown) + 1.6)
-        axes = figure.add_subplot()
-        for row, bar in enumerate(shown):
-            _draw(axes, row, bar, tornado.posterior)
-        axes.axvline(tornado.posterior, color=MUTED, linewidth=1.0, zorder=3)
-        ends = _limits(shown, tornado.posterior)
-        axes.set(xlim=ends, ylim=(len(shown) - 0.4, -0.6))
-        # The room for labels may reach beyond probabilities.
-        axes.locator_params(axis="x", nbins=_MAX_TICKS)
-        axes.set_xticks([tick for tick in axes.get_xticks() if -1e-9 <= tick <= 1 + 1e-9])
-        axes.set(xlim=ends)
-        axes.set_yticks(range(len(shown)), labels, linespacing=1.0)
-        if any("\n" in label for label in labels):
-            axes.tick_params(axis="y", labelsize=8)
-        style.without_mathematics(axes.get_yticklabels())
-        axes.tick_params(length=0, pad=5)
-        axes.grid(axis="x")
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel(f"probability of {state}", labelpad=6)
-        style.heading(
-            axes,
-            f"What moves {target} = {state}" if title is None else title,
-            f"{number(tornado.posterior)} now; one of the {tornado.by} at a time",
-        )
+    (target,) = texts([tornado.target], _LONGEST)
+    now = tornado.posterior
+    bars = []
+    for row, bar in enumerate(shown):
+        low, high = min(now, bar.low), max(now, bar.high)
+        bars.append(style.Bar(row, low, _end(bar.at_low), COLOURS[1], now, leftward=True))
+        bars.append(style.Bar(row, high, _end(bar.at_high), COLOURS[0], now))
+    figure = style.horizontal_bars(
+        _labels([bar.name for bar in shown]),
+        bars,
+        f"probability of {state}",
+        f"What moves {target} = {state}" if title is None else title,
+        f"{number(now)} now; one of the {tornado.by} at a time",
+    )
+    (axes,) = figure.axes
+    axes.axvline(now, color=MUTED, linewidth=1.0, zorder=3)
     return figure
-
-
-def _draw(axes: style.Axes, row: int, bar: Bar, now: float) -> None:
-    below, above = min(now, bar.low), max(now, bar.high)
-    axes.barh(row, now - below, left=below, height=0.6, color=COLOURS[1], zorder=2)
-    axes.barh(row, above - now, left=now, height=0.6, color=COLOURS[0], zorder=2)
-    axes.plot([bar.low, bar.high], [row, row], color=FRAME, linewidth=0.5, zorder=1)
-    for place, value, side in ((below, bar.at_low, "right"), (above, bar.at_high, "left")):
-        text = axes.annotate(
-            _end(value),
-            (place, row),
-            xytext=(-4 if side == "right" else 4, 0),
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize=8,
-            color=MUTED,
-        )
-        style.without_mathematics([text])
 
 
 def _end(value: Any) -> str:
     return number(value) if isinstance(value, float) else style.shown_names([value])[0]
-
-
-def _limits(bars: Sequence[Bar], now: float) -> tuple[float, float]:
-    """Return the limits of the axis, with room for the values beside the bars."""
-    low, high = min(now, *(bar.low for bar in bars)), max(now, *(bar.high for bar in bars))
-    rooms = [
-        _CHARACTER * (max(map(len, map(_end, values))) + 2)
-        for values in ([bar.at_low for bar in bars], [bar.at_high for bar in bars])
-    ]
-    unit = max(high - low, 1e-3) / (_AXIS - sum(rooms))
-    return low - unit * rooms[0], high + unit * rooms[1]
 
 
 def _labels(names: Sequence[str]) -> list[str]:
@@ -152,10 +106,6 @@ def _with_short_names(label: str, longest: int) -> str:
 
 
 # ------------------------ Figure of the drift between two tables: a bar for each family of a model
-
-
-_LONGEST_LABEL = 40
-_DRIFT_ROW = 0.3
 
 
 def table_drift_figure(
@@ -189,49 +139,27 @@ def table_drift_figure(
     if not tested:
         raise DataError("No family of the model was tested: nothing to draw.")
     shown = tested[:max_families]
-    widest = max(family.information for family in shown) or 1.0
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, 7.4, _DRIFT_ROW * len(shown) + 1.5)
-        axes = figure.add_subplot()
-        for row, family in enumerate(shown):
-            colour = COLOURS[1] if family.moved else FRAME
-            axes.barh(row, family.information, height=0.62, color=colour, zorder=2)
-            axes.annotate(
+    return style.horizontal_bars(
+        texts([family.title for family in shown], _LONGEST),
+        [
+            style.Bar(
+                row,
+                family.information,
                 f"p = {number(family.adjusted, 2)}",
-                (family.information, row),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=MUTED,
+                COLOURS[1] if family.moved else FRAME,
             )
-        labels = texts([family.title for family in shown], _LONGEST_LABEL)
-        axes.set_yticks(range(len(shown)), labels)
-        axes.set(xlim=(0, 1.18 * widest), ylim=(len(shown) - 0.4, -0.6))
-        axes.tick_params(length=0, pad=5)
-        axes.grid(axis="x")
-        axes.spines[:].set_visible(False)
-        axes.set_xlabel("information between family and table, nats per row", labelpad=6)
-        style.heading(
-            axes,
-            "Drift between two tables" if title is None else title,
-            f"{len(drift.moved)} of {len(drift.families)} families moved; "
-            f"{drift.n_before:,} and {drift.n_after:,} rows",
-        )
-    return figure
+            for row, family in enumerate(shown)
+        ],
+        "information between family and table, nats per row",
+        "Drift between two tables" if title is None else title,
+        f"{len(drift.moved)} of {len(drift.families)} families moved; "
+        f"{drift.n_before:,} and {drift.n_after:,} rows",
+    )
 
 
 # --------------------------------------------- Figure of what to ask next: a bar for each question
 
 
-_LONGEST_QUESTION, _LONGEST_QUESTION_TITLE = 40, 40
-# In inches: a row, the axis, a character of a label and of the text at a bar.
-_QUESTION_ROW, _QUESTION_AXIS, _QUESTION_LABEL_CHARACTER, _QUESTION_CHARACTER = (
-    0.3,
-    5.4,
-    0.074,
-    0.068,
-)
 # What ranks questions, with its unit.
 _WORTH = {
     "information": ("information", "nats"),
@@ -273,51 +201,26 @@ def next_question_figure(
     if not shown:
         raise DataError("There is no question to rank: nothing to draw.")
     finite = [question.score for question in shown if math.isfinite(question.score)]
-    longest = max(finite, default=0.0) or 1.0
-    labels = texts([question.name for question in shown], _LONGEST_QUESTION)
-    notes = [_note(ranking, question) for question in shown]
-    width = _QUESTION_AXIS + _QUESTION_LABEL_CHARACTER * max(map(len, labels)) + 0.5
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, width, _QUESTION_ROW * len(shown) + 1.6)
-        axes = figure.add_subplot()
-        for row, (question, note) in enumerate(zip(shown, notes, strict=True)):
-            # What is free has an infinite score.
-            length = min(question.score, 1.1 * longest)
-            colour = COLOURS[0] if question.name == ranking.best else FRAME
-            axes.barh(row, length, height=0.62, color=colour, zorder=2)
-            text = axes.annotate(
-                note,
-                (length, row),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=8,
-                color=MUTED,
+    # What is free has an infinite score.
+    free = 1.1 * (max(finite, default=0.0) or 1.0)
+    worth, unit = _WORTH[ranking.by]
+    ahead = " with the best second question" if ranking.ahead > 1 else ""
+    (target,) = texts(ranking.posterior.names, _LONGEST)
+    return style.horizontal_bars(
+        texts([question.name for question in shown], _LONGEST),
+        [
+            style.Bar(
+                row,
+                min(question.score, free),
+                _note(ranking, question),
+                COLOURS[0] if question.name == ranking.best else FRAME,
             )
-            style.without_mathematics([text])
-        room = _QUESTION_CHARACTER * (max(map(len, notes)) + 2)
-        end = max(longest, *(min(q.score, 1.1 * longest) for q in shown))
-        axes.set(
-            xlim=(0, end * _QUESTION_AXIS / (_QUESTION_AXIS - room)), ylim=(len(shown) - 0.4, -0.6)
-        )
-        axes.set_xticks([tick for tick in axes.get_xticks() if tick <= end])
-        axes.set_yticks(range(len(shown)), labels)
-        style.without_mathematics(axes.get_yticklabels())
-        axes.tick_params(length=0, pad=5)
-        axes.grid(axis="x")
-        axes.spines[:].set_visible(False)
-        worth, unit = _WORTH[ranking.by]
-        ahead = " with the best second question" if ranking.ahead > 1 else ""
-        axes.set_xlabel(
-            f"{worth}{' per cost' if ranking.is_priced else ''}{ahead}, {unit}", labelpad=6
-        )
-        (target,) = texts(ranking.posterior.names, _LONGEST_QUESTION_TITLE)
-        style.heading(
-            axes,
-            f"What to ask next about {target}" if title is None else title,
-            _now(ranking, target),
-        )
-    return figure
+            for row, question in enumerate(shown)
+        ],
+        f"{worth}{' per cost' if ranking.is_priced else ''}{ahead}, {unit}",
+        f"What to ask next about {target}" if title is None else title,
+        _now(ranking, target),
+    )
 
 
 def _note(ranking: NextQuestion, question: RankedQuestion) -> str:
@@ -330,7 +233,7 @@ def _note(ranking: NextQuestion, question: RankedQuestion) -> str:
 
 def _now(ranking: NextQuestion, target: str) -> str:
     best = ranking.posterior.argmax
-    (state,) = texts([best], _LONGEST_QUESTION_TITLE)
+    (state,) = texts([best], _LONGEST)
     now = f"{target} = {state} has a probability of {number(ranking.posterior[best], 3)}"
     if ranking.best is None:
         return f"{now}; nothing is worth {'its price' if ranking.is_priced else 'asking'}"

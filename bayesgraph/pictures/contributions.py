@@ -79,10 +79,12 @@ def contributions_figure(
     if rest := terms[len(shown) :]:
         position = sum(math.isfinite(bar.value) for bar in bars)
         bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
+    total = contributions.total
+    bars.append(_Bar("total", total, grey=True))
     with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, 7.4, _ROW * (len(bars) + 1) + 1.5)
+        figure = style.new_figure(figure_class, 7.4, _ROW * len(bars) + 1.5)
         axes = figure.add_subplot()
-        _draw(axes, bars, contributions)
+        _draw(axes, bars)
         positive = style.shown_names([contributions.positive])[0]
         negative = contributions.negative
         against = "the rest" if negative is None else style.shown_names([negative])[0]
@@ -90,7 +92,7 @@ def contributions_figure(
         style.heading(
             axes,
             f"Evidence for {name} = {positive}" if title is None else title,
-            f"log odds of {positive} against {against}: {signed(contributions.total, 2)}, "
+            f"log odds of {positive} against {against}: {signed(total, 2)}, "
             f"a probability of {percentage(contributions.probability)}",
         )
     return figure
@@ -123,90 +125,49 @@ def _pieces(term: Contribution, label: str) -> list[_Bar]:
     return pieces
 
 
-def _draw(axes: style.Axes, bars: Sequence[_Bar], contributions: Contributions) -> None:
-    finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in bars]
-    ends = np.cumsum(finite)
-    starts = ends - finite
-    low, high = min(0.0, float(ends.min())), max(0.0, float(ends.max()))
-    width = max(high - low, 1e-3)
-    infinite = any(not math.isfinite(bar.value) for bar in bars)
-    room = 0.25 if infinite else 0.13
-    edges = (low - room * width, high + room * width)
-    axes.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
+def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
+    *parts, total = bars
+    finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in parts]
+    ends = [*np.cumsum(finite).tolist(), total.value]
+    starts = [0.0, *ends[:-2], 0.0]
+    low, high = min(0.0, *ends[:-1]), max(0.0, *ends[:-1])
+    infinite = not all(math.isfinite(bar.value) for bar in parts)
+    room = (0.25 if infinite else 0.13) * max(high - low, 1e-3)
+    edges = (low - room, high + room)
+    drawn = []
     for row, (bar, start, end) in enumerate(zip(bars, starts, ends, strict=True)):
-        if math.isfinite(bar.value):
-            _bar(axes, row, float(start), float(end), bar)
-        else:
-            _arrow(axes, row, float(start), edges, bar.value)
+        is_total, is_for = bar is total, bar.value >= 0
+        colour = INK if is_total else MUTED if bar.grey else _FOR if is_for else _AGAINST
+        if not math.isfinite(bar.value):
+            _arrow(axes, row, start, edges, bar.value, colour)
             continue
-        axes.plot([end, end], [row, row + 1], color=FRAME, linewidth=0.7, zorder=1)
-    n = len(bars)
-    total = contributions.total
-    if math.isfinite(total):
-        _bar(axes, n, 0.0, total, _Bar("total", total, grey=True), colour=INK)
-    else:
-        _arrow(axes, n, 0.0, edges, total, colour=INK)
-    axes.axhline(n - 0.5, color=GRID, linewidth=0.8)
-    axes.set(xlim=edges, ylim=(n + 0.6, -0.6))
-    axes.set_yticks(range(n + 1), [*(bar.label for bar in bars), "total"])
-    for label, bar in zip(axes.get_yticklabels(), [*bars, _Bar("total", total)], strict=True):
-        if bar.piece:
-            label.set(color=MUTED, fontsize=8)
-        if bar.label == "total":
-            label.set_fontweight("bold")
+        paler = 0.45 if bar.piece else 1.0
+        drawn.append(style.Bar(row, end, signed(bar.value, 2), colour, start, not is_for, paler))
+        if not is_total:
+            axes.plot([end, end], [row, row + 1], color=FRAME, linewidth=0.7, zorder=1)
+    style.draw_bars(axes, [bar.label for bar in bars], drawn)
+    axes.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
+    axes.axhline(len(parts) - 0.5, color=GRID, linewidth=0.8)
+    axes.set_xlim(edges)
+    for label, bar in zip(axes.get_yticklabels(), bars, strict=True):
+        label.set(color=MUTED if bar.piece else INK)
+    axes.get_yticklabels()[-1].set_fontweight("bold")
     # Label the horizontal axis with log odds and, below them, the corresponding probabilities.
-    ticks = [t for t in axes.get_xticks() if axes.get_xlim()[0] <= t <= axes.get_xlim()[1]]
+    ticks = [tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[1]]
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
     axes.set_xticks(ticks, labels)
-    axes.tick_params(length=0, pad=5)
-    axes.grid(axis="x")
-    axes.spines[:].set_visible(False)
     axes.set_xlabel("log odds, and the probability they stand for", labelpad=6)
 
 
-def _bar(
-    axes: style.Axes, row: int, start: float, end: float, bar: _Bar, colour: str | None = None
-) -> None:
-    chosen = colour or (MUTED if bar.grey else _FOR if bar.value >= 0 else _AGAINST)
-    look: dict[str, Any] = {"color": chosen, "alpha": 0.45 if bar.piece else 1.0, "zorder": 2}
-    axes.barh(row, end - start, left=start, height=0.4 if bar.piece else 0.62, **look)
-    right = bar.value >= 0
-    axes.annotate(
-        signed(bar.value, 2),
-        (end, row),
-        xytext=(4 if right else -4, 0),
-        textcoords="offset points",
-        ha="left" if right else "right",
-        va="center",
-        fontsize=8 if bar.piece else 8.5,
-        color=MUTED if bar.piece else INK,
-        # The white background hides the connecting line behind the number.
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-        zorder=3,
-    )
-
-
 def _arrow(
-    axes: style.Axes,
-    row: int,
-    start: float,
-    edges: tuple[float, float],
-    value: float,
-    colour: str | None = None,
+    axes: style.Axes, row: int, start: float, edges: tuple[float, float], value: float, colour: str
 ) -> None:
-    tip = edges[1] if value > 0 else edges[0]
-    end = tip + 0.06 * (edges[0] - edges[1]) * math.copysign(1.0, value)
-    chosen = colour or (_FOR if value > 0 else _AGAINST)
-    axes.annotate(
-        "",
-        (end, row),
-        xytext=(start, row),
-        arrowprops={"arrowstyle": "-|>", "color": chosen, "linewidth": 4, "shrinkA": 0},
-        zorder=2,
-    )
-    axes.text(
-        end, row, f" {signed(value)} ", ha="left" if value > 0 else "right", va="center", size=9
-    )
+    side = math.copysign(1.0, value)
+    end = edges[value > 0] - 0.06 * (edges[1] - edges[0]) * side
+    arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 4, "shrinkA": 0}
+    axes.annotate("", (end, row), xytext=(start, row), arrowprops=arrow, zorder=2)
+    where = "left" if value > 0 else "right"
+    axes.text(end, row, f" {signed(value)} ", ha=where, va="center", size=9)
 
 
 # ------ Figure of shapes: the effect of each feature, and of each pair, on the log odds of a class

@@ -13,7 +13,16 @@ from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED, rounded
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.typing import TableLike
 from bayesgraph.models import texts
-from bayesgraph.pictures.style import Axes, Figure, heading, new_figure, styled, without_mathematics
+from bayesgraph.pictures.style import (
+    Axes,
+    Bar,
+    Figure,
+    draw_bars,
+    heading,
+    new_figure,
+    styled,
+    without_mathematics,
+)
 from bayesgraph.questions import Axes as FoundAxes
 from bayesgraph.questions import Axes as PrincipalAxes
 from bayesgraph.questions import Correspondence
@@ -182,21 +191,21 @@ def single_axis_figure(
     with styled() as figure_class:
         figure = new_figure(figure_class, _WIDTH, sum(heights) + 0.8 * len(heights))
         *above, bars = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
-        for panel in (*above, bars):
+        for panel in above:
             panel.spines[:].set_visible(False)
             panel.tick_params(length=0, pad=5)
             panel.grid(axis="x")
-        for panel in above:
             _draw_distributions(panel, found, scores, labels)
         values = found.correlations[:, 0]
         order = np.argsort(-np.abs(values), kind="stable").tolist()
         names = texts(found.names, _LONGEST_ROW)
-        colours = [COLOURS[0] if values[i] >= 0 else COLOURS[1] for i in order]
-        bars.barh(range(len(order)), values[order], height=0.62, color=colours, zorder=2)
+        drawn = [
+            Bar(row, values[i], colour=COLOURS[0] if values[i] >= 0 else COLOURS[1])
+            for row, i in enumerate(order)
+        ]
+        draw_bars(bars, [names[i] for i in order], drawn)
         bars.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
-        bars.set_yticks(range(len(order)), [names[i] for i in order])
-        without_mathematics(bars.get_yticklabels())
-        bars.set(xlim=(-1, 1), ylim=(len(order) - 0.4, -0.6), xlabel="correlation with the axis")
+        bars.set(xlim=(-1, 1), xlabel="correlation with the axis")
         share = 100 * float(found.shares[0])
         heading((*above, bars)[0], title, f"axis 1, the only one: {share:.1f} % of the variance")
     return figure

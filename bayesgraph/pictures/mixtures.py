@@ -23,7 +23,6 @@ _WIDTH, _HEIGHT = 5.4, 3.0
 _TAIL, _POINTS = 0.002, 400
 # Maximum number of components that are drawn singly, and of bars of counts.
 _MAX_COMPONENTS, _MAX_BARS = 12, 200
-_ROW = 0.28
 
 
 def density_figure(
@@ -118,22 +117,15 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
         If matplotlib is not installed.
     """
     shown = posterior.top(n)
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, _WIDTH, _ROW * len(shown) + 1.2)
-        axes = figure.subplots()
-        places = np.arange(len(shown))[::-1]
-        axes.barh(places, list(shown.values()), 0.7, color=COLOURS[0])
-        axes.set_yticks(places, texts(shown, 30))
-        name = texts([posterior.variable.name], 40)[0]
-        what = "probability that an item is present" if posterior.presence else (
-            "probability that the next item is this one"
-        )  # fmt: skip
-        style.heading(axes, name if title is None else title, what)
-        axes.grid(axis="x")
-        axes.tick_params(length=0)
-        axes.spines[["top", "right", "bottom"]].set_visible(False)
-        style.without_mathematics(axes.get_yticklabels())
-    return figure
+    (name,) = texts([posterior.variable.name], 40)
+    event = "an item is present" if posterior.presence else "the next item is this one"
+    return style.horizontal_bars(
+        texts(shown, 30),
+        [style.Bar(row, share) for row, share in enumerate(shown.values())],
+        "probability",
+        name if title is None else title,
+        f"probability that {event}",
+    )
 
 
 # ----------------------------------- A figure of the prequential performance of models on a stream

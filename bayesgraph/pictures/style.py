@@ -6,13 +6,13 @@ Figures are built on matplotlib's objects, not on pyplot: no display, no global 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from bayesgraph.core import errors
-from bayesgraph.core.display import GRID, INK, MUTED
+from bayesgraph.core.display import COLOURS, GRID, INK, MUTED
 from bayesgraph.core.files import PathLike, path_text, write_bytes
 from bayesgraph.core.variables import plain
 from bayesgraph.models import texts
@@ -97,6 +97,79 @@ def without_mathematics(texts: Iterable[Any]) -> None:
 def shown_names(classes: Iterable[Any]) -> list[str]:
     """Return names or states as texts, shortened but distinct."""
     return texts(map(plain, classes), LONGEST_LABEL)
+
+
+# In inches: a row, the bars with their notes, a character of a label and of a note.
+_ROW, _AXIS, _LABEL_CHARACTER, _CHARACTER = 0.32, 5.4, 0.074, 0.068
+
+
+class Bar(NamedTuple):
+    """A bar from `start` to `end`, with a note beyond its end, which may be on the left."""
+
+    row: int
+    end: float
+    note: str = ""
+    colour: str = COLOURS[0]
+    start: float = 0.0
+    leftward: bool = False
+    alpha: float = 1.0
+
+
+def horizontal_bars(
+    labels: Sequence[str], bars: Sequence[Bar], xlabel: str, title: str, note: str
+) -> Figure:
+    """Return a figure of labelled rows of bars, the first on top, with room for their notes."""
+    longest = max(len(line) for label in labels for line in label.split("\n"))
+    with styled() as figure_class:
+        width = _AXIS + _LABEL_CHARACTER * longest + 0.5
+        figure = new_figure(figure_class, width, _ROW * len(labels) + 1.6)
+        axes = figure.add_subplot()
+        draw_bars(axes, labels, bars)
+        ends = [end for bar in bars for end in (bar.start, bar.end)]
+        low, high = min(ends), max(ends)
+        rooms = [
+            max((len(bar.note) + 2 for bar in bars if bar.leftward == left), default=0)
+            for left in (True, False)
+        ]
+        unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * sum(rooms))
+        before, after = (unit * _CHARACTER * room for room in rooms)
+        axes.set_xlim(low - before, high + after)
+        axes.locator_params(axis="x", nbins=5)
+        ticks = axes.get_xticks()
+        axes.set_xticks([tick for tick in ticks if low <= tick <= high])
+        axes.set_xlim(low - before, high + after)
+        axes.set_xlabel(xlabel, labelpad=6)
+        heading(axes, title, note)
+    return figure
+
+
+def draw_bars(axes: Axes, labels: Sequence[str], bars: Iterable[Bar]) -> None:
+    """Draw labelled rows of bars, the first on top, with the notes beyond their ends."""
+    for bar in bars:
+        look = {"left": bar.start, "height": 0.62, "color": bar.colour, "alpha": bar.alpha}
+        axes.barh(bar.row, bar.end - bar.start, zorder=2, **look)
+        text = axes.annotate(
+            bar.note,
+            (bar.end, bar.row),
+            xytext=(-4 if bar.leftward else 4, 0),
+            textcoords="offset points",
+            ha="right" if bar.leftward else "left",
+            va="center",
+            fontsize=8,
+            color=MUTED,
+            # The white background hides lines behind the note.
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+            zorder=3,
+        )
+        without_mathematics([text])
+    axes.set_ylim(len(labels) - 0.4, -0.6)
+    axes.set_yticks(range(len(labels)), labels, linespacing=1.0)
+    without_mathematics(axes.get_yticklabels())
+    if any("\n" in label for label in labels):
+        axes.tick_params(axis="y", labelsize=8)
+    axes.tick_params(length=0, pad=5)
+    axes.grid(axis="x")
+    axes.spines[:].set_visible(False)
 
 
 def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
