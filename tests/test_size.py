@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_791,
-    "nodes of syntax trees": 704_838,
+    "lines of code": 62_696,
+    "nodes of syntax trees": 703_611,
     "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,
-    "comments that silence a check": 147,
+    "comments that silence a check": 146,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -21,7 +21,6 @@ from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.statistics import cut_kernels
 from bayesgraph.statistics.cuts import Bins, SortedColumn, bins_of, observed
 from bayesgraph.tables import Codes, Table
-from bayesgraph.tables import Intervals as StateIntervals
 
 # --------- Partitions of a column into intervals or groups, with their costs by the MODL criterion
 
@@ -584,26 +583,20 @@ def discretized(table: Table, variables: Sequence[Variable]) -> Table:
         return table
     pairs = list(zip(table.variables, variables, strict=True))
     place: dict[Variable, int] = {v: j for j, v in enumerate(table.continuous)}
-    binned = [(old, new) for old, new in pairs if isinstance(new, Binned) and old in place]
-    numbers = table.values[:, _places(place[old] for old, _ in binned)]
-    intervals = StateIntervals.of([new for _, new in binned]).codes(numbers)
-    at: dict[Variable, int] = {new: j for j, (_, new) in enumerate(binned)}
     discrete = [(old, new) for old, new in pairs if isinstance(new, Discrete)]
     codes = np.empty((table.n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
     for j, (old, new) in enumerate(discrete):
-        codes[:, j] = intervals[:, at[new]] if new in at else _recoded(table, old, new)
-    left = _places(place[old] for old, new in pairs if isinstance(new, Continuous))
+        codes[:, j] = _recoded(table, old, new)
+    left = [place[old] for old, new in pairs if isinstance(new, Continuous)]
     values = np.asfortranarray(table.values[:, left])
     return Table(tuple(variables), codes, values, table.complete, table.counts)
 
 
-def _places(places: Iterable[int]) -> NDArray[np.intp]:
-    return np.fromiter(places, dtype=np.intp)
-
-
 def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
-    """Convert the codes of a column from the states of `old` to those of `new`, such as groups."""
+    """Convert numbers, or codes of the states of `old`, to the codes of `new`, such as groups."""
     codes = table.column(old)
+    if isinstance(new, Binned) and isinstance(old, Continuous):
+        return new.codes(codes)
     if new == old or not isinstance(old, Discrete):
         return codes
     found = [new.find(state) for state in old.states]

@@ -34,7 +34,6 @@ from .datasets import in_runs as in_runs
 from .datasets import is_text as is_text
 from .datasets import summed as summed
 from .encoder import Encoder as Encoder
-from .encoder import Intervals as Intervals
 from .encoder import floats as floats
 from .encoder import is_plain_integers as is_plain_integers
 from .encoder import table_of_integers as table_of_integers

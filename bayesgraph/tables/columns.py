@@ -107,7 +107,8 @@ def tell(met: Unseen, unseen: Unseen, n_rows: int) -> None:
 def cells_without_state(table: Any, matrix: Any, unseen: UnseenValues) -> None:
     """Collect the cells of a matrix of values that are not missing but have no code."""
     for variable, cells in zip(table.variables, matrix.T, strict=True):
-        if not isinstance(variable, Discrete):
+        # Of intervals every number is in one.
+        if not isinstance(variable, Discrete) or isinstance(variable, Binned):
             continue
         found = cells[np.flatnonzero(table.column(variable) < 0)]
         if found.dtype.kind == "f":

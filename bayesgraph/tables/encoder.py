@@ -59,98 +59,89 @@ def table_of_integers(matrix: NDArray[np.int64], names: Sequence[Name]) -> Table
         Discrete(name, (np.flatnonzero(present[a:b]) + first).tolist())
         for name, first, a, b in zip(names, low, start[:-1], start[1:], strict=True)
     )
-    states = WholeStates.of(variables)
+    states = Numbers.of(variables)
     return None if states is None else states.table(matrix)
 
 
 @dataclass(frozen=True, eq=False)
-class WholeStates:
-    """Encoder of variables whose states are integers in a narrow range, by look-up tables.
+class Numbers:
+    """Encoder of matrices of numbers: of states, of intervals, and of numbers themselves.
 
     Attributes
     ----------
-    variables : Arrangement of Discrete
-    low : ndarray, shape (n_variables,)
-        The lowest state of each variable.
-    start : ndarray, shape (n_variables + 1,)
-        Offset in `codes` at which the table of each variable starts.
+    variables : Arrangement of Discrete, Binned and Continuous
+    points : ndarray
+        The states or the cut points of all discrete variables, one variable after the other,
+        ascending in each.
     codes : ndarray
-        All look-up tables, one after the other; -1 for integers that are no states.
+        The code of each state in `points`; of intervals, any numbers.
+    start : ndarray, shape (n_discrete + 1,)
+        Offset in `points` at which those of each discrete variable start.
+    has_states : ndarray of bool, shape (n_discrete,)
+        Which of the discrete variables have states, rather than intervals.
+    discrete, numbers : ndarray of int
+        Places of the discrete columns, and of the others; all discrete ones are a slice.
     """
 
     variables: Arrangement
-    low: NDArray[np.int64]
-    start: NDArray[np.int64]
-    codes: Codes
-
-    @classmethod
-    def of(cls, variables: Sequence[Variable]) -> WholeStates | None:
-        """Return the encoder, or None unless all states are integers in narrow ranges."""
-        discrete = _listed(variables, int)
-        if not discrete:
-            return None
-        states = [np.array(v.states) for v in discrete.discrete]
-        if any(s.dtype.kind != "i" for s in states):
-            return None  # beyond 64 bits
-        low = np.array([s.min() for s in states], dtype=np.int64)
-        widths = np.array([int(s.max()) - int(s.min()) + 1 for s in states])
-        if widths.max() > _LOOKUP_CELLS or widths.sum() > _LOOKUP_CELLS:
-            return None
-        start = np.concatenate([[0], np.cumsum(widths)])
-        codes = np.full(start[-1], -1, dtype=discrete.code_type)
-        for s, first, at in zip(states, low, start, strict=False):
-            codes[at + s - first] = np.arange(len(s))
-        return cls(discrete, low, start, codes)
-
-    def table(self, matrix: NDArray[np.int64]) -> Table:
-        """Return an integer matrix as a table; values that are not states are missing."""
-        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
-        arrays = (matrix, self.low, self.start, self.codes, out)
-        by_rows(encoding_kernels.look_up, arrays, *matrix.shape)
-        return table_of_codes(self.variables, out.T)
-
-
-@dataclass(frozen=True, eq=False)
-class NumberStates:
-    """Encoder of variables whose states are numbers, by bisection.
-
-    Attributes
-    ----------
-    variables : Arrangement of Discrete
-    states : ndarray
-        The states of all variables, one variable after the other, ascending in each.
-    codes : ndarray
-        The code of each entry of `states`.
-    start : ndarray, shape (n_variables + 1,)
-        Offset in `states` at which the states of each variable start.
-    """
-
-    variables: Arrangement
-    states: Floats
+    points: Floats
     codes: Codes
     start: NDArray[np.int64]
+    has_states: NDArray[np.bool_]
+    discrete: NDArray[np.intp] | slice
+    numbers: NDArray[np.intp]
 
     @classmethod
-    def of(cls, variables: Sequence[Variable]) -> NumberStates | None:
-        """Return the encoder, or None unless all states are numbers that differ as floats."""
-        discrete = _listed(variables, int, float)
-        if not discrete or not all(map(_differ, discrete.discrete)):
-            return None
-        states = [np.array(v.states, dtype=np.float64) for v in discrete.discrete]
-        codes = np.concatenate([np.argsort(s) for s in states]).astype(discrete.code_type)
-        start = np.concatenate([[0], np.cumsum([len(s) for s in states])])
-        return cls(discrete, np.concatenate([np.sort(s) for s in states]), codes, start)
+    def of(cls, variables: Sequence[Variable]) -> Numbers | None:
+        """Return the encoder; None if there are vectors, or states that floats do not tell apart.
 
-    def table(self, matrix: Floats) -> Table | None:
-        """Return a float matrix as a table, or None if it has infinite values.
-
-        NaN and values that are not states are missing.
+        Grouped variables and truth values are such, too.
         """
-        out = np.empty((len(self.variables), len(matrix)), dtype=self.codes.dtype)
-        infinite = np.zeros(1, dtype=np.uint8)
-        arrays = (matrix, self.states, self.codes, self.start, out, infinite)
-        by_rows(encoding_kernels.find_states, arrays, *matrix.shape)
-        return None if infinite[0] else table_of_codes(self.variables, out.T)
+        found = arranged(variables)
+        if found.vectors or not all(isinstance(v, Binned) or _differ(v) for v in found.discrete):
+            return None
+        points: list[Any] = [v.cuts if isinstance(v, Binned) else v.states for v in found.discrete]
+        floats = [np.array(p, dtype=np.float64) for p in points]
+        orders = [np.argsort(p) for p in floats]
+        discrete = np.array([isinstance(v, Discrete) for v in found], dtype=np.bool_)
+        return cls(
+            found,
+            np.concatenate([*(p[order] for p, order in zip(floats, orders, strict=True)), []]),
+            np.concatenate([*orders, []]).astype(found.code_type),
+            np.cumsum([0, *map(len, points)]),
+            np.array([not isinstance(v, Binned) for v in found.discrete], dtype=np.bool_),
+            # A slice takes all columns without a copy.
+            slice(None) if discrete.all() else np.flatnonzero(discrete),
+            np.flatnonzero(~discrete),
+        )
+
+    def table(self, matrix: NDArray[Any]) -> Table:
+        """Return the table of a numeric matrix; NaN and values that are not states are missing.
+
+        Raises
+        ------
+        DataError
+            For an infinite number, or a negative one in a column of counts.
+        """
+        variables = self.variables
+        if len(self.numbers) == len(variables):
+            return table_of_numbers(floats(matrix), variables, fitting=False)
+        if len(self.numbers) or not is_plain_integers(matrix):
+            matrix = floats(matrix)
+        chosen = matrix[:, self.discrete]
+        if chosen.dtype.kind in "iu":
+            chosen = chosen.astype(np.int64, copy=False)
+        out = np.empty((chosen.shape[1], len(matrix)), dtype=variables.code_type)
+        flagged = np.zeros(len(out), dtype=np.uint8)
+        arrays = (chosen, self.points, self.codes, self.start, self.has_states, out, flagged)
+        by_rows(encoding_kernels.find_codes, arrays, *chosen.shape)
+        for j in np.flatnonzero(flagged).tolist():
+            row = int(np.flatnonzero(np.isinf(chosen[:, j]))[0])
+            raise infinite(variables.discrete[j].name, row)
+        if not len(self.numbers):
+            return table_of_codes(variables, out.T)
+        values = np.asfortranarray(matrix[:, self.numbers])
+        return checked_table(variables, out.T, values, fitting=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,120 +273,14 @@ def _numbers(cells: list[Any]) -> list[float | None]:
     return [c if type(c) is float else of_other(c) for c in cells]
 
 
-def _listed(variables: Sequence[Variable], *types: type[Any]) -> Arrangement:
-    """Return the variables if each is a plain `Discrete` with states of the given types.
-
-    Binned and Grouped, which are subclasses, are not plain. Otherwise there are none.
-    """
-    found = arranged(variables)
-    known = all(type(v) is Discrete and all(type(s) in types for s in v.states) for v in found)
-    return found if known else arranged(())
-
-
 def _differ(variable: Discrete) -> bool:
-    """Return whether the numeric states of a variable are exact and distinct as floats."""
-    near = all(abs(s) < _EXACT for s in variable.states)  # type: ignore[arg-type]
-    return near and len(set(variable.states)) == len(variable.states)
-
-
-# ------------------------------- Encoding of numbers as indices of the intervals that contain them
-
-
-@dataclass(frozen=True, eq=False)
-class Intervals:
-    """Encoder of binned variables, with the cut points of all variables in one array.
-
-    Attributes
-    ----------
-    variables : Arrangement of Binned
-    cuts : ndarray
-        The cut points of all variables, one variable after the other.
-    start : ndarray, shape (n_variables + 1,)
-        Offset in `cuts` at which the cut points of each variable start.
-    """
-
-    variables: Arrangement
-    cuts: Floats
-    start: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, variables: Sequence[Binned]) -> Intervals:
-        """Return the encoder of the given variables."""
-        cuts = [np.array(v.cuts, dtype=np.float64) for v in variables]
-        start = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
-        return cls(arranged(variables), np.concatenate([*cuts, []]), start)
-
-    def codes(self, matrix: Floats) -> Codes:
-        """Return the index of the interval of each number, -1 for NaN.
-
-        Parameters
-        ----------
-        matrix : ndarray, shape (n_rows, n_variables)
-            Numbers, in C or Fortran order.
-
-        Returns
-        -------
-        ndarray of signed integers, shape (n_rows, n_variables)
-            Columns are contiguous.
-
-        Raises
-        ------
-        DataError
-            For an infinite number.
-        """
-        out = np.empty((len(self.variables), len(matrix)), dtype=self.variables.code_type)
-        flagged = np.zeros(len(self.variables), dtype=np.uint8)
-        arrays = (matrix, self.cuts, self.start, out, flagged)
-        by_rows(encoding_kernels.find_intervals, arrays, *matrix.shape)
-        for j in np.flatnonzero(flagged).tolist():
-            row = int(np.flatnonzero(np.isinf(matrix[:, j]))[0])
-            raise infinite(self.variables[j].name, row)
-        return out.T
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """Encoder of matrices of numbers, of which some columns may be binned.
-
-    Attributes
-    ----------
-    variables : Arrangement of Binned and Continuous
-    intervals : Intervals
-        The encoder of the binned columns.
-    binned, numbers : ndarray of int
-        Places of the binned columns, and of the others; all binned ones are a slice.
-    """
-
-    variables: Arrangement
-    intervals: Intervals
-    binned: NDArray[np.intp] | slice
-    numbers: NDArray[np.intp]
-
-    @classmethod
-    def of(cls, variables: Sequence[Variable]) -> Numbers | None:
-        """Return the encoder, or None if there are other variables."""
-        binned = [j for j, v in enumerate(variables) if isinstance(v, Binned)]
-        numbers = [j for j, v in enumerate(variables) if isinstance(v, Continuous)]
-        if len(binned) + len(numbers) < len(variables):
-            return None
-        intervals = Intervals.of([v for v in variables if isinstance(v, Binned)])
-        # A slice takes all columns without a copy.
-        places = np.array(binned, dtype=np.intp) if numbers else slice(None)
-        return cls(arranged(variables), intervals, places, np.array(numbers, dtype=np.intp))
-
-    def table(self, matrix: Floats) -> Table:
-        """Return the table of a float matrix.
-
-        Raises
-        ------
-        DataError
-            For an infinite number, or a negative one in a column of counts.
-        """
-        if not self.intervals.variables:
-            return table_of_numbers(matrix, self.variables, fitting=False)
-        codes = self.intervals.codes(matrix[:, self.binned])
-        values = np.asfortranarray(matrix[:, self.numbers])
-        return checked_table(self.variables, codes, values, fitting=False)
+    """Return whether the states of a variable are numbers, exact and distinct as floats."""
+    states: Sequence[Any] = variable.states
+    return (
+        type(variable) is Discrete
+        and all(type(s) in (int, float) and abs(s) < _EXACT for s in states)
+        and len(set(states)) == len(states)
+    )
 
 
 # ----------- Encoder of matrices whose columns are known variables; one encoder serves all batches
@@ -438,9 +323,12 @@ class Encoder:
 
     def _table(self, matrix: NDArray[Any], unseen: Unseen) -> Table | None:
         kind = matrix.dtype.kind
-        if kind in "iuf" and self._numbers is not None:
-            return self._numbers.table(floats(matrix))
-        found = self._table_of_states(matrix)
+        encoder: Numbers | ObjectColumns | None = None
+        if kind in "iuf":
+            encoder = self._numbers
+        elif kind in "OU" and not np.ma.isMaskedArray(matrix):
+            encoder = self._object_columns
+        found = None if encoder is None else encoder.table(matrix)
         if found is None or found.complete or unseen == "missing":
             return found
         # A code of -1 is a missing value, or a value that is no state; a number may be missing.
@@ -455,34 +343,12 @@ class Encoder:
 
         The result is None if its columns are not all real numbers, as text or counts are not.
         """
-        numbers = self._numbers
-        if matrix.dtype.kind not in "iuf" or numbers is None:
-            return None
-        others = numbers.intervals.variables or numbers.variables.counted
-        return None if others else floats(matrix)
-
-    def _table_of_states(self, matrix: NDArray[Any]) -> Table | None:
-        kind = matrix.dtype.kind
-        if kind in "OU":
-            objects = None if np.ma.isMaskedArray(matrix) else self._object_columns
-            return None if objects is None else objects.table(matrix)
-        if is_plain_integers(matrix) and self._whole_states is not None:
-            return self._whole_states.table(matrix.astype(np.int64, copy=False))
-        if kind in "iuf" and self._number_states is not None:
-            return self._number_states.table(floats(matrix))
-        return None
+        are_real = all(type(v) is Continuous for v in self._columns)
+        return floats(matrix) if are_real and matrix.dtype.kind in "iuf" else None
 
     @cached_property
     def _numbers(self) -> Numbers | None:
         return Numbers.of(self._columns)
-
-    @cached_property
-    def _whole_states(self) -> WholeStates | None:
-        return WholeStates.of(self._columns)
-
-    @cached_property
-    def _number_states(self) -> NumberStates | None:
-        return NumberStates.of(self._columns)
 
     @cached_property
     def _object_columns(self) -> ObjectColumns | None:

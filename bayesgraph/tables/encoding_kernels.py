@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,67 +111,33 @@ def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.i
 
 
 @kernel()
-def look_up(
-    matrix: NDArray[np.int64],
-    low: NDArray[np.int64],
-    start: NDArray[np.int64],
+def find_codes(
+    matrix: NDArray[Any],
+    points: NDArray[np.float64],
     codes: NDArray[np.signedinteger],
-    out: NDArray[np.signedinteger],
-    begin: int,
-    end: int,
-) -> None:
-    """Translate integers to state codes by look-up tables, one table for each column.
-
-    The code of a value outside the table of its column is -1.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-    low : ndarray, shape (n_columns,)
-        The value of the first entry in the table of each column.
-    start : ndarray, shape (n_columns + 1,)
-        Offset in `codes` at which the table of each column starts.
-    codes : ndarray
-        The look-up tables of all columns, one after the other.
-    out : ndarray, shape (n_columns, n_rows)
-    begin, end : int
-        Range of the rows.
-    """
-    # As unsigned integers, values below the lowest wrap to large ones: one comparison suffices.
-    block = 64
-    for first in range(begin, end, block):
-        last = min(first + block, end)
-        for j in range(matrix.shape[1]):
-            size = np.uint64(start[j + 1] - start[j])
-            table = codes[start[j] : start[j + 1]]
-            lowest = low[j]
-            column = out[j]
-            for i in range(first, last):
-                at = np.uint64(matrix[i, j] - lowest)
-                column[i] = table[at] if at < size else -1
-
-
-@kernel()
-def find_intervals(
-    matrix: NDArray[np.float64],
-    cuts: NDArray[np.float64],
     start: NDArray[np.int64],
+    has_states: NDArray[np.bool_],
     out: NDArray[np.signedinteger],
     infinite: NDArray[np.uint8],
     begin: int,
     end: int,
 ) -> None:
-    """Write the index of the interval of each number: the number of cut points below it.
+    """Write the code of each number: of the state that it is, or of the interval that has it.
 
-    The code of NaN is -1.
+    The code of NaN, and of a number that is no state, is -1. That of an interval is the number of
+    cut points below the number.
 
     Parameters
     ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-    cuts : ndarray
-        The cut points of all columns, one column after the other, ascending in each.
+    matrix : ndarray of int64 or float64, shape (n_rows, n_columns)
+    points : ndarray
+        The states or cut points of all columns, one column after the other, ascending in each.
+    codes : ndarray
+        The code of each state among `points`.
     start : ndarray, shape (n_columns + 1,)
-        Offset in `cuts` at which the cut points of each column start.
+        Offset in `points` at which those of each column start.
+    has_states : ndarray of bool, shape (n_columns,)
+        Which columns have states, rather than intervals.
     out : ndarray, shape (n_columns, n_rows)
     infinite : ndarray, shape (n_columns,)
         Set to 1 for columns that have an infinite number.
@@ -177,74 +145,41 @@ def find_intervals(
         Range of the rows.
     """
     block = 64
-    values, codes = np.empty(block), np.empty(block, dtype=np.int64)
+    values, places = np.empty(block), np.empty(block, dtype=np.int64)
     for first in range(begin, end, block):
         size = min(block, end - first)
         for j in range(matrix.shape[1]):
-            own = cuts[start[j] : start[j + 1]]
+            own = points[start[j] : start[j + 1]]
+            code_of = codes[start[j] : start[j + 1]]
             column = out[j]
             wrong = False
+            if has_states[j]:
+                low, n = own[0], len(own)
+                is_dense = own[-1] - low == n - 1
+                for i in range(size):
+                    value = np.float64(matrix[first + i, j])
+                    wrong |= abs(value) == np.inf
+                    above = value - low if is_dense else 0.0 + np.searchsorted(own, value)
+                    at = np.uint32(above if 0.0 <= above < n else 0)
+                    column[first + i] = code_of[at] if own[at] == value else -1
+                infinite[j] |= wrong
+                continue
             for i in range(size):
                 value = matrix[first + i, j]
                 wrong |= abs(value) == np.inf
                 values[i] = value
-            if wrong:
-                infinite[j] = 1
+            infinite[j] |= wrong
             if len(own) <= 24:
-                # Comparing with every cut takes few vector instructions.
-                codes[:] = 0
+                # Comparing with every point takes few vector instructions.
+                places[:] = 0
                 for k in range(len(own)):
-                    cut = own[k]
+                    point = own[k]
                     for i in range(block):
-                        codes[i] += values[i] > cut
+                        places[i] += values[i] > point
             else:
-                codes[:size] = np.searchsorted(own, values[:size])
+                places[:size] = np.searchsorted(own, values[:size])
             for i in range(size):
-                column[first + i] = codes[i] if values[i] == values[i] else -1
-
-
-@kernel()
-def find_states(
-    matrix: NDArray[np.float64],
-    states: NDArray[np.float64],
-    codes: NDArray[np.signedinteger],
-    start: NDArray[np.int64],
-    out: NDArray[np.signedinteger],
-    infinite: NDArray[np.uint8],
-    begin: int,
-    end: int,
-) -> None:
-    """Write the state code of each number: -1 for NaN and for numbers that are not states.
-
-    Parameters
-    ----------
-    matrix : ndarray, shape (n_rows, n_columns)
-    states : ndarray
-        The states of all columns, one column after the other, ascending in each.
-    codes : ndarray
-        The code of each entry of `states`.
-    start : ndarray, shape (n_columns + 1,)
-        Offset in `states` at which the states of each column start.
-    out : ndarray, shape (n_columns, n_rows)
-    infinite : ndarray, shape (1,)
-        Set to 1 if there is an infinite number.
-    begin, end : int
-        Range of the rows.
-    """
-    block = 64
-    for first in range(begin, end, block):
-        last = min(first + block, end)
-        for j in range(matrix.shape[1]):
-            own = states[start[j] : start[j + 1]]
-            code_of = codes[start[j] : start[j + 1]]
-            column = out[j]
-            for i in range(first, last):
-                value = matrix[i, j]
-                if abs(value) == np.inf:
-                    infinite[0] = 1
-                at = np.searchsorted(own, value)
-                # Comparisons with NaN are false.
-                column[i] = code_of[at] if at < len(own) and own[at] == value else -1
+                column[first + i] = places[i] if values[i] == values[i] else -1
 
 
 @kernel()

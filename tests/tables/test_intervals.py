@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError
-from bayesgraph.tables import Encoder, Intervals
+from bayesgraph.tables import Encoder
 
 
 def variables(random):
@@ -28,7 +28,7 @@ def test_codes_are_those_of_searchsorted(n):
     matrix[random.random((n, 5)) < 0.1] = np.nan
     matrix[::3, 4] = 0.5  # on a cut, which belongs to the interval below
     for ordered in (matrix, np.asfortranarray(matrix), matrix[:, ::-1][:, ::-1]):
-        codes = Intervals.of(known).codes(ordered)
+        codes = Encoder(tuple(known)).table(ordered, "warn").codes
         assert codes.dtype == np.int16
         assert codes.flags.f_contiguous
         for j, variable in enumerate(known):
@@ -41,10 +41,9 @@ def test_a_table_knows_whether_it_is_complete():
     gone = encoder.table(np.array([[0.0], [np.nan]]), "warn")
     assert not gone.complete
     assert gone.codes.tolist() == [[0], [-1]]
-    assert not Intervals.of([]).codes(np.empty((3, 0))).size
 
 
 def test_infinity_is_refused_with_its_place():
     known = [bg.Binned("a", [1.0]), bg.Binned("b", [1.0])]
     with pytest.raises(DataError, match="'b' has infinity in row 2"):
-        Intervals.of(known).codes(np.array([[0.0, 1.0], [np.nan, 0.0], [0.0, -np.inf]]))
+        Encoder(tuple(known)).table(np.array([[0.0, 1.0], [np.nan, 0.0], [0.0, -np.inf]]), "warn")
