@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_696,
-    "nodes of syntax trees": 703_611,
+    "lines of code": 62_681,
+    "nodes of syntax trees": 703_333,
     "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,

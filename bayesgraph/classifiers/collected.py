@@ -198,15 +198,15 @@ def joined(
     check_one_type(dict(zip(names, (one.classes, other.classes), strict=True)))
     classes = joined_classes(one.classes, other.classes, None)
     target = Discrete(one.target.name, classes.tolist())
-    grown = [_grown(part, features, target) for part in (one, other)]
-    common = [request for request in grown[0].summaries if request in grown[1].summaries]
+    held = [grown(part, features, target) for part in (one, other)]
+    common = [request for request in held[0].summaries if request in held[1].summaries]
     if not common:
-        held = [quoted(sorted(map(_described, part.summaries))) for part in grown]
+        kinds = [quoted(sorted(map(_described, part.summaries))) for part in held]
         raise DataError(
-            f"Statistics of different kinds cannot be added: {names[0]} holds {held[0]}, "
-            f"{names[1]} {held[1]}. Collect both with one classifier and the same parameters."
+            f"Statistics of different kinds cannot be added: {names[0]} holds {kinds[0]}, "
+            f"{names[1]} {kinds[1]}. Collect both with one classifier and the same parameters."
         )
-    left, right = (Statistics({r: part.summaries[r] for r in common}) for part in grown)
+    left, right = (Statistics({r: part.summaries[r] for r in common}) for part in held)
     layout = replace(one.layout, categorical=one.layout.categorical | other.layout.categorical)
     return replace(
         one,
@@ -220,7 +220,7 @@ def joined(
     )
 
 
-def _grown(
+def grown(
     part: CollectedStatistics, features: tuple[Variable, ...], target: Discrete
 ) -> Statistics:
     """Return the statistics of a part for features and a class with more states."""

@@ -6,27 +6,30 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Self, TypeAlias
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import base, discretizers, validation
-from bayesgraph.classifiers.collected import CollectedStatistics, PartsSource, with_parameters
+from bayesgraph.classifiers.collected import (
+    CollectedStatistics,
+    PartsSource,
+    grown,
+    joined,
+    with_parameters,
+)
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
 from bayesgraph.classifiers.labels import (
     check_weighed,
     checked_priors,
-    class_codes,
     coded_labels,
     parted,
     weights_by_class,
 )
 from bayesgraph.classifiers.layout import VECTORS, Layout
-from bayesgraph.classifiers.rows import Columns, known_table
+from bayesgraph.classifiers.rows import known_table
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
 from bayesgraph.models import FAMILIES, GaussianCPD, best_families
@@ -357,23 +360,9 @@ class NetworkClassifier(base.GraphClassifier):
         self._check_updatable()
         if not hasattr(self, "network_"):
             return self._fit(X, y, sample_weight, classes)
-        return self._add(X, y, classes, sample_weight)
-
-    def _add(
-        self, X: Any, y: Any, classes: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Any:
-        """Add rows to a fitted model; the arguments are those of `partial_fit`."""
         check_statistics(self)
-        found, labels, weights = self._rows(X, y, sample_weight)
-        joined, codes = coded_labels(labels, classes, self.classes_)
-        target = Discrete(self.target_.name, joined.tolist())
-        features = validation.grown_variables(found, self.layout_, self.features_)
-        old, new = (*self.features_, self.target_), (*features, target)
-        known, rows = self.statistics_.grown(dict(zip(old, new, strict=True))), self._fitted_rows
-        batch, fresh = self._collected(known, found, codes, weights, features, target)
-        self._learn(StatisticsSource(new, target, known + batch), self._smoothing(), target)
-        self.classes_ = joined
-        return self._noted(None if rows is None else rows + fresh)
+        part = self._part(X, y, sample_weight, classes)
+        return self._estimated(joined(self.collected_, part, ("the model", "the new rows")))
 
     def _check_updatable(self) -> None:
         if isinstance(self.class_weight, str):
@@ -428,19 +417,10 @@ class NetworkClassifier(base.GraphClassifier):
         validation.check_fitted(self, "network_")
         check_statistics(self)
         self._check_updatable()
-        found, labels, weights = self._rows(X, y, sample_weight)
-        unknown = set(np.unique(labels).tolist()) - set(self.classes_.tolist())
-        if unknown:
-            raise errors.UnknownStateError(
-                f"The model has no class {errors.quoted(sorted(unknown, key=repr))}."
-            )
-        known, features, target = self.statistics_, self.features_, self.target_
-        codes = class_codes(self.classes_, labels)
-        gone, old = self._collected(known, found, codes, weights, features, target, unseen="error")
-        source = StatisticsSource((*features, target), target, known - gone)
-        rows = self._fitted_rows
-        self._learn(source, self._smoothing(), target)
-        return self._noted(None if rows is None else rows - old)
+        known, gone = self.collected_, self._part(X, y, sample_weight, None, unseen="error")
+        left = known.statistics - gone.statistics
+        rows = None if known.rows is None or gone.rows is None else known.rows - gone.rows
+        return self._estimated(replace(known, statistics=left, rows=rows))
 
     # ------------------------------------------------------------------------ statistics of sites
 
@@ -496,26 +476,69 @@ class NetworkClassifier(base.GraphClassifier):
         elif model is None:
             site._fit(X, y, sample_weight, classes)
         else:
-            site._fit_as(model, X, y, sample_weight, classes)
+            return model._part(X, y, sample_weight, classes)
         found: CollectedStatistics = site.collected_
         return replace(found, estimator=clone(self))
 
-    def _fit_as(
+    def _part(
         self,
-        model: NetworkClassifier,
         X: Any,
         y: Any,
         sample_weight: ArrayLike | None,
         classes: ArrayLike | None,
-    ) -> Any:
-        """Fit on rows with the states, intervals and classes of a fitted model, and new ones."""
-        found, labels, weights = model._rows(X, y, sample_weight)
-        self._set_columns(model.layout_, named=hasattr(model, "feature_names_in_"))
-        self.classes_, codes = coded_labels(labels, classes, model.classes_)
-        target = Discrete(model.target_.name, self.classes_.tolist())
-        features = validation.grown_variables(found, self.layout_, model.features_)
-        table = known_table(found, "missing", self.layout_, features).with_column(target, codes)
-        return self._learned(TableSource(table, target, weights), self._smoothing(), target)
+        unseen: str = "missing",
+    ) -> CollectedStatistics:
+        """Return the statistics of new rows, of the same kinds as those of the fitted model.
+
+        They are of its states, intervals and classes and, unless `unseen` is "error", new ones.
+        """
+        labels, _ = validation.target_column(y)
+        found = validation.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        check_consistent_length(range(found.n_rows), labels)
+        found, labels, weights = validation.weighted(
+            found, labels, sample_weight, self.class_weight
+        )
+        joint, codes = coded_labels(labels, classes, self.classes_)
+        features, target = self.features_, Discrete(self.target_.name, joint.tolist())
+        if unseen == "error" and len(joint) > len(self.classes_):
+            unknown = [label for label in target.states if label not in self.target_.states]
+            raise errors.UnknownStateError(f"The model has no class {errors.quoted(unknown)}.")
+        if unseen != "error":
+            features = validation.grown_variables(found, self.layout_, features)
+        table = known_table(found, unseen, self.layout_, features).with_column(target, codes)
+        heavy = checked_weights(weights, table.n_rows)
+        weight = float(heavy.sum()) if len(heavy) else None
+        rows = TrainingRows(table.n_rows, table.missing(), weight)
+        if hasattr(self, "statistics_"):
+            requests = grown(self.collected_, features, target).summaries
+            statistics = Statistics.collect(table, requests, heavy)
+        else:  # the states and intervals still serve: a fit tells what is counted
+            trial = self._without_states()
+            trial.layout_ = self.layout_
+            statistics = trial._learn(
+                TableSource(table, target, weights), trial._smoothing(), target
+            ).statistics_
+        return self._summed(features, target, joint, statistics, rows)
+
+    def _summed(
+        self,
+        features: tuple[Variable, ...],
+        target: Discrete,
+        classes: NDArray[Any],
+        statistics: Statistics,
+        rows: TrainingRows | None,
+    ) -> CollectedStatistics:
+        named = hasattr(self, "feature_names_in_")
+        return CollectedStatistics(
+            clone(self), self.layout_, features, target, classes, statistics, named, rows
+        )
+
+    def _estimated(self, part: CollectedStatistics) -> Self:
+        """Estimate the network from the statistics of all rows."""
+        self.classes_ = part.classes
+        self._learn(PartsSource(part, self), self._smoothing(), part.target)
+        self._noted(part.rows)
+        return self
 
     def _set_columns(self, layout: Layout, *, named: bool) -> None:
         validation.note_names(self, list(layout.columns))
@@ -542,15 +565,8 @@ class NetworkClassifier(base.GraphClassifier):
                 self._check_updatable()
             except errors.DataError as error:
                 raise errors.UnavailableError(str(error)) from error
-            return CollectedStatistics(
-                clone(self),
-                self.layout_,
-                self.features_,
-                self.target_,
-                self.classes_,
-                self.statistics_,
-                hasattr(self, "feature_names_in_"),
-                self._fitted_rows,
+            return self._summed(
+                self.features_, self.target_, self.classes_, self.statistics_, self._fitted_rows
             )
 
     @classmethod
@@ -595,55 +611,7 @@ class NetworkClassifier(base.GraphClassifier):
         classifier._check_updatable()
         check_unseen(classifier.unseen)
         classifier._set_columns(part.layout, named=part.named)
-        classifier.classes_ = part.classes
-        source = PartsSource(part, classifier)
-        classifier._learn(source, classifier._smoothing(), part.target)
-        classifier._noted(part.rows)
-        return classifier
-
-    def _rows(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None
-    ) -> tuple[Columns, NDArray[Any], Floats | None]:
-        """Return the columns, labels and weights (None: all 1) of new rows for a fitted model."""
-        labels, _ = validation.target_column(y)
-        found = validation.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        check_consistent_length(range(found.n_rows), labels)
-        return validation.weighted(found, labels, sample_weight, self.class_weight)
-
-    def _collected(
-        self,
-        known: Statistics,
-        found: Columns,
-        codes: NDArray[np.signedinteger],
-        weights: Floats | None,
-        features: tuple[Variable, ...],
-        target: Discrete,
-        unseen: str = "missing",
-    ) -> tuple[Statistics, TrainingRows]:
-        """Return the sufficient statistics of new rows, of the same kinds as those of the model.
-
-        The second result says how many rows they are.
-
-        Parameters
-        ----------
-        known : Statistics
-            Statistics of the model, which determine what to collect.
-        found : Columns
-            Columns of the new rows.
-        codes : ndarray of int, shape (n_rows,)
-            Class codes of the new rows.
-        weights : ndarray, shape (n_rows,), or None
-        features : tuple of Variable
-        target : Discrete
-        unseen : {"missing", "error"}
-            Treatment of values that are no states of the features.
-        """
-        table = known_table(found, unseen, self.layout_, features)
-        table = table.with_column(target, codes)
-        heavy = checked_weights(weights, table.n_rows)
-        weight = float(heavy.sum()) if len(heavy) else None
-        rows = TrainingRows(table.n_rows, table.missing(), weight)
-        return Statistics.collect(table, known.summaries, heavy), rows
+        return classifier._estimated(part)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
