@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_681,
-    "nodes of syntax trees": 703_333,
+    "lines of code": 62_611,
+    "nodes of syntax trees": 702_172,
     "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -195,46 +195,6 @@ def _scan(
 
 
 @kernel()
-def may_determine(common: Floats, others: Floats, is_number: bool) -> NDArray[np.bool_]:
-    """Return for each column whether a few rows leave it open that it determines the class.
-
-    It does not if a value occurs in rows of different classes, or if distinct numbers of different
-    classes are mixed. NaN stands for missing values, of which no class is known.
-
-    Parameters
-    ----------
-    common : ndarray, shape (n_common, n_columns)
-        Rows of the most frequent class.
-    others : ndarray, shape (n_others, n_columns)
-        Rows of other classes.
-    is_number : bool
-        Whether the order of the values has a meaning.
-    """
-    found = np.ones(common.shape[1], np.bool_)
-    values = np.empty(len(common) + len(others))
-    for j in range(common.shape[1]):
-        low, high = np.inf, -np.inf
-        for i in range(len(common)):
-            low, high = min(low, common[i, j]), max(high, common[i, j])
-            values[i] = common[i, j]
-        mixed = False
-        for k in range(len(others)):
-            x = others[k, j]
-            mixed |= low <= x <= high
-            values[len(common) + k] = x
-            for i in range(len(common)):
-                if common[i, j] == x:
-                    found[j] = False
-        if found[j] and mixed and is_number:
-            # Distinct numbers: nothing hints at a code, whose order has no meaning.
-            found[j] = False
-            for i in range(len(values)):
-                for k in range(i):
-                    found[j] |= values[i] == values[k]
-    return found
-
-
-@kernel()
 def count_codes(codes: NDArray[np.signedinteger], counts: NDArray[np.int64]) -> None:
     """Add the number of rows with each code to ``counts[code + 1]``; -1 is missing."""
     # A sum that was just written is waited for: four rows in turn have sums of their own.

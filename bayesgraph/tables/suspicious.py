@@ -7,7 +7,7 @@ does not show beside that of learning.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -19,15 +19,15 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import SuspiciousColumnsWarning, quoted, warn
 from bayesgraph.core.variables import Name, State
 from bayesgraph.tables.columns import Codes, Column
-from bayesgraph.tables.encoding_kernels import may_determine
 from bayesgraph.tables.table import Table
 
 # Minimum number of rows from which identifiers, constants and copies of the class are told, and of
 # rows that are not of the most frequent class.
 _MIN_ROWS, _MIN_OTHERS = 50, 5
-# Number of rows of each kind that are compared first, and numbers of rows that are looked at in
-# turn, of the columns that look wrong so far.
-_FIRST, _STAGES = 16, (256, 4096, 65536)
+# Number of rows, spread over all, that are looked at first; and in turn, for copies of the class.
+_SAMPLE, _STAGES = 4096, (16, 256, 4096, 65536)
+# Number of states, spread over all, that tell how a column is written.
+_FIRST = 16
 # Share of the rows above which the states of a column are those of an identifier, and up to which
 # values determine the class not merely because each has few rows.
 _IDENTIFIER, _FEW = 0.9, 0.1
@@ -64,6 +64,10 @@ _NAMED_ID = re.compile(
     r".*[a-z0-9]I[Dd]|"
     rf"(?:.*(?:\A|[\W_]))?(?i:(?:{_WHAT})[\W_]*(?:id|key|n[or]\.?|num|number))"
 )
+
+# Kinds that are told only if all rows show them, not a sample alone; and those that take many rows.
+_OF_ALL = {"missing", "constant", "marks", "identifier", "codes"}
+_OF_MANY = {"constant", "marks", "identifier", "codes", "skewed"}
 
 # What is said of the columns of each kind, and what to do.
 _SAID = {
@@ -148,32 +152,30 @@ def warn_of_columns(
         Those of them that become Gaussians.
     """
     found: dict[str, list[Any]] = {kind: [] for kind in _SAID}
+    examples: dict[str, str] = {}
+    for kind, name, example in [*_of_numbers(seen), *_of_states(seen)]:
+        if kind in _OF_MANY and len(seen.codes) < _MIN_ROWS:
+            continue
+        found[kind].append(name)
+        examples.setdefault(kind, example)
     names = [*seen.numeric, *seen.discrete]
     found["unnamed"] = [n for n in names if _UNNAMED.fullmatch("" if n is None else str(n))]
-    words, placeholders = dict(_words(seen)), dict(_placeholders(seen))
-    found["words"], found["placeholder"] = list(words), list(placeholders)
-    found["integers"] = _wide_integers(seen, columns)
-    found["missing"], constant, marks = _without_variation(seen)
-    for kind, name in _written(seen):
-        found[kind].append(name)
-    if len(seen.codes) >= _MIN_ROWS:
-        found["constant"], found["marks"] = constant, marks
-        found["identifier"] = [*_numbered(seen), *_identifiers(seen)]
-        found["codes"] = [n for n in _few_integers(seen) if n in free]
-        found["skewed"] = [n for n in _skewed(seen) if n in gaussian and n not in found["codes"]]
-        if labels is not None:
-            found["class"] = list(_copies(seen, labels.codes))
-            if _is_number_target(labels.classes):
-                found["target"] = [None]
+    if found["integers"]:
+        given = columns()
+        found["integers"] = [n for n in found["integers"] if n in given and _is_integer(given[n])]
+    found["codes"] = [n for n in found["codes"] if n in free]
+    found["skewed"] = [n for n in found["skewed"] if n in gaussian]
+    if labels is not None and len(seen.codes) >= _MIN_ROWS:
+        found["class"] = list(_copies(seen, labels.codes))
+        if _is_number_target(labels.classes):
+            found["target"] = [None]
     for kind in ("texts", "dates", "fractions"):
         found[kind] = [n for n in found[kind] if (n in found["identifier"]) == (kind == "texts")]
     others = {*found["texts"], *found["commas"]}
     found["identifier"] = [n for n in found["identifier"] if n not in others]
-    examples = {"words": words, "placeholder": placeholders}
     said = []
     for kind, who in found.items():
-        example = next(iter(examples.get(kind, {}).values()), "")
-        text = _SAID[kind].format(example)
+        text = _SAID[kind].format(examples.get(kind))
         said += [text if who == [None] else f"{quoted(who)}: {text}"] if who else []
     if said:
         warn(
@@ -183,116 +185,130 @@ def warn_of_columns(
         )
 
 
-def _rows(n_rows: int, n: int) -> slice:
-    """Return a slice of about n rows, spread over all of them."""
-    return slice(None, None, max(1, n_rows // n))
+def _spread(rows: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return about n of some rows, evenly spread."""
+    return rows[:: max(1, len(rows) // n)]
 
 
-def _without_variation(seen: Examined) -> tuple[list[Name], list[Name], list[Name]]:
-    """Return the names of columns that are missing throughout, constant, or constant or missing."""
-    missing: list[Name] = []
-    constant: list[Name] = []
-    marks: list[Name] = []
-    for matrix, names in ((seen.values, seen.numeric), (seen.codes, seen.discrete)):
-        part = _as_floats(matrix[_rows(len(matrix), _FIRST)])
-        # Where all is missing both are NaN, which fmin and fmax ignore elsewhere.
-        low, high = np.fmin.reduce(part, axis=0), np.fmax.reduce(part, axis=0)
-        for j in np.flatnonzero(~(low < high)).tolist():
-            state = _only_value(matrix[:, j])
-            if state is None:
-                continue
-            if np.isnan(state):
-                missing.append(names[j])
-            elif np.isnan(_as_floats(matrix[:, j])).any():
-                marks.append(names[j])
-            else:
-                constant.append(names[j])
-    return missing, constant, marks
+def _of_numbers(seen: Examined) -> Iterator[tuple[str, Name, str]]:
+    """Yield what numeric columns look like: the kind, the name and an example."""
+    part = np.sort(_spread(seen.values, _SAMPLE), axis=0)
+    n_known = np.count_nonzero(part == part, axis=0).tolist()
+    for j, name in enumerate(seen.numeric):
+        kinds = _number_kinds(name, part[: n_known[j], j], len(part))
+        if kinds.keys() & _OF_ALL and len(part) < len(seen.values):
+            column = np.sort(seen.values[:, j])
+            whole = _number_kinds(name, column[column == column], len(column))
+            kinds = _confirmed(kinds, whole)
+        yield from ((kind, name, example) for kind, example in kinds.items())
 
 
-def _only_value(column: NDArray[Any]) -> float | None:
-    """Return the only value of a column, NaN if it has none, or None if it has several."""
-    found, step = np.nan, _STAGES[-1]
-    for first in range(0, len(column), step):
-        part = _as_floats(column[first : first + step])
-        low, high = np.fmin.reduce(part), np.fmax.reduce(part)
-        if low < high or (low != found and not (np.isnan(low) or np.isnan(found))):
-            return None
-        found = found if np.isnan(low) else float(low)
-    return found
+def _confirmed(some: dict[str, str], whole: dict[str, str]) -> dict[str, str]:
+    """Return the kinds of a column, given those of a sample and of all rows."""
+    kept = {kind: example for kind, example in some.items() if kind not in _OF_ALL}
+    return kept | {kind: example for kind, example in whole.items() if kind in _OF_ALL}
 
 
-def _as_floats(part: NDArray[Any]) -> Floats:
-    """Return numbers as they are, and codes as numbers, NaN where missing."""
-    return part if part.dtype.kind == "f" else np.where(part < 0, np.nan, part)
+def _number_kinds(name: Name, numbers: Floats, n_rows: int) -> dict[str, str]:
+    """Return the kinds that a column looks like, with an example of each.
+
+    Parameters
+    ----------
+    name : name
+    numbers : ndarray
+        The known ones, in ascending order.
+    n_rows : int
+        With missing ones.
+    """
+    if not len(numbers):
+        return {"missing": ""}
+    kinds = {}
+    if max(-numbers[0], numbers[-1]) >= _EXACT:
+        kinds["integers"] = ""
+    states, counts = np.unique(numbers, return_counts=True)
+    if len(states) == 1:
+        return kinds | {"constant" if len(numbers) == n_rows else "marks": ""}
+    is_whole = bool((states == np.round(states)).all())
+    # The numbers alone would not do: a time or an income has as many.
+    if is_whole and len(states) > _IDENTIFIER * len(numbers) and _NAMED_ID.fullmatch(str(name)):
+        kinds["identifier"] = ""
+    if len(states) <= _MAX_CODES:
+        # Three and more from 0 on, each of fewer rows than the one before, are what is counted.
+        is_count = len(states) > 2 and states[0] == 0 and bool((np.diff(counts) < 0).all())
+        return kinds | ({"codes": ""} if is_whole and not is_count else {})
+    if mark := _placeholder(states, counts):
+        kinds["placeholder"] = mark
+    low, middle, high = numbers[[int((len(numbers) - 1) * share) for share in (0.05, 0.5, 0.95)]]
+    is_skewed = (high - middle) - (middle - low) > _SKEWED * (high - low)
+    if is_skewed and numbers[0] >= 0 and len(numbers) >= _MIN_SKEWED:
+        kinds["skewed"] = ""
+    return kinds
 
 
-def _identifiers(seen: Examined) -> Iterable[Name]:
-    limit = _IDENTIFIER * len(seen.codes)
+def _placeholder(states: Floats, counts: NDArray[np.intp]) -> str:
+    """Return the number that stands for a missing value, "" if there is none.
+
+    It is the least or the greatest one, occurs again and again, and is farther from all others than
+    these from each other; or it is -1 or -9, -99, ... and no other is negative, or near.
+    """
+    for end, others in ((0, states[1:]), (-1, states[:-1])):
+        if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
+            continue
+        gap, steps = abs(states[end] - others[end]), np.diff(others)
+        is_mark = _MARK_NUMBER.fullmatch(str(states[end])) is not None and others[0] >= 0
+        if gap > steps.sum() or (is_mark and gap > _FAR * np.median(steps)):
+            return f"{states[end]:g}"
+    return ""
+
+
+def _of_states(seen: Examined) -> Iterator[tuple[str, Name, str]]:
+    """Yield what discrete columns look like: the kind, the name and an example."""
     for j, (name, states) in enumerate(zip(seen.discrete, seen.states, strict=True)):
-        # A category type may declare states that do not occur.
-        if len(states) > limit and len(np.unique(seen.codes[:, j])) > limit:
-            yield name
+        column = seen.codes[:, j]
+        part = _spread(column, _SAMPLE)
+        kinds = _code_kinds(part)
+        if kinds and len(part) < len(column):
+            kinds = _confirmed(kinds, _code_kinds(column))
+        kinds |= _written(states)
+        yield from ((kind, name, example) for kind, example in kinds.items())
 
 
-def _numbered(seen: Examined) -> Iterable[Name]:
-    """Yield columns of whole numbers, nearly all different, that are named as identifiers are.
-
-    The numbers alone would not do: a time or an income has as many.
-    """
-    for j in _whole_so_far(seen):
-        name = seen.numeric[j]
-        is_named = isinstance(name, str) and _NAMED_ID.fullmatch(name)
-        if is_named and _throughout(seen.values[:, j], lambda n, x: len(x) > _IDENTIFIER * n):
-            yield name
+def _code_kinds(codes: Codes) -> dict[str, str]:
+    """Return the kinds that a column looks like by its codes, of which -1 is missing."""
+    known = np.unique(codes)
+    n_states = np.count_nonzero(known >= 0)
+    if n_states < 2:
+        is_whole = n_states == len(known)
+        return {"missing" if not n_states else "constant" if is_whole else "marks": ""}
+    return {"identifier": ""} if len(known) > _IDENTIFIER * len(codes) else {}
 
 
-def _throughout(column: Floats, test: Callable[[int, Floats], bool]) -> bool:
-    """Return whether samples of a column, and it all, are whole numbers that pass a test.
-
-    The test takes the number of known values and the different ones.
-    """
-    for n_rows in (*(n for n in _STAGES if n < len(column)), len(column)):
-        part = column[_rows(len(column), n_rows)]
-        known = part[~np.isnan(part)]
-        states = np.unique(known)
-        if not test(len(known), states) or (states != np.round(states)).any():
-            return False
-    return True
-
-
-def _words(seen: Examined) -> Iterable[tuple[Name, str]]:
-    """Yield discrete columns whose states are numbers but for a few, each with one of the few."""
-    for name, states in zip(seen.discrete, seen.states, strict=True):
-        sample = states[_rows(len(states), _FIRST)]
-        if not isinstance(sample[0] if sample else None, str):
-            continue
-        if sum(map(_is_word, sample)) * 2 > len(sample):
-            continue
+def _written(states: Sequence[State]) -> dict[str, str]:
+    """Return in which ways states hide what they are, with an example."""
+    kinds = {}
+    sample: list[Any] = _spread(np.array(states, dtype=object), _FIRST).tolist()
+    if isinstance(sample[0], str) and sum(map(_is_word, sample)) * 2 <= len(sample):
+        # Numbers, but for a few.
         words = [str(state) for state in states if _is_word(state)]
         marks = all(map(_MARK.fullmatch, words))
         minimum = len(words) * (_NUMBERS_PER_MARK if marks else _NUMBERS_PER_WORD)
         if 0 < len(words) <= _MAX_WORDS and len(states) - len(words) >= minimum:
-            yield name, repr(words[0])
-
-
-def _written(seen: Examined) -> Iterable[tuple[str, Name]]:
-    """Yield discrete columns of values that are written in a way that hides what they are."""
-    for name, states in zip(seen.discrete, seen.states, strict=True):
-        sample: list[Any] = [state for state in states[_rows(len(states), _FIRST)] if state != ""]
-        if len(states) <= _MAX_CODES or not sample:
-            continue
-        if all(isinstance(state, float) for state in sample):
-            if len(states) >= _MIN_FRACTIONS and not all(x.is_integer() for x in sample):
-                yield "fractions", name
-        elif all(isinstance(state, str) for state in sample):
-            commas = [_COMMA.fullmatch(state) for state in sample]
-            if any(commas) and not any(_is_word(state.replace(",", ".", 1)) for state in sample):
-                yield "commas", name
-            elif all(_DATE.fullmatch(state) for state in sample):
-                yield "dates", name
-            elif np.median([state.count(" ") for state in sample]) >= _MIN_BLANKS:
-                yield "texts", name
+            kinds["words"] = repr(words[0])
+    sample = [state for state in sample if state != ""]
+    if len(states) <= _MAX_CODES or not sample:
+        return kinds
+    if all(isinstance(state, float) for state in sample):
+        if len(states) >= _MIN_FRACTIONS and not all(x.is_integer() for x in sample):
+            kinds["fractions"] = ""
+    elif all(isinstance(state, str) for state in sample):
+        commas = any(map(_COMMA.fullmatch, sample))
+        if commas and not any(_is_word(state.replace(",", ".", 1)) for state in sample):
+            kinds["commas"] = ""
+        elif all(map(_DATE.fullmatch, sample)):
+            kinds["dates"] = ""
+        elif np.median([state.count(" ") for state in sample]) >= _MIN_BLANKS:
+            kinds["texts"] = ""
+    return kinds
 
 
 def _is_word(state: State) -> bool:
@@ -302,84 +318,12 @@ def _is_word(state: State) -> bool:
     return True
 
 
-def _wide_integers(seen: Examined, columns: Callable[[], Mapping[Name, Column]]) -> list[Name]:
-    """Return the numeric columns of an integer type that have integers beyond 2**53."""
-    part = seen.values[_rows(len(seen.values), _FIRST)]
-    wide = np.fmax.reduce(np.abs(part), axis=0) >= _EXACT
-    if not wide.any():
-        return []
-    given = columns()
-    chosen = [seen.numeric[j] for j in np.flatnonzero(wide).tolist()]
-    return [name for name in chosen if name in given and _has_integers(given[name])]
-
-
-def _has_integers(column: Column) -> bool:
+def _is_integer(column: Column) -> bool:
     if isinstance(column, nw.Series):
         return column.dtype.is_integer()
     if column.dtype.kind == "O":
-        return any(isinstance(value, int) for value in column[: _STAGES[0]])
+        return any(isinstance(value, int) for value in column[:_SAMPLE])
     return column.dtype.kind in "iu"
-
-
-def _whole_so_far(seen: Examined) -> list[int]:
-    """Return the indices of the numeric columns of which the first sample has whole numbers only.
-
-    Of most tables these are few, or none, to look at one by one.
-    """
-    part = seen.values[_rows(len(seen.values), _STAGES[0])]
-    whole = ((part == np.round(part)) | np.isnan(part)).all(axis=0)
-    return np.flatnonzero(whole).tolist()
-
-
-def _few_integers(seen: Examined) -> Iterable[Name]:
-    """Yield the numeric columns of nothing but integers, of which there are a few, not one.
-
-    Three and more from 0 on, each of fewer rows than the one before, are what is counted.
-    """
-    for j in _whole_so_far(seen):
-        column = seen.values[:, j]
-        if _throughout(column, lambda _, states: len(states) <= _MAX_CODES):
-            states, sizes = np.unique(column[~np.isnan(column)], return_counts=True)
-            is_count = len(states) > 2 and states[0] == 0 and bool((np.diff(sizes) < 0).all())
-            if len(states) > 1 and not is_count:
-                yield seen.numeric[j]
-
-
-def _placeholders(seen: Examined) -> Iterable[tuple[Name, str]]:
-    """Yield numeric columns with a number that stands for a missing value, and that number.
-
-    It is the least or the greatest one, occurs again and again, and is farther from all others than
-    these from each other; or it is -1 or -9, -99, ... and no other is negative, or near.
-    """
-    part = np.sort(seen.values[_rows(len(seen.values), _STAGES[1])], axis=0)
-    n, last = np.count_nonzero(part == part, axis=0), _MIN_PLACEHOLDERS - 1
-    for j in np.flatnonzero(n > last).tolist():
-        column = part[: n[j], j]
-        if column[0] != column[last] and column[-1] != column[-1 - last]:
-            continue
-        states, counts = np.unique(column, return_counts=True)
-        for end, others in ((0, states[1:]), (-1, states[:-1])):
-            if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
-                continue
-            gap, steps = abs(states[end] - others[end]), np.diff(others)
-            is_mark = _MARK_NUMBER.fullmatch(str(states[end])) is not None and others[0] >= 0
-            if gap > steps.sum() or (is_mark and gap > _FAR * np.median(steps)):
-                yield seen.numeric[j], f"{states[end]:g}"
-
-
-def _skewed(seen: Examined) -> Iterable[Name]:
-    """Yield numeric columns of several numbers, none negative, whose quantiles are skewed."""
-    part = np.sort(seen.values[_rows(len(seen.values), _STAGES[1])], axis=0)
-    n = np.count_nonzero(part == part, axis=0)
-    low, middle, high = (
-        np.take_along_axis(part, ((np.maximum(n, 1) - 1) * share).astype(int)[None], 0)[0]
-        for share in (0.05, 0.5, 0.95)
-    )
-    skew = (high - middle) - (middle - low)
-    chosen = (part[0] >= 0) & (n >= _MIN_SKEWED) & (skew > _SKEWED * (high - low))
-    for j in np.flatnonzero(chosen).tolist():
-        if len(np.unique(part[: n[j], j])) > _MAX_CODES:
-            yield seen.numeric[j]
 
 
 def warn_of_target(classes: NDArray[Any]) -> None:
@@ -403,36 +347,30 @@ def _is_number_target(classes: NDArray[Any]) -> bool:
 # ------------------------------------------------------------------------- copies of the class
 
 
-def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterable[Name]:
+def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterator[Name]:
     """Yield the columns each of which determines the class, given as codes, on every row."""
     n = len(labels)
-    some = np.arange(0, n, max(1, n // _STAGES[0]))
-    common = np.bincount(labels[some]).argmax()
-    is_common = labels[some] == common
-    others = some[~is_common]
-    if len(others) < _FIRST:
-        others = np.flatnonzero(labels != common)
+    others = np.flatnonzero(labels != np.bincount(labels).argmax())
     if len(others) < _MIN_OTHERS:
         return
-    pair = _evenly(some[is_common], _FIRST), _evenly(others, _FIRST)
     for matrix, names, is_number in (
         (seen.values, seen.numeric, True),
         (seen.codes, seen.discrete, False),
     ):
-        first, second = (_as_floats(matrix[rows]) for rows in pair)
-        left = np.flatnonzero(may_determine(first, second, is_number))
-        if len(left):
-            others = np.flatnonzero(labels != common)
+        left = np.arange(len(names))
         for n_rows in (*_STAGES, n):
             if not len(left):
                 break
-            rows = np.union1d(_evenly(np.arange(n), n_rows), _evenly(others, n_rows))
+            rows = np.union1d(_spread(np.arange(n), n_rows), _spread(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
-            part = _as_floats(matrix[np.ix_(rows, left)])
+            part = matrix[np.ix_(rows, left)]
+            part = part if part.dtype.kind == "f" else np.where(part < 0, np.nan, part)
             # For each column whether its values determine the class of all rows. Either the classes
             # have ranges of numbers that do not overlap, or each value belongs to one class, and
             # the values are at most this share of the rows, so that most have several rows.
             share = _FEW if n_rows >= n else 1 - _FEW
+            if n_rows == _STAGES[0]:
+                share = 1 - is_number / len(part)  # one value with two rows will do
             order = np.argsort(part, axis=0, kind="stable")
             values, found = np.take_along_axis(part, order, 0), classes[order]
             equal, change = values[1:] == values[:-1], found[1:] != found[:-1]
@@ -441,8 +379,3 @@ def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterable[Name]
             in_ranges = np.count_nonzero(change, axis=0) == classes.max()
             left = left[np.asarray(pure & (many | (in_ranges & is_number)))]
         yield from (names[j] for j in left.tolist())
-
-
-def _evenly(rows: NDArray[np.intp], n: int) -> NDArray[np.intp]:
-    """Return about n of the given rows, evenly spread."""
-    return rows[:: max(1, len(rows) // n)]
