@@ -71,6 +71,7 @@ from .mixture import Ensemble as Ensemble
 from .mixture import NetworkMixture as NetworkMixture
 from .mixture import arcs_of as arcs_of
 from .model import QUESTIONS as QUESTIONS
+from .model import Addend as Addend
 from .model import Model as Model
 from .model import map_networks as map_networks
 from .model import networks_in as networks_in

@@ -32,7 +32,7 @@ from bayesgraph.inference import (
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.editing import new_names, substituted
 from bayesgraph.models.evidence import evidence_factors, partial_columns
-from bayesgraph.models.model import Model
+from bayesgraph.models.model import Addend, Model
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -344,6 +344,16 @@ class FactorGraph(Model):
     ) -> list[tuple[Variable, ...]]:
         """Return the scopes of all terms; see `Model.links`."""
         return [term.scope for term in self.terms]
+
+    def addends(self, target: Discrete) -> list[Addend]:
+        """Return the terms, each of which is of its child or of all its variables."""
+        found = []
+        for term in self.terms:
+            shown = tuple(v for v in term.scope if v != target)
+            if isinstance(term.source, CPD) and term.source.variable != target:
+                shown = (term.source.variable,)
+            found.append(Addend(shown, None, term))
+        return found
 
     def slice(
         self,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -89,6 +89,24 @@ _FLOAT_MAX = np.finfo(float).max
 _CUT_MODELS = 8
 
 
+class Addend(NamedTuple):
+    """A part of the log scores of a class, that of a finding.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        Whose values the finding is; none if it is of the class alone.
+    parents : tuple of Variable or None
+        What it depends on besides; None if it adds the same whatever is observed.
+    source : CPD, Term or None
+        What has its log values, where the parents are observed; None if it is no part of its own.
+    """
+
+    variables: tuple[Variable, ...]
+    parents: tuple[Variable, ...] | None
+    source: Any
+
+
 class Model(Edits, Answering):
     """Base class of models: queries that solvers answer, by names of variables.
 
@@ -108,6 +126,10 @@ class Model(Edits, Answering):
     ) -> Iterable[Sequence[Variable]] | None:
         """Return scopes whose log values sum to the log scores of a target, None if none do."""
         return None
+
+    def addends(self, target: Discrete) -> Sequence[Addend]:
+        """Return the findings there may be, in the order in which contributions add them up."""
+        return [Addend((v,), (), None) for v in self.variables if v != target]
 
     def with_networks(self, networks: Iterable[Any]) -> Model:
         """Return the model with other networks, one in the place of each."""

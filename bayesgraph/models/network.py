@@ -61,7 +61,7 @@ from bayesgraph.models.evidence import (
     without_distributions,
 )
 from bayesgraph.models.factor_graph import FactorGraph
-from bayesgraph.models.model import Model, with_findings
+from bayesgraph.models.model import Addend, Model, with_findings
 from bayesgraph.tables import EMHistory
 
 if TYPE_CHECKING:
@@ -409,6 +409,22 @@ class BayesianNetwork(Model):
         """Return the scopes of the CPDs that a query is about; see `Model.links`."""
         relevant = ancestral_set(self._parents, [target, *observed, *soft])
         return [cpd.scope for cpd in self.cpds if cpd.variable in relevant]
+
+    def addends(self, target: Discrete) -> list[Addend]:
+        """Return the children in topological order; see `Model.addends`.
+
+        The term of a target's ancestor does not follow from its distribution.
+        """
+        above = ancestral_set(self._parents, [target])
+        found = []
+        for cpd in self.nodes():
+            others = tuple(p for p in cpd.parents if p != target)
+            is_local = cpd.variable not in above
+            if cpd.variable != target:
+                depends = bool(others) or not is_local
+                source = cpd if is_local else None
+                found.append(Addend((cpd.variable,), others if depends else None, source))
+        return found
 
     @property
     def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]

@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import ModelError, UnsupportedModelError, quoted, unknown_variable
+from bayesgraph.core.errors import (
+    EvidenceError,
+    ModelError,
+    UnsupportedModelError,
+    quoted,
+    unknown_variable,
+)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, State, Variable
 from bayesgraph.inference import Factor, Problem, Slice, weighted_log
@@ -21,8 +27,8 @@ from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.editing import new_names, new_states
 from bayesgraph.models.evidence import Finding, evidence_factors
-from bayesgraph.models.factor_graph import FactorGraph, check_negative, checked_exponent
-from bayesgraph.models.model import Model
+from bayesgraph.models.factor_graph import FactorGraph, Term, check_negative, checked_exponent
+from bayesgraph.models.model import Addend, Model
 from bayesgraph.models.network import BayesianNetwork
 
 if TYPE_CHECKING:
@@ -427,6 +433,26 @@ class WeightedNetwork(Model):
         if soft or target != self.target:
             return None
         return self.network.links(target, observed, soft)
+
+    def addends(self, target: Discrete) -> list[Addend]:
+        """Return the features in topological order; see `Model.addends`.
+
+        Raises
+        ------
+        EvidenceError
+            For another variable than the class.
+        """
+        if target != self.target:
+            raise EvidenceError(
+                f"The log odds of a weighted network are those of its class {self.target.name!r}; "
+                "query its `network` for those of another variable."
+            )
+        found = []
+        for addend in self.network.addends(target):
+            cpd = addend.source
+            exponent = _spread(self.exponents[cpd.variable.name], cpd, target)
+            found.append(addend._replace(source=Term(cpd, np.asarray(exponent))))
+        return found
 
     @property
     def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]

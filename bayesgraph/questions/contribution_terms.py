@@ -1,65 +1,21 @@
-"""The log odds of a class given one row, as an exact sum of one term for each finding.
-
-With the observed features x_1, ..., x_n in topological order, the chain rule says
-
-    log P(c, x) = log P(c) + sum_i log P(x_i | x_1, ..., x_{i-1}, c)
-
-for every class c, whatever is missing; the log odds of two classes are differences of these sums.
-If each parent of x_i is observed or the class, and the class is not a descendant of x_i, then x_i
-is independent of all other earlier features given its parents (the local Markov property, Pearl
-1988, section 3.3), and its term follows from its CPD. In a naive Bayes the term is the log ratio of
-the feature's class-conditional probabilities, the weight of evidence of Good (1950). A vector of
-counts, such as words, has a term for each item if the class is its only parent. All other terms are
-computed by one batch query, whose rows observe growing sets of features.
-
-An average of posteriors has no likelihoods. Its terms are the changes of its log odds when the
-features are observed one after the other, in the order of the columns.
-"""
+"""Log odds of a class as sums of terms of the findings: what is compared, and the results."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import compress, islice
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, ItemTerms, counted, dense_row
-from bayesgraph.core.display import Displayed, DisplayTable
-from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.typing import EvidenceLike, Intervention
-from bayesgraph.core.variables import (
-    CountVector,
-    Discrete,
-    Name,
-    State,
-    Variable,
-    ancestral_set,
-    decode,
-    plain,
-)
-from bayesgraph.inference import Factor, Potential, log_total
-from bayesgraph.models import (
-    CPD,
-    BayesianNetwork,
-    Between,
-    Ensemble,
-    FactorGraph,
-    Model,
-    NetworkMixture,
-    PosteriorAverage,
-    Term,
-    WeightedNetwork,
-    as_mapping,
-    impossible,
-    with_findings,
-)
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.display import Displayed, DisplayTable, more
+from bayesgraph.core.variables import Discrete, Name, State
+from bayesgraph.inference import log_total
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -164,7 +120,7 @@ class Contrast:
 # ------ Results of explanations: the log odds of a row as a printable mapping from finding to term
 
 
-_MAX_LINES = 40
+_MAX_LINES, _MAX_NAMES = 40, 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,443 +302,79 @@ def signed(value: float, decimals: int = 4) -> str:
     return ("−" if value < 0 else "+") + size
 
 
-# ------------- The log odds of a class given one row, as an exact sum of one term for each finding
+@dataclass(frozen=True, eq=False, repr=False)
+class RowContributions(Displayed):
+    """The log odds of a class in many rows, as sums of one term for each finding, in nats.
 
+    It prints as the mean size of the terms of each feature.
 
-Product: TypeAlias = (
-    BayesianNetwork | FactorGraph | NetworkMixture | PosteriorAverage | WeightedNetwork
-)
-Rows: TypeAlias = NDArray[np.intp]
-
-
-def contributions(
-    model: Model,
-    target: Name,
-    evidence: EvidenceLike = None,
-    *,
-    positive: State | None = None,
-    negative: State | None = None,
-    do: Intervention = None,
-) -> Contributions:
-    """Return the log odds of a discrete variable as a sum of one term for each finding.
-
-    Parameters
+    Attributes
     ----------
-    target : name
-        A discrete variable.
-    evidence : mapping from name to value, optional
-        Values and intervals of numbers (:class:`Between`), not likelihoods; None and NaN mean not
-        observed. A factor graph takes a value for every variable but the target.
-    positive : state, optional
-        The state in the numerator of the odds; by default the second of two states.
-    negative : state, optional
-        The state in the denominator; by default all other states together. The terms then
-        depend on the order of the findings, because each finding changes the relative
-        probabilities of the other states.
-    do : mapping from name to value, optional
-        Variables that are set from outside, whatever their parents; see `do`. The prior log odds
-        are those after the intervention, and the terms those of what is seen then.
-
-    Returns
-    -------
-    Contributions
-        A mapping from finding to its term, in nats; for a factor graph, from factor (raised to
-        its exponent) to its term.
-
-    Raises
-    ------
-    UnknownVariableError, UnknownStateError, EvidenceError, DataError
-        For unknown names or states, or invalid evidence; the message says what is near it.
-    ImpossibleEvidenceError
-        If the evidence has probability zero under both numerator and denominator.
-    UnsupportedModelError
-        For an average of posteriors, which has no joint distribution.
-    """
-    if do:
-        after = model.do(do)
-        if both := [name for name in as_mapping(evidence) if name in do]:
-            raise errors.EvidenceError(
-                f"{errors.quoted(both)} is both set by do= and observed; leave it out of one of "
-                "them."
-            )
-        return contributions(after, target, evidence, positive=positive, negative=negative)
-    variable = product(model, target).variable(target)
-    assert isinstance(variable, Discrete)  # checked by `product`
-    given = as_mapping(evidence)
-    asked, known = with_findings(model, given)
-    assert isinstance(asked, Product)
-    row = asked.encode(known)
-    if row.likelihoods:
-        raise errors.EvidenceError(
-            "A contribution is that of a value or of one interval; the evidence on "
-            f"{errors.quoted(v.name for v in row.likelihoods)} is soft. Give a value, or leave it "
-            "out."
-        )
-    found = explain(asked, Contrast.of(variable, positive, negative), row)
-    intervals = {model.variable(n).name: v for n, v in given.items() if isinstance(v, Between)}
-    if not intervals:
-        return found
-    terms = (replace(t, value=intervals.get(t.name, t.value)) for t in found.terms)
-    return replace(found, terms=tuple(terms))
-
-
-def product(model: Model, target: Name) -> Product:
-    """Return a model whose parts add up to the log odds of a discrete target, or refuse it."""
-    if not isinstance(model, Product):
-        raise errors.UnsupportedModelError(
-            f"{type(model).__name__} does not answer contributions: it has no joint distribution "
-            f"whose parts add up.{model.instead}"
-        )
-    if not isinstance(model.variable(target), Discrete):
-        raise errors.EvidenceError(
-            f"Log odds are of a discrete variable; {target!r} is continuous."
-        )
-    if isinstance(model, WeightedNetwork) and model.target != model.variable(target):
-        raise errors.EvidenceError(
-            f"The log odds of a weighted network are those of its class {model.target.name!r}; "
-            "query its `network` for those of another variable."
-        )
-    return model
-
-
-def explain(
-    model: Product,
-    contrast: Contrast,
-    row: Evidence,
-) -> Contributions:
-    """Return the log odds of a class given one row of evidence, as a sum of one term per finding.
-
-    Parameters
-    ----------
-    model : Product
     contrast : Contrast
-        The classes to compare.
-    row : Evidence
-        One encoded row, without the class variable.
+        The compared classes.
+    prior : float
+        Log odds with nothing observed.
+    names : tuple of names
+        The columns of `terms`: features (items of a vector of counts) in the order in which
+        `contributions` has them.
+    terms : ndarray, shape (n_rows, n_names)
+        The term of each finding; 0 where a feature is missing. Rows that are impossible under both
+        compared classes have NaN.
+    total : ndarray, shape (n_rows,)
+        The log odds: the sum of the prior and the terms.
     """
-    target = contrast.target
-    if target in row:
-        raise errors.EvidenceError(
-            f"The evidence has {target.name!r}, whose log odds are computed; leave it out."
+
+    contrast: Contrast
+    prior: float
+    names: tuple[Name, ...]
+    terms: Floats
+    total: Floats
+
+    @property
+    def probability(self) -> Floats:
+        """Probability of the positive class if only compared classes exist, shape (n_rows,)."""
+        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * self.total)))
+
+    @property
+    def mean_sizes(self) -> Floats:
+        """Mean of the terms' absolute values over the rows, shape (n_names,); NaN for no rows."""
+        if not len(self.terms):
+            return np.full(len(self.names), np.nan)
+        possible = self.terms[~np.isnan(self.total)]
+        return np.asarray(np.abs(possible).sum(axis=0) / max(len(possible), 1))
+
+    def to_frame(self, index: ArrayLike | None = None) -> pd.DataFrame:
+        """Return the terms as a pandas DataFrame, one row for each row and a column by name.
+
+        Parameters
+        ----------
+        index : array_like, shape (n_rows,), optional
+            What identifies the rows, such as a column of numbers of patients; by default their
+            numbers from 0 on.
+        """
+        pandas = errors.optional_module("pandas", extra="pandas", what="RowContributions.to_frame")
+        if index is not None and np.shape(index)[:1] != (len(self),):
+            raise errors.DataError(
+                f"index= identifies each of {len(self):,} rows; got values of shape "
+                f"{np.shape(index)}."
+            )
+        columns = pandas.Index(list(self.names), tupleize_cols=False)
+        frame: pd.DataFrame = pandas.DataFrame(self.terms, columns=columns, index=index)
+        return frame
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def _display(self) -> DisplayTable:
+        sizes = self.mean_sizes
+        order = np.argsort(-sizes, kind="stable").tolist()
+        shown = order[:_MAX_NAMES]
+        finite = sizes[np.isfinite(sizes)]
+        longest = float(finite.max(initial=0.0)) or 1.0
+        return DisplayTable(
+            f"Contributions of {len(self):,} rows to the log odds of {self.contrast}",
+            [(str(self.names[i]), f"{sizes[i]:.4f}") for i in shown],
+            header=("feature", "mean size"),
+            bars=[min(1.0, float(np.nan_to_num(sizes[i])) / longest) for i in shown],
+            note=more(len(order), len(shown), "features"),
         )
-    row, _ = row.split()
-    prior, batches = steps_of(model, target, row)
-    steps = _expanded(batches, model, contrast, row)
-    likelihoods = np.array([step.log_likelihoods for step in steps]).reshape(-1, len(prior))
-    # Findings after an impossible one add 0 to the class that it ruled out.
-    added = np.where(np.isnan(likelihoods), 0.0, likelihoods)
-    log_scores = np.cumsum([prior, *added], axis=0)
-    if np.isnan(contrast(log_scores[-1])):
-        raise impossible({v.name: _value(row, v) for v in row.columns})
-    # Log odds that have become infinite are not changed by further findings.
-    moved = contrast.shift(log_scores[:-1], likelihoods)
-    terms = np.where(np.isnan(moved), 0.0, moved)
-    alone = contrast.shift(prior, likelihoods)
-    return Contributions(
-        contrast,
-        float(contrast(prior)),
-        tuple(
-            Contribution(name, value, float(term), float(own) if by is None else by, arcs, logs)
-            for (name, value, logs, by, arcs), term, own in zip(steps, terms, alone, strict=True)
-        ),
-        log_scores[-1],
-    )
-
-
-class _Finding(NamedTuple):
-    """Log likelihoods of one finding by class, from which a `Contribution` is computed.
-
-    Attributes
-    ----------
-    name, value, arcs
-        As in `Contribution`.
-    log_likelihoods : ndarray, shape (n_classes,)
-        log P(finding | earlier findings, class).
-    alone : float or None
-        The term of the log odds if nothing else were observed. None if the log likelihoods do not
-        depend on other findings: the term then follows from them.
-    """
-
-    name: Name
-    value: Any
-    log_likelihoods: Floats
-    alone: float | None = None
-    arcs: Mapping[Name, float] = MappingProxyType({})
-
-
-def _value(row: Evidence, variable: Variable) -> Any:
-    """Return the value of an observed variable, decoded to a state, a number or counts."""
-    if isinstance(variable, CountVector):
-        counts = dense_row(row.columns[variable])
-        return dict(zip(*counted(variable.items, counts, np.flatnonzero(counts)), strict=True))
-    return plain(decode(variable, row.columns[variable])[0])
-
-
-def _expanded(
-    steps: Iterator[AnyStep], model: Product, contrast: Contrast, row: Evidence
-) -> list[_Finding]:
-    """Return the findings of one row, with what each would add alone and with its parents."""
-    findings: list[_Finding] = []
-    chains: dict[int, list[Variable]] = {}
-    for step in steps:
-        if isinstance(step, Items):
-            terms = step.of(0)
-            names = [step.names[item] for item in terms.names]
-            findings += map(_Finding, names, terms.values, terms.logs)
-            continue
-        if step.parents is not None:
-            chains[len(findings)] = [*step.variables, *(p for p in step.parents if p in row)]
-        values = [_value(row, v) for v in step.variables]
-        value = values[0] if len(values) == 1 else tuple(values)
-        findings.append(_Finding(step.name, value, step.logs[0]))
-    # Each chain has the finding after none, one, two, ... of its observed parents.
-    pairs = [
-        (chain[1 : n + 1], [*chain[1 : n + 1], chain[0]])
-        for chain in chains.values()
-        for n in range(len(chain))
-    ]
-    odds = contrast(_log_scores(model, contrast.target, row, pairs))
-    with np.errstate(invalid="ignore"):
-        moved = iter((odds[1::2] - odds[::2]).tolist())
-    for place, (_, *parents) in chains.items():
-        alone = next(moved)
-        changes = np.diff([alone, *islice(moved, len(parents))]).tolist()
-        arcs = dict(zip([p.name for p in parents], changes, strict=True))
-        findings[place] = findings[place]._replace(alone=alone, arcs=arcs)
-    return findings
-
-
-def _log_scores(
-    model: Product, target: Discrete, row: Evidence, pairs: Sequence[tuple[list[Variable], ...]]
-) -> Floats:
-    """Return the log scores of the classes given some of the findings of a row, by one query."""
-    sets = [set(variables) for pair in pairs for variables in pair]
-    if not sets:
-        return np.empty((0, target.cardinality))
-    columns: dict[Variable, Any] = {}
-    for variable, value in row.columns.items():
-        seen = np.array([variable in chosen for chosen in sets])
-        if not seen.any():
-            continue
-        gone = -1 if isinstance(variable, Discrete) else np.nan
-        if isinstance(variable, CountVector):
-            seen, value = seen[:, None], dense_row(value)
-        columns[variable] = np.where(seen, value, gone)
-    return model.log_posterior_rows(target, Evidence(len(sets), columns))
-
-
-def target_and_above(network: BayesianNetwork, target: Discrete) -> set[Variable]:
-    """Return the target and its ancestors, whose terms do not follow from their distributions."""
-    return ancestral_set({cpd.variable: cpd.parents for cpd in network.nodes()}, [target])
-
-
-def term_name(term: Term, target: Discrete) -> Name:
-    """Return the name of a factor's term in the explanation.
-
-    For the CPD of a feature this is the feature's name. For other factors it is the tuple of the
-    names of all variables but the class variable; if there is only one such variable, its name.
-    """
-    shown = _shown(term, target)
-    return shown[0].name if len(shown) == 1 else tuple(v.name for v in shown)
-
-
-def _shown(term: Term, target: Discrete) -> list[Variable]:
-    if isinstance(term.source, CPD) and term.source.variable != target:
-        return [term.source.variable]
-    return [v for v in term.scope if v != target]
-
-
-# ---------------------------------------------- what each finding adds, in all rows that have it
-
-
-def _patterns(rows: Evidence, variables: Sequence[Variable]) -> list[tuple[Rows, list[Variable]]]:
-    """Return the rows that observe the same of some variables together, and which these are."""
-    present = [v for v in variables if v in rows]
-    seen = np.array([rows.observed_rows(v) for v in present]).reshape(len(present), rows.n_rows).T
-    patterns, which = np.unique(seen, axis=0, return_inverse=True)
-    return [
-        (np.flatnonzero(which.reshape(-1) == k), list(compress(present, pattern)))
-        for k, pattern in enumerate(patterns.tolist())
-    ]
-
-
-def _part(rows: Evidence, places: Rows, variables: Collection[Variable]) -> Evidence:
-    """Return the columns of some variables in some rows."""
-    return Evidence(len(places), {v: rows.columns[v][places] for v in variables if v in rows})
-
-
-# ------------------------------------------------------------------------------ kinds of models
-
-
-def steps_of(model: Product, target: Discrete, rows: Evidence) -> tuple[Floats, Iterator[AnyStep]]:
-    """Return the log prior of the classes, shape (n_classes,), and what each finding adds."""
-    if isinstance(model, FactorGraph):
-        return _factor_steps(model, target, rows)
-    if isinstance(model, WeightedNetwork):
-        return model.log_scores(Evidence(1, {}))[0], _weighted_steps(model, rows)
-    prior = model.log_posterior_rows(target, Evidence(1, {}))[0]
-    if isinstance(model, Ensemble):
-        return prior, _ensemble_steps(model, target, rows, prior)
-    return prior, _network_steps(model, target, rows)
-
-
-def _by_class(potential: Potential, target: Discrete, n_rows: int) -> Floats:
-    """Return the log values of a potential for each row and class, shape (n_rows, n_classes)."""
-    assert isinstance(potential, Factor)  # everything but the target is observed
-    return np.broadcast_to(potential.aligned([target]), (n_rows, target.cardinality))
-
-
-def _network_steps(network: BayesianNetwork, target: Discrete, rows: Evidence) -> Iterator[AnyStep]:
-    above = target_and_above(network, target)
-    cpds = [cpd for cpd in network.nodes() if cpd.variable in rows]
-    taken = set(network.names)
-    last: tuple[int, Rows, Floats] = -1, np.empty(0, dtype=np.intp), np.empty(0)
-    for i, cpd in enumerate(cpds):
-        variable = cpd.variable
-        if cpd.parents == (target,) and isinstance(variable, CountVector):
-            yield Items(cpd, variable, rows, _item_names(variable, taken))
-            continue
-        others = [p for p in cpd.parents if p != target]
-        # A term that no other finding changes is the same alone.
-        parents = others if others or variable in above else None
-        seen = rows.observed_rows(variable)
-        local = seen & _all_observed(rows, others) & (variable not in above)
-        if (places := np.flatnonzero(local)).size:
-            potential = cpd.potential(_part(rows, places, [variable, *others]))
-            logs = _by_class(potential, target, len(places))
-            yield Step((variable,), variable.name, places, logs, parents)
-        if (places := np.flatnonzero(seen & ~local)).size:
-            earlier = [c.variable for c in cpds[:i]]
-            if last[0] == i and np.array_equal(last[1], places):
-                before = last[2]
-            else:
-                before = network.log_posterior_rows(target, _part(rows, places, earlier))
-            after = network.log_posterior_rows(target, _part(rows, places, [*earlier, variable]))
-            last = i + 1, places, after
-            logs = _difference(after, before)
-            yield Step((variable,), variable.name, places, logs, parents)
-
-
-def _all_observed(rows: Evidence, variables: Sequence[Variable]) -> NDArray[np.bool_]:
-    """Return which rows observe all of the variables, shape (n_rows,)."""
-    seen = np.ones(rows.n_rows, dtype=bool)
-    for variable in variables:
-        seen &= variable in rows and rows.observed_rows(variable)
-    return seen
-
-
-def _ensemble_steps(
-    model: NetworkMixture | PosteriorAverage, target: Discrete, rows: Evidence, prior: Floats
-) -> Iterator[Step]:
-    observed = [v for v in model.variables if v in rows]
-    scores = np.tile(prior, (rows.n_rows, 1))
-    for i, variable in enumerate(observed, 1):
-        places = np.flatnonzero(rows.observed_rows(variable))
-        after = model.log_posterior_rows(target, _part(rows, places, observed[:i]))
-        logs = _difference(after, scores[places])
-        yield Step((variable,), variable.name, places, logs, ())
-        scores[places] = after
-
-
-def _difference(after: Floats, before: Floats) -> Floats:
-    with np.errstate(invalid="ignore"):
-        return np.asarray(after - before)
-
-
-def _weighted_steps(model: WeightedNetwork, rows: Evidence) -> Iterator[Step]:
-    for cpd in model.network.nodes():
-        if cpd.variable not in rows:
-            continue
-        for places, seen in _patterns(rows, [cpd.variable, *cpd.parents]):
-            if cpd.variable in seen:
-                logs = model.tempered(cpd, _part(rows, places, seen))
-                if logs is None:
-                    logs = np.zeros((len(places), model.target.cardinality))
-                yield Step((cpd.variable,), cpd.variable.name, places, logs, cpd.parents)
-
-
-def _factor_steps(
-    graph: FactorGraph, target: Discrete, rows: Evidence
-) -> tuple[Floats, Iterator[AnyStep]]:
-    if missing := [
-        v.name
-        for v in graph.variables
-        if v != target and not (v in rows and rows.observed_rows(v).all())
-    ]:
-        raise errors.EvidenceError(
-            "The factors of a factor graph add up where every variable is observed; "
-            f"{errors.quoted(missing)} are not observed in every row. Give their values, or query "
-            "the BayesianNetwork."
-        )
-    prior = np.zeros(target.cardinality)
-    for term in graph.terms:
-        if term.scope == (target,):
-            prior = prior + _by_class(term.potential(Evidence(1, {})), target, 1)[0]
-
-    def steps() -> Iterator[AnyStep]:
-        taken: set[Name] = set()
-        named = set(graph.names)
-        everywhere = np.arange(rows.n_rows)
-        for number, term in enumerate(graph.terms):
-            vector = term.scope[-1]
-            if term.scope[:-1] == (target,) and isinstance(vector, CountVector):
-                yield Items(term, vector, rows, _item_names(vector, named))
-            elif term.scope != (target,):
-                name = term_name(term, target)
-                name = (name, number) if name in taken else name
-                taken.add(name)
-                logs = _by_class(term.potential(rows), target, rows.n_rows)
-                yield Step(_shown(term, target), name, everywhere, logs)
-
-    return prior, steps()
-
-
-class Step(NamedTuple):
-    """What a finding adds in the rows that have it.
-
-    Attributes
-    ----------
-    variables : sequence of Variable
-        Whose values the finding is.
-    name : name
-    rows : ndarray
-        The rows.
-    logs : ndarray, shape (len(rows), n_classes)
-        Log likelihoods of the finding.
-    parents : sequence of Variable or None
-        What the finding depends on, if observed; None if it adds the same whatever is observed.
-    """
-
-    variables: Sequence[Variable]
-    name: Name
-    rows: Rows
-    logs: Floats
-    parents: Sequence[Variable] | None = None
-
-
-@dataclass(frozen=True)
-class Items:
-    """The terms of a vector of counts, whose items differ from row to row."""
-
-    source: CPD | Term
-    vector: CountVector
-    rows: Evidence
-    names: Mapping[Name, Name]
-
-    def of(self, row: int) -> ItemTerms:
-        """Return names and values of the items in a row, and their log likelihoods by class."""
-        counts = self.rows.columns[self.vector][[row]]
-        terms = self.source.item_terms(Evidence(1, {self.vector: counts}))
-        assert isinstance(terms, ItemTerms)  # the class is the only parent
-        return terms
-
-
-def _item_names(vector: CountVector, taken: set[Name]) -> dict[Name, Name]:
-    """Return names of terms of items, (vector, item) where an item's is taken, and take them."""
-    names = {item: (vector.name, item) if item in taken else item for item in vector.items}
-    names[vector.name] = vector.name
-    taken.update(names.values())
-    return names
-
-
-AnyStep: TypeAlias = Step | Items

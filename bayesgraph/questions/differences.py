@@ -27,7 +27,8 @@ from bayesgraph.core.variables import (
 )
 from bayesgraph.inference import log_normalised
 from bayesgraph.models import Model, PosteriorAverage, WeightedNetwork, arcs_of, table_for
-from bayesgraph.questions.contribution_terms import Contrast, explain, signed
+from bayesgraph.questions.contribution_terms import Contrast, signed
+from bayesgraph.questions.contributions import explain
 from bayesgraph.questions.family_differences import FamilyChange, families_table, family_changes
 from bayesgraph.tables import columns_of
 
