@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_497,
-    "nodes of syntax trees": 701_198,
+    "lines of code": 62_387,
+    "nodes of syntax trees": 700_141,
     "files": 274,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -95,6 +95,8 @@ class Answering:
     """
 
     networks: tuple[Any, ...] = ()
+    # Whether it is a joint distribution of its variables.
+    is_joint: ClassVar[bool] = True
     variables: tuple[Variable, ...]
     form: ClassVar[str]
     # Sentence at the end of errors: which model to query if this one has no answer.

@@ -296,6 +296,7 @@ class PosteriorAverage(Ensemble):
     """
 
     form = "average"
+    is_joint = False
     instead = (
         " It is no joint distribution: query one of its `networks`, or fit the classifier with "
         "n_trees=0 for a single network."

@@ -212,6 +212,7 @@ class WeightedNetwork(Model):
     """
 
     form = "tempered"
+    is_joint = False
     instead = (
         " It tempers the evidence of the observed features, which gives no distribution of rows:"
         " query its `network`, or `to_factor_graph()`."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,79 +291,30 @@ def _chosen(
 # x) are both their own answers.
 
 
-# Values of a candidate, as they are encoded, each with its probability P(x | e).
-Answers: TypeAlias = Sequence[tuple[Any, float]]
-# Forms of models that are joint distributions.
-_JOINT = ("product", "mixture")
+def by_propagation(
+    model: Model, target: int, case: Case
+) -> tuple[Floats, dict[int, Floats]] | None:
+    """Return P(t | e) and the tables of all free variables, for a product of tables.
 
-
-def is_joint(model: Model) -> bool:
-    """Tell whether a model is a joint distribution of its variables."""
-    return model.form in _JOINT
-
-
-class Tables(NamedTuple):
-    """Tables of several discrete candidates, one below the other.
-
-    Attributes
-    ----------
-    posterior : ndarray, shape (n_states,)
-        P(t | e).
-    joint : ndarray, shape (n_answers, n_states)
-        P(x | e) P(t | e, x).
-    numbers : ndarray of int
-        Indices of the candidates.
-    starts : ndarray of int
-        Row of `joint` in which the answers of each candidate begin.
+    The tables P(x | e) P(t | e, x) have shape (n_answers, n_states). The result is None if the
+    evidence has probability zero.
     """
-
-    posterior: Floats
-    joint: Floats
-    numbers: NDArray[np.int64]
-    starts: NDArray[np.int64]
-
-    def answers(self, number: int) -> Answers:
-        """Return the states of a candidate with their probabilities."""
-        place = int(np.searchsorted(self.numbers, number))
-        end = self.starts[place + 1] if place + 1 < len(self.starts) else len(self.joint)
-        return list(enumerate(self.joint[self.starts[place] : end].sum(axis=1).tolist()))
-
-
-def by_propagation(model: Model, target: int, case: Case) -> Tables | None:
-    """Return the tables of all variables that are not observed, in a product of tables.
-
-    The result is None if the evidence has probability zero.
-    """
-    others = case.without(target)
-    first = Case({**others.hard, target: 0}, others.soft)
-    layout = model.memo.get(("answers", target, first.pattern), lambda: _layout(model, first))
-    numbers, starts, size, n_states = layout
-    work = model.work(All(), first.pattern)
-    cases = [Case({**others.hard, target: s}, others.soft) for s in range(n_states[target])]
-    found = [work.run(given) for given in cases]
-    logs = np.array([-np.inf if m is None else m.log_evidence for m in found])
-    if target in case.soft:
-        logs += case.soft[target]
-    peak = logs.max()
-    if peak == -np.inf:
-        return None
-    posterior = np.exp(logs - peak)
-    posterior /= posterior.sum()
-    given_state = np.array([np.zeros(size) if m is None else m.flat for m in found])
-    joint = np.ascontiguousarray(given_state.T) * posterior
-    return Tables(posterior, joint, numbers, starts)
-
-
-def _layout(
-    model: Model, case: Case
-) -> tuple[NDArray[np.int64], NDArray[np.int64], int, list[int]]:
-    """Return the free variables of a case, where their states begin, and numbers of states."""
     assert model.compiled is not None  # callers have checked it
     cards = model.compiled.tables.cards
-    numbers = np.array([v for v in range(len(cards)) if v not in case.hard], dtype=np.int64)
-    ends = np.cumsum(cards[numbers])
-    size = int(ends[-1]) if len(ends) else 0
-    return numbers, ends - cards[numbers], size, cards.tolist()
+    hard, soft = case.without(target)[:2]
+    cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]
+    work = model.work(All(), cases[0].pattern)
+    answers = [work.run(one) for one in cases]
+    logs = np.array([-np.inf if m is None else m.log_evidence for m in answers])
+    logs += case.soft.get(target, 0.0)
+    if logs.max() == -np.inf:
+        return None
+    posterior = normalised_if_possible(logs[None])[0]
+    free = [v for v in range(len(cards)) if v not in cases[0].hard]
+    ends = np.cumsum(cards[free])
+    given_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
+    joint = np.ascontiguousarray(np.array(given_state).T) * posterior
+    return posterior, dict(zip(free, np.split(joint, ends), strict=False))
 
 
 def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
@@ -395,7 +346,7 @@ def joint_rows(
     rows = rows.without([candidate]) if candidate in rows else rows
     if isinstance(candidate, Discrete):
         values: NDArray[Any] = np.arange(candidate.cardinality)
-        if is_joint(model):
+        if model.is_joint:
             logs = model.log_posterior_rows(target, with_values(rows, candidate, values))
             shape = rows.n_rows, candidate.cardinality, target.cardinality
             return values, normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)

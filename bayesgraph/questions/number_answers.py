@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,58 +22,21 @@ from bayesgraph.inference import (
     Case,
     Draw,
     Joint,
-    MixedPosterior,
     NumberMixture,
     Sample,
     log_total,
 )
-from bayesgraph.models import DensityCPD, HistogramCPD, Model, TreeCPD
-from bayesgraph.questions.asking import Answers, Stakes, is_joint, posterior_rows, with_values
+from bayesgraph.models import DensityCPD, HistogramCPD, Model, TreeCPD, networks_in
+from bayesgraph.questions.asking import Stakes, posterior_rows, with_values
 
 # ---------------- Adaptive integration of several functions at once, with an estimate of the error
 
 
-# Nodes from 0 on of the rule of Gauss and Kronrod with 15 nodes, their weights, and the weights of
-# every second of them in the rule of Gauss with 7 nodes (Piessens et al. 1983, QUADPACK).
-_NODES = np.array(
-    [
-        0.991455371120812639206854697526329,
-        0.949107912342758524526189684047851,
-        0.864864423359769072789712788640926,
-        0.741531185599394439863864773280788,
-        0.586087235467691130294144691693013,
-        0.405845151377397166906606412076961,
-        0.207784955007898467600689403773245,
-        0.0,
-    ]
-)
-_WEIGHTS = np.array(
-    [
-        0.022935322010529224963732008058970,
-        0.063092092629978553290700663189204,
-        0.104790010322250183839876322541518,
-        0.140653259715525918745189590510238,
-        0.169004726639267902826583426598550,
-        0.190350578064785409913256402421014,
-        0.204432940075298892414161999234649,
-        0.209482141084727828012999174891714,
-    ]
-)
-_OF_GAUSS = np.array(
-    [
-        0.129484966168869693270611432679082,
-        0.279705391489276667901467771423780,
-        0.381830050505118944950369775488975,
-        0.417959183673469387755102040816327,
-    ]
-)
-_X = np.concatenate([-_NODES, _NODES[-2::-1]])
-_KRONROD = np.concatenate([_WEIGHTS, _WEIGHTS[-2::-1]])
-_GAUSS = np.zeros(15)
-_GAUSS[1::2] = np.concatenate([_OF_GAUSS, _OF_GAUSS[-2::-1]])
+# Nodes and weights of the rule of Gauss and Legendre on a panel.
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 # Sum of the errors at which no panel is divided any more, and the number of nodes after which none
 # is, whatever the error.
-_TOLERANCE, _MAX_NODES = 1e-11, 60_000
+_TOLERANCE, _MAX_NODES = 1e-11, 100_000
 
 
 class Integral(NamedTuple):
@@ -92,9 +55,8 @@ class Integral(NamedTuple):
 def integral(functions: Callable[[Floats], Floats], ends: Floats) -> Integral:
     """Return the integrals of functions from the first to the last of some points.
 
-    Each panel between neighbouring points is integrated by the rule of Gauss and Kronrod; panels
-    with a large error are divided in halves (Piessens, de Doncker-Kapenga, Überhuber and Kahaner
-    1983, section 2.2.2, whose estimate of the error this is).
+    Each panel between neighbouring points is integrated by the rule of Gauss and Legendre, and so
+    are its halves. Their difference estimates the error, and panels with a large one are divided.
 
     Parameters
     ----------
@@ -104,41 +66,32 @@ def integral(functions: Callable[[Floats], Floats], ends: Floats) -> Integral:
         Ascending points; no function has a feature much narrower than the panel that it is in.
     """
     low, high = ends[:-1], ends[1:]
-    values, errors = _rule(functions, low, high)
-    n_nodes = values.shape[0] * len(_X)
-    while errors.sum(axis=0).max() > _TOLERANCE and n_nodes < _MAX_NODES:
-        open_ = (errors > 0.5 * _TOLERANCE / len(errors)).any(axis=1)
-        middle = 0.5 * (low[open_] + high[open_])
-        halves = (
-            np.concatenate([low[open_], middle]),
-            np.concatenate([middle, high[open_]]),
-        )
-        found = _rule(functions, *halves)
-        n_nodes += found[0].shape[0] * len(_X)
-        closed = ~open_
-        low, high = (
-            np.concatenate([own[closed], new]) for own, new in zip((low, high), halves, strict=True)
-        )
-        values, errors = (
-            np.concatenate([own[closed], new])
-            for own, new in zip((values, errors), found, strict=True)
-        )
-    return Integral(values.sum(axis=0), errors.sum(axis=0))
+    coarse = _rule(functions, low, high)
+    total = error = np.zeros(coarse.shape[1])
+    n_nodes = 0
+    while len(low):
+        middle = 0.5 * (low + high)
+        halves = np.concatenate([low, middle]), np.concatenate([middle, high])
+        parts = _rule(functions, *halves).reshape(2, len(low), -1)
+        fine = parts.sum(axis=0)
+        errors = np.abs(fine - coarse)
+        n_nodes += 2 * len(low) * len(_NODES)
+        is_open = (errors > 0.5 * _TOLERANCE / len(errors)).any(axis=1)
+        is_open &= n_nodes < _MAX_NODES and (error + errors.sum(axis=0)).max() > _TOLERANCE
+        total = total + fine[~is_open].sum(axis=0)
+        error = error + errors[~is_open].sum(axis=0)
+        coarse = np.concatenate(parts[:, is_open])
+        low, high = (np.concatenate(np.split(end, 2)) for end in halves)
+        low, high = (end[np.tile(is_open, 2)] for end in (low, high))
+    return Integral(total, error)
 
 
-def _rule(
-    functions: Callable[[Floats], Floats], low: Floats, high: Floats
-) -> tuple[Floats, Floats]:
-    """Return the integrals over panels and their errors, each of shape (n_panels, n_functions)."""
+def _rule(functions: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
+    """Return the integrals over panels, shape (n_panels, n_functions)."""
     half = 0.5 * (high - low)
-    points = (0.5 * (low + high))[:, None] + half[:, None] * _X
-    found = functions(points.ravel()).reshape(*points.shape, -1)
-    by_kronrod = np.einsum("k,pkf->pf", _KRONROD, found)
-    gap = np.abs(np.einsum("k,pkf->pf", _KRONROD - _GAUSS, found))
-    spread = np.einsum("k,pkf->pf", _KRONROD, np.abs(found - 0.5 * by_kronrod[:, None]))
-    ratio = np.divide(200.0 * gap, spread, out=np.zeros_like(gap), where=spread > 0)
-    errors = spread * np.minimum(1.0, ratio**1.5)
-    return by_kronrod * half[:, None], errors * half[:, None]
+    points = (0.5 * (low + high))[:, None] + half[:, None] * _NODES
+    values = functions(points.ravel()).reshape(*points.shape, -1)
+    return np.asarray(np.einsum("k,pkf,p->pf", _WEIGHTS, values, half))
 
 
 # ----- Questions about numbers: integrals over the possible answers, with an estimate of the error
@@ -152,7 +105,7 @@ _N_DRAWS, _N_OUTSIDE = 200, 24
 # Distances of ends of panels from the edge of a support, in ranges of the draws.
 _NEARER = 2.0 ** -np.arange(0.0, 1000.0, 20.0)
 # Ranks of the quantiles that stand for a number where its answers are tried one by one.
-_RANKS = (np.arange(9) + 0.5) / 9
+RANKS = (np.arange(9) + 0.5) / 9
 # Mass of a count that may be left out of a sum, and maximum number of its terms.
 _TAIL, _MAX_COUNT = 1e-13, 2**16
 
@@ -170,32 +123,6 @@ class Worth(NamedTuple):
     information: float
     gain: float
     error: float
-
-
-class _Components(NamedTuple):
-    """A density of x as a mixture of Gaussians, and of each the state of the target it belongs to.
-
-    `states` is a matrix of ones and zeros, shape (n_components, n_states), or ones if the mixture
-    is not divided by states.
-    """
-
-    weights: Floats
-    means: Floats
-    deviations: Floats
-    states: Floats
-
-    def joint(self, x: Floats) -> Floats:
-        """Return the density at points, shape (n,), by state, shape (n, n_states)."""
-        distance = (x[:, None] - self.means) / self.deviations
-        height = self.weights / (np.sqrt(2.0 * np.pi) * self.deviations)
-        found: Floats = (np.exp(-0.5 * distance**2) * height) @ self.states
-        return found
-
-    @property
-    def ends(self) -> Floats:
-        """The ends of panels in which the density has no narrow peak."""
-        points = np.sort((self.means[:, None] + self.deviations[:, None] * _ENDS).ravel())
-        return _apart(points, 0.25 * float(self.deviations.min()))
 
 
 def worth_of_number(
@@ -227,77 +154,54 @@ def worth_of_number(
             f"{variable.name!r} is a vector of counts, which is not asked for as a whole."
         )
     rows = case.evidence(model.variables)
-    after = partial(_after, model, t, variable, rows)
-    found = _components(model, target, candidate, case)
-    if found is not None:
-        # In a joint distribution the components say all.
-        joint = found.joint if is_joint(model) else lambda x: found.joint(x) * after(x)
-        return _integrated(joint, found.ends, before, stakes)
-    density = partial(_density, model, t, variable, rows)
+    posterior = _posterior(model, candidate, case)
+    density: Callable[[Floats], Floats] = partial(_density, model, t, variable, rows)
+    if not model.is_joint and posterior is None:
+        raise UnsupportedModelError(
+            f"The posterior of {variable.name!r} is no mixture of normal distributions, and this "
+            "model is no joint distribution: the worth of asking for it has no exact value."
+        )
+    if posterior is not None and not model.is_joint:
+        density = partial(_product, model, t, variable, rows, posterior)
     if isinstance(variable, Count):
         # The worth of a question whose answers are the numbers 0, 1, and so on.
         values, start, stop = np.zeros(3), 0, 64
         while 1.0 - values[2] > _TAIL and start < _MAX_COUNT:
             masses = density(np.arange(start, stop, dtype=np.float64))
-            parts = [*stakes.worth(before[None], masses), masses.sum(axis=1)]
-            values += [part.sum() for part in parts]
+            values += _terms(stakes, before, masses).sum(axis=0)
             start, stop = stop, 2 * stop
         return _worth(values, np.zeros(3), before, stakes)
-    # The ends of panels around draws, and ever longer ones to both sides of them.
-    draws = _draws(model, variable, case)
-    step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
-    away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
-    inside = _apart(draws, 0.01 * step)
-    around = np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away])
-    ends = np.union1d(around, _jumps(model, variable, step))
-    return _integrated(density, ends, before, stakes)
+    if posterior is not None:
+        # Panels in which the density has no narrow peak.
+        deviations = np.sqrt(posterior.covariances[:, :, 0])
+        ends = np.sort((posterior.means + deviations * _ENDS).ravel())
+        ends = _apart(ends, 0.25 * float(deviations.min()))
+    else:
+        # Panels around draws, and ever longer ones to both sides of them.
+        draws = _draws(model, variable, case)
+        step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
+        away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
+        inside = _apart(draws, 0.01 * step)
+        around = np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away])
+        ends = np.union1d(around, _jumps(model, variable, step))
+    found = integral(lambda x: _terms(stakes, before, density(x)), ends)
+    return _worth(found.values, found.errors, before, stakes)
 
 
-def _components(model: Model, target: int, candidate: int, case: Case) -> _Components | None:
-    """Return the posterior of a number as components, by states in a joint distribution.
-
-    The result is None if in a joint distribution the posterior is none of normal distributions.
-    """
-    joint = is_joint(model)
-    question = Joint((target, candidate)) if joint else Joint((candidate,))
+def _posterior(model: Model, candidate: int, case: Case) -> NumberMixture | None:
+    """Return the posterior of a number, if it is a mixture of normal distributions."""
     try:
-        posterior = model.work(question, case.pattern).run(case)
+        found = model.work(Joint((candidate,)), case.pattern).run(case)
     except UnsupportedModelError:
-        if joint:
+        if model.is_joint:
             return None
         raise
-    assert posterior is not None  # the evidence is possible
-    if isinstance(posterior, MixedPosterior):
-        shares, units = posterior.discrete.probabilities, np.eye(len(posterior.discrete))
-        states = posterior.discrete.variables[0].states
-        found = [
-            (float(share), posterior.given(state), unit)
-            for share, state, unit in zip(shares, states, units, strict=True)
-            if share > 0
-        ]
-    else:
-        assert isinstance(posterior, NumberMixture)
-        found = [(1.0, posterior, np.ones(1))]
-    parts = [(share, m, unit) for share, m, unit in found if m.gaussian]
-    if len(parts) < len(found):
-        if joint:
-            return None
-        name = model.names[candidate]
-        raise UnsupportedModelError(
-            f"The posterior of {name!r} is no mixture of normal distributions, and this model is "
-            "no joint distribution: the worth of asking for it has no exact value."
-        )
-    return _Components(
-        np.concatenate([share * mixture.weights for share, mixture, _ in parts]),
-        np.concatenate([mixture.means[:, 0] for _, mixture, _ in parts]),
-        np.sqrt(np.concatenate([mixture.covariances[:, 0, 0] for _, mixture, _ in parts])),
-        np.concatenate([np.tile(unit, (len(mixture.weights), 1)) for _, mixture, unit in parts]),
-    )
+    return found if isinstance(found, NumberMixture) and found.gaussian else None
 
 
-def _after(model: Model, target: Discrete, variable: Continuous, rows: Evidence, x: Floats) -> Any:
-    """Return P(t | e, x) at each x, shape (n, n_states)."""
-    return posterior_rows(model, target, with_values(rows, variable, x))
+def _terms(stakes: Stakes, before: Floats, joint: Floats) -> Floats:
+    """Return information, gain and mass of answers, shape (n_answers, 3)."""
+    return np.column_stack([*stakes.worth(before[None], joint), joint.sum(axis=1)])
 
 
 def _density(
@@ -310,17 +214,17 @@ def _density(
     return found
 
 
-def _integrated(
-    joint: Callable[[Floats], Floats], ends: Floats, before: Floats, stakes: Stakes
-) -> Worth:
-    """Return the worth of a question whose answers have densities by state of the target."""
-
-    def functions(x: Floats) -> Floats:
-        density = joint(x)
-        return np.column_stack([*stakes.worth(before[None], density), density.sum(axis=1)])
-
-    found = integral(functions, ends)
-    return _worth(found.values, found.errors, before, stakes)
+def _product(
+    model: Model,
+    target: Discrete,
+    variable: Continuous,
+    rows: Evidence,
+    posterior: NumberMixture,
+    x: Floats,
+) -> Floats:
+    """Return what `_density` does, of a model that is no joint distribution."""
+    after = posterior_rows(model, target, with_values(rows, variable, x))
+    return np.asarray(posterior.density(x)[:, None] * after)
 
 
 def _worth(values: Floats, errors: Floats, before: Floats, stakes: Stakes) -> Worth:
@@ -330,25 +234,15 @@ def _worth(values: Floats, errors: Floats, before: Floats, stakes: Stakes) -> Wo
     return Worth(information, gain, float(errors[:2].max()) + lost)
 
 
-def typical_answers(model: Model, candidate: int, case: Case) -> Answers:
+def typical_answers(model: Model, candidate: int, case: Case) -> Floats:
     """Return values of a number that stand for equal parts of its distribution."""
     variable = model.variables[candidate]
     assert isinstance(variable, Continuous)  # it has a worth
     try:
         posterior = model.work(Joint((candidate,)), case.pattern).run(case)
-        values = [posterior.quantile(rank) for rank in _RANKS.tolist()]
+        return np.array([posterior.quantile(rank) for rank in RANKS.tolist()])
     except UnsupportedModelError:
-        draws = _draws(model, variable, case)
-        values = np.quantile(draws, _RANKS, method="nearest").tolist()
-    return [(value, 1.0 / len(_RANKS)) for value in values]
-
-
-def fewer(answers: Answers) -> Answers:
-    """Return the quantiles of many answers that are numbers, and few as they are."""
-    if len(answers) <= len(_RANKS):
-        return answers
-    places = np.searchsorted(np.cumsum([share for _, share in answers]), _RANKS)
-    return [(answers[place][0], 1.0 / len(_RANKS)) for place in places.tolist()]
+        return np.quantile(_draws(model, variable, case), RANKS, method="nearest")
 
 
 def _draws(model: Model, variable: Continuous, case: Case) -> Floats:
@@ -365,8 +259,7 @@ def _jumps(model: Model, variable: Continuous, step: float) -> Floats:
     A density may be infinite at the edge of a support: panels shrink towards it.
     """
     found: list[Floats] = []
-    networks = getattr(model, "networks", (model,))
-    for cpd in (cpd for network in networks for cpd in getattr(network, "cpds", ())):
+    for cpd in (cpd for _, network in networks_in(model) for cpd in network.cpds):
         if isinstance(cpd, DensityCPD) and cpd.variable == variable:
             for end, side in zip(cpd.support, (1.0, -1.0), strict=True):
                 if np.isfinite(end):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, whole_number
@@ -20,21 +21,24 @@ from bayesgraph.inference import All, Case, Posterior
 from bayesgraph.models import Model, as_mapping, evidence_rows, impossible, under, with_findings
 from bayesgraph.questions.asking import (
     NOTHING,
-    Answers,
     Options,
     Terms,
     by_propagation,
     has_cells,
     joint_rows,
     posterior_rows,
+    with_values,
 )
 from bayesgraph.questions.estimators import question
-from bayesgraph.questions.number_answers import fewer, typical_answers, worth_of_number
+from bayesgraph.questions.number_answers import RANKS, typical_answers, worth_of_number
 
 # -------------------- The questions that can be asked next, ranked by what their answers are worth
 
 
 _MAX_LINES = 20
+# Number of rows and answers that are asked for together, and of rows of tables that are propagated
+# one by one.
+_TOGETHER, _FEW = 2**15, 32
 
 
 class RankedQuestion(NamedTuple):
@@ -180,17 +184,16 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
 
 
 class Values(NamedTuple):
-    """What the answers of some candidates are worth.
+    """What the answers of candidates are worth in each row.
 
     Attributes
     ----------
-    posterior : ndarray, shape (n_states,)
-        Of the target.
+    posterior : ndarray, shape (n_rows, n_states)
+        Of the target; zeros in impossible rows.
     numbers : list of int
-        Indices of the candidates that have an answer.
-    information, gain, error : ndarray, shape (n,)
-    answers : callable
-        From a candidate to its answers, those of a number represented by some values.
+        Indices of the candidates that have answers.
+    information, gain, error : ndarray, shape (n_rows, n)
+        NaN where a row has the candidate, or is impossible.
     refused : mapping from int to UnsupportedModelError
         Why other candidates have none.
     """
@@ -200,7 +203,6 @@ class Values(NamedTuple):
     information: Floats
     gain: Floats
     error: Floats
-    answers: Callable[[int], Answers]
     refused: Mapping[int, errors.UnsupportedModelError]
 
 
@@ -289,99 +291,118 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     if ahead > 2:
         raise errors.DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
     model, evidence = with_findings(model, as_mapping(evidence))
-    case = model.case(evidence)
+    rows = model.encode(evidence)
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it
-    if terms.target in case.hard:
+    if variable in rows:
         raise errors.EvidenceError(
             f"{variable.name!r} is both the target and observed; leave it out of one of them."
         )
-    values = values_of_case(model, terms, case)
-    if values is None:
+    values = values_of_rows(model, terms, rows)
+    if not values.posterior.any():
         raise impossible(evidence)
     if terms.is_chosen and values.refused:
         raise next(iter(values.refused.values()))
-    prices = terms.prices_of(values.numbers)
+    open_ = np.flatnonzero(~np.isnan(values.information[0]))
+    numbers = [values.numbers[k] for k in open_.tolist()]
+    information, gain, error = (column[0, open_] for column in values[2:5])
+    prices = terms.prices_of(numbers)
     if ahead == 2:
-        scores = _scores_of_pairs(model, terms, case, values, prices)
+        worth = terms.values(information, gain).tolist()
+        scores = _scores_of_pairs(model, terms, rows, dict(zip(numbers, worth, strict=True)))
     else:
-        scores = terms.scores(terms.values(values.information, values.gain), prices)
+        scores = terms.scores(terms.values(information, gain), prices)
     order = terms.ordered(scores)
-    names = tuple([model.variables[values.numbers[place]].name for place in order.tolist()])
+    names = tuple([model.names[numbers[place]] for place in order.tolist()])
     is_worth_it = bool(names) and terms.is_worth_it(float(scores[order[0]]))
     return NextQuestion(
-        Posterior((variable,), values.posterior, np.nan),
+        Posterior((variable,), values.posterior[0], np.nan),
         terms.by,
         names,
-        values.information[order],
-        values.gain[order],
+        information[order],
+        gain[order],
         prices[order],
         scores[order],
-        values.error[order],
+        error[order],
         names[0] if is_worth_it else None,
-        {model.variables[v].name: str(error) for v, error in values.refused.items()},
+        {model.names[v]: str(error) for v, error in values.refused.items()},
         terms.is_priced,
         ahead,
     )
 
 
-def values_of_case(model: Model, terms: Terms, case: Case) -> Values | None:
-    """Return what the candidates are worth that are not observed; None if that is impossible."""
-    gone = {v for v, indicator in model.indicators if case.hard.get(indicator) == 1}
-    candidates = [v for v in terms.candidates if v not in case.hard and v not in gone]
-    if model.compiled is not None:
-        found = by_propagation(model, terms.target, case)
-        if found is None:
-            return None
-        if not candidates:
-            return _nothing(found.posterior, {})
-        worth = terms.stakes.worth(found.posterior[None], found.joint)
-        totals = np.maximum(np.add.reduceat(np.array(worth), found.starts, axis=1), 0.0)
-        if len(candidates) < len(found.numbers):
-            totals = totals[:, np.searchsorted(found.numbers, candidates)]
-        none = np.zeros(len(candidates))
-        return Values(found.posterior, candidates, totals[0], totals[1], none, found.answers, {})
-    return _one_by_one(model, terms, case, candidates)
-
-
-def _one_by_one(model: Model, terms: Terms, case: Case, candidates: list[int]) -> Values | None:
+def values_of_rows(model: Model, terms: Terms, rows: Evidence) -> Values:
+    """Return what the candidates are worth in each row that does not observe them."""
     target = model.variables[terms.target]
     assert isinstance(target, Discrete)  # the terms have checked it
-    rows = case.evidence(model.variables)
-    before = posterior_rows(model, target, rows)[0]
-    if not before.any():
-        return None
-    found: dict[int, tuple[float, float, float]] = {}
-    answers: dict[int, Answers] = {}
+    before, tables = np.zeros((rows.n_rows, target.cardinality)), None
+    if model.compiled is not None and rows.n_rows <= _FEW:
+        cases = [_case(model, rows, row) for row in range(rows.n_rows)]
+        tables = [by_propagation(model, terms.target, case) for case in cases]
+        for row, found in enumerate(tables):
+            before[row] = 0.0 if found is None else found[0]
+    else:
+        before = posterior_rows(model, target, rows)
+    columns: dict[int, Floats] = {}
     refused: dict[int, errors.UnsupportedModelError] = {}
-    for v in candidates:
-        variable = model.variables[v]
+    indicators = {number: model.variables[i] for number, i in model.indicators}
+    for v in terms.candidates:
+        candidate = model.variables[v]
+        is_open = before.any(axis=1) & ~_observed(rows, candidate)
+        if (indicator := indicators.get(v)) is not None and indicator in rows:
+            is_open &= rows.columns[indicator] != 1  # whose value is known to be missing
+        columns[v] = np.full((3, rows.n_rows), np.nan)
+        chosen = np.flatnonzero(is_open)
         try:
-            if isinstance(variable, Discrete) or has_cells(model, variable):
-                values, (joint,) = joint_rows(model, target, variable, rows)
-                information, gain = terms.stakes.worth(before[None], joint)
-                found[v] = float(information.sum()), float(gain.sum()), 0.0
-                shares = joint.sum(axis=1).tolist()
-                known = list(zip(values.tolist(), shares, strict=True))
-                answers[v] = known if isinstance(variable, Discrete) else fewer(known)
-            else:
-                stakes = terms.stakes
-                found[v] = worth_of_number(model, terms.target, v, case, before, stakes)
+            for part, worth in _worths(model, terms, candidate, rows, before, chosen, tables):
+                columns[v][:, part] = worth
         except errors.UnsupportedModelError as error:
             refused[v] = error
-    if not found:
-        return _nothing(before, refused)
-    columns = np.maximum(np.array([*found.values()]).T, 0.0)
-
-    def answers_of(v: int) -> Answers:
-        return answers[v] if v in answers else typical_answers(model, v, case)
-
-    return Values(before, [*found], columns[0], columns[1], columns[2], answers_of, refused)
+            del columns[v]
+    worths = np.array([*columns.values()]).reshape(len(columns), 3, rows.n_rows)
+    information, gain, errors_of = np.moveaxis(np.maximum(worths, 0.0), 0, 2)
+    return Values(before, [*columns], information, gain, errors_of, refused)
 
 
-def _nothing(posterior: Floats, refused: Mapping[int, errors.UnsupportedModelError]) -> Values:
-    empty = np.empty(0)
-    return Values(posterior, [], empty, empty, empty, lambda _: [], refused)
+def _observed(rows: Evidence, variable: Variable) -> NDArray[np.bool_]:
+    return np.asarray(variable in rows and rows.observed_rows(variable))
+
+
+def _case(model: Model, rows: Evidence, row: int) -> Case:
+    """Return a row of encoded evidence as a case."""
+    one, _ = rows.rows(np.array([row])).split()
+    hard = {model.number[v.name]: column[0] for v, column in one.columns.items()}
+    soft = {model.number[v.name]: logs[0] for v, logs in rows.likelihoods.items()}
+    return Case({v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}, soft)
+
+
+def _worths(
+    model: Model,
+    terms: Terms,
+    candidate: Variable,
+    rows: Evidence,
+    before: Floats,
+    chosen: NDArray[np.intp],
+    tables: Sequence[Any] | None,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield some of the rows, and information, gain and error of a candidate in these."""
+    number, target = model.number[candidate.name], model.variables[terms.target]
+    assert isinstance(target, Discrete)  # the terms have checked it
+    if not isinstance(candidate, Discrete) and not has_cells(model, candidate):
+        for row in chosen.tolist():
+            case = _case(model, rows, row)
+            yield row, worth_of_number(model, terms.target, number, case, before[row], terms.stakes)
+        return
+    n_answers = candidate.cardinality if isinstance(candidate, Discrete) else 64
+    step = max(1, _TOGETHER // n_answers)
+    for at in range(0, len(chosen), step):
+        part = chosen[at : at + step]
+        if tables is None:
+            _, joint = joint_rows(model, target, candidate, rows.rows(part))
+        else:
+            joint = np.array([tables[row][1][number] for row in part.tolist()])
+        information, gain = terms.stakes.worth(before[part, None], joint)
+        yield part, np.array([information.sum(axis=1), gain.sum(axis=1), np.zeros(len(part))])
 
 
 # ------------------------------------------------------------------------- two questions ahead
@@ -392,7 +413,7 @@ _Branch: TypeAlias = tuple[float, Floats, Floats]
 
 
 def _scores_of_pairs(
-    model: Model, terms: Terms, case: Case, values: Values, prices: Floats
+    model: Model, terms: Terms, rows: Evidence, worths: Mapping[int, float]
 ) -> Floats:
     """Return the score of each question together with the best one after each answer.
 
@@ -401,28 +422,42 @@ def _scores_of_pairs(
     What is worth nothing alone may be worth something with another answer, as with an exclusive or
     (Heckerman, Horvitz and Middleton 1993). A few quantiles stand for the answers of a number.
     """
-    worth = terms.values(values.information, values.gain).tolist()
     scores = []
-    for place, v in enumerate(values.numbers):
-        after = [_after(model, terms, case, v, x, p) for x, p in values.answers(v) if p > 0]
-        branches = [branch for branch in after if branch is not None]
+    for v, worth in worths.items():
+        candidate = model.variables[v]
+        answers, shares = _answers(model, terms, candidate, rows)
+        soft = {other: logs for other, logs in rows.likelihoods.items() if other != candidate}
+        others = Evidence(rows.n_rows, rows.columns, soft)
+        after = values_of_rows(model, terms, with_values(others, candidate, answers))
+        prices = terms.prices_of(after.numbers)
+        best = terms.values(after.information, after.gain)
+        branches = [
+            (share, second[is_open], prices[is_open])
+            for share, second in zip(shares.tolist(), best, strict=True)
+            if share > 0 and (is_open := ~np.isnan(second)).any()
+        ]
         if terms.is_priced:
-            scores.append(_best_rate(worth[place], float(prices[place]), branches))
+            scores.append(_best_rate(worth, terms.prices[v], branches))
         else:
-            scores.append(worth[place] + sum(share * best.max() for share, best, _ in branches))
+            scores.append(worth + sum(share * second.max() for share, second, _ in branches))
     return np.array(scores)
 
 
-def _after(
-    model: Model, terms: Terms, case: Case, number: int, value: Any, share: float
-) -> _Branch | None:
-    """Return what may be asked after an answer; None if nothing is left."""
-    known = case.without(number)
-    values = values_of_case(model, terms, Case({**known.hard, number: value}, known.soft))
-    if values is None or not values.numbers:
-        return None
-    prices = terms.prices_of(values.numbers)
-    return share, terms.values(values.information, values.gain), prices
+def _answers(
+    model: Model, terms: Terms, candidate: Variable, rows: Evidence
+) -> tuple[NDArray[Any], Floats]:
+    """Return values of a candidate, as they are encoded, and their probabilities in one row."""
+    target = model.variables[terms.target]
+    assert isinstance(target, Discrete)  # the terms have checked it
+    if not isinstance(candidate, Discrete) and not has_cells(model, candidate):
+        number, case = model.number[candidate.name], _case(model, rows, 0)
+        return typical_answers(model, number, case), np.full(len(RANKS), 1.0 / len(RANKS))
+    values, (joint,) = joint_rows(model, target, candidate, rows)
+    shares = joint.sum(axis=1)
+    if isinstance(candidate, Discrete) or len(values) <= len(RANKS):
+        return values, shares
+    places = np.searchsorted(np.cumsum(shares), RANKS)
+    return values[places], np.full(len(RANKS), 1.0 / len(RANKS))
 
 
 def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float:
@@ -450,10 +485,6 @@ def _rate(worth: float, price: float) -> float:
 
 
 # ----------------------------------------------- The questions to ask next for each row of a table
-
-
-# Number of rows and answers that are asked for together.
-_TOGETHER = 2**15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -531,61 +562,20 @@ def next_question_rows(
     variable = model.variables[terms.target]
     assert isinstance(variable, Discrete)  # the terms have checked it
     rows = evidence_rows(model, table, variable, unseen)
-    before = posterior_rows(model, variable, rows)
-    columns: dict[int, tuple[Floats, Floats]] = {}
-    refused: dict[Name, str] = {}
-    for v in terms.candidates:
-        try:
-            columns[v] = _column(model, terms, model.variables[v], rows, before)
-        except errors.UnsupportedModelError as error:
-            if terms.is_chosen:
-                raise
-            refused[model.variables[v].name] = str(error)
-    information, gain = (
-        np.array([found[k] for found in columns.values()]).reshape(len(columns), rows.n_rows).T
-        for k in range(2)
-    )
-    impossible = int((before.sum(axis=1) == 0).sum())
-    if impossible:
+    values = values_of_rows(model, terms, rows)
+    if terms.is_chosen and values.refused:
+        raise next(iter(values.refused.values()))
+    information, gain = values.information, values.gain
+    impossible_rows = int((values.posterior.sum(axis=1) == 0).sum())
+    if impossible_rows:
         errors.warn(
-            f"{impossible} of {rows.n_rows} rows have probability zero under the model; there is "
-            "no question for them.",
+            f"{impossible_rows} of {rows.n_rows} rows have probability zero under the model; there "
+            "is no question for them.",
             errors.ImpossibleEvidenceWarning,
         )
-    prices = terms.prices_of([*columns])
+    prices = terms.prices_of(values.numbers)
     scores = terms.scores(terms.values(information, gain), np.broadcast_to(prices, gain.shape))
     scores[np.isnan(information)] = np.nan
-    names = tuple(model.variables[v].name for v in columns)
+    names = tuple(model.names[v] for v in values.numbers)
+    refused = {model.names[v]: str(error) for v, error in values.refused.items()}
     return NextQuestions(names, information, gain, scores, terms, refused)
-
-
-def _column(
-    model: Model, terms: Terms, candidate: Variable, rows: Evidence, before: Floats
-) -> tuple[Floats, Floats]:
-    """Return information and gain of a candidate in each row, NaN where there is no question."""
-    is_open = before.any(axis=1)
-    if candidate in rows:
-        is_open &= ~rows.observed_rows(candidate)
-    information, gain = np.full((2, rows.n_rows), np.nan)
-    chosen = np.flatnonzero(is_open)
-    if isinstance(candidate, Discrete) or has_cells(model, candidate):
-        target = model.variables[terms.target]
-        assert isinstance(target, Discrete)  # the terms have checked it
-        n_answers = candidate.cardinality if isinstance(candidate, Discrete) else 64
-        step = max(1, _TOGETHER // n_answers)
-        for at in range(0, len(chosen), step):
-            part = chosen[at : at + step]
-            _, joint = joint_rows(model, target, candidate, rows.rows(part))
-            found = terms.stakes.worth(before[part, None], joint)
-            information[part], gain[part] = (shares.sum(axis=1) for shares in found)
-    else:
-        number = model.number[candidate.name]
-        for row in chosen.tolist():
-            # One row of encoded evidence as a `Case`.
-            seen, _ = rows.rows(np.array([row])).split()
-            hard = {model.number[v.name]: column[0] for v, column in seen.columns.items()}
-            plain = {v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}
-            case = Case(plain)
-            worth = worth_of_number(model, terms.target, number, case, before[row], terms.stakes)
-            information[row], gain[row] = worth.information, worth.gain
-    return np.maximum(information, 0.0), np.maximum(gain, 0.0)
