@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_387,
-    "nodes of syntax trees": 700_141,
-    "files": 274,
+    "lines of code": 62_186,
+    "nodes of syntax trees": 697_450,
+    "files": 272,
     "public names": 170,
     "bytes of the front end": 304_345,
     "comments that silence a check": 146,

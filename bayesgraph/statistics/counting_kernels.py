@@ -12,9 +12,11 @@ from bayesgraph.core.compilation import kernel
 
 # Number of rows of a block, which is counted for all columns while its codes are in the cache.
 _BLOCK = 4096
-# Number of rows of which four columns are counted in one table, and its maximum size: it stays in
-# the cache, and there are several rows for each of its cells, which are read once.
-_JOINT_BLOCK, _JOINT_CELLS, _ROWS_A_CELL = 32768, 8192, 4
+# Masks of the sums of neighbouring bits; compilers know these steps and use one instruction.
+_TWOS, _FOURS, _EIGHTS, _ONES = (
+    np.uint64(byte * (2**64 // 255)) for byte in (0x55, 0x33, 0x0F, 0x01)
+)
+_1, _2, _4, _56 = (np.uint64(shift) for shift in (1, 2, 4, 56))
 
 
 @kernel()
@@ -142,166 +144,99 @@ def move_pairs(
 
 
 @kernel()
-def joint_columns(
-    codes: NDArray[np.signedinteger], cards: NDArray[np.int64], n_groups: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the columns of few states two by two, (n_twos, 2), and the number of codes of each.
-
-    A missing state is a code too. There are no twos if the rows are few.
-    """
-    n_columns, n_rows = codes.shape
-    widths = cards.copy()
-    for j in range(n_columns):
-        if n_rows and codes[j].min() < 0:
-            widths[j] += 1
-    n_cells = min(_JOINT_CELLS, min(n_rows, _JOINT_BLOCK) // _ROWS_A_CELL)
-    return _twos(widths, int(np.sqrt(n_cells / (n_groups + 1)))), widths
-
-
-@kernel(work=lambda codes, *_: codes.size * len(codes))
-def count_joint(
+def pack_states(
     codes: NDArray[np.signedinteger],
+    columns: NDArray[np.intp],
     group: NDArray[np.signedinteger],
-    cards: NDArray[np.int64],
+    word: NDArray[np.int64],
     start: NDArray[np.int64],
-    out: Floats,
-    twos: NDArray[np.int64],
-    widths: NDArray[np.int64],
-    first: int,
-    last: int,
+    sets: NDArray[np.uint64],
 ) -> None:
-    """Count the joint states of the pairs of columns of few states; all rows weigh 1.
+    """Set the bit of each row in the sets of the states that it has in some columns.
 
-    The joint states of two twos of columns are counted in one table, whose sums are the counts of
-    four pairs.
+    The joint counts of two states are the sizes of the intersections of their sets of rows: 64 rows
+    an operation.
 
     Parameters
     ----------
-    codes, group, cards, start, out
-        As in `count_pairs`.
-    twos, widths
-        As `joint_columns` returns them.
-    first, last : int
-        The twos p <= q with ``first <= p < last`` are counted.
+    codes : ndarray, shape (n_columns, n_rows)
+        -1 where missing: the row is in no set of the column.
+    columns : ndarray, shape (n_few,)
+        The columns that have sets.
+    group : ndarray, shape (n_rows,)
+        -1 where missing: the row is in no set.
+    word : ndarray, shape (n_groups + 1,)
+        Column of `sets` at which the rows of each group begin.
+    start : ndarray, shape (n_few + 1,)
+        Row of `sets` at which the states of each of these columns begin.
+    sets : ndarray, shape (number of states of these columns, number of words of all groups)
+        Zeros, of which bits are set.
     """
-    n_rows = codes.shape[1]
-    n_groups = start[1] // (cards[0] * cards[1])
-    n_twos = len(twos)
-    sizes = widths[twos[:, 0]] * widths[twos[:, 1]]
-    keys = np.empty((n_twos, _JOINT_BLOCK), dtype=np.uint16)
-    base = np.empty(_JOINT_BLOCK, dtype=np.uint16)
-    alone = np.zeros(_JOINT_BLOCK, dtype=np.uint16)
-    table = np.empty(_JOINT_CELLS, dtype=np.int32)
-    for begin in range(0, n_rows, _JOINT_BLOCK):
-        n = min(_JOINT_BLOCK, n_rows - begin)
-        for p in range(first, n_twos):
-            left, right = twos[p]
-            for row in range(n):
-                a, b = codes[left, begin + row], codes[right, begin + row]
-                a, b = a if a >= 0 else cards[left], b if b >= 0 else cards[right]
-                keys[p, row] = a * widths[right] + b
-        for p in range(first, last):
-            for row in range(n):
-                # A missing group is one more.
-                label = group[begin + row]
-                base[row] = (label if label >= 0 else n_groups) * sizes[p] + keys[p, row]
-            _count_cells(base[:n], alone, 1, table)
-            _add_within(table, twos[p], n_groups, cards, widths, start, out)
-            for q in range(p + 1, n_twos):
-                _count_cells(base[:n], keys[q], sizes[q], table)
-                _add_between(table, twos[p], twos[q], n_groups, cards, widths, start, out)
+    taken = word * 64
+    at, bit = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)
+    for first in range(0, len(group), _BLOCK):
+        size = min(_BLOCK, len(group) - first)
+        for row in range(size):
+            g = group[first + row]
+            at[row], bit[row] = 0, 0
+            if g >= 0:
+                at[row], bit[row] = taken[g] // 64, _1 << np.uint64(taken[g] % 64)
+                taken[g] += 1
+        for j in range(len(columns)):
+            column = codes[columns[j], first : first + size]
+            for row in range(size):
+                if column[row] >= 0:
+                    sets[np.uint64(start[j] + column[row]), at[row]] |= bit[row]
 
 
-@kernel()
-def _twos(widths: NDArray[np.int64], limit: int) -> NDArray[np.int64]:
-    """Return columns two by two, shape (n_twos, 2), with at most `limit` joint states each."""
-    order = np.argsort(widths, kind="mergesort")
-    twos = np.empty((len(widths) // 2, 2), dtype=np.int64)
-    n_twos, low, high = 0, 0, len(widths) - 1
-    while low < high:
-        small, large = order[low], order[high]
-        high -= 1
-        if widths[small] * widths[large] <= limit:
-            twos[n_twos] = min(small, large), max(small, large)
-            n_twos, low = n_twos + 1, low + 1
-    return twos[:n_twos]
-
-
-@kernel()
-def _count_cells(
-    base: NDArray[np.uint16], right: NDArray[np.uint16], size: int, table: NDArray[np.int32]
-) -> None:
-    """Count the rows with each ``base * size + right``, indices of `table`."""
-    table[:] = 0
-    step = np.uint64(size)  # unsigned indices, which count from one end alone, take half the time
-    for row in range(len(base)):
-        table[np.uint64(base[row]) * step + np.uint64(right[row])] += 1
-
-
-@kernel()
-def _add_within(
-    table: NDArray[np.int32],
-    two: NDArray[np.int64],
-    n_groups: int,
-    cards: NDArray[np.int64],
-    widths: NDArray[np.int64],
+@kernel(work=lambda sets, *_: sets.size * len(sets))
+def count_bits(
+    sets: NDArray[np.uint64],
+    word: NDArray[np.int64],
+    states: NDArray[np.int64],
+    columns: NDArray[np.intp],
+    n_columns: int,
     start: NDArray[np.int64],
     out: Floats,
+    first: int,
+    last: int,
 ) -> None:
-    """Add the table of two columns to their counts."""
-    left, right = two
-    to = start[_pair_number(left, right, len(cards))]
-    for g in range(n_groups):
-        for a in range(cards[left]):
-            for b in range(cards[right]):
-                found = table[(g * widths[left] + a) * widths[right] + b]
-                out[to + (g * cards[left] + a) * cards[right] + b] += found
+    """Count the joint states of the pairs of columns that have sets, within each group of rows.
+
+    Parameters
+    ----------
+    sets, word, states, columns
+        As `pack_states` leaves them, which calls the states `start`.
+    n_columns : int
+        Number of all columns.
+    start, out
+        As in `count_pairs`.
+    first, last : int
+        The pairs of the p-th and any later column of `columns` with ``first <= p < last`` are
+        counted.
+    """
+    for p in range(first, last):
+        for q in range(p + 1, len(columns)):
+            at = start[_pair_number(columns[p], columns[q], n_columns)]
+            for g in range(len(word) - 1):
+                for a in range(states[p], states[p + 1]):
+                    for b in range(states[q], states[q + 1]):
+                        out[at] += _n_common(sets, a, b, word[g], word[g + 1])
+                        at += 1
 
 
 @kernel()
-def _add_between(
-    table: NDArray[np.int32],
-    two: NDArray[np.int64],
-    other: NDArray[np.int64],
-    n_groups: int,
-    cards: NDArray[np.int64],
-    widths: NDArray[np.int64],
-    start: NDArray[np.int64],
-    out: Floats,
-) -> None:
-    """Add the sums of the table of two twos of columns to the counts of their four pairs."""
-    outer, inner = widths[other[0]], widths[other[1]]
-    size = outer * inner
-    sums = np.empty(size, dtype=np.int32)
-    for at in range(2):
-        i = two[at]
-        # Strides of this column and of its neighbour in the table.
-        own, beside = (widths[two[1]], 1) if at == 0 else (1, widths[two[1]])
-        for g in range(n_groups):
-            for a in range(cards[i]):
-                sums[:] = 0
-                for b in range(widths[two[1 - at]]):
-                    row = g * widths[two[0]] * widths[two[1]] + a * own + b * beside
-                    sums += table[row * size : (row + 1) * size]
-                first, step = _place(i, other[0], g, a, cards, start)
-                for c in range(cards[other[0]]):
-                    out[first + c * step] += sums[c * inner : (c + 1) * inner].sum()
-                first, step = _place(i, other[1], g, a, cards, start)
-                for c in range(cards[other[1]]):
-                    for row in range(outer):
-                        out[first + c * step] += sums[row * inner + c]
-
-
-@kernel()
-def _place(
-    i: int, j: int, g: int, a: int, cards: NDArray[np.int64], start: NDArray[np.int64]
-) -> tuple[int, int]:
-    """Return where the counts of state a of column i and the states of j begin, and their step."""
-    if i < j:
-        pair = _pair_number(i, j, len(cards))
-        return start[pair] + (g * cards[i] + a) * cards[j], 1
-    pair = _pair_number(j, i, len(cards))
-    return start[pair] + g * cards[j] * cards[i] + a, cards[i]
+def _n_common(sets: NDArray[np.uint64], a: int, b: int, begin: int, end: int) -> np.uint64:
+    """Return the number of bits that two sets have in common in a range of words."""
+    n = np.uint64(0)
+    one, other = sets[a, begin:end], sets[b, begin:end]
+    for k in range(len(one)):
+        x = one[k] & other[k]
+        x = x - ((x >> _1) & _TWOS)
+        x = (x & _FOURS) + ((x >> _2) & _FOURS)
+        x = (x + (x >> _4)) & _EIGHTS
+        n += (x * _ONES) >> _56
+    return n
 
 
 @kernel()
@@ -352,6 +287,88 @@ def _count_some(
     for row in range(len(right)):
         if base[row] >= 0 and right[row] >= 0:
             table[base[row] * card + right[row]] += weights[row] if weighted else 1.0
+
+
+@kernel(work=lambda codes, _places, _cards, plan, *_: codes.shape[1] * len(plan))
+def count_extensions(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.int64],
+    cards: NDArray[np.int64],
+    plan: NDArray[np.int64],
+    weights: Floats,
+    out: Floats,
+) -> None:
+    """Count the joint states of new columns, each together with the others of its group.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_all_columns, n_rows)
+        -1 where missing; rows that lack a column of a table are not counted in it.
+    places, cards : ndarray, shape (n_columns,)
+        Row of each column in `codes`, and its number of states.
+    plan : ndarray, one-dimensional
+        See `Extensions.plan`.
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
+    out : ndarray, one-dimensional
+        Zeros, to which the counts are added: tables of shape (cards of the new column, *cards of
+        the others), one after the other.
+    """
+    n_rows = codes.shape[1]
+    keys = np.empty(min(_BLOCK, n_rows), dtype=np.int64)
+    begin = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        new, others = plan[place + 2 : split], plan[split:stop]
+        size = 1
+        for other in others:
+            size *= cards[other]
+        at = begin
+        for first in range(0, n_rows, _BLOCK):
+            last = min(first + _BLOCK, n_rows)
+            _keys_of(codes, places, cards, others, first, keys)
+            at = begin
+            for j in new:
+                end = at + cards[j] * size
+                _count(codes[places[j], first:last], keys, size, weights[first:last], out[at:end])
+                at = end
+        begin, place = at, stop
+
+
+@kernel()
+def _keys_of(
+    codes: NDArray[np.signedinteger],
+    places: NDArray[np.int64],
+    cards: NDArray[np.int64],
+    others: NDArray[np.int64],
+    first: int,
+    keys: NDArray[np.int64],
+) -> None:
+    """Write the configuration of the other columns in each row of a block, -1 if one is missing."""
+    n_rows = min(len(keys), codes.shape[1] - first)
+    keys[:n_rows] = 0
+    for other in others:
+        card = cards[other]
+        column = codes[places[other]]
+        for row in range(n_rows):
+            code = column[first + row]
+            keys[row] = keys[row] * card + code if code >= 0 and keys[row] >= 0 else -1
+
+
+@kernel()
+def _count(
+    column: NDArray[np.signedinteger],
+    keys: NDArray[np.int64],
+    size: int,
+    weights: Floats,
+    table: Floats,
+) -> None:
+    """Add the weight of each row to the cell of its state and its configuration."""
+    weighted = len(weights) > 0
+    for row in range(len(column)):
+        if column[row] >= 0 and keys[row] >= 0:
+            table[np.int64(column[row]) * size + keys[row]] += weights[row] if weighted else 1.0
 
 
 @kernel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from bayesgraph.core.parallel import (
     tree_sum,
 )
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.statistics import bit_kernels, counting_kernels, extension_kernels, requests
+from bayesgraph.statistics import counting_kernels, requests
 from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
@@ -57,13 +57,8 @@ class ExtensionsSummary(requests.Additive):
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         out = np.zeros(request.n_cells)
         columns = request.columns
-        args = (
-            table.arrangement.places(columns.variables),
-            columns.cards,
-            request.plan,
-            table.complete,
-        )
-        extension_kernels.count_extensions(table.codes.T, *args, weights, out)
+        args = table.arrangement.places(columns.variables), columns.cards, request.plan
+        counting_kernels.count_extensions(table.codes.T, *args, weights, out)
         return cls(request, out)
 
 
@@ -245,8 +240,8 @@ def _of_moments(
     )
 
 
-# Maximum number of rows of a table whose pairs are counted by sets of rows, which are in the cache.
-_FEW_ROWS = 32768
+# Number of rows whose pairs are counted by sets of rows, which are in the cache.
+_TOGETHER = 32768
 # Maximum number of entries of joint moments from which the moments of several families are taken.
 _MAX_JOINT = 1 << 24
 
@@ -342,27 +337,14 @@ class SinglesSummary(requests.Additive):
     moments: GroupMoments
 
     @classmethod
-    def collect(
-        cls, table: Table, request: requests.Singles, weights: Floats, counts: Floats | None = None
-    ) -> SinglesSummary:
-        """Return the summary of a table.
-
-        Parameters
-        ----------
-        table : Table
-        request : Singles
-        weights : ndarray, shape (n_rows,) or (0,)
-            Empty if every row weighs 1.
-        counts : ndarray, optional
-            Those of the summary, if they are known.
-        """
+    def collect(cls, table: Table, request: requests.Singles, weights: Floats) -> SinglesSummary:
+        """Return the summary of a table; `weights` is empty if every row weighs 1."""
         at = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
-        if counts is None:
-            counts = np.zeros((n_groups, at.start[-1]))
-            if at.discrete:
-                codes = _codes(table, at.discrete)
-                counting_kernels.count_singles(codes, group, weights, at.start[:-1], counts)
+        counts = np.zeros((n_groups, at.start[-1]))
+        if at.discrete:
+            codes = _codes(table, at.discrete)
+            counting_kernels.count_singles(codes, group, weights, at.start[:-1], counts)
         there = group >= 0
         totals = np.bincount(
             group[there], weights=weights[there] if len(weights) else None, minlength=n_groups
@@ -457,9 +439,9 @@ class PairsSummary(requests.Additive):
         group, n_groups = group_codes(table, request.given)
         check_memory(request, at)
         codes = _codes(table, at.discrete)
-        counts, pair_counts = _counts(codes, group, n_groups, weights, at.cards)
+        pair_counts = _pair_counts(codes, group, n_groups, weights, at.cards)
         single = requests.Singles(request.columns, request.given)
-        singles = SinglesSummary.collect(table, single, weights, counts)
+        singles = SinglesSummary.collect(table, single, weights)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
         mixed = GroupMoments.collect_mixed(
@@ -596,37 +578,6 @@ def check_memory(request: requests.Pairs, at: _Columns) -> None:
         )
 
 
-def _counts(
-    codes: NDArray[np.signedinteger],
-    group: NDArray[np.signedinteger],
-    n_groups: int,
-    weights: Floats,
-    cards: NDArray[np.int64],
-) -> tuple[Floats | None, Floats]:
-    """Return the counts of discrete columns, None if they are not at hand, and of all pairs.
-
-    See `kernels.count_singles` and `kernels.count_pairs`.
-    """
-    if not len(weights) and _has_few_rows(group, n_groups, cards):
-        # The counts of discrete columns and of all pairs of few rows; see `bit_kernels`.
-        n_rows = np.bincount(group[group >= 0], minlength=n_groups)
-        word = np.concatenate([[0], np.cumsum(-(-n_rows // 64))]).astype(np.int64)
-        start = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
-        sets = np.zeros((start[-1], word[-1]), dtype=np.uint64)
-        bit_kernels.pack_states(codes, group, word, start, sets)
-        counts = np.empty((n_groups, start[-1]))
-        bit_kernels.count_states(sets, word, counts)
-        # Of each column with all those behind it.
-        n_cells = np.cumsum(n_groups * cards * (start[-1] - start[1:]))
-        to = np.concatenate([[0], n_cells[:-1]]).astype(np.int64)
-        out = np.empty(n_cells[-1])
-        few = sets, word, start, to, out
-        work = len(out) + _bit_operations(len(group), n_groups, cards) // 8
-        over_pairs(lambda i, j: bit_kernels.count_bits(*few, i, j), len(cards), work)
-        return counts, out
-    return None, _pair_counts(codes, group, n_groups, weights, cards)
-
-
 def _pair_counts(
     codes: NDArray[np.signedinteger],
     group: NDArray[np.signedinteger],
@@ -634,34 +585,32 @@ def _pair_counts(
     weights: Floats,
     cards: NDArray[np.int64],
 ) -> Floats:
-    """Return the counts of all pairs of discrete columns; see `kernels.count_pairs`."""
+    """Return the counts of all pairs of discrete columns; see `kernels.count_pairs`.
+
+    Columns of few states are counted by sets of rows if that takes less time than row by row.
+    """
     start = _pair_starts(cards, n_groups)
     out = np.zeros(start[-1])
     n_columns, n_rows = codes.shape
-    counted, work = np.zeros(n_columns, dtype=np.bool_), n_columns**2 // 2 * n_rows
-    if n_columns > 1 and not len(weights):
-        twos, widths = counting_kernels.joint_columns(codes, cards, n_groups)
-        few = codes, group, cards, start, out, twos, widths
-        over_pairs(lambda p, q: counting_kernels.count_joint(*few, p, q), len(twos), work // 4)
-        counted[twos] = True
-    if not counted.all():
-        rest = codes, group, weights, cards, start, out, counted
-        over_pairs(lambda i, j: counting_kernels.count_pairs(*rest, i, j), n_columns, work)
+    n_together = min(n_rows, _TOGETHER)
+    few = (cards**2 * (n_together // 64 + n_groups) <= n_together) & (not len(weights))
+    columns = np.flatnonzero(few)
+    states = np.concatenate([[0], np.cumsum(cards[columns])])
+    for first in range(0, n_rows if len(columns) > 1 else 0, _TOGETHER):
+        groups = group[first : first + _TOGETHER]
+        n_words = -(-np.bincount(groups[groups >= 0], minlength=n_groups) // 64)
+        word = np.concatenate([[0], np.cumsum(n_words)])
+        sets = np.zeros((states[-1], word[-1]), dtype=np.uint64)
+        part = codes[:, first : first + _TOGETHER]
+        counting_kernels.pack_states(part, columns, groups, word, states, sets)
+        args = sets, word, states, columns, n_columns, start, out
+        work = sets.size * len(sets) // 8
+        over_pairs(partial(counting_kernels.count_bits, *args), len(columns), work)
+    if not few.all():
+        rest = codes, group, weights, cards, start, out, few
+        work = n_columns**2 // 2 * n_rows
+        over_pairs(partial(counting_kernels.count_pairs, *rest), n_columns, work)
     return out
-
-
-def _has_few_rows(
-    group: NDArray[np.signedinteger], n_groups: int, cards: NDArray[np.int64]
-) -> bool:
-    """Return whether intersections of sets of rows take less time than to count row by row."""
-    if len(cards) < 2 or len(group) > _FEW_ROWS:
-        return False
-    return bool(_bit_operations(len(group), n_groups, cards) <= len(cards) ** 2 * len(group))
-
-
-def _bit_operations(n_rows: int, n_groups: int, cards: NDArray[np.int64]) -> int:
-    """Return the number of words that are intersected to count all pairs, at most and twice."""
-    return int(cards.sum()) ** 2 * (n_rows // 64 + n_groups)
 
 
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:

@@ -8,7 +8,6 @@ import pytest
 from bayesgraph.core.parallel import blocks, tree_sum
 from bayesgraph.statistics import GroupMoments, PairMoments, safe_divide, summaries
 from bayesgraph.statistics import counting_kernels as kernels
-from bayesgraph.statistics.extension_kernels import count_extensions
 
 shapes = pytest.mark.parametrize("n", [0, 1, 7, 2048, 2049, 9001])
 codes_of = pytest.mark.parametrize("dtype", [np.int8, np.int32])
@@ -64,16 +63,14 @@ def test_count_singles(n, dtype, weighted, missing):
 @with_weights
 @with_missing
 @pytest.mark.parametrize("labels", [True, False])
-@pytest.mark.parametrize("few", [True, False])
-def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, few):
-    monkeypatch.setattr(summaries, "_has_few_rows", lambda *_: few)
+@pytest.mark.parametrize("together", [64, 32768], ids=["blocks", "whole"])
+def test_count_pairs(monkeypatch, n, dtype, weighted, missing, labels, together):
+    # In blocks of 64 rows, columns of 5 states are counted row by row.
+    monkeypatch.setattr(summaries, "_TOGETHER", together)
     codes, group, weights = rows(n, dtype=dtype, weighted=weighted, missing=missing, labels=labels)
     pairs = list(itertools.combinations(range(4), 2))
     start = np.concatenate([[0], np.cumsum([K * CARDS[i] * CARDS[j] for i, j in pairs])])
-    counts, out = summaries._counts(codes, group, K, weights, CARDS)
-    if counts is not None:
-        expected = [reference(codes[j : j + 1], group, weights, CARDS[j : j + 1]) for j in range(4)]
-        np.testing.assert_array_equal(counts, np.concatenate(expected, axis=1))
+    out = summaries._pair_counts(codes, group, K, weights, CARDS)
     for (i, j), a, b in zip(pairs, start, start[1:], strict=False):
         expected = reference(codes[[i, j]], group, weights, [CARDS[i], CARDS[j]])
         np.testing.assert_allclose(out[a:b].reshape(expected.shape), expected, rtol=1e-12)
@@ -96,8 +93,7 @@ def test_count_extensions(n, dtype, weighted, missing):
     places = np.arange(last + 1)
     plan = np.array([2, 2, 3, 0, last, 1, 1, 1, 2, 1])
     out = np.zeros((CARDS[3] + CARDS[0]) * K * CARDS[1] + CARDS[2] * CARDS[1])
-    whole = bool(table.min(initial=0) >= 0)
-    count_extensions(table, places, cards, plan, whole, weights, out)
+    kernels.count_extensions(table, places, cards, plan, weights, out)
     at = 0
     for j in (3, 0):
         expected = np.moveaxis(reference(codes[[1, j]], group, weights, CARDS[[1, j]]), 2, 0)
