@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_186,
-    "nodes of syntax trees": 697_450,
+    "lines of code": 62_131,
+    "nodes of syntax trees": 697_149,
     "files": 272,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -20,6 +20,7 @@ from bayesgraph.core.parallel import over_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.statistics import cut_kernels
 from bayesgraph.statistics.cuts import Bins, SortedColumn, bins_of, observed
+from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.tables import Codes, Table
 
 # --------- Partitions of a column into intervals or groups, with their costs by the MODL criterion
@@ -507,13 +508,80 @@ def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats)
 # ----------------- Cut points of columns from histograms that summarise a stream, without the rows
 
 
-# Functions that cut the cells of one feature, named like the discretisers of tables; see kernels.
-CELL_METHODS: dict[str, Callable[..., None]] = {
-    "width": cut_kernels.width_cells,
-    "frequency": cut_kernels.frequency_cells,
-    "mdlp": cut_kernels.mdlp_cells,
-    "modl": cut_kernels.modl_cells,
-    "kmeans": cut_kernels.kmeans_cells,
+@dataclass(frozen=True)
+class _Cells:
+    """Histogram of one feature: class weights of cells, (n_cells, n_classes), and their ranges."""
+
+    counts: Floats
+    low: Floats
+    high: Floats
+    factorial: Floats
+
+    @property
+    def middle(self) -> Floats:
+        """The middle of each cell's range."""
+        return self.low / 2 + self.high / 2
+
+    @property
+    def sums(self) -> Floats:
+        """Class weights of all cells before each, as whole numbers."""
+        return np.asarray(np.rint(cut_kernels.class_sums(self.counts)))
+
+
+def _begins(interval: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
+    """Return a mask of the cells that begin an interval, from the number of each cell's."""
+    return np.append(True, interval[1:] > interval[:-1])
+
+
+def _by_width(cells: _Cells, bins: int) -> NDArray[np.bool_]:
+    """Cut into intervals of equal width; a cell is where the middle of its range is."""
+    start, half = cells.low[0], cells.high[-1] / 2 - cells.low[0] / 2
+    ends = start + 2 * half * (np.arange(1, bins) / bins)
+    return _begins(np.searchsorted(ends, cells.middle))
+
+
+def _by_weight(cells: _Cells, bins: int) -> NDArray[np.bool_]:
+    """Cut into intervals of about equal weight; a cell is where the middle of its weight is."""
+    weight = cells.counts.sum(axis=1)
+    below = np.cumsum(weight)
+    middle = (below - weight / 2) * bins / below[-1]
+    return _begins(np.ceil(middle).astype(np.intp))
+
+
+def _by_means(cells: _Cells, bins: int) -> NDArray[np.bool_]:
+    """Cut into k-means clusters of the cells' middles: Lloyd's algorithm, from equal weights."""
+    begins, place, weight = _by_weight(cells, bins), cells.middle, cells.counts.sum(axis=1)
+    for _ in range(50):
+        first = np.flatnonzero(begins)
+        of_interval = np.add.reduceat(weight, first)
+        centre = safe_divide(np.add.reduceat(weight * place, first), of_interval)
+        centre[of_interval == 0] = np.inf
+        moved = _begins(np.abs(place[:, None] - centre).argmin(axis=1))
+        if (moved == begins).all():
+            break
+        begins = moved
+    return begins
+
+
+def _by_splits(cells: _Cells, bins: int) -> NDArray[np.bool_]:
+    """Cut by the recursive splits of Fayyad and Irani."""
+    return np.asarray(cut_kernels.split_recursively(cells.sums, 0.0))
+
+
+def _by_cost(cells: _Cells, bins: int) -> NDArray[np.bool_]:
+    """Cut into the intervals of highest posterior probability (MODL)."""
+    begins = np.zeros(len(cells.low), dtype=np.bool_)
+    cut_kernels.most_probable_cuts(cells.sums, cells.factorial, begins)
+    return begins
+
+
+# Functions that cut the cells of one feature, named like the discretisers of tables.
+CELL_METHODS: dict[str, Callable[[_Cells, int], NDArray[np.bool_]]] = {
+    "width": _by_width,
+    "frequency": _by_weight,
+    "mdlp": _by_splits,
+    "modl": _by_cost,
+    "kmeans": _by_means,
 }
 # Number of features below which one thread is enough.
 _THREAD = 82
@@ -548,7 +616,7 @@ def cut_cells(
     def work(first: int, last: int) -> None:
         for a, b in pairwise(start[first : last + 1].tolist()):
             if a < b:
-                cut(counts[a:b], low[a:b], high[a:b], bins, factorial, begins[a:b])
+                begins[a:b] = cut(_Cells(counts[a:b], low[a:b], high[a:b], factorial), bins)
 
     over_rows(work, len(start) - 1, _THREAD, together=1)
     return begins
