@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 62_131,
-    "nodes of syntax trees": 697_149,
+    "lines of code": 62_099,
+    "nodes of syntax trees": 696_814,
     "files": 272,
     "public names": 170,
     "bytes of the front end": 304_345,

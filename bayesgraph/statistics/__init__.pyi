@@ -41,6 +41,7 @@ from .leaves import TotalsSummary as TotalsSummary
 from .leaves import distinct_values as distinct_values
 from .moments import GroupMoments as GroupMoments
 from .moments import PairMoments as PairMoments
+from .moments import group_comoments as group_comoments
 from .moments import safe_divide as safe_divide
 from .parameter_posterior import ParameterPosterior as ParameterPosterior
 from .parameter_posterior import draw_gaussians as draw_gaussians
@@ -87,6 +88,5 @@ from .summaries import FamiliesSummary as FamiliesSummary
 from .summaries import FamilyStatistics as FamilyStatistics
 from .summaries import PairsSummary as PairsSummary
 from .summaries import SinglesSummary as SinglesSummary
-from .summaries import group_comoments as group_comoments
 from .summaries import pairs_bytes as pairs_bytes
 from .summaries import pairs_bytes_of as pairs_bytes_of

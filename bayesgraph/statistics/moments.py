@@ -264,9 +264,12 @@ class PairMoments(_Grouped):
             chosen = np.take(values, rows, axis=0, out=room[: len(rows)], mode="clip")
             return _pair_moments(chosen, weights[rows] if len(weights) else np.ones(len(rows)))
 
+        order = np.argsort(group, kind="stable")
+        ends = np.searchsorted(group[order], np.arange(n_groups + 1))
+        groups = np.flatnonzero(np.diff(ends)) if ends[-1] > ends[0] else np.zeros(1, np.intp)
         parts = []
-        for g in range(n_groups):
-            members = np.flatnonzero(group == g)
+        for g in groups.tolist():
+            members = order[ends[g] : ends[g + 1]]
             starts = range(0, max(len(members), 1), n_rows)
             parts.append(tree_sum(of(members[first : first + n_rows]) for first in starts))
         same = len({part.mean.shape for part in parts}) == 1
@@ -274,7 +277,8 @@ class PairMoments(_Grouped):
         for field in fields(cls):
             arrays = [getattr(part, field.name) for part in parts]
             shown = arrays if same else [np.broadcast_to(a, (1, d, d)) for a in arrays]
-            whole.append(np.concatenate(shown))
+            whole.append(np.zeros((n_groups, *shown[0].shape[1:])))
+            whole[-1][groups] = np.concatenate(shown)
         return cls(*whole)
 
     def __add__(self, other: PairMoments) -> PairMoments:
@@ -305,6 +309,43 @@ class PairMoments(_Grouped):
         vary = spread & spread.swapaxes(1, 2)
         comoment = np.where(vary, self.comoment - other.comoment - between, 0.0)
         return PairMoments(count, mean, square, comoment)
+
+
+def group_comoments(
+    values: Floats,
+    group: NDArray[np.signedinteger],
+    n_groups: int,
+    weights: Floats,
+    rows: NDArray[np.intp] | None = None,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the weight, the means and the comoments of each group of complete rows.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n_rows, d)
+    group : ndarray, shape (n_rows,), or (len(rows),) with `rows`
+    n_groups : int
+    weights : ndarray, shape (n_rows,) or (0,)
+        Empty if every row weighs 1.
+    rows : ndarray, optional
+        Indices of the rows to use; by default all rows.
+
+    Returns
+    -------
+    count : ndarray, shape (n_groups,)
+    mean : ndarray, shape (n_groups, d)
+        0 in an empty group.
+    comoment : ndarray, shape (n_groups, d, d)
+        Sums of products of deviations from the mean.
+    """
+    if rows is not None:
+        values, weights = values[rows], weights[rows] if len(weights) else weights
+    # The sums of a matrix product depend on the number of threads; a model must not.
+    with one_blas_thread():
+        moments = PairMoments._of_block(values, group, n_groups, weights)
+    # Summed in the same way as counts elsewhere: equal counts then show that no row is left out.
+    count = np.bincount(group, weights=weights if len(weights) else None, minlength=n_groups)
+    return count.astype(np.float64), moments.mean[..., 0], moments.comoment
 
 
 def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
