@@ -30,12 +30,6 @@ from bayesgraph.statistics import (
 
 # Maximum number of cells in the stacked pair tables of one array operation.
 _STACK = 1 << 22
-# Number of rows and columns of a block of a matrix that is transposed in the cache.
-_BLOCK = 128
-# Minimum number of cells for each term that is computed ahead.
-_CELLS_A_TERM = 4
-# Beyond this, indices of terms might overflow.
-_EXACT = 2**31
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -111,80 +105,20 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
         zero on the diagonal.
     """
     cards, n_groups = summary.at.cards, len(summary.singles.totals)
-    cells = summary.pair_counts
-    scores = np.zeros((len(cards), len(cards)))
-    known = _Terms.of(summary)
-    if known is not None and known.write(cells, scores):
-        rows = np.full_like(scores, summary.singles.totals.sum())
-        np.fill_diagonal(rows, 0.0)
-        return _symmetric(scores), rows
-    rows = np.zeros_like(scores)
+    d = len(cards)
+    left, right = np.triu_indices(d, k=1)
+    shapes = np.stack([cards[left], cards[right]], axis=1)
+    of_pairs = np.zeros((2, len(left)))
 
     def written(first: int, last: int) -> None:
-        pair_kernels.pair_information(cells, cards, n_groups, first, last, scores, rows)
+        a, b = (i * d - i * (i + 1) // 2 for i in (first, last))
+        cells = summary.pair_counts[summary.starts[a] : summary.starts[b]]
+        pair_kernels.listed_information(cells, shapes[a:b], n_groups, *of_pairs[:, a:b])
 
-    over_pairs(written, len(cards), cells.size)
-    return _symmetric(scores), _symmetric(rows)
-
-
-def _symmetric(matrix: Floats) -> Floats:
-    """Write what is above the diagonal, which is zero, below it too; return the same array."""
-    for first in range(0, len(matrix), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        matrix[rows, rows] += matrix[rows, rows].T
-        matrix[first + _BLOCK :, rows] = matrix[rows, first + _BLOCK :].T
-    return matrix
-
-
-class _Terms(NamedTuple):
-    """The terms of the information of pairs of columns without missing values, by their counts.
-
-    Many columns of few rows have few different margins, so that there are far fewer terms than
-    cells. The attributes are those of `pair_kernels.whole_information`.
-    """
-
-    start: NDArray[np.int64]
-    begin: NDArray[np.int64]
-    step: NDArray[np.int64]
-    most: NDArray[np.int64]
-    total: float
-    terms: Floats
-
-    @classmethod
-    def of(cls, summary: PairsSummary) -> Self | None:
-        """Return the terms, or None if counts are not whole, values are missing, or it pays not."""
-        at, counts, totals = summary.at, summary.singles.counts, summary.singles.totals
-        n_terms, limit = 0, min(len(summary.pair_counts) // _CELLS_A_TERM, int(_EXACT))
-        if not (limit and totals.sum() > 0 and totals.sum() < limit):
-            return None
-        margins, begin, step = [], [], []
-        for row in counts:
-            own, place = np.unique(row, return_inverse=True)
-            size = int(own[-1]) + 1
-            begin.append(n_terms + place * len(own) * size)
-            step.append(place * size)
-            margins.append(own)
-            n_terms += len(own) ** 2 * size
-        if n_terms > limit or any((own != np.floor(own)).any() for own in margins):
-            return None
-        if (np.add.reduceat(counts, at.start[:-1], axis=1) != totals[:, None]).any():
-            return None
-        terms = np.zeros(n_terms)
-        first = np.concatenate([[0], np.cumsum([len(own) for own in margins])]).astype(np.int64)
-        whole = np.concatenate(margins).astype(np.int64)
-        pair_kernels.information_terms(whole, first, totals, terms)
-        places = np.array(begin, dtype=np.int64), np.array(step, dtype=np.int64)
-        return cls(at.start, *places, whole[first[1:] - 1], float(totals.sum()), terms)
-
-    def write(self, cells: Floats, scores: Floats) -> bool:
-        """Write the scores of all pairs i < j; return False if counts are not what they should."""
-        valid = np.ones(1, dtype=np.bool_)
-
-        def written(first: int, last: int) -> None:
-            pair_kernels.whole_information(cells, *self, first, last, scores, valid)
-
-        over_pairs(written, len(scores), cells.size)
-        return bool(valid[0])
+    over_pairs(written, d, summary.pair_counts.size)
+    found = np.zeros((2, d, d))
+    found[:, left, right] = found[:, right, left] = of_pairs
+    return found[0], found[1]
 
 
 def gaussian_scores(

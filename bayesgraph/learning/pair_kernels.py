@@ -12,12 +12,10 @@ from bayesgraph.core.compilation import kernel
 
 
 @kernel()
-def pair_information(
+def listed_information(
     cells: Floats,
-    cards: NDArray[np.int64],
+    shapes: NDArray[np.int64],
     n_groups: int,
-    first: int,
-    last: int,
     scores: Floats,
     rows: Floats,
 ) -> None:
@@ -26,144 +24,15 @@ def pair_information(
     Parameters
     ----------
     cells : ndarray, one-dimensional
-        Tables of shape (n_groups, cards[i], cards[j]) of all pairs i < j, one after the other.
-    cards : ndarray, shape (d,)
-        Number of states of each column.
-    n_groups : int
-        Number of states of C.
-    first, last : int
-        The pairs with ``first <= i < last`` are computed.
-    scores, rows : ndarray, shape (d, d)
-        Written at [i, j].
-    """
-    d = len(cards)
-    of_y = np.empty(cards.max())
-    after = cards.sum()  # number of states of the columns behind i
-    at = 0
-    for i in range(last):
-        after -= cards[i]
-        if i < first:
-            at += n_groups * cards[i] * after
-            continue
-        for j in range(i + 1, d):
-            size = n_groups * cards[i] * cards[j]
-            scores[i, j], rows[i, j] = table_information(
-                cells[at : at + size], n_groups, cards[i], cards[j], of_y
-            )
-            at += size
-
-
-@kernel(error_model="numpy")
-def information_terms(
-    margins: NDArray[np.int64], first: NDArray[np.int64], totals: Floats, terms: Floats
-) -> None:
-    """Write the terms of the information I(X; Y | C) for all margins that columns have.
-
-    Parameters
-    ----------
-    margins : ndarray
-        Ascending numbers of rows that states have within each class, one class after the other.
-    first : ndarray, shape (n_groups + 1,)
-        Where the margins of each class begin.
-    totals : ndarray, shape (n_groups,)
-        Number of rows of each class.
-    terms : ndarray, one-dimensional
-        Overwritten: for each class, each margin n_x of X, each margin n_y of Y and each number n
-        from 0 to the largest margin of the class, the term of n rows with both states.
-    """
-    at = 0
-    for c in range(len(totals)):
-        own = margins[first[c] : first[c + 1]]
-        for of_x in own:
-            for of_y in own:
-                least = min(of_x, of_y)
-                share = totals[c] / of_y
-                terms[at] = 0.0
-                for n in range(1, least + 1):
-                    terms[at + n] = n * math.log((n / of_x) * share)
-                at += own[-1] + 1
-
-
-@kernel(error_model="numpy")
-def whole_information(
-    cells: Floats,
-    start: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    step: NDArray[np.int64],
-    most: NDArray[np.int64],
-    total: float,
-    terms: Floats,
-    first: int,
-    last: int,
-    scores: Floats,
-    valid: NDArray[np.bool_],
-) -> None:
-    """Write what `pair_information` writes where no value is missing and all counts are whole.
-
-    The terms of the sum are looked up: to the same bits, as they are added in the same order.
-
-    Parameters
-    ----------
-    cells
-        As for `pair_information`.
-    start : ndarray, shape (d + 1,)
-        Offset of the states of each column among those of all columns.
-    begin, step : ndarray, shape (n_groups, number of states of all columns)
-        Offset in `terms` of the terms of each state of X, and from there of each state of Y.
-    most : ndarray, shape (n_groups,)
-        The largest margin of each class.
-    total : float
-        Number of rows.
-    terms : ndarray
-        As `information_terms` writes them.
-    first, last : int
-        The pairs with ``first <= i < last`` are computed.
-    scores : ndarray, shape (d, d)
-        Written at [i, j].
-    valid : ndarray, shape (1,)
-        Set to False if a count is not whole, or larger than every margin.
-    """
-    d, n_groups = len(start) - 1, len(begin)
-    at = 0
-    for i in range(first):
-        at += n_groups * (start[i + 1] - start[i]) * (start[d] - start[i + 1])
-    whole = True
-    for i in range(first, last):
-        for j in range(i + 1, d):
-            found = 0.0
-            for c in range(n_groups):
-                for x in range(start[i], start[i + 1]):
-                    for y in range(start[j], start[j + 1]):
-                        n = np.int64(cells[at])
-                        good = cells[at] == n and 0 <= n <= most[c]
-                        found += terms[begin[c, x] + step[c, y] + n] if good else 0.0
-                        whole &= good
-                        at += 1
-            scores[i, j] = max(found / total, 0.0)
-    if not whole:
-        valid[0] = False
-
-
-@kernel()
-def listed_information(
-    cells: Floats,
-    shapes: NDArray[np.int64],
-    n_groups: int,
-    scores: Floats,
-    rows: Floats,
-) -> None:
-    """Write what `pair_information` writes of listed pairs; `shapes` has their numbers of states.
-
-    Parameters
-    ----------
-    cells : ndarray, one-dimensional
         Tables of shape (n_groups, shapes[p, 0], shapes[p, 1]), one after the other.
     shapes : ndarray, shape (n_pairs, 2)
+        Numbers of states of X and Y.
     n_groups : int
+        Number of states of C.
     scores, rows : ndarray, shape (n_pairs,)
     """
     at = 0
-    of_y = np.empty(shapes[:, 1].max())
+    of_y = np.empty(shapes.max() if len(shapes) else 0)
     for p in range(len(shapes)):
         r, s = shapes[p]
         size = n_groups * r * s

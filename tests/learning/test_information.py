@@ -8,15 +8,13 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import mutual_info_score
 
 import bayesgraph as bg
-from bayesgraph.learning import information
 from bayesgraph.learning.information import (
     conditional_mutual_information,
     discrete_scores,
     gaussian_scores,
     mixed_scores,
 )
-from bayesgraph.statistics import Pairs, Smoothing, TableSource
-from bayesgraph.tables.table import infer_variables
+from bayesgraph.statistics import Pairs, Smoothing
 
 PLAIN = Smoothing(alpha=0.0, shrinkage=0.0, var_smoothing=0.0)
 
@@ -121,34 +119,6 @@ def test_scores_of_discrete_pairs(missing, weighted):
     assert scores[0, 1] == scores[1, 0] == pytest.approx(by_hand(counts), rel=1e-12)
     assert rows[0, 1] == pytest.approx(weights[whole].sum())
     assert not np.diag(scores).any()
-
-
-@pytest.mark.one_in(5)
-@pytest.mark.parametrize("least", [0.0, 1.0], ids=["all classes", "an empty class"])
-@pytest.mark.parametrize("weights", [None, "whole", "halves", "thirds"])
-@pytest.mark.parametrize("missing", [0.0, 0.05])
-def test_looked_up_terms_give_the_same_bits(monkeypatch, weights, missing, least):
-    random = np.random.default_rng(3)
-    n, d = 30, 200
-    y = random.integers(least, 3, size=n)
-    columns = {f"x{j}": random.integers(1 + j % 4, size=n).astype(float) for j in range(d)}
-    for column in list(columns.values())[::9]:
-        column[random.random(n) < missing] = np.nan
-    each = {"whole": 1.0, "halves": 0.5, "thirds": 1 / 3}
-    heavy = None if weights is None else random.integers(1, 3, size=n) * each[weights]
-    target = bg.Discrete("y", range(3))
-    table = infer_variables(columns, "all").with_column(target, y)
-    summary = summary_of(TableSource(table, target, heavy))
-    looked_up = weights in (None, "whole") and not missing
-    known = information._Terms.of(summary)
-    assert (known is not None and known.write(summary.pair_counts, np.zeros((d, d)))) == looked_up
-    scores, rows = discrete_scores(summary)
-    monkeypatch.setattr(information._Terms, "of", lambda _: None)
-    expected = discrete_scores(summary)
-    np.testing.assert_array_equal(scores, expected[0])
-    np.testing.assert_array_equal(rows, expected[1])
-    np.testing.assert_array_equal(scores, scores.T)
-    assert scores[1, 2] == pytest.approx(by_hand(summary.pair_table(1, 2)), abs=1e-12)
 
 
 def correlation(x, z, w):
