@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_980,
-    "nodes of syntax trees": 695_488,
+    "lines of code": 61_981,
+    "nodes of syntax trees": 695_507,
     "files": 272,
     "public names": 170,
     "bytes of the front end": 304_345,

@@ -260,7 +260,7 @@ def credible_intervals(
     >>> net = bg.BayesianNetwork.fit([("rain", "wet")], table)
     >>> found = net.ask.credible_intervals("rain", {"wet": "yes"}, draws=20_000)
     >>> f"{found['yes'].estimate:.2f} or {found['yes'].low:.1f} to {found['yes'].high:.1f}"
-    '0.53 or 0.2 to 0.9'
+    '0.56 or 0.2 to 0.9'
     """
     check_coverage(coverage)
     n = whole_number("draws", "draws", draws, 2)

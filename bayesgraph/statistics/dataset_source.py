@@ -499,7 +499,7 @@ def source_of_columns(
     names = [name for name in names if name != weight]
     known = dict(declared or {})
     coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
-    rows = Rows(data.source, target, weight)
+    rows = Rows(data.source, target, weight, every=True)
     read = [*coded, *([] if target is None else [target])]
     # Rows of weight zero keep their states, as in memory.
     found = find_domains(data, read, Rows(data.source, target, None))

@@ -171,6 +171,8 @@ class Rows:
         The classes in ascending order.
     by_class : ndarray, shape (n_classes,), optional
         Factor of the weight of the rows of each class.
+    every : bool
+        Whether rows of weight zero count too.
     groups : mapping from name of a vector of counts to names of its columns
     """
 
@@ -179,6 +181,7 @@ class Rows:
     weight: str | None = None
     classes: NDArray[Any] | None = None
     by_class: Floats | None = None
+    every: bool = False
     groups: Mapping[Name, Sequence[Name]] = field(default_factory=dict)
 
     @property
@@ -200,8 +203,8 @@ class Rows:
         return repr((self.weight, self.y if by_class else None, by_class))
 
     def kept(self, table: Any) -> Any:
-        """Return the rows of positive weight."""
-        weights = self.weights(table)
+        """Return the rows that count."""
+        weights = np.empty(0) if self.every else self.weights(table)
         return table if weights.all() else table.filter(weights > 0)
 
     def weights(self, table: Any) -> Floats:
