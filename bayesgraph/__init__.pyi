@@ -89,6 +89,7 @@ from .models import BetaCPD as BetaCPD
 from .models import Between as Between
 from .models import DeterministicCPD as DeterministicCPD
 from .models import DirichletMultinomialCPD as DirichletMultinomialCPD
+from .models import Ensemble as Ensemble
 from .models import ExponentialCPD as ExponentialCPD
 from .models import FactorGraph as FactorGraph
 from .models import GammaCPD as GammaCPD
@@ -101,12 +102,10 @@ from .models import LogisticCPD as LogisticCPD
 from .models import LogNormalCPD as LogNormalCPD
 from .models import MultinomialCPD as MultinomialCPD
 from .models import NegativeBinomialCPD as NegativeBinomialCPD
-from .models import NetworkMixture as NetworkMixture
 from .models import NoisyMaxCPD as NoisyMaxCPD
 from .models import NoisyOrCPD as NoisyOrCPD
 from .models import Plate as Plate
 from .models import PoissonCPD as PoissonCPD
-from .models import PosteriorAverage as PosteriorAverage
 from .models import PresenceCPD as PresenceCPD
 from .models import Split as Split
 from .models import StudentCPD as StudentCPD

@@ -84,7 +84,7 @@ def readable(case: str, model: bg.BayesianNetworkClassifier, X: pd.DataFrame) ->
     Beside the bounds of the project, six intervals in the median and 1e-9; no times.
     """
     network = model.network_
-    if isinstance(network, bg.PosteriorAverage):
+    if isinstance(network, bg.Ensemble):
         network = network.members[0].network
     intervals = [len(v.states) for v in network.variables if isinstance(v, Binned)]
     sums = model.ask.contributions_rows(X, positive="yes").total

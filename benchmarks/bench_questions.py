@@ -225,7 +225,7 @@ def naive_bayes(n: int) -> tuple[bg.BayesianNetwork, dict[str, int], dict[str, f
 def flips(rounds: int) -> Row:
     """Return the row of flips of a naive Bayes, by bounds and in the order of cost in turn."""
     net, evidence, costs = naive_bayes(12)
-    sides = (net, bg.NetworkMixture([net]))
+    sides = (net, bg.Ensemble([net]))
     options = {"to": 1, "at_least": 0.8, "costs": costs, "effort": 200_000}
     found = [side.ask.flip("c", evidence, **options) for side in sides]
     assert all(one.proved for one in found)

@@ -118,7 +118,7 @@ def of_model(name: str, model: Any, data: Data, y: np.ndarray, rounds: int) -> I
     """Yield one model on one kind of table, asked by array, by mapping and by frames."""
     array, frame = data.array[:1], data.frame.iloc[:1]
     clf = model(categorical=data.categorical).fit(data.array, y)
-    if name == "average" and not isinstance(clf.network_, bg.PosteriorAverage):
+    if name == "average" and not isinstance(clf.network_, bg.Ensemble):
         return  # the trees have no share in it
     case = f"{name}, {data.name}"
     yield compared(case, "array", lambda: clf.predict_proba(array), array, rounds)

@@ -18,9 +18,9 @@ def assert_same_network(one, other, tolerance=1e-12):
             for name, exponent in one.exponents.items():
                 np.testing.assert_allclose(exponent, other.exponents[name], atol=tolerance)
             np.testing.assert_allclose(one.bias, other.bias, atol=tolerance)
-        if isinstance(one, (bg.NetworkMixture, bg.PosteriorAverage)):
+        if isinstance(one, bg.Ensemble):
+            assert one.combine == other.combine
             np.testing.assert_allclose(one.weights, other.weights, rtol=tolerance)
-        if isinstance(one, bg.PosteriorAverage):
             assert one.prior_ratios.keys() == other.prior_ratios.keys()
             for name, ratio in one.prior_ratios.items():
                 theirs = other.prior_ratios[name]

@@ -183,14 +183,14 @@ def _linked(chance: random.Random, arcs: list[tuple[int, int]], n: int) -> bg.Ba
     return bg.BayesianNetwork(cpds)
 
 
-def discrete_mixture() -> bg.NetworkMixture:
+def discrete_mixture() -> bg.Ensemble:
     """Return a mixture of networks of tables with different arcs; one has no weight."""
     chance = random.Random(8)
     arcs = [[], [(0, 1), (1, 2), (2, 3)], [(3, 0), (0, 2), (3, 2), (2, 1)], [(0, 3)]]
-    return bg.NetworkMixture([_linked(chance, some, 4) for some in arcs], [1, 3, 2, 0])
+    return bg.Ensemble([_linked(chance, some, 4) for some in arcs], [1, 3, 2, 0])
 
 
-def mixed_mixture() -> bg.NetworkMixture:
+def mixed_mixture() -> bg.Ensemble:
     """Return a mixture of networks that have Gaussians too."""
     kind, mark = bg.Discrete("kind", ["k0", "k1", "k2"]), bg.Discrete("mark", ["m0", "m1"])
     x, y = bg.Continuous("x"), bg.Continuous("y")
@@ -210,7 +210,7 @@ def mixed_mixture() -> bg.NetworkMixture:
             bg.GaussianCPD(y, 0.25, 1.5),
         ]
     )
-    return bg.NetworkMixture([first, second], [0.3, 0.7])
+    return bg.Ensemble([first, second], [0.3, 0.7])
 
 
 def trees() -> bg.BayesianNetwork:

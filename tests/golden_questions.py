@@ -408,7 +408,10 @@ GRAPH_QUESTIONS: dict[str, Question] = {
         _is(bg.BayesianNetwork, bg.WeightedNetwork),
     ),
     "network weights": Question(
-        lambda s, e: network_weights(s.graph, e), "half", "soft", _is(bg.NetworkMixture)
+        lambda s, e: network_weights(s.graph, e),
+        "half",
+        "soft",
+        lambda subject: subject.graph.form == "mixture",
     ),
     "contributions of model": Question(
         lambda s, e: model_contributions(s.graph, s.target, e, s.state), "", "rest half gone"

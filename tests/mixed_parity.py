@@ -12,6 +12,7 @@ import numpy as np
 import bayesgraph as bg
 from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
 from bayesgraph.inference import ItemsMixture, Posterior
+from bayesgraph.page.mixed import cut_numbers
 from bayesgraph.page.snapshot import take_snapshot
 
 # Changes that Python and the page examine at most.
@@ -89,7 +90,7 @@ def finding_sets(model, target, rows, seed=7):
 
 
 def _findings(model, names, row, kind, random):
-    given, js = {}, {}
+    given, js, cut = {}, {}, cut_numbers(model)
     for name in names:
         at = model.number[name]
         variable, value = model.variables[at], row[name]
@@ -97,7 +98,7 @@ def _findings(model, names, row, kind, random):
             given[name] = value
             counts = variable.encode(value)
             js[at] = {"counts": {str(i): counts[i] for i in np.flatnonzero(counts).tolist()}}
-        elif not isinstance(variable, bg.Discrete):
+        elif not isinstance(variable, bg.Discrete) or at in cut:
             given[name], js[at] = value, {"value": float(value)}
         elif kind == "soft" or (kind == "mixed" and random.random() < 0.4):
             weights = random.uniform(0.05, 1.0, variable.cardinality).tolist()

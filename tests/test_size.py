@@ -32,11 +32,11 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_981,
-    "nodes of syntax trees": 695_507,
-    "files": 272,
-    "public names": 170,
-    "bytes of the front end": 304_345,
+    "lines of code": 61_755,
+    "nodes of syntax trees": 692_844,
+    "files": 271,
+    "public names": 169,
+    "bytes of the front end": 302_828,
     "comments that silence a check": 146,
 }
 # What is measured of each file.

@@ -259,10 +259,8 @@ def oracle_of(network):
     """Return the oracle that fits the families of a network, or of those of a mixture."""
     if isinstance(network, bg.WeightedNetwork):
         return TemperedOracle(network)
-    if isinstance(network, bg.PosteriorAverage):
-        return AverageOracle(network)
-    if isinstance(network, bg.NetworkMixture):
-        return MixtureOracle(network)
+    if isinstance(network, bg.Ensemble):
+        return (MixtureOracle if network.combine == "joint" else AverageOracle)(network)
     if is_of_families(network):
         return StarOracle(network)
     if any(isinstance(cpd, bg.TreeAverageCPD) for cpd in network.cpds):

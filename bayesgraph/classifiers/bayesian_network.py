@@ -41,7 +41,7 @@ from bayesgraph.learning import (
     train_network,
     weighted_network,
 )
-from bayesgraph.models import FactorGraph, PosteriorAverage, WeightedNetwork
+from bayesgraph.models import Ensemble, FactorGraph, WeightedNetwork
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
@@ -73,7 +73,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     features and fine thresholds. The weight of the trees, and the exponent of what they say about
     the class, are those that predict held-out rows best: the mean of trees that see different rows
     and features is not certain enough. Averaged are the posteriors of the class, with fixed weights
-    and exponents (`PosteriorAverage`): in a mixture of the joint distributions the weights would
+    and exponents (`Ensemble`): in a mixture of the joint distributions the weights would
     depend on how well each describes the features, which says little about the class.
     ``n_trees=0`` keeps the single readable network.
 
@@ -97,7 +97,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         are fewer trees, with larger leaves, or none, where held-out rows are enough to say that
         this costs less than 1 % of the loss. With 0, with fewer than two informative features, or
         if the trees would have a weight of less than 0.05, `network_` is a BayesianNetwork, else a
-        PosteriorAverage of that network and a network of the trees. The trees have at most two
+        Ensemble of that network and a network of the trees. The trees have at most two
         million leaves, and their different distributions at most 32 MB: where rows are many, leaves
         keep more rows.
     missingness : {"auto", "ignorable"}, default "auto"
@@ -141,11 +141,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
     `partial_fit`, `fit_batches` and `forget`. Numeric columns become at most 32 intervals of about
     equal numbers of rows, with cut points of few digits; an interval within which the classes
     change abruptly is split. After training, neighbouring intervals with about equal effects are
-    merged, and the tables are trained once more. The random trees keep the intervals of before: the
-    number is then continuous in the average, and its posterior is over the merged intervals.
-    Intervals of a given `discretizer` stay as they are. (A supervised
-    discretiser, such as "mdlp", uses the rows that the cross-validation holds out, so that the
-    held-out losses are too low.)
+    merged, and the tables are trained once more. The random trees keep the intervals of before,
+    which are those of the average; pictures have the merged ones. Intervals of a given
+    `discretizer` stay as they are. (A supervised discretiser, such as "mdlp", uses the rows that
+    the cross-validation holds out, so that the held-out losses are too low.)
     `smoothing` affects only the tables that `to_factor_graph` starts from, and the learner of a
     structure that is not "auto". For the training see
     :func:`bayesgraph.learning.train_network`.
@@ -273,8 +272,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if found.trees is not None:
             share, exponent = found.choice.tree_share, found.choice.tree_exponent
             exponents = {} if exponent == 1.0 else {target.name: [1.0, exponent]}
-            model = PosteriorAverage(
-                [found.network, found.trees], [1.0 - share, share], exponents=exponents
+            model = Ensemble(
+                [found.network, found.trees],
+                [1.0 - share, share],
+                exponents=exponents,
+                combine="posterior",
             )
         priors = checked_priors(self.priors, target)
         if priors is None:
@@ -355,7 +357,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         """
         check_fitted(self, "network_")
         model: Any = self.network_
-        if isinstance(model, PosteriorAverage):
+        if isinstance(model, Ensemble):
             raise errors.UnsupportedModelError(
                 "An average with random trees is no factor graph; fit with n_trees=0 for a single "
                 "network."

@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Discrete, is_missing, plain
-from bayesgraph.models import BayesianNetwork, Model, PosteriorAverage, TableCPD, WeightedNetwork
+from bayesgraph.models import BayesianNetwork, Ensemble, Model, TableCPD, WeightedNetwork
 from bayesgraph.statistics import DatasetSource, TableSource, one_of
 from bayesgraph.tables import Factorised, codes_of, factorise, kind_of
 
@@ -415,10 +415,14 @@ def shifted(model: Model, target: Discrete, ratio: Floats) -> Model:
     The posterior of the class is multiplied by the ratio and normalised, too, whatever else is
     observed (Saerens, Latinne, Decaestecker 2002, equation 2.4).
     """
-    if isinstance(model, PosteriorAverage):
+    if isinstance(model, Ensemble):
         ratios = {target.name: ratio}
-        return PosteriorAverage(
-            model.networks, model.weights, prior_ratios=ratios, exponents=model.exponents
+        return Ensemble(
+            model.networks,
+            model.weights,
+            prior_ratios=ratios,
+            exponents=model.exponents,
+            combine="posterior",
         )
     if isinstance(model, WeightedNetwork):
         return WeightedNetwork(

@@ -31,9 +31,9 @@ from bayesgraph.learning import (
     weighted_network,
 )
 from bayesgraph.models import (
+    Ensemble,
     FactorGraph,
     MultinomialCPD,
-    NetworkMixture,
     TableCPD,
     WeightedNetwork,
     as_mapping,
@@ -181,16 +181,16 @@ class AveragedTANClassifier(ColumnClassifier):
     """
 
     _fitted = ("edge_probabilities_",)
-    _model_name = "NetworkMixture"
+    _model_name = "Ensemble"
 
-    network_: NetworkMixture = field(init=False)  # type: ignore[assignment]
+    network_: Ensemble = field(init=False)  # type: ignore[assignment]
     edge_probabilities_: Floats = field(init=False)
 
     n_trees: int = 50
     ess: float | None = None
     random_state: int | np.random.Generator | np.random.RandomState | None = 0
 
-    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Ensemble:
         n: Any = self.n_trees
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise DataError(f"n_trees is a number of trees, 1 or more; got {n!r}.")
@@ -269,17 +269,17 @@ class AODEClassifier(ColumnClassifier):
     >>> X, y = load_iris(return_X_y=True, as_frame=True)
     >>> clf = AODEClassifier().fit(X, y)
     >>> clf.network_
-    NetworkMixture of 4 networks over 5 variables, 16 different arcs and 143 parameters
+    Ensemble (joint) of 4 networks over 5 variables, 16 different arcs and 143 parameters
     """
 
-    _model_name = "NetworkMixture"
+    _model_name = "Ensemble"
 
-    network_: NetworkMixture = field(init=False)  # type: ignore[assignment]
+    network_: Ensemble = field(init=False)  # type: ignore[assignment]
 
     smoothing: SmoothingLike = "m"
     min_rows: float = 1.0
 
-    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> NetworkMixture:
+    def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Ensemble:
         if not self.min_rows >= 0:
             raise DataError(f"min_rows is a number of rows, 0 or more; got {self.min_rows!r}.")
         priors = checked_priors(self.priors, target)

@@ -28,10 +28,9 @@ from bayesgraph.files.payloads import MODELS
 from bayesgraph.models import (
     CPD,
     BayesianNetwork,
+    Ensemble,
     FactorGraph,
     Model,
-    NetworkMixture,
-    PosteriorAverage,
     WeightedNetwork,
 )
 from bayesgraph.tables import Training, TrainingRows
@@ -50,9 +49,9 @@ def described(model: Model) -> str:
             return "Bayesian network"
         case WeightedNetwork():
             return "Bayesian network with an exponent for each feature"
-        case NetworkMixture():
+        case Ensemble(combine="joint"):
             return f"mixture of {len(model.networks)} Bayesian networks"
-        case PosteriorAverage():
+        case Ensemble():
             tempered = ", with exponents of their evidence" if model.exponents else ""
             return f"average of the posteriors of {len(model.networks)} models{tempered}"
         case FactorGraph():

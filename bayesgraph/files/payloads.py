@@ -30,15 +30,14 @@ from bayesgraph.models import (
     Annotations,
     BayesianNetwork,
     DeterministicCPD,
+    Ensemble,
     FactorGraph,
     HistogramCPD,
     JointGaussianCPD,
     LogisticCPD,
     Model,
-    NetworkMixture,
     NoisyMaxCPD,
     NoisyOrCPD,
-    PosteriorAverage,
     TreeAverageCPD,
     TreeCPD,
     WeightedNetwork,
@@ -378,7 +377,7 @@ FACTOR_GRAPH = Kind(
 # network. The members of an average are encoded as in files of their own.
 
 
-def _encode_mixture(model: NetworkMixture, arrays: ArrayWriter) -> dict[str, Any]:
+def _encode_mixture(model: Ensemble, arrays: ArrayWriter) -> dict[str, Any]:
     at = positions(model.variables)
     by_name = {variable.name: i for variable, i in at.items()}
     numbers: dict[int, int] = {}
@@ -415,7 +414,7 @@ def _encode_arcs(
     }
 
 
-def _decode_mixture(item: Any, arrays: ArrayReader) -> NetworkMixture:
+def _decode_mixture(item: Any, arrays: ArrayReader) -> Ensemble:
     variables = [decode_variable(variable) for variable in item["variables"]]
     cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
 
@@ -434,7 +433,7 @@ def _decode_mixture(item: Any, arrays: ArrayReader) -> NetworkMixture:
             )
         )
     weights = arrays.take(item["weights"])
-    return NetworkMixture(networks, weights, arc_probabilities=arcs(item["arc_probabilities"]))
+    return Ensemble(networks, weights, "joint", arc_probabilities=arcs(item["arc_probabilities"]))
 
 
 def _encode_weighted(model: WeightedNetwork, arrays: ArrayWriter) -> dict[str, Any]:
@@ -478,7 +477,7 @@ def _decode_weighted(item: Any, arrays: ArrayReader) -> WeightedNetwork:
     )
 
 
-def _encode_average(model: PosteriorAverage, arrays: ArrayWriter) -> dict[str, Any]:
+def _encode_average(model: Ensemble, arrays: ArrayWriter) -> dict[str, Any]:
     members = []
     for network in model.networks:
         name = next((name for name, kind in MODELS.items() if kind.holds(network)), None)
@@ -502,31 +501,34 @@ def _encode_average(model: PosteriorAverage, arrays: ArrayWriter) -> dict[str, A
     }
 
 
-def _decode_average(item: Any, arrays: ArrayReader) -> PosteriorAverage:
+def _decode_average(item: Any, arrays: ArrayReader) -> Ensemble:
     members = [MODELS[m["model"]].decode(m["network"], arrays) for m in item["members"]]
     first = [decode_variable(variable) for variable in item["variables"]]
     ratios, exponents = (
         {variable_at(first, place).name: arrays.take(own) for place, own in item[key]}
         for key in ("prior_ratios", "exponents")
     )
-    return PosteriorAverage(
+    return Ensemble(
         members,
         arrays.take(item["weights"]),
         first=first,
         prior_ratios=ratios,
         exponents=exponents,
+        combine="posterior",
     )
 
 
 MIXTURE = Kind(
-    lambda model: type(model) is NetworkMixture, *with_training(_encode_mixture, _decode_mixture)
+    lambda model: type(model) is Ensemble and model.combine == "joint",
+    *with_training(_encode_mixture, _decode_mixture),
 )
 WEIGHTED = Kind(
     lambda model: type(model) is WeightedNetwork,
     *with_training(_encode_weighted, _decode_weighted),
 )
 AVERAGE = Kind(
-    lambda model: type(model) is PosteriorAverage, *with_training(_encode_average, _decode_average)
+    lambda model: type(model) is Ensemble and model.combine == "posterior",
+    *with_training(_encode_average, _decode_average),
 )
 # Kinds of models that a file of another kind may contain, by their name in that file.
 MODELS: dict[str, Kind] = {

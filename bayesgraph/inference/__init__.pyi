@@ -31,6 +31,7 @@ from .elimination import probabilities as probabilities
 from .elimination import product_of as product_of
 from .elimination import remaining as remaining
 from .elimination import summed_out as summed_out
+from .ensembles import grouped as grouped
 from .ensembles import posterior_weights as posterior_weights
 from .factors import Factor as Factor
 from .factors import GaussianFactor as GaussianFactor

@@ -1,9 +1,9 @@
-"""The solver of mixtures: each network answers the query, and the answers are combined."""
+"""The solvers of ensembles: each network answers the query, and the answers are combined."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -13,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, is_sparse, log_of
-from bayesgraph.core.errors import UnsupportedModelError
+from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Name, State, Variable
 from bayesgraph.inference import sensitivity
@@ -203,108 +203,60 @@ def best_assignments(
         k = min(4 * k, _MAXIMUM)
 
 
-# ------------ The solver of mixtures: each network answers the query, and the answers are combined
+def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
+    """Return log likelihoods of n groups of states, given those of states, (..., n_states).
 
-
-class Part:
-    """A network of a mixture, with its prior weight and its own indices of the variables.
-
-    Attributes
-    ----------
-    place : int
-        Index of the network in the mixture.
-    log_weight : float
-    network : model
-    places : mapping from int to int, or None
-        Index in the network of each variable, by index in the mixture; None if all are equal.
+    `codes` has the group of each state, -1 for none.
     """
-
-    def __init__(self, model: Any, place: int, log_weight: float) -> None:
-        network = model.networks[place]
-        self.place = place
-        self.log_weight = log_weight
-        self.network = network
-        self.places: Mapping[int, int] | None = None
-        if network.variables != model.variables:
-            number = network.number
-            self.places = {v: number[x.name] for v, x in enumerate(model.variables)}
-
-    def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
-        """Return the network's indices of variables, given their indices in the mixture."""
-        places = self.places
-        return tuple(variables) if places is None else tuple(places[v] for v in variables)
-
-    def question(self, question: Any) -> Question:
-        """Return the query with the variables re-indexed to the network."""
-        if isinstance(question, Joint):
-            return question._replace(targets=self.numbers(question.targets))
-        if isinstance(question, Best) and question.over is not None:
-            return question._replace(over=self.numbers(question.over))
-        if isinstance(question, Slopes):
-            return question._replace(target=self.numbers([question.target])[0])
-        found: Question = question
-        return found
-
-    def pattern(self, pattern: Pattern) -> Pattern:
-        """Return the pattern (variables with evidence), re-indexed to the network."""
-        if self.places is None:
-            return pattern
-        observed, soft = self.numbers(pattern.observed), self.numbers(pattern.soft)
-        return Pattern(tuple(sorted(observed)), tuple(sorted(soft)), pattern.rows)
-
-    def run(self, question: Question, case: Case, memory_limit: float | None) -> Any:
-        """Return the network's own answer to a query given the evidence of one case.
-
-        Query and case use the mixture's indices of variables.
-        """
-        own = case.renumbered(self.places)
-        work = self.network.work(self.question(question), own.pattern, memory_limit)
-        return work.run(own, memory_limit)
+    sums = np.full((*logs.shape[:-1], n), -np.inf)
+    np.logaddexp.at(sums.T, codes[codes >= 0], logs[..., codes >= 0].T)
+    return sums
 
 
-def parts_of(model: Any) -> list[Part]:
-    """Return the networks of a mixture that have a positive weight."""
-    weights = enumerate(model.weights.tolist())
-    found: list[Part] = model.memo.get(
-        "parts", lambda: [Part(model, i, float(np.log(w))) for i, w in weights if w > 0]
-    )
-    return found
+# ------------- Ensembles: each network answers the query in its own way, and the answers are joined
 
 
-def log_masses(parts: Sequence[Part], case: Case, memory_limit: float | None = None) -> Floats:
+def answer_of(member: Any, question: Question, case: Case, memory_limit: float | None) -> Any:
+    """Return a network's own answer to a query; query and case are those of the ensemble."""
+    own = member.case(case)
+    work = member.network.work(member.question(question), own.pattern, memory_limit)
+    return work.run(own, memory_limit)
+
+
+def log_masses(members: Sequence[Any], case: Case, memory_limit: float | None = None) -> Floats:
     """Return log(prior weight) + log P(evidence) of each network."""
-    return np.array([p.log_weight + p.run(Mass(), case, memory_limit) for p in parts])
+    return np.array([m.log_weight + answer_of(m, Mass(), case, memory_limit) for m in members])
 
 
-class _MixtureWork(Work):
-    def _begin(self, model: Any) -> None:
-        self.parts = parts_of(model)
-
-
-class _MixtureRows(_MixtureWork):
-    """A prepared query of rows: the networks' probabilities are summed."""
+class _EnsembleWork(Work):
+    """A prepared query that the networks with its targets answer."""
 
     def _begin(self, model: Any) -> None:
-        super()._begin(model)
-        self._works = [
-            part.network.work(part.question(self.question), part.pattern(self.pattern))
-            for part in self.parts
+        self.members = model.members_with(getattr(self.question, "targets", ()))
+        # Which columns of a batch a network has does not depend on their values.
+        self.works = [
+            m.network.work(m.question(self.question), m.pattern(self.pattern), self.memory_limit)
+            for m in self.members
             if self.pattern.rows
         ]
 
+
+class _MixtureRows(_EnsembleWork):
+    """A prepared query of rows: the networks' probabilities are summed."""
+
     def _run_rows(self, rows: Evidence) -> Floats:
         logs: Any = -np.inf
-        for part, work in zip(self.parts, self._works, strict=True):
-            logs = np.logaddexp(logs, work.run_rows(rows) + part.log_weight)
-        found: Floats = logs
-        return found
+        for member, work in zip(self.members, self.works, strict=True):
+            logs = np.logaddexp(logs, work.run_rows(rows) + member.log_weight)
+        summed: Floats = logs
+        return summed
 
 
 class MixtureMass(_MixtureRows):
     """Prepared query for log P(evidence): the log of the weighted sum over the networks."""
 
     def _run(self, case: Case, memory_limit: float | None) -> float:
-        return log_sum(log_masses(self.parts, case, memory_limit))
+        return log_sum(log_masses(self.members, case, memory_limit))
 
 
 class MixtureJoint(_MixtureRows):
@@ -314,26 +266,25 @@ class MixtureJoint(_MixtureRows):
     """
 
     def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
-        found = [(p.log_weight, p.run(self.question, case, memory_limit)) for p in self.parts]
-        possible = [(weight, answer) for weight, answer in found if answer is not None]
+        answers = [answer_of(m, self.question, case, memory_limit) for m in self.members]
+        possible = [k for k, answer in enumerate(answers) if answer is not None]
         if not possible:
             return None
-        weights, answers = zip(*possible, strict=True)
-        return mixed(answers, np.array(weights))
+        log_weights = np.array([self.members[k].log_weight for k in possible])
+        return mixed([answers[k] for k in possible], log_weights)
 
 
-class MixtureAll(_MixtureWork):
+class MixtureAll(_EnsembleWork):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
-        model, pattern = self.model, self.pattern
-        log_evidence = log_sum(log_masses(self.parts, case, memory_limit))
+        log_evidence = log_sum(log_masses(self.members, case, memory_limit))
         if log_evidence == -np.inf:
             return None
-        return lazy_marginals(model, pattern, case, log_evidence, memory_limit)
+        return lazy_marginals(self.model, self.pattern, case, log_evidence, memory_limit)
 
 
-class MixtureBest(_MixtureWork):
+class MixtureBest(_EnsembleWork):
     """Prepared query for the most probable assignments, found from those of each network."""
 
     def _run(self, case: Case, memory_limit: float | None) -> Taken:
@@ -349,12 +300,16 @@ class MixtureBest(_MixtureWork):
         question = self.question
         if question.over is not None:
             return self._over(question.over, case, memory_limit)
-        log_weights = np.array([part.log_weight for part in self.parts])
-        first = partial(_best_of, self.parts, case, memory_limit)
-        found = best_assignments(k, first, log_weights, partial(self._log_probabilities, case))
+        log_weights = np.array([member.log_weight for member in self.members])
+
+        def first(n: int) -> list[list[Assignment]]:
+            best = [answer_of(m, Best(), case, memory_limit) for m in self.members]
+            return [[] if own is None else own.take(n) for own in best]
+
+        best = best_assignments(k, first, log_weights, partial(self._log_probabilities, case))
         if not question.means:
-            return found
-        return [self._with_means(case, memory_limit, best) for best in found]
+            return best
+        return [self._with_means(case, memory_limit, one) for one in best]
 
     def _over(self, over: tuple[int, ...], case: Case, limit: float | None) -> list[Assignment]:
         """Return the argmax of the joint posterior of the variables in `over` (marginal MAP).
@@ -405,18 +360,7 @@ def _code(model: Any, name: Name, state: Any) -> int:
     return code
 
 
-def _best_of(
-    parts: Sequence[Part], case: Case, memory_limit: float | None, k: int
-) -> list[list[Assignment]]:
-    """Return for each network a list of its k most probable assignments, best first.
-
-    The list of a network is empty if the evidence is impossible in it.
-    """
-    found = [part.run(Best(), case, memory_limit) for part in parts]
-    return [[] if best is None else best.take(k) for best in found]
-
-
-class MixtureDraw(_MixtureWork):
+class MixtureDraw(_EnsembleWork):
     """Prepared query for exact draws.
 
     For each row a network is drawn by its posterior weight, then all variables from that network.
@@ -440,11 +384,11 @@ class MixtureDraw(_MixtureWork):
         """
         sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
         drawn = [
-            part.run(self.question, case, memory_limit).take(
-                int(sizes[part.place]) if n else 0, random
+            answer_of(member, self.question, case, memory_limit).take(
+                int(sizes[member.place]) if n else 0, random
             )
-            for part in self.parts
-            if sizes[part.place]
+            for member in self.members
+            if sizes[member.place]
         ]
         order = random.permutation(n)
         return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
@@ -457,32 +401,26 @@ class MixtureSlopes(Work):
     those of the networks times their weights.
     """
 
-    def _begin(self, model: Any) -> None:
-        # Those of weight zero too: the posterior depends on their weight.
-        self.parts = [Part(model, place, -np.inf) for place in range(len(model.networks))]
-
     def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
         model, (target, state) = self.model, self.question
         log_mass = model.work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
         if log_mass == -np.inf:
             return None
-        found = [self._of_part(part, case, log_mass, memory_limit) for part in self.parts]
-        weights = model.weights
-        posterior = float(sum(w * own.both for w, own in zip(weights, found, strict=True)))
-        slopes = np.array([own.both - posterior * own.mass for own in found])
-        parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(found)}
-        variable = model.variables[target]
+        weights, each = model.weights, []
+        for member in model.all_members:  # the posterior depends on weights of zero too
+            own = member.case(case)
+            work = member.network.work(member.question(self.question), own.pattern, memory_limit)
+            each.append(work.derivatives(own, log_mass, memory_limit))
+        posterior = float(sum(w * own.both for w, own in zip(weights, each, strict=True)))
+        slopes = np.array([own.both - posterior * own.mass for own in each])
+        parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(each)}
         return sensitivity.sensitivity_of_parts(
-            variable, state, posterior, parts, sensitivity.proportional(slopes, weights)
+            model.variables[target],
+            state,
+            posterior,
+            parts,
+            sensitivity.proportional(slopes, weights),
         )
-
-    def _of_part(
-        self, part: Part, case: Case, log_unit: float, memory_limit: float | None
-    ) -> sensitivity.Derivatives:
-        own = case.renumbered(part.places)
-        work = part.network.work(part.question(self.question), own.pattern, memory_limit)
-        found: sensitivity.Derivatives = work.derivatives(own, log_unit, memory_limit)
-        return found
 
 
 def posterior_weights(model: Any, case: Case, memory_limit: float | None = None) -> Floats | None:
@@ -490,9 +428,8 @@ def posterior_weights(model: Any, case: Case, memory_limit: float | None = None)
 
     The result is None if the evidence is impossible in all networks.
     """
-    parts = parts_of(model)
     logs = np.full(len(model.networks), -np.inf)
-    logs[[part.place for part in parts]] = log_masses(parts, case, memory_limit)
+    logs[[member.place for member in model.members]] = log_masses(model.members, case, memory_limit)
     total = log_sum(logs)
     return None if total == -np.inf else np.exp(logs - total)
 
@@ -502,91 +439,56 @@ def _joined(parts: list[Any]) -> Any:
     return scipy.sparse.vstack(parts, "csr") if is_sparse(parts[0]) else np.concatenate(parts)
 
 
-class Mixture(Solver):
-    """Solver of mixtures: combines the networks' answers by their posterior weights."""
-
-    name = "mixture"
-    condition = "a mixture of networks"
-    form = "mixture"
-    works: ClassVar = {
-        Joint: MixtureJoint,
-        All: MixtureAll,
-        Mass: MixtureMass,
-        Best: MixtureBest,
-        Draw: MixtureDraw,
-        Sample: MixtureDraw,
-        Retractions: sensitivity.SingleRetractions,
-        Slopes: MixtureSlopes,
-    }
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        if isinstance(question, Best):
-            # The means of continuous variables are queried from the whole mixture afterwards.
-            question = Best(question.over)
-        parts = tuple(
-            part.network.plan_of(part.question(question), part.pattern(pattern))
-            for part in parts_of(model)
-        )
-        targets = getattr(question, "targets", ())
-        return Plan(keep=tuple(model.variables[v] for v in targets), parts=parts)
+# The weights of an average of posteriors are fixed. In a mixture (a weighted mean of joint
+# distributions) the weights of the posteriors depend on the evidence instead.
 
 
-# --------------- The solver of averages of networks: the weighted mean of the networks' posteriors
-# The weights are fixed. In a mixture (a weighted mean of joint distributions) the weights of the
-# posteriors depend on the evidence instead.
+class AverageJoint(_EnsembleWork):
+    """Prepared query for a joint posterior: the weighted mean of the networks' posteriors.
 
-
-class AverageJoint(Work):
-    """Prepared query for a joint posterior: the weighted mean of the member networks' posteriors.
-
-    Only members that have all target variables take part; their weights are normalised.
+    Only networks that have all target variables take part; their weights are normalised.
     """
 
     def _begin(self, model: Any) -> None:
+        super()._begin(model)
         targets = self.question.targets
-        self._variables = tuple(model.answered(v) for v in targets)
-        self._members = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
-        weights = np.array([member.weight for member, _ in self._members])
+        self._variables = tuple(model.variables[v] for v in targets)
+        weights = np.array([member.weight for member in self.members])
         self._weights = weights / weights.sum()
         self._ratio = model.ratio_of(targets)
-        # Which columns of a batch a member knows does not depend on their values.
-        self._works = [
-            member.network.work(question, member.pattern(self.pattern), self.memory_limit)
-            for member, question in self._members
-            if self.pattern.rows
-        ]
 
     def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
         answers: list[Answer] = []
-        refused = 0
-        for member, question in self._members:
-            own = member.case(case)
-            work = member.network.work(question, own.pattern, memory_limit)
-            answer = work.run(own, memory_limit)
-            if answer is None:  # impossible evidence: use the member's prior, as `_run_rows` does
+        targets, refused = self.question.targets, 0
+        for member in self.members:
+            answer = answer_of(member, self.question, case, memory_limit)
+            if answer is None:  # impossible evidence: use the network's prior, as `_run_rows` does
                 refused += 1
-                nothing = Case({})
-                work = member.network.work(question, nothing.pattern, memory_limit)
-                answer = work.run(nothing, memory_limit)
+                answer = answer_of(member, self.question, Case({}), memory_limit)
             if isinstance(answer, Posterior):
-                targets = self.question.targets
                 shares = member.spread(targets, member.tempered(targets, answer.probabilities))
                 answer = Posterior(self._variables, shares, np.nan)
+            elif not member.codes.keys().isdisjoint(targets):
+                raise UnsupportedModelError(
+                    f"The networks of this average have different states of "
+                    f"{quoted(v.name for v in self._variables)}, so that there is no joint "
+                    "posterior with numbers; query one at a time."
+                )
             answers.append(answer)
         if refused == len(answers):
             return None
-        found = averaged(answers, self._weights, np.nan)
+        mean = averaged(answers, self._weights, np.nan)
         if self._ratio is None:
-            return found
-        assert isinstance(found, Posterior)  # all targets are discrete
-        shares = found.probabilities * self._ratio
+            return mean
+        assert isinstance(mean, Posterior)  # all targets are discrete
+        shares = mean.probabilities * self._ratio
         total = float(shares.sum())
         return Posterior(self._variables, shares / total, np.nan) if total > 0 else None
 
     def _run_rows(self, rows: Evidence) -> Floats:
         """Return the log of the averaged posterior of the target for each row, unnormalised.
 
-        A member that gives a row probability zero contributes its prior. If all members do, the
+        A network that gives a row probability zero contributes its prior. If all networks do, the
         row's logs are minus infinity.
         """
         found = different_rows(rows)
@@ -600,19 +502,20 @@ class AverageJoint(Work):
         (target,) = self.question.targets
         total = np.zeros((rows.n_rows, self._variables[0].cardinality))
         refusals: list[NDArray[np.bool_]] = []
-        found = zip(self._weights.tolist(), self._members, self._works, strict=True)
-        for weight, (member, question), work in found:
+        for weight, member, work in zip(
+            self._weights.tolist(), self.members, self.works, strict=True
+        ):
             logs = work.run_rows(member.rows(rows))
             # A row is refused if all of its states are; most often no first state is.
             if np.minimum.reduce(logs[:, 0], initial=0.0) == -np.inf:
                 refused = np.isneginf(logs.max(axis=1))
                 refusals.append(refused)
-                name = member.network.variables[question.targets[0]].name
+                name = self._variables[0].name
                 logs[refused] = log_of(member.network.query(name).probabilities)
             shares = member.spread((target,), member.shares(target, logs))
             shares *= weight
             total += shares
-        if len(refusals) == len(self._works):
+        if len(refusals) == len(self.works):
             total[np.logical_and.reduce(refusals)] = 0.0
         if self._ratio is not None:
             total *= self._ratio
@@ -646,31 +549,25 @@ class AverageSlopes(Work):
 
     def _begin(self, model: Any) -> None:
         target = self.question.target
-        with_target = model.members_with((target,))
-        positive = np.flatnonzero(model.weights > 0).tolist()
-        self._members = [
-            (place, member)
-            for place, member in zip(positive, model.members, strict=True)
-            if member in with_target
-        ]
+        self.members = model.members_with((target,))
         self._ratio = model.ratio_of((target,))
 
     def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
         target, state = self.question
         model = self.model
         variable = model.variables[target]
-        found = [self._of_member(member, case, memory_limit) for _, member in self._members]
+        found = [self._of_member(member, case, memory_limit) for member in self.members]
         if not any(possible for _, possible in found):
             return None
         posteriors = [
             member.tempered((target,), np.array([one.both for one in own]))
-            for (_, member), (own, _) in zip(self._members, found, strict=True)
+            for member, (own, _) in zip(self.members, found, strict=True)
         ]
         shares = [
             member.spread((target,), own)
-            for (_, member), own in zip(self._members, posteriors, strict=True)
+            for member, own in zip(self.members, posteriors, strict=True)
         ]
-        weights = np.array([member.weight for _, member in self._members])
+        weights = np.array([member.weight for member in self.members])
         own_weights = weights / weights.sum()
         mean = own_weights @ np.array(shares)
         ratio = np.ones(len(mean)) if self._ratio is None else self._ratio
@@ -682,8 +579,8 @@ class AverageSlopes(Work):
         gradient[state] += ratio[state]
         gradient /= total
         parts = {}
-        for (place, member), (own, _), q, weight in zip(
-            self._members, found, posteriors, own_weights.tolist(), strict=True
+        for member, (own, _), q, weight in zip(
+            self.members, found, posteriors, own_weights.tolist(), strict=True
         ):
             by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
             both, exponent = own, member.exponent(target)
@@ -696,10 +593,10 @@ class AverageSlopes(Work):
                     [exponent * divided(pulled, p), (1.0 - exponent) * divided(pulled, start)]
                 )
                 both = [*own, *prior]
-            parts[place] = own[0], _added(both, by_state)
+            parts[member.place] = own[0], _added(both, by_state)
         slopes = np.zeros(len(model.weights))
-        for (place, _), own_share in zip(self._members, shares, strict=True):
-            slopes[place] = gradient @ (own_share - mean) / weights.sum()
+        for member, own_share in zip(self.members, shares, strict=True):
+            slopes[member.place] = gradient @ (own_share - mean) / weights.sum()
         return sensitivity.sensitivity_of_parts(
             variable, state, posterior, parts, sensitivity.proportional(slopes, model.weights)
         )
@@ -718,8 +615,7 @@ class AverageSlopes(Work):
 
     def _derivatives(self, member: Any, own: Case, memory_limit: float | None) -> list[Any]:
         """Return the derivatives of each state of the target, of a case of the member."""
-        (target,) = member.targets((self.question.target,))
-        network = member.network
+        target, network = member.places[self.question.target], member.network
         asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
         works = [network.work(question, own.pattern, memory_limit) for question in asked]
         return [work.derivatives(own, None, memory_limit) for work in works]
@@ -747,26 +643,50 @@ def _added(found: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitiv
     return sensitivity.PosteriorSlopes(tables, gaussians)
 
 
-class Average(Solver):
-    """Solver of averages: the mean of the member networks' posteriors, with fixed weights."""
+class Mixture(Solver):
+    """Solver of mixtures: combines the networks' answers by their posterior weights."""
+
+    name = "mixture"
+    condition = "a mixture of networks"
+    form = "mixture"
+    works: ClassVar = {
+        Joint: MixtureJoint,
+        All: MixtureAll,
+        Mass: MixtureMass,
+        Best: MixtureBest,
+        Draw: MixtureDraw,
+        Sample: MixtureDraw,
+        Retractions: sensitivity.SingleRetractions,
+        Slopes: MixtureSlopes,
+    }
+
+    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
+        targets = getattr(question, "targets", ())
+        if isinstance(question, Best):
+            # The means of continuous variables are queried from the whole mixture afterwards.
+            question = Best(question.over)
+        elif isinstance(question, Slopes):
+            # Networks may lack the state, of which plans take no notice.
+            targets, question = (question.target,), Slopes(question.target, 0)
+        parts = tuple(
+            member.network.plan_of(member.question(question), member.pattern(pattern))
+            for member in model.members_with(targets)
+        )
+        keep = () if isinstance(question, Slopes) else targets
+        return Plan(keep=tuple(model.variables[v] for v in keep), parts=parts)
+
+
+class Average(Mixture):
+    """Solver of averages: the mean of the networks' posteriors, with fixed weights."""
 
     name = "average"
     condition = "an average of posteriors with fixed weights"
     form = "average"
     works: ClassVar = {Joint: AverageJoint, All: AverageAll}
 
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        targets = getattr(question, "targets", ())
-        if isinstance(question, All):
-            asked: list[tuple[Any, Question]] = [(m, question) for m in model.members]
-        else:
-            asked = [(m, Joint(m.targets(targets))) for m in model.members_with(targets)]
-        parts = tuple(m.network.plan_of(own, m.pattern(pattern)) for m, own in asked)
-        return Plan(keep=tuple(model.answered(v) for v in targets), parts=parts)
-
 
 class AverageDerivatives(Average):
-    """Solver of derivatives of averages, if all members have derivatives."""
+    """Solver of derivatives of averages, if all networks have derivatives."""
 
     name = "average of derivatives"
     condition = "an average of posteriors of networks and factor graphs of tables"
@@ -776,13 +696,4 @@ class AverageDerivatives(Average):
         return super().serves(model) and all(
             member.network.form == "product" and member.network.answers(Slopes)
             for member in model.members
-        )
-
-    def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
-        members = model.members_with((question.target,))
-        return Plan(
-            parts=tuple(
-                m.network.plan_of(Slopes(m.targets((question.target,))[0], 0), m.pattern(pattern))
-                for m in members
-            )
         )

@@ -20,7 +20,7 @@ from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.scores import bdeu
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.structure import Structure, star
-from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, NetworkMixture, TableCPD
+from bayesgraph.models import CPD, BayesianNetwork, Ensemble, GaussianCPD, TableCPD
 from bayesgraph.statistics import CountSource, Family, Pairs, Smoothing
 
 # ---- Distributions over spanning trees, with P(T) proportional to the product of its edge weights
@@ -165,7 +165,7 @@ def mix(
     priors: Floats | None = None,
     min_rows: float = 0.0,
     arc_probabilities: Mapping[Any, float] | None = None,
-) -> NetworkMixture:
+) -> Ensemble:
     """Return the mixture of one-dependence networks, each given by the parents of its features.
 
     Networks in which a feature has the same parent share its CPD.
@@ -185,7 +185,7 @@ def mix(
         For a state of the parent with fewer rows than this, the feature has its distribution given
         the class alone.
     arc_probabilities : mapping, optional
-        As for NetworkMixture.
+        As for `Ensemble`.
     """
     target, features = source.target, source.features
     assert target is not None  # classifiers always set a target
@@ -194,7 +194,7 @@ def mix(
         BayesianNetwork([library[v, parents.get(v)] for v in (target, *features)])
         for parents in components
     ]
-    return NetworkMixture(networks, weights, arc_probabilities=arc_probabilities)
+    return Ensemble(networks, weights, arc_probabilities=arc_probabilities)
 
 
 def _library(
@@ -271,7 +271,7 @@ def aode(
     *,
     min_rows: float = 1.0,
     priors: Floats | None = None,
-) -> NetworkMixture:
+) -> Ensemble:
     """Return averaged one-dependence estimators (Webb, Boughton, Wang 2005).
 
     A mixture with equal weights of one network for each feature s, in which s and the class are the
@@ -485,12 +485,12 @@ def averaged_tan(
     ess: float | None,
     random: np.random.Generator,
     priors: Floats | None = None,
-) -> tuple[NetworkMixture, Floats]:
+) -> tuple[Ensemble, Floats]:
     """Return a mixture of tree-augmented naive Bayes networks drawn from their posterior.
 
     Returns
     -------
-    mixture : NetworkMixture
+    mixture : Ensemble
         The different trees among `n_trees` draws, weighted by their frequencies.
     edge_probabilities : ndarray, shape (n_features, n_features)
         Exact probability of each edge over all trees.

@@ -1,8 +1,6 @@
 from . import row_kernels as row_kernels
 from . import tree_kernels as tree_kernels
 from .annotations import Annotations as Annotations
-from .average import Member as Member
-from .average import PosteriorAverage as PosteriorAverage
 from .cpds.base import CPD as CPD
 from .cpds.base import SUM_TOLERANCE as SUM_TOLERANCE
 from .cpds.base import Description as Description
@@ -38,6 +36,9 @@ from .cpds.tree_average import MAX_GROUPS as MAX_GROUPS
 from .cpds.tree_average import TreeAverageCPD as TreeAverageCPD
 from .cpds.tree_average import Trees as Trees
 from .editing import substituted as substituted
+from .ensemble import Ensemble as Ensemble
+from .ensemble import arcs_of as arcs_of
+from .ensemble import codes_in as codes_in
 from .evidence import Belief as Belief
 from .evidence import Between as Between
 from .evidence import as_mapping as as_mapping
@@ -67,9 +68,6 @@ from .families.registry import FAMILIES as FAMILIES
 from .families.registry import best_families as best_families
 from .families.registry import family_of as family_of
 from .families.student import StudentCPD as StudentCPD
-from .mixture import Ensemble as Ensemble
-from .mixture import NetworkMixture as NetworkMixture
-from .mixture import arcs_of as arcs_of
 from .model import QUESTIONS as QUESTIONS
 from .model import Addend as Addend
 from .model import Model as Model

@@ -96,11 +96,11 @@ class Answering:
 
     networks: tuple[Any, ...] = ()
     # Whether it is a joint distribution of its variables.
-    is_joint: ClassVar[bool] = True
+    is_joint: bool = True
     variables: tuple[Variable, ...]
-    form: ClassVar[str]
+    form: str
     # Sentence at the end of errors: which model to query if this one has no answer.
-    instead: ClassVar[str] = ""
+    instead: str = ""
     _by_name: dict[Name, Variable]
 
     def __getstate__(self) -> dict[str, Any]:

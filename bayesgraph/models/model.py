@@ -806,7 +806,7 @@ class Model(Edits, Answering):
 
         Returns
         -------
-        BayesianNetwork, NetworkMixture or PosteriorAverage
+        BayesianNetwork or Ensemble
             A discrete variable keeps its place, without parents and with one possible state. A
             continuous one is a constant, which has no density: it leaves the network, and its value
             is part of the distributions of its children. Of a mixture and of an average of

@@ -22,7 +22,6 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import (
     Binned,
     Continuous,
-    CountVector,
     Discrete,
     Name,
     Variable,
@@ -35,6 +34,7 @@ from bayesgraph.models import (
     BayesianNetwork,
     DensityCPD,
     DirichletMultinomialCPD,
+    Ensemble,
     FactorGraph,
     GaussianCPD,
     HistogramCPD,
@@ -42,8 +42,6 @@ from bayesgraph.models import (
     KernelDensityCPD,
     Model,
     MultinomialCPD,
-    NetworkMixture,
-    PosteriorAverage,
     PresenceCPD,
     RootSummingCPD,
     TreeAverageCPD,
@@ -452,96 +450,58 @@ def weighted_part(model: WeightedNetwork, numbers: Numbers, tables: TablesPart) 
     return {"kind": "weighted"} | part
 
 
-def mixture_part(model: NetworkMixture, numbers: Numbers, tables: TablesPart) -> Json:
-    """Return the parts of the networks of a mixture that have a weight."""
-    pairs = [(n, w) for n, w in zip(model.networks, model.weights.tolist(), strict=True) if w > 0]
-    _check_members(pairs)
-    members = [network_part(network, model.number, numbers, tables) for network, _ in pairs]
-    return {"kind": "mixture", "members": members, "weights": [w for _, w in pairs]}
-
-
-def _check_members(members: Sequence[Any]) -> None:
-    if len(members) > _MOST_MEMBERS:
+def ensemble_part(model: Ensemble, numbers: Numbers, tables: TablesPart) -> Json:
+    """Return the parts of the networks of an ensemble that have a weight."""
+    if len(model.members) > _MOST_MEMBERS:
         raise MemoryLimitError(
-            f"The model has {len(members)} networks; a page takes {_MOST_MEMBERS}. Show one of its "
-            "`networks`, fit fewer, or ask the model in Python."
+            f"The model has {len(model.members)} networks; a page takes {_MOST_MEMBERS}. Show one "
+            "of its `networks`, fit fewer, or ask the model in Python."
         )
-
-
-def average_part(model: PosteriorAverage, numbers: Numbers, tables: TablesPart) -> Json:
-    """Return the parts of the members of an average, and how to read its cases in theirs."""
-    _check_members(model.members)
-    answered = [_answered(model, at) for at in range(len(model.variables))]
-    members = []
-    for member in model.members:
-        network = member.network
-        own = network.number
-        kind = "network"
-        if isinstance(network, WeightedNetwork):
-            part = weighted_part(network, numbers, tables)
-        elif isinstance(network, NetworkMixture):
-            part = mixture_part(network, numbers, tables)
-        elif isinstance(network, BayesianNetwork):
-            part = network_part(network, own, numbers, tables)
-        else:
-            raise UnsupportedModelError(
-                f"A page shows averages of networks, of weighted ones and of mixtures; got "
-                f"{network!r:.200}. Show one of the average's `networks`."
-            )
-        maps = [
-            _map(network.variable(v.name), v, shown) if v.name in own else None
-            for v, shown in zip(model.variables, answered, strict=True)
-        ]
-        places = [own.get(v.name, -1) for v in model.variables]
-        exponents = {str(model.number[name]): e for name, e in member.exponents.items()}
-        read = {"own": places, "maps": maps, "tempering": exponents}
-        members.append({"kind": kind} | part | read)
+    part: Json = {"weights": [member.weight for member in model.members]}
+    if model.combine == "joint":
+        own = [network_part(m.network, model.number, numbers, tables) for m in model.members]
+        return {"kind": "mixture", "members": own} | part
     ratios = {str(model.number[n]): list(r) for n, r in model.prior_ratios.items()}
-    return {
+    cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in model.variables]
+    return part | {
         "kind": "average",
-        "members": members,
-        "weights": [member.weight for member in model.members],
+        "members": [_member_part(model, member, numbers, tables) for member in model.members],
         "ratios": ratios,
-        "cards": [v.cardinality if isinstance(v, Discrete) else 0 for v in answered],
-        "intervals": {
-            str(at): list(shown.states)
-            for at, (v, shown) in enumerate(zip(model.variables, answered, strict=True))
-            if isinstance(shown, Binned) and not isinstance(v, Discrete)
-        },
+        "cards": cards,
+        "cuts": {str(v): list(variable.cuts) for v, variable in cut_numbers(model).items()},
     }
 
 
-def _answered(model: PosteriorAverage, at: int) -> Variable | None:
-    """Return the variable of the posterior; None if members have no common states."""
-    try:
-        model.members_with([at])
-    except UnsupportedModelError:
-        return None
-    return model.answered(at)
+def cut_numbers(model: Model) -> dict[int, Binned]:
+    """Return the numbers whose intervals differ among networks, by index; a page takes values."""
+    members = model.members if isinstance(model, Ensemble) else ()
+    pairs = ((v, model.variables[v]) for member in members for v in member.codes)
+    return {v: variable for v, variable in pairs if isinstance(variable, Binned)}
 
 
-def _map(own: Variable, whole: Variable, answered: Variable | None) -> Json | None:
-    """Return how a member reads values of the average, and its states among those answered."""
-    if own == whole:
-        return None
-    if isinstance(whole, CountVector) and isinstance(own, CountVector):
-        return {"items": [whole.positions[item] for item in own.items]}
-    found: Json = {}
-    if isinstance(own, Binned):
-        found["cuts"] = list(own.cuts)
-    if isinstance(own, Discrete) and isinstance(answered, Discrete):
-        if isinstance(own, Binned) and isinstance(answered, Binned):
-            found["spread"] = answered.codes_of(own).tolist()
-        else:
-            found["spread"] = [answered.index(state) for state in own.states]
-    if isinstance(whole, Discrete):
-        found["codes"] = [_code(own, state) for state in whole.states]
-    return found
-
-
-def _code(own: Variable, state: Any) -> int:
-    known = isinstance(own, Discrete) and state in own.states
-    return int(own.encode(state)) if known and isinstance(own, Discrete) else -1
+def _member_part(model: Ensemble, member: Any, numbers: Numbers, tables: TablesPart) -> Json:
+    """Return the part of a network of an average, and how to read the average's cases in it."""
+    network = member.network
+    if isinstance(network, WeightedNetwork):
+        part = weighted_part(network, numbers, tables)
+    elif isinstance(network, Ensemble) and network.combine == "joint":
+        part = ensemble_part(network, numbers, tables)
+    elif isinstance(network, BayesianNetwork):
+        part = {"kind": "network"} | network_part(network, network.number, numbers, tables)
+    else:
+        raise UnsupportedModelError(
+            f"A page shows averages of networks, of weighted ones and of mixtures; got "
+            f"{network!r:.200}. Show one of the average's `networks`."
+        )
+    maps: Json = {
+        str(v): {"codes": codes.tolist(), "shares": member.shares_of(v).tolist()}
+        for v, codes in member.codes.items()
+    }
+    maps |= {str(v): {"items": items} for v, items in member.items.items()}
+    maps |= {str(v): {"cuts": list(network.variables[member.places[v]].cuts)} for v in member.cut}
+    exponents = {str(model.number[name]): e for name, e in member.exponents.items()}
+    places = [member.places.get(v, -1) for v in range(len(model.variables))]
+    return part | {"own": places, "maps": maps, "tempering": exponents}
 
 
 def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -> Json | None:
@@ -578,10 +538,8 @@ def model_part(model: Model, numbers: Numbers, tables: TablesPart) -> Json | Non
         part = {"kind": "network"} | network_part(model, model.number, numbers, tables)
     elif isinstance(model, WeightedNetwork):
         part = weighted_part(model, numbers, tables)
-    elif isinstance(model, NetworkMixture):
-        part = mixture_part(model, numbers, tables)
-    elif isinstance(model, PosteriorAverage):
-        part = average_part(model, numbers, tables)
+    elif isinstance(model, Ensemble):
+        part = ensemble_part(model, numbers, tables)
     elif isinstance(model, FactorGraph):
         part = items_graph_part(model, numbers, tables)
     if part is not None:

@@ -35,18 +35,16 @@ from bayesgraph.models import (
     Ensemble,
     FactorGraph,
     Model,
-    NetworkMixture,
-    PosteriorAverage,
     WeightedNetwork,
     arcs_of,
     state_texts,
     table_for,
     texts,
 )
-from bayesgraph.page.mixed import model_part
+from bayesgraph.page.mixed import cut_numbers, model_part
 from bayesgraph.pictures import plain_layout
-from bayesgraph.questions import Rules, choices_of, cuts_of, range_of
-from bayesgraph.tables import Table, columns_of
+from bayesgraph.questions import Rules, choices_of, range_of
+from bayesgraph.tables import Table, as_numbers, columns_of
 
 # ----------------------------- Positions of the variables of a page, from Graphviz if there is one
 
@@ -124,14 +122,18 @@ def order_of(model: Model) -> list[int]:
 def flips_part(model: Model, numbers: NumberStore) -> Json:
     """Return how each number, and each variable with intervals, may change and at what price.
 
-    A number has its range, and its cut points in an average; intervals have the cost of each
-    change. Numbers whose range the model does not know are left out, and stay as they are; so do
-    indicators of missing values, which say so.
+    A number has its range, and its cut points if they differ among the networks of an average;
+    other intervals have the cost of each change. Numbers whose range the model does not know are
+    left out, and stay as they are; so do indicators of missing values, which say so.
     """
     rules = Rules.of(model, None, (), None, None, _GRID)
     found: Json = {}
+    cut = cut_numbers(model)
     for at, variable in enumerate(model.variables):
-        if isinstance(variable, Binned):
+        if at in cut:
+            ends = cut[at].edges[[0, -1]].tolist()
+            found[str(at)] = {"range": ends, "whole": False, "cuts": list(cut[at].cuts)}
+        elif isinstance(variable, Binned):
             # The cost of each change of intervals, by the old and the new one.
             costs = np.zeros((variable.cardinality, variable.cardinality))
             target: Any = _Other()
@@ -144,13 +146,11 @@ def flips_part(model: Model, numbers: NumberStore) -> Json:
         elif isinstance(variable, MissingIndicator):
             found[str(at)] = {"stays": True}
         elif isinstance(variable, Continuous):
-            cuts = cuts_of(model, variable)
             try:
-                ends = range_of(model, variable, cuts, rules)
+                ends = list(range_of(model, variable, None, rules))
             except errors.EvidenceError:
                 continue
-            own: Json = {"range": list(ends), "whole": isinstance(variable, Count)}
-            found[str(at)] = own | ({} if cuts is None else {"cuts": list(cuts)})
+            found[str(at)] = {"range": ends, "whole": isinstance(variable, Count)}
     return found
 
 
@@ -268,11 +268,13 @@ def take_snapshot(
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
-    # Give numbers their range, and those whose posterior is one of intervals these as states.
     for at, own in content["flips"].items():
         content["variables"][int(at)]["range"] = own.get("range")
-    for at, states in content.pop("intervals", {}).items():
-        content["variables"][int(at)]["states"] = states
+    for at, variable in cut_numbers(model).items():
+        content["variables"][at]["kind"] = "continuous"
+        if code := content["initial"].get(str(at), {}).get("state"):
+            low, high = variable.edges[code : code + 2].tolist()
+            content["initial"][str(at)] = {"value": (low + high) / 2}
     content["positions"] = placed(content)
     return Snapshot(content, numbers.joined())
 
@@ -464,8 +466,7 @@ _PARTS: dict[type[Model], Callable[[Any, Numbers, float], Json]] = {
     BayesianNetwork: _network,
     FactorGraph: _factor_graph,
     WeightedNetwork: _mixed,
-    NetworkMixture: _mixed,
-    PosteriorAverage: _mixed,
+    Ensemble: _mixed,
 }
 
 
@@ -499,14 +500,21 @@ def with_rows(snapshot: Snapshot, model: Model, data: TableLike, *, embed: bool)
 
 def _ranges_in(model: Model, data: TableLike) -> dict[int, list[float]]:
     """Return the least and the greatest value of each number, by the number of its variable."""
-    known = table_for(model, columns_of(data), None, unseen="missing")
+    columns = columns_of(data)
+    known = table_for(model, columns, None, unseen="missing")
+    numbers = {model.number[v.name]: known.column(v) for v in known.continuous}
     found: dict[int, list[float]] = {}
-    for variable in known.continuous:
-        values = known.column(variable)
+    for at, values in (numbers | _cut_columns(model, columns)).items():
         values = values[np.isfinite(values)]
         if len(values) and values.min() < values.max():
-            found[model.number[variable.name]] = [values.min().item(), values.max().item()]
+            found[at] = [values.min().item(), values.max().item()]
     return found
+
+
+def _cut_columns(model: Model, columns: Mapping[Name, Any]) -> dict[int, Floats]:
+    """Return the columns of numbers of which networks have different intervals, by variable."""
+    cut = cut_numbers(model).items()
+    return {at: as_numbers(columns[v.name], v.name) for at, v in cut if v.name in columns}
 
 
 def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
@@ -549,8 +557,11 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
         codes = table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
         truth = _listed(codes, target)
         share = [None if k is None else float(posterior[i, k]) for i, k in enumerate(truth)]
+    listed = {str(model.number[v.name]): _listed(known, v) for v in known.variables}
+    for at, values in _cut_columns(model, columns).items():
+        listed[str(at)] = [None if np.isnan(value) else value for value in values.tolist()]
     return {
-        "columns": {str(model.number[v.name]): _listed(known, v) for v in known.variables},
+        "columns": listed,
         "predicted": posterior.argmax(axis=1).tolist(),
         "truth": truth,
         "share": share,

@@ -24,10 +24,9 @@ from bayesgraph.inference import Factor, NumberMixture, Posterior, interval_text
 from bayesgraph.models import (
     CPD,
     BayesianNetwork,
+    Ensemble,
     FactorGraph,
     Model,
-    NetworkMixture,
-    PosteriorAverage,
     Term,
     TreeAverageCPD,
     WeightedNetwork,
@@ -91,7 +90,7 @@ def model_to_dot(
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph, NetworkMixture, PosteriorAverage or WeightedNetwork
+    model : BayesianNetwork, Ensemble, FactorGraph or WeightedNetwork
     evidence : mapping from name to value, optional
         As in `query`. Observed nodes are shaded and show their value; soft evidence has a
         dashed outline.
@@ -177,7 +176,7 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     Of an average of a network and random trees it is the network: trees of all features have an arc
     from each of them, which shows nothing.
     """
-    if not isinstance(model, PosteriorAverage):
+    if not isinstance(model, Ensemble) or model.combine == "joint":
         return model, []
     members = list(zip(model.networks, model.weights.tolist(), strict=True))
     trees = [sum(_n_trees(network)) for network, _ in members]
@@ -221,7 +220,13 @@ def _posteriors(
         if variable not in given:
             # A continuous feature of a tree has no exact posterior: its node shows none.
             with suppress(UnsupportedModelError):
-                found[variable] = model.query(variable.name, evidence)
+                posterior = model.query(variable.name, evidence)
+                if isinstance(variable, Binned) and posterior.variables != (variable,):
+                    # An average has the cut points of all networks, the picture those of one.
+                    places = variable.codes_of(posterior.variables[0])
+                    shares = np.bincount(places, posterior.probabilities).astype(np.float64)
+                    posterior = Posterior((variable,), shares, posterior.log_evidence)
+                found[variable] = posterior
     return found
 
 
@@ -244,7 +249,7 @@ def defaults(rankdir: str) -> list[str]:
     ]
 
 
-_Net: TypeAlias = BayesianNetwork | NetworkMixture | PosteriorAverage | WeightedNetwork
+_Net: TypeAlias = BayesianNetwork | Ensemble | WeightedNetwork
 _Drawn: TypeAlias = _Net | FactorGraph
 
 
@@ -354,7 +359,7 @@ class _Drawing:
 
     def probabilities(self, net: _Net) -> Mapping[Arc, float] | None:
         """Return the probabilities of arcs that are drawn, None if there are none."""
-        if self.arc_probabilities is None and isinstance(net, (NetworkMixture, PosteriorAverage)):
+        if self.arc_probabilities is None and isinstance(net, Ensemble):
             return net.arc_probabilities
         return self.arc_probabilities
 
@@ -594,7 +599,7 @@ def _hub(net: _Net) -> Variable | None:
     """Return the variable that is a parent of all other variables (such as the class), or None."""
     others = len(net.variables) - 1
     arcs = net.graph.edges
-    if isinstance(net, (NetworkMixture, PosteriorAverage)):  # arcs of every member
+    if isinstance(net, Ensemble):  # arcs of every member
         arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
     below = Counter(parent for parent, _ in arcs)
     found = [v for v in net.variables if others and below[v.name] == others]

@@ -33,7 +33,6 @@ from .estimands import Estimand as Estimand
 from .estimators import question as question
 from .flip_options import Rules as Rules
 from .flip_options import choices_of as choices_of
-from .flip_options import cuts_of as cuts_of
 from .flip_options import range_of as range_of
 from .flips import Flip as Flip
 from .flips import flip as flip

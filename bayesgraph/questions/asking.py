@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import DataError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.core.errors import DataError, EvidenceError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Binned, Discrete, Name, Variable
+from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.inference import All, Case, Joint, normalised_if_possible, refused
-from bayesgraph.models import Member, Model, PosteriorAverage
+from bayesgraph.models import Model
 from bayesgraph.questions.measures import DecisionRule, cost_matrix
 
 # ---- What a question is worth: the information that its answer brings, and the gain of a decision
@@ -322,20 +322,14 @@ def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
     return normalised_if_possible(model.log_posterior_rows(target, rows))
 
 
-def joint_rows(
-    model: Model, target: Discrete, candidate: Variable, rows: Evidence
-) -> tuple[NDArray[Any], Floats]:
-    """Return the answers of a candidate x, and P(x | row) P(t | row, x).
+def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Evidence) -> Floats:
+    """Return P(x | row) P(t | row, x) of the states of a candidate x.
 
-    The answers are the states of the candidate or, if members of an average have different
-    intervals of a number, one number in each interval between all cut points. Values that rows have
-    of the candidate are ignored.
+    Values that rows have of the candidate are ignored.
 
     Returns
     -------
-    values : ndarray, shape (n_answers,)
-        As they are encoded.
-    joint : ndarray, shape (n_rows, n_answers, n_states)
+    ndarray, shape (n_rows, n_answers, n_states)
         Zeros for impossible rows.
 
     Raises
@@ -344,25 +338,12 @@ def joint_rows(
         If an average has no posterior of the candidate.
     """
     rows = rows.without([candidate]) if candidate in rows else rows
-    if isinstance(candidate, Discrete):
-        values: NDArray[Any] = np.arange(candidate.cardinality)
-        if model.is_joint:
-            logs = model.log_posterior_rows(target, with_values(rows, candidate, values))
-            shape = rows.n_rows, candidate.cardinality, target.cardinality
-            return values, normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
-        shares = posterior_rows(model, candidate, rows)
-    else:
-        # A number in each cell between the cut points of all members of an average.
-        binned = _binned(model, candidate)
-        cuts = sorted({cut for own in binned.values() for cut in own.cuts})
-        if not any(list(own.cuts) == cuts for own in binned.values()):
-            raise UnsupportedModelError(
-                f"The members of this average have different intervals of {candidate.name!r}, and "
-                "none has the cut points of all; ask one of its `networks`."
-            )
-        beyond = cuts[-1] + max(1.0, abs(cuts[-1])) if cuts else 0.0
-        values = np.array([*cuts, beyond])
-        shares = _shares_of_cells(model, candidate, rows, values)
+    values = np.arange(candidate.cardinality)
+    if model.is_joint:
+        logs = model.log_posterior_rows(target, with_values(rows, candidate, values))
+        shape = rows.n_rows, candidate.cardinality, target.cardinality
+        return normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
+    shares = posterior_rows(model, candidate, rows)
     soft = {v: logs for v, logs in rows.likelihoods.items() if v != candidate}
     plain = Evidence(rows.n_rows, rows.columns, soft)
     after = posterior_rows(model, target, with_values(plain, candidate, values))
@@ -370,57 +351,11 @@ def joint_rows(
     # An answer that no member of an average thinks possible is no answer.
     total = joint.sum(axis=(1, 2), keepdims=True)
     found: Floats = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-    return values, found
+    return found
 
 
-def with_values(rows: Evidence, variable: Variable, values: Floats) -> Evidence:
+def with_values(rows: Evidence, variable: Variable, values: NDArray[Any]) -> Evidence:
     """Return each row once for each value of a variable, shape (n_rows * n_values,)."""
     copies = rows.rows(np.repeat(np.arange(rows.n_rows), len(values)))
     columns = {**copies.columns, variable: np.tile(values, rows.n_rows)}
     return Evidence(copies.n_rows, columns, copies.likelihoods)
-
-
-# --------------------------------------------- numbers of which an average has several intervals
-
-
-def has_cells(model: Model, candidate: Variable) -> bool:
-    """Tell whether the answers of a candidate are intervals that differ among the members."""
-    if not isinstance(model, PosteriorAverage) or isinstance(candidate, Discrete):
-        return False
-    return len(_binned(model, candidate)) == sum(m.has(candidate.name) for m in model.members)
-
-
-def _binned(model: Model, candidate: Variable) -> Mapping[Member, Binned]:
-    """Return the variables with intervals that members of an average have for a number."""
-    assert isinstance(model, PosteriorAverage)  # callers have checked it
-    members = [m for m in model.members if m.has(candidate.name)]
-    own = {member: member.network.variable(candidate.name) for member in members}
-    return {member: v for member, v in own.items() if isinstance(v, Binned)}
-
-
-def _shares_of_cells(model: Model, candidate: Variable, rows: Evidence, numbers: Floats) -> Floats:
-    """Return the probability of each cell, of which `numbers` has one each: (n_rows, n_cells).
-
-    Within a longer interval of a member, numbers are distributed as in the member that has all cut
-    points.
-    """
-    binned = _binned(model, candidate)
-    shares = {member: _member_shares(member, own, rows) for member, own in binned.items()}
-    fine = max(shares.values(), key=lambda found: found.shape[1])
-    total = np.zeros_like(fine)
-    for member, own in binned.items():
-        place = own.codes(numbers)
-        whole = np.zeros((len(fine), own.cardinality))
-        np.add.at(whole.T, place, fine.T)
-        width = np.bincount(place, minlength=own.cardinality)[place]
-        inside = np.full_like(fine, 1.0) / width
-        np.divide(fine, whole[:, place], out=inside, where=whole[:, place] > 0)
-        total += member.weight * shares[member][:, place] * inside
-    found: Floats = total / total.sum(axis=1, keepdims=True)
-    return found
-
-
-def _member_shares(member: Member, own: Discrete, rows: Evidence) -> Floats:
-    """Return the member's posterior of a variable, its prior in rows that it thinks impossible."""
-    logs, _ = member.network.rows_with_prior(own, member.rows(rows))
-    return normalised_if_possible(logs)

@@ -26,7 +26,7 @@ from bayesgraph.core.variables import (
     Variable,
 )
 from bayesgraph.inference import log_normalised
-from bayesgraph.models import Model, PosteriorAverage, WeightedNetwork, arcs_of, table_for
+from bayesgraph.models import Ensemble, Model, WeightedNetwork, arcs_of, table_for
 from bayesgraph.questions.contribution_terms import Contrast, signed
 from bayesgraph.questions.contributions import explain
 from bayesgraph.questions.family_differences import FamilyChange, families_table, family_changes
@@ -524,7 +524,7 @@ def diff(
 
 def _of_averages(before: Model, after: Model) -> list[str]:
     """Return what differs between two averages besides their networks, in words."""
-    if not (isinstance(before, PosteriorAverage) and isinstance(after, PosteriorAverage)):
+    if not (isinstance(before, Ensemble) and isinstance(after, Ensemble)):
         return []
     found = []
     for name in ("weights", "prior_ratios", "exponents"):

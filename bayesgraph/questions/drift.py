@@ -26,7 +26,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor
-from bayesgraph.models import CPD, Ensemble, FactorGraph, Model, table_for
+from bayesgraph.models import CPD, Ensemble, FactorGraph, Model, codes_in, table_for
 from bayesgraph.statistics import independence_test
 from bayesgraph.tables import Table, columns_of
 
@@ -336,12 +336,15 @@ def _columns(
 def _values(variable: Variable, own: Variable, column: NDArray[Any]) -> NDArray[Any]:
     """Return an encoded column in the codes of a member's variable.
 
-    A number whose intervals differ among the members of an average is cut as `variable` is.
+    A variable of an average may have other states or intervals in a member, or be a number.
     """
-    if isinstance(variable, Discrete) and not isinstance(own, Discrete):
-        codes: NDArray[Any] = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
-        return codes
-    return column
+    if variable == own or not isinstance(variable, Discrete):
+        return column
+    if isinstance(own, Discrete):
+        codes: NDArray[Any] = np.append(codes_in(variable, own), -1)[column]
+    else:
+        codes = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
+    return codes
 
 
 def _is_known(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:

@@ -278,7 +278,7 @@ def _number_choice(
 ) -> Choice:
     """Return the options of a number: one in each interval if it has any, else a grid."""
     assert isinstance(variable, (Binned, Continuous))
-    cuts = cuts_of(model, variable)
+    cuts = variable.cuts if isinstance(variable, Binned) else None
     low, high = range_of(model, variable, cuts, rules)
     as_text = isinstance(value, str)
     if value is None:
@@ -335,25 +335,6 @@ def _is_whole(variable: Variable, value: Any, cuts: Sequence[float] | None) -> b
     return all((2.0 * cut).is_integer() for cut in cuts)
 
 
-def cuts_of(model: Model, variable: Variable) -> tuple[float, ...] | None:
-    """Return the cut points of a number, of all members of an average together.
-
-    The result is None if the number has no intervals.
-    """
-    if isinstance(variable, Binned):
-        return variable.cuts
-    if not isinstance(model, Ensemble):
-        return None
-    found: set[float] = set()
-    for network in model.networks:
-        if variable.name in network.number:
-            cuts = cuts_of(network, network.variable(variable.name))
-            if cuts is None:
-                return None
-            found.update(cuts)
-    return tuple(sorted(found))
-
-
 def range_of(
     model: Model, variable: Variable, cuts: Sequence[float] | None, rules: Rules
 ) -> tuple[float, float]:
@@ -387,9 +368,10 @@ def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
         model = model.network
     if model.form == "average" and isinstance(model, Ensemble):
         ranges = [
-            _of_model(network, network.variable(variable.name))
+            _of_model(network, own)
             for network in model.networks
-            if variable.name in network.number
+            for own in network.variables
+            if own.name == variable.name and isinstance(own, Continuous)
         ]
         known = [ends for ends in ranges if ends is not None]
         return (min(e[0] for e in known), max(e[1] for e in known)) if known else None

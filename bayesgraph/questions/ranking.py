@@ -24,7 +24,6 @@ from bayesgraph.questions.asking import (
     Options,
     Terms,
     by_propagation,
-    has_cells,
     joint_rows,
     posterior_rows,
     with_values,
@@ -388,17 +387,16 @@ def _worths(
     """Yield some of the rows, and information, gain and error of a candidate in these."""
     number, target = model.number[candidate.name], model.variables[terms.target]
     assert isinstance(target, Discrete)  # the terms have checked it
-    if not isinstance(candidate, Discrete) and not has_cells(model, candidate):
+    if not isinstance(candidate, Discrete):
         for row in chosen.tolist():
             case = _case(model, rows, row)
             yield row, worth_of_number(model, terms.target, number, case, before[row], terms.stakes)
         return
-    n_answers = candidate.cardinality if isinstance(candidate, Discrete) else 64
-    step = max(1, _TOGETHER // n_answers)
+    step = max(1, _TOGETHER // candidate.cardinality)
     for at in range(0, len(chosen), step):
         part = chosen[at : at + step]
         if tables is None:
-            _, joint = joint_rows(model, target, candidate, rows.rows(part))
+            joint = joint_rows(model, target, candidate, rows.rows(part))
         else:
             joint = np.array([tables[row][1][number] for row in part.tolist()])
         information, gain = terms.stakes.worth(before[part, None], joint)
@@ -449,15 +447,11 @@ def _answers(
     """Return values of a candidate, as they are encoded, and their probabilities in one row."""
     target = model.variables[terms.target]
     assert isinstance(target, Discrete)  # the terms have checked it
-    if not isinstance(candidate, Discrete) and not has_cells(model, candidate):
+    if not isinstance(candidate, Discrete):
         number, case = model.number[candidate.name], _case(model, rows, 0)
         return typical_answers(model, number, case), np.full(len(RANKS), 1.0 / len(RANKS))
-    values, (joint,) = joint_rows(model, target, candidate, rows)
-    shares = joint.sum(axis=1)
-    if isinstance(candidate, Discrete) or len(values) <= len(RANKS):
-        return values, shares
-    places = np.searchsorted(np.cumsum(shares), RANKS)
-    return values[places], np.full(len(RANKS), 1.0 / len(RANKS))
+    (joint,) = joint_rows(model, target, candidate, rows)
+    return np.arange(candidate.cardinality), joint.sum(axis=1)
 
 
 def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float:

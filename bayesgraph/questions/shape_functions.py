@@ -298,7 +298,7 @@ def _mean_terms(
     sample = _taken(rows, np.linspace(0, rows.n_rows - 1, min(rows.n_rows, _MAX_ROWS)))
     few = _taken(sample, np.linspace(0, sample.n_rows - 1, min(sample.n_rows, _MAX_PAIR_ROWS)))
     axes = {
-        v.name: _Axis.of(model, v, column)
+        v.name: _Axis.of(v, column)
         for v, column in rows.columns.items()
         if not isinstance(v, CountVector)
     }
@@ -369,14 +369,14 @@ class _Axis:
     share: Floats
 
     @classmethod
-    def of(cls, model: Model, variable: Variable, column: NDArray[Any]) -> _Axis:
-        """Return the states of a feature, or its intervals in all networks together."""
+    def of(cls, variable: Variable, column: NDArray[Any]) -> _Axis:
+        """Return the states of a feature, or intervals of a number."""
         if isinstance(variable, Discrete):
             codes, shown = column[column >= 0], variable
             places: NDArray[Any] = np.arange(variable.cardinality)
         else:
             numbers = column[np.isfinite(column)]
-            cuts = _cuts(model, variable.name, numbers)
+            cuts = _cuts(numbers)
             shown = Binned(variable.name, cuts)
             codes = shown.codes(numbers)
             ends = [min([*numbers, *cuts]) - 1.0, *cuts, max([*numbers, *cuts]) + 1.0]
@@ -387,12 +387,8 @@ class _Axis:
         return cls(variable, shown, places, share)
 
 
-def _cuts(model: Model, name: Name, numbers: Floats) -> list[float]:
-    """Return the cut points of a number in all networks of a model, or else quantiles of rows."""
-    members = model.networks if isinstance(model, Ensemble) else (model,)
-    own = [v for m in members for v in m.variables if v.name == name and isinstance(v, Binned)]
-    if own:
-        return sorted({cut for variable in own for cut in variable.cuts})
+def _cuts(numbers: Floats) -> list[float]:
+    """Return cut points at quantiles of numbers."""
     shares = np.arange(1, _MAX_INTERVALS) / _MAX_INTERVALS
     found = np.unique(np.quantile(numbers, shares, method="lower")) if len(numbers) else np.empty(0)
     cuts: list[float] = found[found < numbers.max(initial=-np.inf)].tolist()

@@ -28,8 +28,6 @@ from bayesgraph.models import (
     Ensemble,
     GaussianCPD,
     Model,
-    NetworkMixture,
-    PosteriorAverage,
     TableCPD,
     WeightedNetwork,
     as_mapping,
@@ -349,7 +347,7 @@ def _networks(model: Model) -> Iterator[_Member]:
             network, model.target.name, model.exponents, bias=model.bias,
             prior_exponent=model.prior_exponent, domain=model.domain,
         ))  # fmt: skip
-    elif isinstance(model, (NetworkMixture, PosteriorAverage)):
+    elif isinstance(model, Ensemble):
         for i, network in enumerate(model.networks):
             for own in _networks(network):
                 yield _Member((i, *own.places), own.network, _Replaced(model, i, own.rebuilt))
@@ -371,9 +369,7 @@ class _Replaced:
     def __call__(self, network: BayesianNetwork) -> Model:
         networks = list(self.model.networks)
         networks[self.place] = self.rebuilt(network)
-        if isinstance(self.model, PosteriorAverage):
-            return self.model.with_networks(networks, self.model.variables)
-        return NetworkMixture(networks, self.model.weights)
+        return self.model.with_networks(networks)
 
 
 def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike) -> set[Any]:

@@ -296,15 +296,20 @@ def test_text_in_the_place_of_numbers_is_refused():
         assert clf.predict(X.assign(age=states[0])).shape == (40,)
 
 
-def test_an_average_takes_numbers_and_no_intervals():
-    # Its members have intervals of their own.
+def test_an_average_takes_numbers_and_the_intervals_of_all_its_networks():
     random = np.random.default_rng(0)
     X = pd.DataFrame(random.random((300, 3)), columns=["a", "b", "c"])
     y = ((X.to_numpy() * 4).astype(int).sum(axis=1) % 2).astype(int)
     average = bg.BayesianNetworkClassifier(n_trees=20).fit(X, y)
-    assert isinstance(average.network_, bg.PosteriorAverage)
-    with pytest.raises(DataTypeError, match="these values are not numbers"):
+    assert isinstance(average.network_, bg.Ensemble)
+    with pytest.raises(DataTypeError, match="was numeric when the model was made"):
         average.predict(X.assign(a=X["a"].astype(str)))
+    own = [network.variable("a") for network in average.network_.networks]
+    assert average.network_.variable("a").cuts == tuple(sorted({*own[0].cuts, *own[1].cuts}))
+    cells = average.network_.variable("a").states
+    found = average.predict_proba(X.assign(a=cells[3]))
+    number = average.network_.variable("a").cuts[3]
+    np.testing.assert_array_equal(found, average.predict_proba(X.assign(a=number)))
 
 
 def test_huge_weights_end():

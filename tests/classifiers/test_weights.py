@@ -90,7 +90,7 @@ def test_a_batch_may_lack_a_class_that_has_a_weight():
 def test_an_average_keeps_its_shift(tmp_path):
     X, y = rows()
     heavy = TRAINED["average"](class_weight=HEAVY).fit(X, y)
-    assert isinstance(heavy.network_, bg.PosteriorAverage)
+    assert isinstance(heavy.network_, bg.Ensemble)
     heavy.save(tmp_path / "heavy.bayesgraph")
     again = bg.load(tmp_path / "heavy.bayesgraph")
     assert again.network_ == heavy.network_

@@ -50,7 +50,7 @@ def bif(tmp_path):
 def test_a_single_network_or_an_average_with_trees(capfd, tmp_path):
     saved = tmp_path / "m.bayesgraph"
     fit = ("fit", HEART, "--target", "disease", "-o", saved)
-    for trees, kind in ((0, bg.BayesianNetwork), (5, bg.PosteriorAverage)):
+    for trees, kind in ((0, bg.BayesianNetwork), (5, bg.Ensemble)):
         assert run(capfd, *fit, "--trees", trees)[0] == 0
         assert isinstance(bg.load(saved).network_, kind)
         code, out, _ = run(capfd, "query", saved, "-e", "sex=male")

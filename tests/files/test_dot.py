@@ -479,7 +479,7 @@ def test_of_an_average_with_random_trees_the_network_is_drawn():
     y = X[:, 0] ^ X[:, 1] ^ X[:, 2] ^ (random.random(300) < 0.05)
     clf = bg.BayesianNetworkClassifier(n_trees=20, categorical="all", max_steps=1000)
     average = clf.fit(X, y).network_
-    assert isinstance(average, bg.PosteriorAverage)
+    assert isinstance(average, bg.Ensemble)
     drawn, single = (
         {tuple(arc) for arc in pygraphviz.AGraph(model.to_dot()).edges()}
         for model in (average, average.networks[0])
@@ -487,7 +487,7 @@ def test_of_an_average_with_random_trees_the_network_is_drawn():
     assert drawn == single
     assert "averaged with 20 random trees, which are not drawn" in average.to_dot()
     assert "scores in nats" in average.to_dot()
-    twice = bg.PosteriorAverage([average.networks[0], *average.networks])
+    twice = bg.Ensemble([average.networks[0], *average.networks], combine="posterior")
     assert "not drawn" not in twice.to_dot()
 
 

@@ -24,14 +24,14 @@ def mixture():
     backwards = bg.BayesianNetwork(
         [prior, bg.TableCPD(B, below, [C]), bg.TableCPD(C, below, [A]), number]
     )
-    return bg.NetworkMixture([forwards, backwards], [1, 3])
+    return bg.Ensemble([forwards, backwards], [1, 3])
 
 
 def test_files_give_back_the_same(tmp_path):
     model = mixture()
     model.save(tmp_path / "m.bayesgraph")
     again = bg.load(tmp_path / "m.bayesgraph")
-    assert type(again) is bg.NetworkMixture
+    assert type(again) is bg.Ensemble
     assert again == model
     assert again.arc_probabilities == model.arc_probabilities
     assert again.arc_scores == {("a", "b"): 0.5}
@@ -45,7 +45,7 @@ def test_files_give_back_the_same(tmp_path):
 
 def test_weights_are_not_divided_again(tmp_path):
     networks = list(mixture().networks) * 5
-    model = bg.NetworkMixture(networks, np.random.default_rng(0).random(10))
+    model = bg.Ensemble(networks, np.random.default_rng(0).random(10))
     model.save(tmp_path / "m.bayesgraph")
     np.testing.assert_array_equal(bg.load(tmp_path / "m.bayesgraph").weights, model.weights)
 
@@ -96,7 +96,7 @@ def test_a_class_above_all_is_drawn_as_a_box():
 def test_other_formats_refuse(tmp_path):
     with pytest.raises(LossyExportError, match="Bayesian networks"):
         mixture().save(tmp_path / "m.bif")
-    with pytest.raises(LossyExportError, match="NetworkMixture"):
+    with pytest.raises(LossyExportError, match="Ensemble"):
         mixture().save(tmp_path / "m.uai")
-    with pytest.raises(DataTypeError, match="NetworkMixture"):
+    with pytest.raises(DataTypeError, match="Ensemble"):
         mixture().to_pgmpy()

@@ -256,6 +256,6 @@ def test_models_answer_for_their_graph():
     assert net.markov_blanket("b") == {"a", "c"} == dags.markov_blanket(net, "b")
     assert net.d_separated("a", "c", ["b"])
     assert not dags.d_separated(net, "a", "c")
-    for other in (net.to_factor_graph(), bg.NetworkMixture([net]), {"a": ["b"]}):
+    for other in (net.to_factor_graph(), bg.Ensemble([net]), {"a": ["b"]}):
         with pytest.raises(GraphError, match="Expected a directed graph"):
             dags.markov_blanket(other, "b")

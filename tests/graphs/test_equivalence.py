@@ -142,8 +142,8 @@ KINDS = {
         lambda: bg.CausalGraph([("a", "b")], [("a", "b")]),
         "unobserved common causes has no CPDAG",
     ),
-    "mixture": (lambda: bg.NetworkMixture([rainy()]), "Expected a directed graph"),
-    "average": (lambda: bg.PosteriorAverage([rainy()]), "Expected a directed graph"),
+    "mixture": (lambda: bg.Ensemble([rainy()]), "Expected a directed graph"),
+    "average": (lambda: bg.Ensemble([rainy()], combine="posterior"), "Expected a directed graph"),
     "factor graph": (lambda: rainy().to_factor_graph(), "Expected a directed graph"),
     "AODE": (partial(fitted, bg.AODEClassifier), "Expected a directed graph"),
 }

@@ -117,7 +117,7 @@ def compare(model, evidence, answer, given=None):
 
 @pytest.mark.parametrize("name", EVIDENCES)
 def test_derivatives_of_mixtures(name):
-    mixture = bg.NetworkMixture([mixed(), mixed(0.6, 0.3, 1.0), mixed(0.2, 0.1)], [0.5, 0.5, 0.0])
+    mixture = bg.Ensemble([mixed(), mixed(0.6, 0.3, 1.0), mixed(0.2, 0.1)], [0.5, 0.5, 0.0])
     evidence = EVIDENCES[name]
     compared, found = compare(mixture, evidence, of_mixture)
     assert compared >= 3 * 8
@@ -136,8 +136,13 @@ def test_derivatives_of_averages(name, ratio, exponents):
     networks, evidence = [mixed(), tables(), mixed(0.6, 0.3, 1.0)], EVIDENCES[name]
     ratios = None if ratio is None else {"c": ratio}
     powers = None if exponents is None else {"c": exponents}
-    average = bg.PosteriorAverage(
-        networks, [0.5, 0.2, 0.3], first=[C], prior_ratios=ratios, exponents=powers
+    average = bg.Ensemble(
+        networks,
+        [0.5, 0.2, 0.3],
+        first=[C],
+        prior_ratios=ratios,
+        exponents=powers,
+        combine="posterior",
     )
     # A network that rules out the evidence answers with its prior.
     given = [{} if i == 0 and evidence.get("d") == "w" else evidence for i in range(3)]
@@ -153,7 +158,7 @@ def test_members_may_lack_the_target_and_have_other_states():
     other = bg.BayesianNetwork([bg.TableCPD(D, [0.2, 0.3, 0.5])])
     third = bg.Discrete("c", ["n", "y", "z"])
     wider = bg.BayesianNetwork([bg.TableCPD(third, [0.2, 0.3, 0.5])])
-    average = bg.PosteriorAverage([other, mixed(), wider], [0.2, 0.2, 0.6])
+    average = bg.Ensemble([other, mixed(), wider], [0.2, 0.2, 0.6], combine="posterior")
     found = average.sensitivity("c", "y")
     assert found.posterior == pytest.approx(0.25 * 0.3 + 0.75 * 0.3)
     assert found.derivatives[2, "c"] == pytest.approx(0.75 * np.array([-0.3, 0.7, -0.3]))
@@ -165,7 +170,7 @@ def test_members_may_lack_the_target_and_have_other_states():
 
 
 def test_the_text_names_the_network():
-    mixture = bg.NetworkMixture([mixed(), mixed(0.6, 0.3, 1.0)])
+    mixture = bg.Ensemble([mixed(), mixed(0.6, 0.3, 1.0)])
     found = mixture.sensitivity("c", "y", {"d": "v"})
     text = repr(found)
     assert "weight of network 1" in text
@@ -175,7 +180,7 @@ def test_the_text_names_the_network():
     assert found.entry((1, "d"), (0, 2)) == "P(d=w | c=n) (network 1)"
     numbers = repr(mixture.sensitivity("c", "y", {"x": 0.5}))
     assert "mean of x, per sd | c=n (network 0)" in numbers
-    one = bg.NetworkMixture([mixed()]).sensitivity("c", "y", {"d": "v"})
+    one = bg.Ensemble([mixed()]).sensitivity("c", "y", {"d": "v"})
     alone = mixed().sensitivity("c", "y", {"d": "v"})
     assert one.weights == pytest.approx([0.0])
     np.testing.assert_allclose(one.covaried[0, "d"], alone.covaried["d"], atol=1e-12)
@@ -185,7 +190,7 @@ def test_canonical_distributions_are_expanded():
     causes = [bg.Discrete(n, [False, True]) for n in "ab"]
     effect = bg.NoisyOrCPD(bg.Discrete("e", [False, True]), [0.8, 0.4], causes, leak=0.1)
     net = bg.BayesianNetwork([*(bg.TableCPD(c, [0.7, 0.3]) for c in causes), effect])
-    mixture = bg.NetworkMixture([net, net.expanded()])
+    mixture = bg.Ensemble([net, net.expanded()])
     found = mixture.sensitivity("a", True, {"e": True})
     alone = net.sensitivity("a", True, {"e": True})
     for name, slopes in alone.derivatives.items():
@@ -194,14 +199,14 @@ def test_canonical_distributions_are_expanded():
 
 
 def test_what_is_refused():
-    mixture = bg.NetworkMixture([mixed(), mixed(0.6)])
-    average = bg.PosteriorAverage([mixed(), mixed(0.6)])
+    mixture = bg.Ensemble([mixed(), mixed(0.6)])
+    average = bg.Ensemble([mixed(), mixed(0.6)], combine="posterior")
     for model in (mixture, average):
         with pytest.raises(ImpossibleEvidenceError):
             model.sensitivity("c", "y", {"d": "w"})
         with pytest.raises(EvidenceError, match="'x' is continuous"):
             model.sensitivity("x", 1.0)
         assert repr(model.plan("c", {"d": "v"}, question="sensitivity"))
-    weighted = bg.PosteriorAverage([bg.WeightedNetwork(mixed(), "c", {"x": 0.5})])
+    weighted = bg.Ensemble([bg.WeightedNetwork(mixed(), "c", {"x": 0.5})], combine="posterior")
     with pytest.raises(UnsupportedModelError, match="an average of these"):
         weighted.sensitivity("c", "y")

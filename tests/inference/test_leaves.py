@@ -316,8 +316,8 @@ def models():
         "network": net,
         "set": net.do({"b": 1}),
         "weighted": bg.WeightedNetwork(net, "a", {"g": 0.5}),
-        "mixture": bg.NetworkMixture([first, second], [0.3, 0.7]),
-        "average": bg.PosteriorAverage([first, second], [0.3, 0.7]),
+        "mixture": bg.Ensemble([first, second], [0.3, 0.7]),
+        "average": bg.Ensemble([first, second], [0.3, 0.7], combine="posterior"),
         "factor graph": net.to_factor_graph(),
     }
 
@@ -369,7 +369,7 @@ def test_weights_of_networks_move_with_the_evidence():
         assert found.cdf(found.quantile(0.3)) == pytest.approx(0.3, abs=1e-12)
         assert found.mean == pytest.approx(sum(share * [part.mean for part in parts]))
     gaussian = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 1.0, 2.0)])
-    joined = bg.PosteriorAverage([gaussian, first]).query("x")
+    joined = bg.Ensemble([gaussian, first], combine="posterior").query("x")
     assert joined.components.kinds == ("Gaussian", "Gamma")
     assert joined.mean == pytest.approx((1.0 + first.query("x").mean) / 2)
     assert len(joined.sample(3, random_state=0)) == 3
@@ -500,7 +500,7 @@ def test_vectors_are_asked_alone_and_of_networks():
         net.query("words")["gren"]
     with pytest.raises(EvidenceError, match="length="):
         net.query("words").mean()
-    mixture = bg.NetworkMixture([vector_network(name) for name in ("multinomial", "dirichlet")])
+    mixture = bg.Ensemble([vector_network(name) for name in ("multinomial", "dirichlet")])
     parts = [n.query("words").probabilities for n in mixture.networks]
     np.testing.assert_allclose(mixture.query("words").probabilities, np.mean(parts, axis=0))
     assert mixture.query("words").item("red", length=2).cdf(2) == pytest.approx(1.0)

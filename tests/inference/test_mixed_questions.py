@@ -75,7 +75,7 @@ def test_the_k_best_of_two_discrete_variables(seed):
         key = repr([named[name] for name in targets])
         totals[key] = np.logaddexp(totals.get(key, -np.inf), log_probability)
     expected = sorted((x for x in totals.values() if x > -np.inf), reverse=True)[:5]
-    mixture = bg.NetworkMixture([net, net], [0.4, 0.6])
+    mixture = bg.Ensemble([net, net], [0.4, 0.6])
     for model in (net, mixture):
         found = model.k_most_probable(5, evidence, over=targets)
         np.testing.assert_allclose([a.log_probability for a in found], expected, atol=1e-8)

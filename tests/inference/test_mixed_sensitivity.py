@@ -54,7 +54,7 @@ def test_conflict_equals_enumeration(seed):
     whole = log_mass(oracle, used)
     alone = {n: log_mass(oracle, {n: v}) for n, v in used.items()}
     rest = {n: {m: v for m, v in used.items() if m != n} for n in used}
-    for model in (net, bg.NetworkMixture([net, net], [1, 3]), net.to_factor_graph()):
+    for model in (net, bg.Ensemble([net, net], [1, 3]), net.to_factor_graph()):
         found = model.conflict(given)
         assert found.log_evidence == pytest.approx(whole, abs=1e-9)
         assert set(found.findings) == set(used)
@@ -236,7 +236,7 @@ def test_entries_that_are_zero_have_derivatives():
 
 KINDS = {
     "mixed": (network, None, None),
-    "mixture": (lambda: bg.NetworkMixture([network(), network()]), None, None),
+    "mixture": (lambda: bg.Ensemble([network(), network()]), None, None),
     "mixed factor graph": (
         lambda: network().without("k").to_factor_graph(),
         None,
@@ -253,12 +253,12 @@ KINDS = {
         "query its `network`",
     ),
     "average of weighted networks": (
-        lambda: bg.PosteriorAverage([bg.WeightedNetwork(network(), "c", {"x": 0.5})]),
+        lambda: bg.Ensemble([bg.WeightedNetwork(network(), "c", {"x": 0.5})], combine="posterior"),
         "no joint distribution",
         "a mixture or an average of these",
     ),
     "average": (
-        lambda: bg.PosteriorAverage([network(), network()]),
+        lambda: bg.Ensemble([network(), network()], combine="posterior"),
         "no joint distribution",
         None,
     ),

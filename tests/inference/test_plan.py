@@ -116,7 +116,7 @@ def test_components_of_a_mixture_are_counted():
     assert len(net.query("y").weights) == 15
     assert net.plan("x").components == 3
     assert net.plan("a").components == 1
-    assert bg.PosteriorAverage([net, net]).plan("a").components == 1
+    assert bg.Ensemble([net, net], combine="posterior").plan("a").components == 1
 
 
 def test_what_is_printed():
@@ -166,7 +166,7 @@ def test_every_question_of_every_kind_of_model_has_a_plan_or_is_refused(question
         (chain(14).to_factor_graph(), 3),
         (star, "c"),
         (bg.WeightedNetwork(star, "c", {"x": 0.5}), "c"),
-        (bg.NetworkMixture([star, star]), "c"),
+        (bg.Ensemble([star, star]), "c"),
     ]
     for model, name in models:
         try:

@@ -468,7 +468,7 @@ def test_derivatives_of_zero_are_zero_however_rare_a_state_is(kind, p):
             cpds.append(bg.GaussianCPD(number, random.normal(size=2), 1.0, [c]))
         model = bg.BayesianNetwork(cpds)
         if kind == "mixture":
-            model = bg.NetworkMixture([model, model], [0.5, 0.5])
+            model = bg.Ensemble([model, model], [0.5, 0.5])
         evidence = {"b": 0} if kind == "apart" else {"d": 1}
         if kind == "soft":
             evidence = {"d": {0: 0.0, 1: 0.3}}

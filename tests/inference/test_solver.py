@@ -65,9 +65,9 @@ MODELS = {
     "factor graph": lambda: tables(12).to_factor_graph({"a": 0.5}),
     "gaussians": gaussians,
     "weighted": lambda: bg.WeightedNetwork(gaussians(), "c", {"x": 0.5, "a": 2.0}),
-    "mixture": lambda: bg.NetworkMixture([tables(12), tables(12)], [1, 3]),
-    "mixture of gaussians": lambda: bg.NetworkMixture([gaussians(), gaussians()]),
-    "average": lambda: bg.PosteriorAverage([tables(12), gaussians()]),
+    "mixture": lambda: bg.Ensemble([tables(12), tables(12)], [1, 3]),
+    "mixture of gaussians": lambda: bg.Ensemble([gaussians(), gaussians()]),
+    "average": lambda: bg.Ensemble([tables(12), gaussians()], combine="posterior"),
 }
 
 QUESTIONS = {
@@ -230,7 +230,7 @@ def test_what_is_selected(model, question, evidence, name):
 def test_a_refusal_says_what_the_model_answers_instead():
     with pytest.raises(UnsupportedModelError) as error:
         MODELS["average"]().log_probability({"a": 1})
-    assert "PosteriorAverage does not answer log_probability" in str(error.value)
+    assert "Ensemble does not answer log_probability" in str(error.value)
     assert "answers query, marginals, sensitivity." in str(error.value)
     assert "query one of its `networks`" in str(error.value)
     with pytest.raises(UnsupportedModelError, match="query its `network`"):

@@ -32,7 +32,7 @@ def members():
     "evidence", [{}, {"a": "p"}, {"a": "q", "x": 0.7}, {"a": {"p": 1, "q": 2, "r": 0}}]
 )
 def test_a_posterior_is_the_weighted_mean(members, evidence):
-    average = bg.PosteriorAverage(members, [1, 3])
+    average = bg.Ensemble(members, [1, 3], combine="posterior")
     parts = [m.query("c", evidence).probabilities for m in members]
     expected = 0.25 * parts[0] + 0.75 * parts[1]
     np.testing.assert_allclose(average.query("c", evidence).probabilities, expected, rtol=1e-12)
@@ -45,7 +45,7 @@ def test_a_posterior_is_the_weighted_mean(members, evidence):
 def test_members_may_order_the_same_variables_differently(members, evidence):
     one, two = members
     turned = bg.BayesianNetwork(two.cpds, order=two.variables[::-1])
-    average, expected = (bg.PosteriorAverage([one, m], [1, 3]) for m in (turned, two))
+    average, expected = (bg.Ensemble([one, m], [1, 3], combine="posterior") for m in (turned, two))
     found = average.query("c", evidence).probabilities
     np.testing.assert_array_equal(found, expected.query("c", evidence).probabilities)
     frame = {"x": [0.0, 1.0, None], "a": ["p", None, "q"]}
@@ -57,8 +57,8 @@ def test_members_may_order_the_same_variables_differently(members, evidence):
 
 def test_weights_do_not_move_with_the_evidence(members):
     """That is what tells an average from a mixture."""
-    average = bg.PosteriorAverage(members)
-    mixture = bg.NetworkMixture(members)
+    average = bg.Ensemble(members, combine="posterior")
+    mixture = bg.Ensemble(members)
     evidence = {"a": "r", "x": 2.5}
     parts = [m.query("c", evidence).probabilities for m in members]
     np.testing.assert_allclose(
@@ -72,7 +72,7 @@ def test_weights_do_not_move_with_the_evidence(members):
 
 
 def test_numbers_and_rows(members):
-    average = bg.PosteriorAverage(members, [1, 3])
+    average = bg.Ensemble(members, [1, 3], combine="posterior")
     found = average.query("x", {"a": "p"})
     means = [m.query("x", {"a": "p"}).mean for m in members]
     assert found.mean == pytest.approx(0.25 * means[0] + 0.75 * means[1])
@@ -83,11 +83,11 @@ def test_numbers_and_rows(members):
 
 
 def test_a_member_for_which_the_evidence_is_impossible_answers_with_its_prior(members):
-    average = bg.PosteriorAverage(members)
+    average = bg.Ensemble(members, combine="posterior")
     evidence = {"a": "r", "c": "y"}
     expected = (members[0].query("x", evidence).mean + members[1].query("x").mean) / 2
     assert average.query("x", evidence).mean == pytest.approx(expected)
-    both = bg.PosteriorAverage([members[1], members[1]])
+    both = bg.Ensemble([members[1], members[1]], combine="posterior")
     for ask in (lambda: both.query("x", evidence), lambda: both.marginals({"a": "r", "c": "y"})):
         with pytest.raises(bg.errors.ImpossibleEvidenceError):
             ask()
@@ -102,7 +102,9 @@ def bagged(estimator, X, y, *, n, seed, size=None):
         part = {name: [column[i] for i in rows] for name, column in X.items()}
         members.append(clone(estimator).fit(part, y[rows]))
     first = [bg.Discrete("class", np.unique(y).tolist())]
-    return bg.PosteriorAverage([member.network_ for member in members], first=first), members
+    return bg.Ensemble(
+        [member.network_ for member in members], first=first, combine="posterior"
+    ), members
 
 
 def test_a_bag_agrees_with_itself_on_rows_that_a_member_rules_out():
@@ -123,28 +125,34 @@ def test_a_bag_agrees_with_itself_on_rows_that_a_member_rules_out():
             np.testing.assert_allclose(found, expected[i], atol=1e-12)
 
 
-def test_groups_of_values_that_differ_are_answered_by_value_only(members):
+def test_groups_of_values_that_differ_are_divided_as_in_the_first_network():
     def grouped(groups):
         variable = bg.Grouped("c2", groups)
         table = [[0.2, 0.8], [0.7, 0.3]]
         return bg.BayesianNetwork([bg.TableCPD(C, [0.5, 0.5]), bg.TableCPD(variable, table, [C])])
 
     parts = [grouped([["a", "b"], ["x"]]), grouped([["a"], ["b", "x"]])]
-    average = bg.PosteriorAverage(parts)
+    average = bg.Ensemble(parts, combine="posterior")
     expected = np.mean([p.query("c", {"c2": "b"}).probabilities for p in parts], axis=0)
     np.testing.assert_allclose(average.query("c", {"c2": "b"}).probabilities, expected)
-    for ask in (
-        lambda: average.query("c2"),
-        lambda: average.query("c", {"c2": [0.1, 0.2, 0.3]}),
-    ):
-        with pytest.raises(UnsupportedModelError, match=r"different intervals \(or groups\)"):
-            ask()
-    assert "no exact answer" in repr(average.marginals())
+    # The first network divides {a, b} equally, and the second one {b, x} as the first.
+    second = np.array([0.45, 0.55 * 0.225 / 0.775, 0.55 * 0.55 / 0.775])
+    expected = (np.array([0.225, 0.225, 0.55]) + second) / 2
+    np.testing.assert_allclose(average.query("c2").probabilities, expected, rtol=1e-12)
+    weights = np.array([0.1, 0.2, 0.3])
+    inside = weights[1:] @ [0.225, 0.55] / 0.775
+    rows = [([0.2, 0.7], weights[:2].mean(), 0.3), ([0.2, 0.7], 0.1, inside)]
+    posteriors = [np.array(p) * one + (1 - np.array(p)) * two for p, one, two in rows]
+    expected = np.mean([p / p.sum() for p in posteriors], axis=0)
+    found = average.query("c", {"c2": dict(zip("abx", weights.tolist(), strict=True))})
+    np.testing.assert_allclose(found.probabilities, expected, rtol=1e-12)
 
 
 def test_beliefs_are_refused(members):
     with pytest.raises(UnsupportedModelError, match="takes no Belief"):
-        bg.PosteriorAverage(members).query("c", {"a": bg.Belief({"p": 0.2, "q": 0.3, "r": 0.5})})
+        bg.Ensemble(members, combine="posterior").query(
+            "c", {"a": bg.Belief({"p": 0.2, "q": 0.3, "r": 0.5})}
+        )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +179,7 @@ def test_members_may_lack_states_and_variables(members):
     small = bg.BayesianNetwork(
         [bg.TableCPD(C, [0.5, 0.5]), bg.TableCPD(fewer, [[0.5, 0.5], [0.1, 0.9]], [C])]
     )
-    average = bg.PosteriorAverage([members[0], small])
+    average = bg.Ensemble([members[0], small], combine="posterior")
     assert average.variable("a").states == ("p", "q", "r")
     for state in "pq":
         parts = [m.query("c", {"a": state}).probabilities for m in (members[0], small)]
@@ -197,13 +205,77 @@ def test_intervals_of_different_members():
     np.testing.assert_allclose(average.query_rows("class", rows), expected, rtol=1e-9)
     row = {name: float(column[0]) for name, column in rows.items()}
     np.testing.assert_allclose(average.query("class", row).probabilities, expected[0], rtol=1e-9)
-    assert average.variable("x2") == bg.Continuous("x2")
-    with pytest.raises(UnsupportedModelError, match=r"different intervals \(or groups\) of 'x2'"):
-        average.query("x2")
+    cuts = sorted({cut for m in members for cut in m.network_.variable("x2").cuts})
+    assert average.variable("x2") == bg.Binned("x2", cuts)
+    priors = [m.network_.query("x2").probabilities for m in members]
+    places = [np.searchsorted(m.network_.variable("x2").cuts, [*cuts, 99.0]) for m in members]
+    finest = max(range(4), key=lambda i: len(priors[i]))
+    cells = priors[finest][places[finest]] / np.bincount(places[finest])[places[finest]]
+    shares = [
+        p[at] * cells / np.bincount(at, cells)[at] for p, at in zip(priors, places, strict=True)
+    ]
+    np.testing.assert_allclose(average.query("x2").probabilities, np.mean(shares, axis=0))
+
+
+def test_ten_bags_with_supervised_cuts():
+    X_, y = load_iris(return_X_y=True)
+    X = {f"x{j}": X_[:, j] for j in range(4)}
+    rows = {name: column[::7] for name, column in X.items()}
+    for seed in range(10):
+        average, members = bagged(bg.TANClassifier(discretizer="mdlp"), X, y, n=5, seed=seed)
+        expected = np.mean([member.predict_proba(rows) for member in members], axis=0)
+        np.testing.assert_allclose(average.query_rows("class", rows), expected, rtol=1e-9)
+        for name in X:
+            cuts = {cut for m in members for cut in m.network_.variable(name).cuts}
+            assert set(average.variable(name).cuts) == cuts
+        # Of the target and one finding, each network sums out the same as by itself.
+        row = {"x2": float(rows["x2"][seed]), "x3": None}
+        parts = [m.network_.query("class", row).probabilities for m in members]
+        found = average.query("class", row).probabilities
+        np.testing.assert_allclose(found, np.mean(parts, axis=0), rtol=1e-9)
+        assert average.query("x0", row).probabilities.sum() == pytest.approx(1.0)
+        assert average.ask.next_question("class", row).best in {"x0", "x1", "x3"}
+
+
+def test_ten_bags_of_random_subspaces():
+    X_, y = load_iris(return_X_y=True)
+    names = [f"x{j}" for j in range(4)]
+    rows = {name: X_[::7, j] for j, name in enumerate(names)}
+    for seed in range(10):
+        random = np.random.default_rng(seed)
+        parts = [sorted(random.permutation(4)[:2].tolist()) for _ in range(6)]
+        members = [
+            bg.NaiveBayesClassifier(discretizer="mdlp" if seed % 2 else None).fit(
+                {names[j]: X_[:, j] for j in part}, y
+            )
+            for part in parts
+        ]
+        average = bg.Ensemble([m.network_ for m in members], combine="posterior")
+        own = [{names[j]: rows[names[j]] for j in part} for part in parts]
+        shares = [m.predict_proba(part) for m, part in zip(members, own, strict=True)]
+        kept = {name: column for name, column in rows.items() if name in average.number}
+        expected = np.mean(shares, axis=0)
+        np.testing.assert_allclose(average.query_rows("class", kept), expected, rtol=1e-9)
+        row = {name: float(column[3]) for name, column in kept.items()}
+        np.testing.assert_allclose(average.query("class", row).probabilities, expected[3])
+
+
+def test_averages_of_classifiers_are_one_class():
+    X = np.random.default_rng(0).random((300, 3))
+    y = ((X * 4).astype(int).sum(axis=1) % 2).astype(int)
+    for clf, combine in (
+        (bg.AODEClassifier(), "joint"),
+        (bg.AveragedTANClassifier(n_trees=5), "joint"),
+        (bg.BayesianNetworkClassifier(n_trees=20), "posterior"),
+    ):
+        network = clf.fit(X, y).network_
+        assert type(network) is bg.Ensemble
+        assert network.combine == combine
+        assert network.weights.sum() == pytest.approx(1.0)
 
 
 def test_what_is_no_joint_distribution_is_refused(members):
-    average = bg.PosteriorAverage(members)
+    average = bg.Ensemble(members, combine="posterior")
     for ask in (
         average.log_probability,
         average.most_probable,
@@ -219,25 +291,34 @@ def test_what_is_no_joint_distribution_is_refused(members):
 
 def test_wrong_members_are_refused(members):
     with pytest.raises(ModelError, match="at least one"):
-        bg.PosteriorAverage([])
+        bg.Ensemble([], combine="posterior")
     with pytest.raises(ModelError, match="takes models; got 'b'"):
-        bg.PosteriorAverage([members[0], "b"])
-    for kind in (bg.PosteriorAverage, bg.NetworkMixture):
-        with pytest.raises(DataTypeError, match=f"{kind.__name__} takes a list of networks"):
-            kind(members[0])
+        bg.Ensemble([members[0], "b"], combine="posterior")
+    for combine in ("joint", "posterior"):
+        with pytest.raises(DataTypeError, match="Ensemble takes a list of networks"):
+            bg.Ensemble(members[0], combine=combine)
         with pytest.raises(ModelError, match="numbers, one for each network; got 'heavy'"):
-            kind(members[:1], "heavy")
+            bg.Ensemble(members[:1], "heavy", combine)
+    with pytest.raises(ModelError, match="combine= is one of 'joint', 'posterior'; got 'sum'"):
+        bg.Ensemble(members, combine="sum")
+    with pytest.raises(ModelError, match="are of averages of posteriors"):
+        bg.Ensemble(members, exponents={"c": [1.0, 2.0]})
     with pytest.raises(ModelError, match="2 weights"):
-        bg.PosteriorAverage(members, [1.0])
+        bg.Ensemble(members, [1.0], combine="posterior")
     other = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("c"), 0.0, 1.0)])
+    wide = [bg.Binned("x", np.arange(128.0) + shift) for shift in (0.0, 0.5)]
+    nets = [bg.BayesianNetwork([bg.TableCPD(v, np.full(129, 1 / 129))]) for v in wide]
+    assert bg.Ensemble([nets[0]] * 2, combine="posterior").variable("x").cardinality == 129
+    with pytest.raises(ModelError, match="cut 'x' at 256 points in all; an Ensemble takes 255"):
+        bg.Ensemble(nets, combine="posterior")
     with pytest.raises(ModelError, match="different kinds"):
-        bg.PosteriorAverage([members[0], other])
+        bg.Ensemble([members[0], other], combine="posterior")
 
 
 def test_a_shifted_prior_multiplies_the_average(members):
     ratio = np.array([0.5, 4.0])
-    plain = bg.PosteriorAverage(members, [1, 3])
-    average = bg.PosteriorAverage(members, [1, 3], prior_ratios={"c": ratio})
+    plain = bg.Ensemble(members, [1, 3], combine="posterior")
+    average = bg.Ensemble(members, [1, 3], prior_ratios={"c": ratio}, combine="posterior")
     assert average != plain
     for evidence in ({}, {"a": "p"}, {"a": "q", "x": 0.7}, {"a": {"p": 1, "q": 2, "r": 0}}):
         expected = plain.query("c", evidence).probabilities * ratio
@@ -258,7 +339,7 @@ def test_a_shifted_prior_multiplies_the_average(members):
     np.testing.assert_allclose(average.query_rows("c", table), expected, rtol=1e-12)
     with pytest.raises(UnsupportedModelError, match="shifted prior or with exponents"):
         average.query(["c", "x"])
-    impossible = bg.PosteriorAverage(members[1:], prior_ratios={"c": [0.0, 1.0]})
+    impossible = bg.Ensemble(members[1:], prior_ratios={"c": [0.0, 1.0]}, combine="posterior")
     with pytest.raises(bg.errors.ImpossibleEvidenceError):
         impossible.query("c", {"a": "r"})
 
@@ -275,9 +356,9 @@ def test_a_shifted_prior_multiplies_the_average(members):
 )
 def test_unusable_ratios(members, ratios, message):
     with pytest.raises(ModelError, match=message):
-        bg.PosteriorAverage(members, prior_ratios=ratios)
+        bg.Ensemble(members, prior_ratios=ratios, combine="posterior")
     with pytest.raises(bg.errors.UnknownVariableError):
-        bg.PosteriorAverage(members, prior_ratios={"d": [1.0, 1.0]})
+        bg.Ensemble(members, prior_ratios={"d": [1.0, 1.0]}, combine="posterior")
 
 
 def tempered(posterior, prior, exponent):
@@ -288,10 +369,10 @@ def tempered(posterior, prior, exponent):
 @pytest.mark.parametrize("ratio", [[1.0, 1.0], [0.5, 4.0]])
 def test_exponents_are_those_of_the_evidence(members, ratio):
     exponents, weights = [1.0, 2.5], [0.25, 0.75]
-    average = bg.PosteriorAverage(
-        members, weights, prior_ratios={"c": ratio}, exponents={"c": exponents}
+    average = bg.Ensemble(
+        members, weights, prior_ratios={"c": ratio}, exponents={"c": exponents}, combine="posterior"
     )
-    assert average != bg.PosteriorAverage(members, weights, prior_ratios={"c": ratio})
+    assert average != bg.Ensemble(members, weights, prior_ratios={"c": ratio}, combine="posterior")
     priors = [m.query("c").probabilities for m in members]
 
     def expected(posteriors):
@@ -312,15 +393,17 @@ def test_exponents_are_those_of_the_evidence(members, ratio):
     own = expected([m.query_rows("c", table) for m in members])
     np.testing.assert_allclose(average.query_rows("c", table), own, rtol=1e-12)
     # Others are what the members say, also given the class.
-    plain = bg.PosteriorAverage(members, weights)
+    plain = bg.Ensemble(members, weights, combine="posterior")
     assert average.query("a", {"c": "y", "x": 0.3}) == plain.query("a", {"c": "y", "x": 0.3})
-    alone = bg.PosteriorAverage(members[:1], exponents={"c": [3.0]})
+    alone = bg.Ensemble(members[:1], exponents={"c": [3.0]}, combine="posterior")
     found = alone.query(["a", "c"], {"x": 0.7}).probabilities
     given = members[0].query(["a", "c"], {"x": 0.7}).probabilities
     np.testing.assert_allclose(found / found.sum(axis=0), given / given.sum(axis=0))
     with pytest.raises(UnsupportedModelError, match="with exponents has no joint posterior"):
         average.query(["c", "x"])
-    several = bg.PosteriorAverage(members, exponents={"c": [1.0, 2.0], "a": [2.0, 1.0]})
+    several = bg.Ensemble(
+        members, exponents={"c": [1.0, 2.0], "a": [2.0, 1.0]}, combine="posterior"
+    )
     with pytest.raises(UnsupportedModelError, match="no joint posterior of them"):
         several.query(["a", "c"])
 
@@ -329,9 +412,9 @@ def test_a_state_that_is_impossible_stays_so_under_an_exponent():
     certain = star([1.0, 0.0], [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [0.0, 1.0])
     sure = star([0.5, 0.5], [[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], [0.0, 0.0])
     for exponent in (0.5, 3.0):
-        average = bg.PosteriorAverage([certain], exponents={"c": [exponent]})
+        average = bg.Ensemble([certain], exponents={"c": [exponent]}, combine="posterior")
         np.testing.assert_array_equal(average.query("c", {"a": "p"}).probabilities, [1.0, 0.0])
-        average = bg.PosteriorAverage([sure], exponents={"c": [exponent]})
+        average = bg.Ensemble([sure], exponents={"c": [exponent]}, combine="posterior")
         np.testing.assert_array_equal(average.query("c", {"a": "r"}).probabilities, [0.0, 1.0])
         rows = average.query_rows("c", {"a": ["q", "r"]})
         np.testing.assert_array_equal(rows, [[1.0, 0.0], [0.0, 1.0]])
@@ -350,13 +433,13 @@ def test_a_state_that_is_impossible_stays_so_under_an_exponent():
 )
 def test_unusable_exponents(members, exponents, message):
     with pytest.raises(ModelError, match=message):
-        bg.PosteriorAverage(members, exponents=exponents)
+        bg.Ensemble(members, exponents=exponents, combine="posterior")
     with pytest.raises(bg.errors.UnknownVariableError):
-        bg.PosteriorAverage(members, exponents={"d": [1.0, 1.0]})
+        bg.Ensemble(members, exponents={"d": [1.0, 1.0]}, combine="posterior")
 
 
 def test_other_names_and_networks_keep_exponents(members):
-    average = bg.PosteriorAverage(members, [1, 3], exponents={"c": [1.0, 2.0]})
+    average = bg.Ensemble(members, [1, 3], exponents={"c": [1.0, 2.0]}, combine="posterior")
     renamed = average.renamed({"c": "class", "a": "b"})
     assert list(renamed.exponents) == ["class"]
     found = renamed.query("class", {"b": "q"}).probabilities
@@ -370,7 +453,9 @@ def test_other_names_and_networks_keep_exponents(members):
 @pytest.mark.parametrize("exponents", [None, {"c": [2.0, 1.0]}])
 @pytest.mark.parametrize("ratios", [None, {"c": [0.5, 4.0]}])
 def test_files_and_pictures_keep_it(members, ratios, exponents, tmp_path):
-    average = bg.PosteriorAverage(members, [1, 3], prior_ratios=ratios, exponents=exponents)
+    average = bg.Ensemble(
+        members, [1, 3], prior_ratios=ratios, exponents=exponents, combine="posterior"
+    )
     average.save(tmp_path / "average.bayesgraph")
     again = bg.load(tmp_path / "average.bayesgraph")
     assert again == average

@@ -470,7 +470,7 @@ def test_mistakes_of_names_and_states():
 
 def mixture():
     other = bg.BayesianNetwork([bg.TableCPD(WET, [0.4, 0.6]), bg.TableCPD(RAIN, [0.5, 0.5])])
-    return bg.NetworkMixture([rainy(), other], [1, 3], arc_probabilities={("rain", "wet"): 0.4})
+    return bg.Ensemble([rainy(), other], [1, 3], arc_probabilities={("rain", "wet"): 0.4})
 
 
 def mixed():
@@ -498,7 +498,9 @@ KINDS = {
         {"renamed", "with_states"},
     ),
     "average": (
-        lambda: bg.PosteriorAverage([rainy(), rainy()], prior_ratios={"rain": [1.0, 2.0]}),
+        lambda: bg.Ensemble(
+            [rainy(), rainy()], prior_ratios={"rain": [1.0, 2.0]}, combine="posterior"
+        ),
         {"renamed"},
     ),
     "naive Bayes": (lambda: fitted(bg.NaiveBayesClassifier), ALL),
@@ -574,11 +576,11 @@ def test_mixtures_keep_weights_and_arcs():
     np.testing.assert_allclose(found.weights, model.posterior_weights({"rain": "yes"}))
     assert found.names == ("wet",)
     certain = rainy().with_cpd(bg.TableCPD(RAIN, [1.0, 0.0]))
-    assert len(bg.NetworkMixture([certain, rainy()]).conditioned({"rain": "yes"}).networks) == 1
+    assert len(bg.Ensemble([certain, rainy()]).conditioned({"rain": "yes"}).networks) == 1
     assert model.renamed({"wet": "w"}).arc_probabilities == {("rain", "w"): 0.4}
     assert model.with_states("wet", {"no": "dry"}).arc_probabilities == model.arc_probabilities
     with pytest.raises(ImpossibleEvidenceError):
-        bg.NetworkMixture([certain, certain]).conditioned({"rain": "yes"})
+        bg.Ensemble([certain, certain]).conditioned({"rain": "yes"})
 
 
 # ------------------------------------------- edits that change nothing a question sees, for all

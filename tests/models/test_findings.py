@@ -114,7 +114,7 @@ def test_a_belief_about_a_count():
 
 
 def test_a_mixture_weighs_its_networks():
-    mixture = bg.NetworkMixture([network(), network(2.0)], [0.5, 0.5])
+    mixture = bg.Ensemble([network(), network(2.0)], [0.5, 0.5])
     evidence = {"n": bg.Between(2, 4)}
     joint = PRIOR[:, None] * TABLE * (of_n(2, 4) + of_n(2, 4, 2.0)) / 2
     assert mixture.query("a", evidence)["u"] == pytest.approx(joint[0].sum() / joint.sum())
@@ -189,7 +189,6 @@ def test_whole_intervals_of_a_discretised_number():
 
 def test_an_average_takes_intervals_of_each_of_its_networks():
     age, finer = bg.Binned("age", [10.0, 30.0]), bg.Binned("age", [10.0, 20.0, 30.0])
-    number = bg.Continuous("age")
     networks = [
         bg.BayesianNetwork(
             [bg.TableCPD(A, [0.3, 0.7]), bg.TableCPD(age, [[0.1, 0.2, 0.7], [0.4, 0.3, 0.3]], [A])]
@@ -197,22 +196,31 @@ def test_an_average_takes_intervals_of_each_of_its_networks():
         bg.BayesianNetwork(
             [bg.TableCPD(finer, [0.1, 0.2, 0.3, 0.4]), bg.TableCPD(A, [[0.1, 0.9]] * 4, [finer])]
         ),
-        bg.BayesianNetwork(
-            [bg.TableCPD(A, PRIOR), bg.GaussianCPD(number, [15.0, 25.0], [25.0, 100.0], [A])]
-        ),
         bg.BayesianNetwork([bg.TableCPD(A, [0.5, 0.5])]),
     ]
-    average = bg.PosteriorAverage(networks, [0.4, 0.3, 0.2, 0.1])
-    inside = np.diff(stats.norm([15, 25], [5, 10]).cdf([[10], [30]]), axis=0)[0]
-    shares = [np.array([0.06, 0.21]), np.array([0.1, 0.9]), PRIOR * inside, np.array([0.5, 0.5])]
-    expected = sum(w * s / s.sum() for w, s in zip([0.4, 0.3, 0.2, 0.1], shares, strict=True))
+    average = bg.Ensemble(networks, [0.5, 0.3, 0.2], combine="posterior")
+    shares = [np.array([0.06, 0.21]), np.array([0.1, 0.9]), np.array([0.5, 0.5])]
+    expected = sum(w * s / s.sum() for w, s in zip([0.5, 0.3, 0.2], shares, strict=True))
     evidence = {"age": bg.Between(10, 30)}
     assert average.query("a", evidence).probabilities == pytest.approx(expected)
+    # The first network does not tell the parts of an interval apart.
+    assert average.query("a", {"age": bg.Between(10, 20)}).probabilities == pytest.approx(expected)
     with pytest.raises(EvidenceError, match="cut points"):
-        average.query("a", {"age": bg.Between(10, 20)})
-    weighted = bg.PosteriorAverage([bg.WeightedNetwork(networks[0], "a"), networks[1]])
-    with pytest.raises(UnsupportedModelError, match="WeightedNetwork of this average"):
-        weighted.query("a", evidence)
+        average.query("a", {"age": bg.Between(10, 25)})
+    weighted = bg.Ensemble([bg.WeightedNetwork(networks[0], "a"), networks[1]], combine="posterior")
+    found, part = (weighted.query("a", {"age": bg.Between(10, x)}) for x in (30, 20))
+    assert found.probabilities == pytest.approx(part.probabilities)
+    number = bg.GaussianCPD(bg.Continuous("age"), [15.0, 25.0], [25.0, 100.0], [A])
+    mixed = bg.BayesianNetwork([bg.TableCPD(A, PRIOR), number])
+    both = bg.Ensemble([networks[0], mixed], combine="posterior")
+    parts = [network.query("a", {"age": 15.0}).probabilities for network in both.networks]
+    assert both.query("a", {"age": 15.0}).probabilities == pytest.approx(np.mean(parts, axis=0))
+    rows = both.query_rows("a", {"age": [15.0, None]})
+    assert rows[0] == pytest.approx(np.mean(parts, axis=0))
+    with pytest.raises(UnsupportedModelError, match="'age' have intervals in some networks"):
+        both.query("a", evidence)
+    with pytest.raises(UnsupportedModelError, match="'age' is a number in some networks"):
+        both.query("age")
 
 
 # Log probabilities of intervals by formulas that neither cancel nor underflow.
@@ -302,7 +310,7 @@ def test_evidence_in_a_tail_has_a_posterior():
     )
     evidence = {"x": bg.Between(900), "y": bg.Between(40)}
     odds = 0.9 + special.log_ndtr(-40) - special.log_ndtr(-39.9)
-    for model in (net, bg.WeightedNetwork(net, "kind"), bg.NetworkMixture([net, net])):
+    for model in (net, bg.WeightedNetwork(net, "kind"), bg.Ensemble([net, net])):
         found = model.query("kind", evidence)
         assert math.log(found["a"] / found["b"]) == pytest.approx(odds, abs=1e-10)
     share = found.probabilities @ TABLE

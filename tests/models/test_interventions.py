@@ -209,11 +209,11 @@ def test_a_child_that_is_not_linear_is_asked_with_do_only():
 
 def mixture():
     other = bg.BayesianNetwork([bg.TableCPD(WET, [0.4, 0.6]), bg.TableCPD(RAIN, [0.5, 0.5])])
-    return bg.NetworkMixture([rainy(), other], [1, 3])
+    return bg.Ensemble([rainy(), other], [1, 3])
 
 
 def average():
-    return bg.PosteriorAverage(mixture().networks, [1, 3])
+    return bg.Ensemble(mixture().networks, [1, 3], combine="posterior")
 
 
 def fitted(kind, **options):
@@ -231,11 +231,11 @@ KINDS = {
     "weighted": (lambda: bg.WeightedNetwork(rainy(), "rain", {"wet": 0.5}), "query its `network`"),
     "average": (average, None),
     "average with a shifted prior": (
-        lambda: bg.PosteriorAverage([rainy()], prior_ratios={"rain": [1, 2]}),
+        lambda: bg.Ensemble([rainy()], prior_ratios={"rain": [1, 2]}, combine="posterior"),
         "without prior_ratios",
     ),
     "average of factor graphs": (
-        lambda: bg.PosteriorAverage([rainy().to_factor_graph()]),
+        lambda: bg.Ensemble([rainy().to_factor_graph()], combine="posterior"),
         "query the BayesianNetwork",
     ),
     "naive Bayes": (lambda: fitted(bg.NaiveBayesClassifier), None),
@@ -301,7 +301,7 @@ def test_an_average_is_that_of_its_networks_after_the_intervention(seed):
     first = random_network(seed, n_discrete=4, n_continuous=2)
     networks = [first, turned(first), random_network(seed, n_discrete=3)]
     weights = np.array([0.2, 0.5, 0.3])
-    model = bg.PosteriorAverage(networks, weights)
+    model = bg.Ensemble(networks, weights, combine="posterior")
     random = np.random.default_rng(seed)
     for _ in range(4):
         do, evidence, targets = random_case(networks[0], random)
@@ -336,7 +336,7 @@ def test_an_average_is_that_of_its_networks_after_the_intervention(seed):
 
 
 def test_each_network_of_an_average_sets_its_own_intervals():
-    x, y = bg.Continuous("x"), bg.Discrete("y", ["a", "b"])
+    y = bg.Discrete("y", ["a", "b"])
 
     def binned(cuts, table):
         cut = bg.Binned("x", cuts)
@@ -348,9 +348,9 @@ def test_each_network_of_an_average_sets_its_own_intervals():
     one = binned([0.0], [[0.9, 0.1], [0.3, 0.7]])
     other = binned([1.0, 2.0], [[0.5, 0.5], [0.2, 0.8], [0.4, 0.6]])
     alone = bg.BayesianNetwork([bg.TableCPD(y, [0.6, 0.4])])
-    model = bg.PosteriorAverage([one, other, alone], [1, 1, 2])
+    model = bg.Ensemble([one, other, alone], [1, 1, 2], combine="posterior")
     expected = 0.25 * 0.7 + 0.25 * 0.8 + 0.5 * 0.4
-    assert model.query("y", do={x: 1.5})["b"] == pytest.approx(expected)
+    assert model.query("y", do={"x": 1.5})["b"] == pytest.approx(expected)
     assert model.do({"x": 1.5}).query("y")["b"] == pytest.approx(expected)
 
 
@@ -362,7 +362,7 @@ def test_a_mixture_sets_numbers_too():
             [bg.GaussianCPD(x, 0.0, 1.0), bg.GaussianCPD(y, 1.0, 1.0, [x], [slope])]
         )
 
-    model = bg.NetworkMixture([line(2.0), line(-1.0)], [1, 3], arc_probabilities={("x", "y"): 0.5})
+    model = bg.Ensemble([line(2.0), line(-1.0)], [1, 3], arc_probabilities={("x", "y"): 0.5})
     for found in (model.query("y", do={"x": 4.0}), model.do({"x": 4.0}).query("y")):
         assert found.mean == pytest.approx(0.25 * 9.0 + 0.75 * -3.0)
     assert model.ask.effect("x", "y").value == pytest.approx(0.25 * 2.0 - 0.75)

@@ -47,7 +47,7 @@ def random_network(random, kinds=("positive", "zeros", "deterministic"), variabl
 def random_mixture(seed, n=3, **options):
     random = np.random.default_rng([seed, 5])
     networks = [random_network(random, **options) for _ in range(n)]
-    return bg.NetworkMixture(networks, random.uniform(0.1, 2.0, n))
+    return bg.Ensemble(networks, random.uniform(0.1, 2.0, n))
 
 
 def joint_of(mixture):
@@ -127,7 +127,7 @@ def test_the_most_probable_assignments_equal_brute_force(seed, k):
 def test_the_best_of_a_mixture_need_not_be_the_best_of_a_network():
     a = bg.Discrete("a", [0, 1, 2])
     networks = [bg.BayesianNetwork([bg.TableCPD(a, p)]) for p in ([0.5, 0.1, 0.4], [0.1, 0.5, 0.4])]
-    mixture = bg.NetworkMixture(networks)
+    mixture = bg.Ensemble(networks)
     assert mixture.most_probable()["a"] == 2
     assert {net.most_probable()["a"] for net in networks} == {0, 1}
 
@@ -141,7 +141,7 @@ def test_a_search_that_does_not_settle_says_so(monkeypatch):
         for s in range(2)
     ]
     with pytest.raises(UnsupportedModelError, match="do not decide"):
-        bg.NetworkMixture(networks).most_probable()
+        bg.Ensemble(networks).most_probable()
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -249,7 +249,7 @@ def mixed_mixture():
         bg.GaussianCPD(U, [[0.5, 1.0], [-1.0, 3.0]], [[1.0, 2.0], [0.3, 0.5]], [C, D]),
         bg.GaussianCPD(V, 0.3, 1.7),
     ])  # fmt: skip
-    return bg.NetworkMixture([first, second], [0.4, 0.6])
+    return bg.Ensemble([first, second], [0.4, 0.6])
 
 
 def test_continuous_posteriors_are_mixtures():
@@ -334,7 +334,7 @@ def test_structure():
     down = bg.BayesianNetwork([
         bg.TableCPD(C, [0.5, 0.5]), bg.TableCPD(D, [[1.0, 0.0], [0.0, 1.0]], [C]),
     ], order=[D, C])  # fmt: skip
-    mixture = bg.NetworkMixture([apart, up, down], [2, 1, 1])
+    mixture = bg.Ensemble([apart, up, down], [2, 1, 1])
     assert mixture.variables == (C, D)
     np.testing.assert_allclose(mixture.weights, [0.5, 0.25, 0.25])
     assert mixture.arc_probabilities == {("d", "c"): 0.25, ("c", "d"): 0.25}
@@ -342,12 +342,12 @@ def test_structure():
     assert mixture.n_parameters == 2 + 3 + 3 + 2
     assert len(mixture.cpds) == 6
     assert repr(mixture) == (
-        "NetworkMixture of 3 networks over 2 variables, 2 different arcs and 10 parameters"
+        "Ensemble (joint) of 3 networks over 2 variables, 2 different arcs and 10 parameters"
     )
     np.testing.assert_allclose(
         mixture.query(["c", "d"]).probabilities, [[0.375, 0.125]] * 1 + [[0.125, 0.375]]
     )
-    given_ = bg.NetworkMixture([apart, up], arc_probabilities={("d", "c"): 0.75})
+    given_ = bg.Ensemble([apart, up], arc_probabilities={("d", "c"): 0.75})
     assert given_.arc_probabilities == {("d", "c"): 0.75}
 
 
@@ -359,12 +359,12 @@ def test_copies_are_equal():
         assert other == mixture
         assert other.query("a") == mixture.query("a")
     assert mixture != random_mixture(3)
-    assert mixture != bg.NetworkMixture(mixture.networks)
+    assert mixture != bg.Ensemble(mixture.networks)
 
 
 def test_a_network_of_weight_zero_is_not_asked():
     apart, up = two_networks()
-    mixture = bg.NetworkMixture([apart, up], [0, 1])
+    mixture = bg.Ensemble([apart, up], [0, 1])
     assert mixture.query("c", {"d": "q"})[1] == 1.0
     assert mixture.posterior_weights({"d": "q"}).tolist() == [0.0, 1.0]
     with pytest.raises(ImpossibleEvidenceError, match="probability zero"):
@@ -373,10 +373,10 @@ def test_a_network_of_weight_zero_is_not_asked():
 
 def test_impossible_evidence():
     _, up = two_networks()
-    mixture = bg.NetworkMixture([up, up])
+    mixture = bg.Ensemble([up, up])
     evidence = {"c": 0, "d": "q"}
     assert mixture.log_probability(evidence) == -math.inf
-    three = bg.NetworkMixture([
+    three = bg.Ensemble([
         bg.BayesianNetwork([*up.cpds, bg.TableCPD(A, [1, 0, 0])]),
     ])  # fmt: skip
     for ask in (three.marginals, three.most_probable, three.posterior_weights):
@@ -395,19 +395,19 @@ def test_impossible_evidence():
 def test_what_is_refused():
     apart, up = two_networks()
     with pytest.raises(ModelError, match="at least one"):
-        bg.NetworkMixture([])
+        bg.Ensemble([])
     with pytest.raises(ModelError, match="takes BayesianNetworks"):
-        bg.NetworkMixture([apart, "up"])
+        bg.Ensemble([apart, "up"])
     with pytest.raises(ModelError, match=r"same variables.*'a'"):
-        bg.NetworkMixture([apart, bg.BayesianNetwork([*apart.cpds, bg.TableCPD(A, [1, 0, 0])])])
+        bg.Ensemble([apart, bg.BayesianNetwork([*apart.cpds, bg.TableCPD(A, [1, 0, 0])])])
     for wrong in ([1], [-1, 2], [0, 0], [math.nan, 1], [[1, 1]]):
         with pytest.raises(ModelError, match=r"[Ww]eights"):
-            bg.NetworkMixture([apart, up], wrong)
+            bg.Ensemble([apart, up], wrong)
     with pytest.raises(ModelError, match="an arc of none"):
-        bg.NetworkMixture([apart, up], arc_probabilities={("c", "d"): 0.5})
+        bg.Ensemble([apart, up], arc_probabilities={("c", "d"): 0.5})
     with pytest.raises(ModelError, match="between 0 and 1"):
-        bg.NetworkMixture([apart, up], arc_probabilities={("d", "c"): 1.5})
-    mixture = bg.NetworkMixture([apart, up])
+        bg.Ensemble([apart, up], arc_probabilities={("d", "c"): 1.5})
+    mixture = bg.Ensemble([apart, up])
     with pytest.raises(UnknownVariableError, match="'e'"):
         mixture.query("e")
     with pytest.raises(EvidenceError, match="both a target and observed"):
@@ -420,7 +420,7 @@ def test_what_is_refused():
         lambda: mixture.weighted_samples("c"),
     )
     for ask in asks:
-        with pytest.raises(UnsupportedModelError, match=r"mixture\.networks"):
+        with pytest.raises(UnsupportedModelError, match=r"of its `networks`"):
             ask()
 
 

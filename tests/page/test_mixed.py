@@ -178,12 +178,13 @@ def test_a_number_that_is_given_is_not_missing(engine):
 @pytest.mark.slow
 def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors_and_exponents(engine):
     first, second = linear_gaussians(), linear_gaussians().without("n", "z")
-    mixture = bg.NetworkMixture([second, second.do({"a": "x"}).without()], [0.6, 0.4])
-    average = bg.PosteriorAverage(
+    mixture = bg.Ensemble([second, second.do({"a": "x"}).without()], [0.6, 0.4])
+    average = bg.Ensemble(
         [first, second],
         [2, 1],
         prior_ratios={"a": [1.0, 2.0, 0.5]},
         exponents={"a": [1.0, 2.0], "d": [0.5, 3.0]},
+        combine="posterior",
     )
     rows = rows_of(second, "d")
     asked = handmade(mixture, rows, "d")
@@ -278,7 +279,7 @@ def _many_cells():
 
 def _many_networks():
     network = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("a", [0, 1]), [0.5, 0.5])])
-    return bg.NetworkMixture([network] * 65)
+    return bg.Ensemble([network] * 65)
 
 
 REFUSED = {

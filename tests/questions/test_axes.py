@@ -96,7 +96,7 @@ def test_models_give_their_moments():
     mixed = bg.principal_axes(net, ["a", "n"], evidence={"kind": "u"}, standardise=False)
     np.testing.assert_allclose(np.sort(mixed.variances), [1.0, 2.0])  # independent given the kind
     first, second = (bg.BayesianNetwork(net.blocks) for _ in range(2))
-    mixture = bg.NetworkMixture([first, second])
+    mixture = bg.Ensemble([first, second])
     np.testing.assert_allclose(
         bg.discriminant_axes(mixture, "kind", ["a", "b"]).variances, expected, rtol=1e-10
     )
@@ -117,8 +117,8 @@ def gaussians(shift=0.0):
 KINDS_OF_MODELS = {
     "network": gaussians,
     "weighted": lambda: bg.WeightedNetwork(gaussians(), "kind", {"c": 0.5}),
-    "mixture": lambda: bg.NetworkMixture([gaussians(), gaussians(1.0)]),
-    "average": lambda: bg.PosteriorAverage([gaussians(), gaussians(1.0)]),
+    "mixture": lambda: bg.Ensemble([gaussians(), gaussians(1.0)]),
+    "average": lambda: bg.Ensemble([gaussians(), gaussians(1.0)], combine="posterior"),
     "factor graph": lambda: gaussians().to_factor_graph(),
 }
 

@@ -66,7 +66,11 @@ def test_rows_of_networks(seed):
     gone = np.random.default_rng(seed).random(table.shape) < 0.2
     table = table.astype(object).mask(gone, None)
     seen = table.drop(columns=[target.name])
-    for model in (network, bg.NetworkMixture([network, network]), bg.PosteriorAverage([network])):
+    for model in (
+        network,
+        bg.Ensemble([network, network]),
+        bg.Ensemble([network], combine="posterior"),
+    ):
         many = model.ask.contributions_rows(seen, target.name, positive=target.states[-1])
         rows = [{n: x for n, x in row.items() if not pd.isna(x)} for row in seen.to_dict("records")]
         singles = [model.contributions(target.name, r, positive=target.states[-1]) for r in rows]

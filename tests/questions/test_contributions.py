@@ -180,7 +180,7 @@ def test_each_term_is_a_ratio_of_conditional_probabilities(case, kind):
     oracle = enumerated(classifier)
     asked = cases.make_data(kind, 4, seed=4).with_missing(0.3)
     order = [name for name in classifier.network_.names if name != "class"]
-    if not isinstance(classifier.network_, (bg.NetworkMixture, bg.PosteriorAverage)):
+    if not isinstance(classifier.network_, bg.Ensemble):
         order = [
             c.variable.name for c in network_of(classifier).nodes() if c.variable.name in order
         ]
@@ -224,7 +224,7 @@ def network_of(classifier):
 
 
 def parents_of(classifier, name):
-    if isinstance(classifier.network_, (bg.NetworkMixture, bg.PosteriorAverage)):
+    if isinstance(classifier.network_, bg.Ensemble):
         return []  # its networks have different ones
     return [p.name for p in network_of(classifier)[name].parents if p.name != "class"]
 

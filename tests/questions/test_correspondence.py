@@ -198,8 +198,8 @@ MODELS = {
     "discrete": lambda: bg.BayesianNetwork(network().cpds[:2]),
     "mixed": network,
     "weighted": lambda: bg.WeightedNetwork(network(), "v0", {"g": 0.5}),
-    "mixture": lambda: bg.NetworkMixture([network(1), network(2)]),
-    "average": lambda: bg.PosteriorAverage([network(1), network(2)]),
+    "mixture": lambda: bg.Ensemble([network(1), network(2)]),
+    "average": lambda: bg.Ensemble([network(1), network(2)], combine="posterior"),
     "factor graph": lambda: network().to_factor_graph(),
 }
 

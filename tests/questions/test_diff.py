@@ -139,7 +139,7 @@ def test_an_arc_in_both_directions_is_added_and_not_turned():
     half, same = [0.5, 0.5], [[0.7, 0.3], [0.4, 0.6]]
     one = bg.BayesianNetwork([bg.TableCPD(a, half), bg.TableCPD(b, same, [a])])
     other = bg.BayesianNetwork([bg.TableCPD(b, half), bg.TableCPD(a, same, [b])])
-    both = bg.NetworkMixture([one, other], [0.25, 0.75])
+    both = bg.Ensemble([one, other], [0.25, 0.75])
     changes = bg.diff(one, both).structure
     assert changes.added == (("b", "a"),)
     assert changes.turned == ()
@@ -288,20 +288,20 @@ def test_what_cannot_be_compared():
         bg.diff(net, net, {"a": ["no"]}, target="x")
     graph = net.to_factor_graph()
     assert "factor graph" in bg.diff(graph, graph).remarks[0]
-    mixture = bg.NetworkMixture([net, net])
+    mixture = bg.Ensemble([net, net])
     assert "1 and 2 networks" in bg.diff(net, mixture).remarks[0]
 
 
 def test_numbers_of_averages_that_differ_are_named():
     rain = bg.Discrete("rain", ["no", "yes"])
     network = bg.BayesianNetwork([bg.TableCPD(rain, [0.8, 0.2])])
-    plain = bg.PosteriorAverage([network, network])
-    assert bg.diff(plain, bg.PosteriorAverage([network, network], [2, 2])).is_empty
+    plain = bg.Ensemble([network, network], combine="posterior")
+    assert bg.diff(plain, bg.Ensemble([network, network], [2, 2], combine="posterior")).is_empty
     for other, remark in (
         ({"weights": [1, 3]}, "weights of the average: [0.5, 0.5] → [0.25, 0.75]"),
         ({"exponents": {"rain": [1, 2]}}, "exponents of the average: {} → {'rain': [1.0, 2.0]}"),
         ({"prior_ratios": {"rain": [2, 1]}}, "prior_ratios of the average: {} → {'rain': [2.0,"),
     ):
-        found = bg.diff(plain, bg.PosteriorAverage([network, network], **other))
+        found = bg.diff(plain, bg.Ensemble([network, network], **other, combine="posterior"))
         assert not found.is_empty
         assert remark in repr(found)

@@ -238,8 +238,8 @@ OTHER_KINDS = {
         star(0), "c", {"x0": 0.4, "z": [0.5, 1.5, 1.0], "y": 0.3}, bias=[0.0, 0.3, -0.2]
     ),
     "factor graph": lambda: star(1).to_factor_graph({"x1": 2.0, "z": 0.5}),
-    "mixture": lambda: bg.NetworkMixture([star(2), star(3)], [0.3, 0.7]),
-    "average": lambda: bg.PosteriorAverage([star(4), star(5)], [0.6, 0.4]),
+    "mixture": lambda: bg.Ensemble([star(2), star(3)], [0.3, 0.7]),
+    "average": lambda: bg.Ensemble([star(4), star(5)], [0.6, 0.4], combine="posterior"),
 }
 
 
@@ -357,7 +357,7 @@ def test_an_average_of_other_intervals_takes_a_number_from_each():
         )
         for cuts in ([1.0], [2.0])
     ]
-    model = bg.PosteriorAverage(members, [0.4, 0.6])
+    model = bg.Ensemble(members, [0.4, 0.6], combine="posterior")
     found = model.ask.flip("c", {"x": 0.5})
     assert 2.0 < found.evidence["x"] < 2.2
     assert found.proved

@@ -374,7 +374,7 @@ def test_a_mixture_draws_shared_tables_once():
     case, random = clf.network_.case({"b": "v"}), np.random.default_rng(0)
     (answers,) = drawn_answers(clf.network_, [(0,)], case, 3, random)
     for answer, members in zip(answers, networks_of_draws(clf.network_, 3), strict=True):
-        own = bg.NetworkMixture(members, clf.network_.weights).query("class", {"b": "v"})
+        own = bg.Ensemble(members, clf.network_.weights).query("class", {"b": "v"})
         np.testing.assert_allclose(answer, own.probabilities, rtol=1e-9)
 
 
@@ -442,7 +442,7 @@ def fitted(make, numeric=False):
 
 def averaged():
     networks = [rainy(), bg.BayesianNetwork.fit([("wet", "rain")], ROWS)]
-    return bg.PosteriorAverage(networks, [0.3, 0.7])
+    return bg.Ensemble(networks, [0.3, 0.7], combine="posterior")
 
 
 def by_hand():
@@ -453,7 +453,7 @@ def by_hand():
 KINDS = {
     "tables": (rainy, None),
     "mixed": (mixed, None),
-    "mixture": (lambda: bg.NetworkMixture([rainy(), rainy()]), None),
+    "mixture": (lambda: bg.Ensemble([rainy(), rainy()]), None),
     "average": (averaged, None),
     "naive Bayes": (partial(fitted, bg.NaiveBayesClassifier), None),
     "naive Bayes of numbers": (partial(fitted, bg.NaiveBayesClassifier, True), None),
@@ -573,8 +573,8 @@ def test_averages_with_exponents_are_refused():
     """The distribution of a draw would count as evidence."""
     columns = mixed_rows()
     networks = [bg.BayesianNetwork.fit([("kind", n)], columns) for n in ("x", "y")]
-    plain = bg.PosteriorAverage(networks)
+    plain = bg.Ensemble(networks, combine="posterior")
     assert plain.ask.credible_intervals("kind") is not None
-    average = bg.PosteriorAverage(networks, exponents={"kind": [3.0, 1.0]})
+    average = bg.Ensemble(networks, combine="posterior", exponents={"kind": [3.0, 1.0]})
     with pytest.raises(UnsupportedModelError, match="its exponents have no posterior"):
         average.ask.credible_intervals("kind")

@@ -187,7 +187,7 @@ def test_mixtures_equal_enumeration(seed):
     )
     weights = random.dirichlet([1, 1])
     oracles = [Oracle.of(one), Oracle.of(other)]
-    mixture = bg.NetworkMixture([one, other], weights)
+    mixture = bg.Ensemble([one, other], weights)
     target, *names = mixture.names
     evidence = {names[-1]: random_value(oracles[0], names.pop())} if len(names) > 1 else {}
     found = mixture.ask.next_question(target, evidence, losses=None)
@@ -219,9 +219,11 @@ OTHERS = {
     "weighted": lambda: bg.WeightedNetwork(
         gaussians(), "ill", {"fever": 2.0, "x": 0.5, "y": 0.7}, bias=[0.3, 0.0]
     ),
-    "average": lambda: bg.PosteriorAverage([clinic(), gaussians(), gaussians(2.0)], [1, 2, 3]),
-    "shifted average": lambda: bg.PosteriorAverage(
-        [gaussians(), gaussians(1.0)], prior_ratios={"ill": [1.0, 3.0]}
+    "average": lambda: bg.Ensemble(
+        [clinic(), gaussians(), gaussians(2.0)], [1, 2, 3], combine="posterior"
+    ),
+    "shifted average": lambda: bg.Ensemble(
+        [gaussians(), gaussians(1.0)], prior_ratios={"ill": [1.0, 3.0]}, combine="posterior"
     ),
 }
 
@@ -264,7 +266,7 @@ def test_members_of_an_average_may_have_different_intervals():
         bg.BayesianNetwork([bg.TableCPD(ILL, [0.6, 0.4]), bg.TableCPD(x, table, [ILL])])
         for x, table in zip(cut, tables, strict=True)
     ]
-    average = bg.PosteriorAverage(networks, [1, 3])
+    average = bg.Ensemble(networks, [1, 3], combine="posterior")
     fine, coarse = (net.query("x").probabilities for net in networks)
     # Numbers within an interval of the second network are distributed as in the first.
     inside = fine / np.repeat([fine[:2].sum(), fine[2:].sum()], 2)
@@ -278,9 +280,18 @@ def test_members_of_an_average_may_have_different_intervals():
     neither = bg.BayesianNetwork(
         [bg.TableCPD(ILL, [0.6, 0.4]), bg.TableCPD(bg.Binned("x", [0.5]), [[0.5, 0.5]] * 2, [ILL])]
     )
-    ranking = bg.PosteriorAverage([*networks, neither]).ask.next_question("ill")
-    assert ranking.best is None
-    assert "none has the cut points of all" in ranking.refused["x"]
+    # Of the cells at 0.5, which no network tells apart, each is half of an interval.
+    third = bg.Ensemble([*networks, neither], combine="posterior")
+    cells = np.array([fine[0], fine[1] / 2, fine[1] / 2, fine[2], fine[3]])
+    parts = [
+        cells,
+        np.repeat(coarse, [3, 2]) * cells / np.repeat([fine[:2].sum(), fine[2:].sum()], [3, 2]),
+    ]
+    parts += [cells / np.repeat([cells[:2].sum(), cells[2:].sum()], [2, 3]) / 2]
+    expected = by_queries(
+        third, "ill", "x", [-1.0, 0.2, 0.7, 1.5, 9.0], np.mean(parts, axis=0), {}, 1 - np.eye(2)
+    )
+    assert third.ask.next_question("ill")["x"][1:3] == pytest.approx(expected, abs=1e-12)
 
 
 # ---------------------------------------------------------------------- numbers without posteriors
@@ -581,14 +592,14 @@ def test_two_questions_ahead_try_numbers_too(model):
             bg.BayesianNetwork([*parts, bg.TableCPD(v, table, [ILL])])
             for v, table in zip(cuts, tables, strict=True)
         ]
-        asked = bg.PosteriorAverage(nets)
+        asked = bg.Ensemble(nets, combine="posterior")
         fine, coarse = (net.query("x").probabilities for net in nets)
         inside = fine / np.array([fine[:2].sum(), fine[:2].sum(), fine[2]])
         shares = 0.5 * (fine + coarse[[0, 0, 1]] * inside)
         answers = dict(zip([-1.0, 0.5, 2.0], shares.tolist(), strict=True))
     else:
         nets = [bg.BayesianNetwork([*parts, bg.GaussianCPD(x, [0.0, 1.0], [1.0, 2.0], [ILL])])] * 2
-        asked = nets[0] if model == "network" else bg.PosteriorAverage(nets)
+        asked = nets[0] if model == "network" else bg.Ensemble(nets, combine="posterior")
         density = nets[0].query("x")
         answers = {density.quantile((k + 0.5) / 9): 1 / 9 for k in range(9)}
     alone, found = asked.ask.next_question("ill"), asked.ask.next_question("ill", ahead=2)
@@ -761,7 +772,7 @@ def test_the_information_of_a_density_with_an_edge(name, mixed):
     make, leaf = EDGES[name]
     kind, shares = bg.Discrete("kind", [0, 1]), np.array([0.4, 0.6])
     model = bg.BayesianNetwork([bg.TableCPD(kind, shares), make(bg.Continuous("x"), kind)])
-    model = bg.NetworkMixture([model, model], [0.5, 0.5]) if mixed else model
+    model = bg.Ensemble([model, model], [0.5, 0.5]) if mixed else model
     found = model.ask.next_question("kind")["x"]
     assert found.information == pytest.approx(information_by_quad(leaf, shares), abs=1e-10)
     assert found.error < 1e-10

@@ -98,7 +98,7 @@ def test_shapes_by_name():
 def test_what_is_no_sum_takes_rows():
     X, y = rows(300)
     clf = bg.BayesianNetworkClassifier(n_trees=20).fit(X, y)
-    assert isinstance(clf.network_, bg.PosteriorAverage)
+    assert isinstance(clf.network_, bg.Ensemble)
     with pytest.raises(UnsupportedModelError, match="n_trees=0"):
         clf.shapes()
     with pytest.raises(UnsupportedModelError, match="GaussianCPD"):

@@ -209,8 +209,8 @@ def iris():
 
 KINDS = {
     "weighted": lambda net: bg.WeightedNetwork(net, "lung", {}),
-    "mixture": lambda net: bg.NetworkMixture([net, net]),
-    "average": lambda net: bg.PosteriorAverage([net, net]),
+    "mixture": lambda net: bg.Ensemble([net, net]),
+    "average": lambda net: bg.Ensemble([net, net], combine="posterior"),
     "factor graph": lambda net: net.to_factor_graph(),
 }
 

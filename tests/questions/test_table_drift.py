@@ -172,7 +172,7 @@ def test_members_share_families_and_intervals():
         )
         for cuts in ([1.0], [2.0])
     ]
-    model = bg.PosteriorAverage(members)
+    model = bg.Ensemble(members, combine="posterior")
     random = np.random.default_rng(0)
     y = random.random(600) < 0.5
     table = {"c": np.where(y, "yes", "no"), "x": np.where(y, 2.5, 0.5)}

@@ -77,8 +77,8 @@ def test_of_many_parameters_the_most_influential_are_varied():
     other = bg.BayesianNetwork([bg.TableCPD(c, [0.4, 0.6]), *cpds[1:]])
     models = {
         "mixed": (net, "Of 1,561 parameters, the 50"),
-        "mixture": (bg.NetworkMixture([net, other]), "Of 3,122 parameters, the 50"),
-        "average": (bg.PosteriorAverage([net, other]), "Of 3,122 parameters, the 50"),
+        "mixture": (bg.Ensemble([net, other]), "Of 3,122 parameters, the 50"),
+        "average": (bg.Ensemble([net, other], combine="posterior"), "Of 3,122 parameters, the 50"),
     }
     evidence = {"x": 0.4, "d": 7}
     for model, remark in models.values():

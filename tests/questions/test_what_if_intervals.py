@@ -35,9 +35,11 @@ def network(mean=MEAN, variance=VARIANCE, *, by_hand=False):
 HAND = {"b": "s", "g": "in", "n": "in"}
 KINDS = {
     "network": network,
-    "mixture": lambda **k: bg.NetworkMixture([network(**k), network(MEAN + 1.0, **k)], [0.4, 0.6]),
+    "mixture": lambda **k: bg.Ensemble([network(**k), network(MEAN + 1.0, **k)], [0.4, 0.6]),
     "weighted": lambda **k: bg.WeightedNetwork(network(**k), "a", {"g": 0.5, "b": 2.0}),
-    "average": lambda **k: bg.PosteriorAverage([network(**k), network(MEAN + 1.0, **k)]),
+    "average": lambda **k: bg.Ensemble(
+        [network(**k), network(MEAN + 1.0, **k)], combine="posterior"
+    ),
 }
 
 

@@ -120,7 +120,7 @@ class Choice(Displayed):
     tree_share : float
         Weight of the posterior of the random trees in its average with that of the weighted sum.
     tree_exponent : float
-        Exponent of the trees' evidence in this average, 1 or up to 8; see `PosteriorAverage`.
+        Exponent of the trees' evidence in this average, 1 or up to 8; see `Ensemble`.
     n_trees : int
         Number of the random trees.
     leaf_weight : float

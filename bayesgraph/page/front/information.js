@@ -158,9 +158,6 @@ function ofOther(model, given, target, before) {
     return sumOf(joint.map((row) => gained(row.map((p) => p / total), before)));
   };
   return (v) => {
-    const cells = model.cells ? model.cells(v, given) : undefined;
-    if (cells === null) return null;
-    if (cells) return ofAnswers(v, cells.values.map((value) => ({ value })), cells.shares);
     if (model.cards[v]) {
       const belief = run.belief(v);
       return belief && ofAnswers(v, Array.from(belief, (_, state) => ({ state })), belief);

@@ -362,10 +362,10 @@ const modelOf = (parts, numbers, kernel) => (MODELS[parts.kind] || networkOf)(pa
 export class AverageModel {
   /**
    * @param {{weights: number[], ratios: object, members: object[]}} parts  A member has `own`, for
-   *   each variable of the average its number in the member's model or -1, and `maps`: for each
-   *   variable null, or `codes` (the member's state for each of the average's, -1 if it has none),
-   *   `spread` (for each of the member's states that of the answer) and `cuts`; `tempering` has
-   *   the exponents of its evidence about some variables.
+   *   each variable of the average its number in the member's model or -1, and `maps` of variables
+   *   that differ: `codes` (the member's state for each of the average's, -1 if it has none) with
+   *   the `shares` of the average's states in these, `items` or `cuts`; `tempering` has the
+   *   exponents of its evidence about some variables. `cuts` are those of numbers with states.
    */
   constructor(parts, numbers, kernel) {
     this.joint = false;
@@ -377,19 +377,23 @@ export class AverageModel {
       priors: new Map(),
     }));
     this.cards = parts.cards;
+    this.cuts = parts.cuts;
   }
 
   /** The case as a member reads it; what the member has no word for is left out. */
-  translated({ own, maps }, given) {
+  translated({ own, maps, model }, given) {
     const found = new Map();
     for (const [v, finding] of given) {
       if (own[v] < 0) continue;
-      const map = maps[v];
+      const { codes, shares, items, cuts = this.cuts[v] } = maps[v] ?? {};
       let value = finding;
-      if (map && finding.state !== undefined) value = { state: map.codes[finding.state] };
-      else if (map && finding.logs) value = { logs: map.spread.map((k) => finding.logs[k]) };
-      else if (map && map.items) value = { value: itemsOf(map.items, finding.value) };
-      else if (map) value = { state: map.cuts.filter((cut) => cut < finding.value).length };
+      if (items) value = { value: itemsOf(items, finding.value) };
+      else if (cuts && finding.value !== undefined) value = { state: cuts.filter((cut) => cut < finding.value).length };
+      if (codes && value.state !== undefined) value = { state: codes[value.state] };
+      else if (codes) {
+        value = { logs: Array.from({ length: model.cards[own[v]] }, (_, s) => (
+          logSumExp(finding.logs.map((log, k) => (codes[k] === s ? log + Math.log(shares[k]) : -Infinity))))) };
+      }
       if (value.state !== -1) found.set(own[v], value);
     }
     return found;
@@ -423,7 +427,11 @@ export class AverageModel {
       const member = this.members[having[k]], { own, maps } = member;
       const p = this.temperedBelief(member, v, runs[k].belief(own[v]));
       if (!p) return null;
-      for (let s = 0; s < p.length; s++) total[maps[v] ? maps[v].spread[s] : s] += shares[k] * p[s];
+      const { codes, shares: parts } = maps[v] ?? {};
+      for (let s = 0; s < total.length; s++) {
+        if (!codes) total[s] += shares[k] * p[s];
+        else if (codes[s] >= 0) total[s] += shares[k] * p[codes[s]] * parts[s];
+      }
     }
     const found = total.map((p, s) => p * (this.ratios[v] ? this.ratios[v][s] : 1)), sum = sumOf(found);
     return found.map((p) => p / sum);
@@ -442,39 +450,6 @@ export class AverageModel {
 
   logScores(given, target) {
     return logBelief(this, given, target);
-  }
-
-  /**
-   * One number in each interval between all cut points of the members, and the probability of each;
-   * null if no member has all cut points, undefined if the variable is no number in intervals.
-   */
-  cells(v, given) {
-    const having = this.members.map((_, k) => k).filter((k) => this.members[k].own[v] >= 0);
-    const cutsOf = (k) => (this.members[k].maps[v]?.codes ? null : this.members[k].maps[v]?.cuts);
-    if (!having.every(cutsOf)) return undefined;
-    const cuts = [...new Set(having.flatMap(cutsOf))].sort((a, b) => a - b);
-    const whole = having.find((k) => cutsOf(k).length === cuts.length);
-    if (whole === undefined) return null;
-    const last = cuts.at(-1), values = [...cuts, cuts.length ? last + Math.max(1, Math.abs(last)) : 0];
-    const beliefs = new Map(having.map((k) => {
-      const { model, own } = this.members[k], run = model.run(this.translated(this.members[k], given));
-      return [k, (run || model.run(new Map())).belief(own[v])];
-    }));
-    const fine = beliefs.get(whole), shares = values.map(() => 0);
-    for (const k of having) {
-      // Within a longer interval numbers are distributed as in the member that has all cut points.
-      const belief = beliefs.get(k), place = values.map((x) => cutsOf(k).filter((cut) => cut < x).length);
-      const mass = Array.from(belief, () => 0), width = mass.slice();
-      place.forEach((at, c) => {
-        mass[at] += fine[c];
-        width[at]++;
-      });
-      place.forEach((at, c) => {
-        shares[c] += this.weights[k] * belief[at] * (mass[at] > 0 ? fine[c] / mass[at] : 1 / width[at]);
-      });
-    }
-    const total = sumOf(shares);
-    return { values, shares: shares.map((p) => p / total) };
   }
 }
 

@@ -148,7 +148,7 @@ def fives(n, seed=0):
 def test_what_no_table_shows_is_left_to_random_trees():
     X, y = fives(800)
     average, single = fitted(X, y), fitted(X, y, n_trees=0)
-    assert isinstance(average.network_, bg.PosteriorAverage)
+    assert isinstance(average.network_, bg.Ensemble)
     assert isinstance(single.network_, bg.BayesianNetwork)
     assert average.choice_.tree_share > 0.5
     assert average.network_.weights[1] == pytest.approx(average.choice_.tree_share)
@@ -302,7 +302,7 @@ def test_a_row_of_weight_two_is_two_rows():
 def test_priors_shift_the_average():
     X, y = triples(400)
     given, shifted = fitted(X, y), fitted(X, y, priors=[0.9, 0.1])
-    assert isinstance(given.network_, bg.PosteriorAverage)
+    assert isinstance(given.network_, bg.Ensemble)
     expected = given.predict_proba(X) * [0.9, 0.1] / np.bincount(y)
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(shifted.predict_proba(X), expected, rtol=1e-9)

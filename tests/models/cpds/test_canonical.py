@@ -325,8 +325,8 @@ def test_mixtures_averages_and_factor_graphs(chains):
     evidence = {"last": "no"}
     expected = tables.query("c0", evidence).probabilities
     for model in (
-        bg.NetworkMixture([network, tables], [1, 2]),
-        bg.PosteriorAverage([network, tables]),
+        bg.Ensemble([network, tables], [1, 2]),
+        bg.Ensemble([network, tables], combine="posterior"),
         network.to_factor_graph(),
     ):
         np.testing.assert_allclose(model.query("c0", evidence).probabilities, expected, atol=1e-9)

@@ -294,7 +294,7 @@ def test_files_hold_averages_of_different_sizes(tmp_path):
     one, two = random_network(3), random_network(4, n_trees=400)
     cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.TreeAverageCPD)]
     assert len({cpd.to_arrays()["below"].dtype for cpd in cpds}) == 2
-    average = bg.PosteriorAverage([one, two])
+    average = bg.Ensemble([one, two], combine="posterior")
     average.save(tmp_path / "a.bayesgraph")
     assert bg.load(tmp_path / "a.bayesgraph") == average
 

@@ -1,0 +1,971 @@
+"""Ensembles: several networks with weights, whose distributions or posteriors are averaged."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph import graphs
+from bayesgraph.core.arrays import Floats, log_of
+from bayesgraph.core.errors import (
+    DataTypeError,
+    ModelError,
+    UnknownStateError,
+    UnsupportedModelError,
+    quoted,
+)
+from bayesgraph.core.evidence import Arrangement, Evidence
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import (
+    Arc,
+    Binned,
+    Continuous,
+    CountVector,
+    Discrete,
+    Grouped,
+    Name,
+    State,
+    Variable,
+)
+from bayesgraph.inference import (
+    Best,
+    Case,
+    Joint,
+    Pattern,
+    Question,
+    Slopes,
+    divided,
+    grouped,
+    normalised,
+    posterior_weights,
+    prior_term,
+    tempered,
+)
+from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.editing import new_names
+from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_values
+from bayesgraph.models.model import Model, with_findings
+from bayesgraph.models.network import BayesianNetwork
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+# Minimum exponent of evidence: with smaller ones probabilities that underflowed would matter.
+_LEAST = 0.05
+# Maximum number of intervals of a number whose cut points differ among networks.
+_MOST_INTERVALS = 256
+# For each way to combine networks: the form, and which model to query in place of the ensemble.
+_COMBINED = {
+    "joint": ("mixture", " Query one of its `networks`."),
+    "posterior": (
+        "average",
+        " It is no joint distribution: query one of its `networks`, or fit the classifier with "
+        "n_trees=0 for a single network.",
+    ),
+}
+
+
+class Ensemble(Model):
+    """Several networks with weights, whose joint distributions or posteriors are averaged.
+
+    With ``combine="joint"`` it is a mixture, P(x) = sum_m w_m P_m(x): the index of the network that
+    generates a row is a hidden variable with the distribution w. The networks have the same
+    variables, and answers are averaged with the posterior probabilities of the networks.
+
+    With ``combine="posterior"`` it is sum_m w_m P_m(target | evidence), with weights that do not
+    depend on the evidence, as in bagging (Breiman 1996). This defines no joint distribution: there
+    is no probability of evidence, no most probable explanation and no sample. Networks may lack
+    variables and states. Each takes notice of what it has a variable and a state for; a posterior
+    is averaged over the networks that have the variable, and a state that a network lacks has
+    probability zero in it. A network that rules the evidence out has its prior in the average;
+    evidence that all of them rule out is refused.
+
+    Parameters
+    ----------
+    networks : iterable of models
+    weights : array_like, shape (number of networks,), optional
+        Non-negative weights, which are divided by their sum. Equal by default.
+    combine : {"joint", "posterior"}
+    first : iterable of Variable, optional
+        Variables that begin the attribute `variables`, in this order. Their states precede other
+        states of the same variable in the networks.
+    arc_probabilities : mapping from (parent, child) to float, optional
+        Probabilities of the arcs, which plots draw as opacities; by default the total weight of the
+        networks that have the arc.
+    prior_ratios : mapping from name to array_like, shape (n_states,), optional
+        For posteriors: ratio of a new to the old prior of each state of a discrete variable. The
+        averaged posterior of the variable is multiplied by it and normalised: the prior shifts, and
+        the distributions of all else given the variable stay (Saerens, Latinne, Decaestecker 2002).
+        Posteriors of other variables alone, and the networks, stay too.
+    exponents : mapping from name to array_like, shape (number of networks,), optional
+        For posteriors: exponents, at least 0.05, with which each network's evidence about a
+        discrete variable counts: in the place of P_m(t | evidence) the average has what is
+        proportional to P_m(t) (P_m(t | evidence) / P_m(t))^exponent. Exponents above 1 make
+        posteriors more certain, such as those of random trees, which are not certain enough
+        (scaling by a temperature: Guo, Pleiss, Sun, Weinberger 2017); without evidence the
+        posterior stays the prior. 1 by default. In joint posteriors, the distributions of all else
+        given the variable stay. What an intervention (`do`) changes is no evidence.
+
+    Attributes
+    ----------
+    networks : tuple of models
+    weights : ndarray, shape (number of networks,)
+        Weights that sum to one.
+    combine : {"joint", "posterior"}
+    prior_ratios, exponents : mapping from name to ndarray
+    variables : tuple of Variable
+        The variables of all networks. A variable whose states differ has the states of all, and one
+        whose intervals differ has the cut points of all, at most 255. Within an interval of a
+        network, its probability is divided as in the network with the most intervals.
+
+    Raises
+    ------
+    ModelError
+        For no networks, invalid weights, ratios or exponents, variables of one name and different
+        kinds or too many intervals, or different variables in a mixture.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    >>> apart = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [0.5, 0.5])])
+    >>> linked = bg.BayesianNetwork([
+    ...     bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [[1.0, 0.0], [0.0, 1.0]], parents=[a]),
+    ... ])
+    >>> Ensemble([apart, linked], [1, 3], combine="joint").query("b", {"a": 1})
+    P(b)
+      0  0.125000  ███
+      1  0.875000  █████████████████████
+    """
+
+    edited = " Change its networks, and make another Ensemble(networks, weights, combine) of them."
+
+    def __init__(
+        self,
+        networks: Iterable[Model],
+        weights: ArrayLike | None = None,
+        combine: str = "joint",
+        *,
+        first: Iterable[Variable] = (),
+        arc_probabilities: Mapping[Arc, float] | None = None,
+        prior_ratios: Mapping[Name, ArrayLike] | None = None,
+        exponents: Mapping[Name, ArrayLike] | None = None,
+    ) -> None:
+        if combine not in _COMBINED:
+            raise ModelError(f"combine= is one of {quoted(_COMBINED)}; got {combine!r:.80}.")
+        self.combine = combine
+        self.form, self.instead = _COMBINED[combine]
+        self.is_joint = is_joint = combine == "joint"
+        self.networks: tuple[Any, ...] = _checked_networks(networks, is_joint)
+        self.weights = _checked_weights(weights, len(self.networks))
+        by_name: dict[Name, list[Variable]] = {v.name: [v] for v in first}
+        for network in self.networks:
+            for variable in network.variables:
+                by_name.setdefault(variable.name, []).append(variable)
+        if is_joint:
+            _check_same(self.networks)
+        self.variables = tuple(_joined(each) for each in by_name.values())
+        self._by_name = {variable.name: variable for variable in self.variables}
+        if is_joint and (prior_ratios or exponents):
+            raise ModelError(
+                "prior_ratios= and exponents= are of averages of posteriors; leave them out, or "
+                "give combine='posterior'."
+            )
+        self.prior_ratios = self._by_state("prior_ratios", prior_ratios, _checked_ratio)
+        self.exponents = self._by_state("exponents", exponents, self._checked_exponents)
+        self._given_probabilities: Mapping[Arc, float] = dict(arc_probabilities or {})
+        for arc, value in self._given_probabilities.items():
+            if not self.graph.has_edge(*arc):
+                raise ModelError(f"arc_probabilities has {arc!r}, an arc of none of the networks.")
+            if not 0 <= value <= 1:
+                raise ModelError(f"A probability lies between 0 and 1; {arc!r} has {value!r}.")
+
+    def _by_state(
+        self, argument: str, values: Any, check: Callable[[Discrete, Any], Floats]
+    ) -> dict[Name, Floats]:
+        """Return numbers about discrete variables, checked and by the names of the variables."""
+        if values is not None and not isinstance(values, Mapping):
+            raise ModelError(
+                f"{argument}= maps the name of a variable to numbers, such as {{'class': [1, 2]}}; "
+                f"got {values!r:.200}."
+            )
+        checked: dict[Name, Floats] = {}
+        for name, numbers in (values or {}).items():
+            variable = self.variable(name)
+            if not isinstance(variable, Discrete):
+                raise ModelError(f"{argument}= is of discrete variables; got {variable!r}.")
+            checked[name] = check(variable, numbers)
+            checked[name].flags.writeable = False
+        return checked
+
+    def _checked_exponents(self, variable: Discrete, exponents: ArrayLike) -> Floats:
+        n = len(self.networks)
+        values = _floats(exponents)
+        if values.shape != (n,) or not (np.isfinite(values) & (values >= _LEAST)).all():
+            raise ModelError(
+                f"The exponents of {variable.name!r} are finite numbers of at least {_LEAST}, one "
+                f"for each of {n} networks; got {exponents!r:.200}."
+            )
+        return values
+
+    def with_networks(
+        self,
+        networks: Iterable[Model],
+        changed: Collection[Name] = (),
+    ) -> Ensemble:
+        """Return the ensemble of other networks, one in the place of each.
+
+        Weights, ratios, exponents and the probabilities of arcs that are left stay, as do the
+        variables of an average but those that are `changed`.
+        """
+        networks = list(networks)
+        left = {v.name for network in networks for v in network.variables}
+        first = [v for v in self.variables if v.name in left and v.name not in changed]
+        arcs = {arc for network in networks for arc in arcs_of(network)}
+        return Ensemble(
+            networks,
+            self.weights,
+            self.combine,
+            first=() if self.is_joint else first,
+            arc_probabilities={a: p for a, p in self._given_probabilities.items() if a in arcs},
+            prior_ratios=self.prior_ratios,
+            exponents=self.exponents,
+        )
+
+    # ------------------------------------------------------------------------------- what it has
+
+    @cached_property
+    def graph(self) -> nx.DiGraph:
+        """The union of the networks' graphs; nodes are names, arcs have a `probability`.
+
+        Two networks may have an arc in opposite directions, so that the union may have cycles: it
+        is for plots and not a factorisation. The graphs of the networks are
+        ``[network.graph for network in model.networks]``.
+        """
+        members = zip(map(arcs_of, self.networks), self.weights.tolist(), strict=True)
+        return graphs.union_of_arcs(self.names, members, self._given_probabilities)
+
+    @property
+    def arc_probabilities(self) -> dict[Arc, float]:
+        """Probability of each arc, as given to the constructor.
+
+        By default it is the total weight of the networks with the arc.
+        """
+        return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
+
+    def leaves(
+        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+    ) -> Mapping[Variable, CPD]:
+        """Return the targets that are leaves of all networks; see `Model.leaves`.
+
+        Of each the CPD is that of the first network.
+        """
+        found: dict[Variable, CPD] = {}
+        for place, network in enumerate(self.networks):
+            known = set(network.variables)
+            asked, seen = ([v for v in some if v in known] for some in (targets, given))
+            own = network.leaves(asked, seen)
+            found = dict(own) if not place else {v: cpd for v, cpd in found.items() if v in own}
+        return found
+
+    @property
+    def arc_scores(self) -> dict[Arc, float]:
+        """Score of each arc: its weighted mean over the networks that have a score of the arc."""
+        scores: dict[Arc, list[tuple[float, float]]] = {}
+        for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
+            for arc, score in getattr(network, "arc_scores", {}).items():
+                scores.setdefault(arc, []).append((score, weight))
+        means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
+        return {
+            arc: float(np.average(values, weights=shares)) if shares.any() else float(values[0])
+            for arc, (values, shares) in means.items()
+        }
+
+    @property
+    def cpds(self) -> tuple[CPD, ...]:
+        """The CPDs of all networks, one network after the other."""
+        return tuple(cpd for network in self.networks for cpd in getattr(network, "cpds", ()))
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters of all networks, and of the weights of a mixture."""
+        own = sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
+        return own + (len(self.networks) - 1 if self.is_joint else 0)
+
+    @property
+    def silent(self) -> frozenset[Variable]:
+        """Numbers and vectors that some network of a mixture cannot keep; see `Model.silent`."""
+        kept = self.networks if self.is_joint else ()
+        return frozenset().union(*(network.silent for network in kept))
+
+    # ------------------------------------------------------------------------------ for solvers
+
+    @cached_property
+    def all_members(self) -> tuple[Member, ...]:
+        """One `Member` for each network."""
+        own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
+        return tuple(Member(own, place) for place in range(len(self.networks)))
+
+    @cached_property
+    def members(self) -> tuple[Member, ...]:
+        """One `Member` for each network of positive weight; solvers query these."""
+        return tuple(member for member in self.all_members if member.weight > 0)
+
+    def members_with(self, targets: Sequence[int]) -> list[Member]:
+        """Return the members whose networks have all target variables, given by their indices.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If there is no such member, or a target is a number in some networks and has intervals
+            in others.
+        """
+        names = [self.variables[target].name for target in targets]
+        holders = [m for m in self.members if all(target in m.places for target in targets)]
+        if not holders:
+            raise UnsupportedModelError(
+                f"No member of this average has all of {quoted(names)}; query one at a time."
+            )
+        for target, name in zip(targets, names, strict=True):
+            if any(target in member.cut for member in self.members):
+                raise UnsupportedModelError(
+                    f"{name!r} is a number in some networks of this ensemble and has intervals in "
+                    "others, so that there is no posterior of it to average; give its value, or "
+                    "query one of its `networks`."
+                )
+        return holders
+
+    def cell_shares(self, variable: int) -> Floats:
+        """Return what the probability of intervals (or groups) of networks is divided by.
+
+        It is the prior of the network with the most of them, in equal parts where it has longer
+        ones, of each state of the ensemble's variable.
+        """
+        shares: Floats = self.memo.get(("cells", variable), lambda: self._cell_shares(variable))
+        return shares
+
+    def _cell_shares(self, variable: int) -> Floats:
+        holders = [m for m in self.members if variable in m.places]
+        name = self.variables[variable].name
+        priors = [m.network.query(name).probabilities for m in holders]
+        finest = max(range(len(priors)), key=lambda i: len(priors[i]))
+        codes = holders[finest].codes.get(variable, np.arange(len(priors[finest])))
+        known = codes >= 0
+        n_cells = np.bincount(codes[known], minlength=len(priors[finest]))
+        shares = np.zeros(len(codes))
+        shares[known] = (priors[finest] / n_cells)[codes[known]]
+        return shares
+
+    def ratio_of(self, targets: Sequence[int]) -> Floats | None:
+        """Return what the joint posterior of targets is multiplied by, or None if by nothing.
+
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in `variables`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If one of them has a ratio or exponents, and another one is continuous; or if several
+            have exponents.
+        """
+        chosen = [self.variables[target] for target in targets]
+        moved = self.prior_ratios.keys() | self.exponents.keys()
+        if not any(variable.name in moved for variable in chosen):
+            return None
+        for variable in chosen:
+            if not isinstance(variable, Discrete):
+                raise UnsupportedModelError(
+                    "An average with a shifted prior or with exponents has no joint posterior with "
+                    f"the continuous {variable.name!r}; query one at a time."
+                )
+        if len(tempered_ones := [v.name for v in chosen if v.name in self.exponents]) > 1:
+            raise UnsupportedModelError(
+                f"An average with exponents of {quoted(tempered_ones)} has no joint posterior of "
+                "them: each exponent would change what the other one says; query one at a time."
+            )
+        if not any(variable.name in self.prior_ratios for variable in chosen):
+            return None
+        ratio = np.ones(())
+        for variable in chosen:
+            assert isinstance(variable, Discrete)  # as checked
+            own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
+            ratio = np.multiply.outer(ratio, own)
+        return ratio
+
+    def posterior_weights(self, evidence: EvidenceLike = None) -> Floats:
+        """Return the posterior probability of each network of a mixture, shape (n_networks,).
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero under all networks.
+        UnsupportedModelError
+            For an average of posteriors, whose weights are fixed.
+        """
+        self._check_joint("posterior_weights")
+        asked, given = with_findings(self, as_mapping(evidence))
+        weights = posterior_weights(asked, asked.case(given))
+        if weights is None:
+            raise impossible(evidence)
+        return weights
+
+    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
+        """Raise an UnsupportedModelError for a `Belief` about an average of posteriors."""
+        if not self.is_joint:
+            raise UnsupportedModelError(
+                "An average of posteriors takes no Belief (got one about "
+                f"{quoted(v.name for v in beliefs)}): its weights are fixed. Give likelihoods, or "
+                "query one of its `networks`."
+            )
+
+    # ---------------------------------------------------------------- interventions and findings
+
+    def without_parents(self, names: Collection[Name]) -> Ensemble:
+        """Return the mixture for queries that set some variables; see `Model.without_parents`."""
+        return self.with_networks([network.without_parents(names) for network in self.networks])
+
+    def do(self, values: Mapping[Name, Any]) -> Ensemble:
+        """Return the ensemble of the networks after an intervention; see `Model.do`.
+
+        The weights stay: that a variable is set says nothing about the networks. In an average, a
+        network without a variable takes no notice of its value, and exponents are of the evidence
+        only: the prior is that after the intervention.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If priors are shifted: by how much they are without the intervention is not known.
+        """
+        if self.prior_ratios:
+            raise UnsupportedModelError(
+                f"An average with a shifted prior, here of {quoted(self.prior_ratios)}, answers no "
+                "interventions; query one without prior_ratios=."
+            )
+        chosen = read_values(self, values)
+        known = [member.values(chosen) for member in self.all_members]
+        networks = [m.do(own) if own else m for m, own in zip(self.networks, known, strict=True)]
+        return self.with_networks(networks)
+
+    def with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
+        """Return the ensemble after an intervention, and the values of what is still in it.
+
+        In an average, a network that rules out the evidence enters with its prior, in which the
+        values have to be set: so they are more than evidence.
+        """
+        if self.is_joint:
+            return super().with_values_set(values)
+        changed = self.do(values)
+        return changed, {name: value for name, value in values.items() if name in changed.number}
+
+    def with_findings(self, findings: Mapping[Name, Finding]) -> Ensemble:
+        """Return the ensemble with numbers replaced by states; see `Model.with_findings`."""
+        if cut := {self.variables[v].name for m in self.members for v in m.cut} & findings.keys():
+            raise UnsupportedModelError(
+                f"{quoted(cut)} have intervals in some networks of this ensemble, which take no "
+                "likelihoods and other bounds; give a value."
+            )
+        networks = []
+        for network in self.networks:
+            own = {name: each for name, each in findings.items() if name in network.number}
+            networks.append(network.with_findings(own) if own else network)
+        return self.with_networks(networks, findings)
+
+    # --------------------------------------------------------------------------------- editing
+
+    def _check_joint(self, method: str) -> None:
+        if not self.is_joint:
+            raise UnsupportedModelError(
+                f"An average of posteriors has no {method}(), which takes a joint distribution "
+                f"such as that of a network.{self.edited}"
+            )
+
+    def without(self, *names: Name) -> Ensemble:
+        """Return the mixture without variables that no network has below it; see `Model.without`.
+
+        The weights stay: variables that are not observed say nothing about the networks.
+        """
+        self._check_joint("without")
+        return self.with_networks([network.without(*names) for network in self.networks])
+
+    def marginalised(self, *names: Name) -> Ensemble:
+        """Return the distribution of the other variables; see `Model.marginalised`."""
+        self._check_joint("marginalised")
+        return self.with_networks([network.marginalised(*names) for network in self.networks])
+
+    def conditioned(self, evidence: EvidenceLike) -> Ensemble:
+        """Return the distribution of the other variables given evidence; see `Model.conditioned`.
+
+        The weights become the posterior ones, and networks of posterior weight zero are left out.
+        """
+        self._check_joint("conditioned")
+        weights = self.posterior_weights(evidence)
+        possible = np.flatnonzero(weights > 0)
+        networks = [self.networks[i].conditioned(evidence) for i in possible]
+        return Ensemble(networks, weights[possible], "joint")
+
+    def with_states(self, name: Name, states: Mapping[State, State] | Sequence[State]) -> Ensemble:
+        """Return the mixture with other states of a variable; see `Model.with_states`."""
+        self._check_joint("with_states")
+        return self.with_networks([network.with_states(name, states) for network in self.networks])
+
+    def renamed(self, names: Mapping[Name, Name]) -> Ensemble:
+        """Return the ensemble with other names of some variables; see `Model.renamed`."""
+        new = {old.name: variable for old, variable in new_names(self, names).items()}
+        given = {old: variable.name for old, variable in new.items()}
+        return Ensemble(
+            [
+                network.renamed({a: b for a, b in given.items() if a in network.number})
+                for network in self.networks
+            ],
+            self.weights,
+            self.combine,
+            first=[new.get(v.name, v) for v in self.variables],
+            arc_probabilities={
+                (given.get(a, a), given.get(b, b)): p
+                for (a, b), p in self._given_probabilities.items()
+            },
+            prior_ratios={given.get(a, a): ratio for a, ratio in self.prior_ratios.items()},
+            exponents={given.get(a, a): own for a, own in self.exponents.items()},
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Ensemble)
+            and self.combine == other.combine
+            and self.networks == other.networks
+            and self.variables == other.variables
+            and np.array_equal(self.weights, other.weights)
+            and _are_equal(self.prior_ratios, other.prior_ratios)
+            and _are_equal(self.exponents, other.exponents)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        arcs = f"{self.graph.number_of_edges()} different arcs and " * (self.is_joint)
+        return (
+            f"Ensemble ({self.combine}) of {len(self.networks)} networks over "
+            f"{len(self.variables)} variables, {arcs}{self.n_parameters} parameters"
+        )
+
+
+class Member:
+    """A network of an ensemble, and how it reads the ensemble's evidence, targets and questions.
+
+    Attributes
+    ----------
+    place : int
+        Index of the network in the ensemble.
+    network : Model
+    weight, log_weight : float
+    exponents : mapping from name to float
+        The exponents that are not 1.
+    places : mapping from int to int
+        Index in the network of each of the ensemble's variables that it has, by index there.
+    """
+
+    def __init__(self, ensemble: Ensemble, place: int) -> None:
+        self.place = place
+        self.network: Any = ensemble.networks[place]
+        self.weight = float(ensemble.weights[place])
+        self.log_weight = float(log_of(ensemble.weights[place]))
+        self.exponents = {
+            name: float(own[place]) for name, own in ensemble.exponents.items() if own[place] != 1.0
+        }
+        number = self.network.number
+        names = enumerate(ensemble.names)
+        self.places = {v: number[name] for v, name in names if name in number}
+        self._ensemble = ensemble
+        self._has_same_rows = set(self.network.variables) == set(ensemble.variables)
+        self._is_same = self._has_same_rows and all(v == own for v, own in self.places.items())
+        # By target, what is needed for each row.
+        self._prior_terms: dict[int, Floats] = {}
+
+    @cached_property
+    def _differing(self) -> dict[int, tuple[Any, Any]]:
+        """The variables of the ensemble that are others in the network, and these."""
+        pairs: dict[int, tuple[Any, Any]] = {
+            v: (self._ensemble.variables[v], self.network.variables[own])
+            for v, own in self.places.items()
+        }
+        return {v: pair for v, pair in pairs.items() if pair[0] != pair[1]}
+
+    @cached_property
+    def codes(self) -> dict[int, NDArray[np.int64]]:
+        """The network's state of each state of variables that differ, -1 for one that it lacks."""
+        return {
+            v: codes_in(own, whole)
+            for v, (whole, own) in self._differing.items()
+            if isinstance(whole, Discrete) and isinstance(own, Discrete)
+        }
+
+    @cached_property
+    def cut(self) -> frozenset[int]:
+        """The numbers of the ensemble of which the network has intervals."""
+        binned = {v for v, (_, own) in self._differing.items() if isinstance(own, Binned)}
+        return frozenset(binned - self.codes.keys())
+
+    @cached_property
+    def items(self) -> dict[int, list[int]]:
+        """The places of the network's items in vectors of counts that differ."""
+        return {
+            v: [whole.positions[item] for item in own.items]
+            for v, (whole, own) in self._differing.items()
+            if isinstance(whole, CountVector) and isinstance(own, CountVector)
+        }
+
+    def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
+        """Return the network's indices of variables, given their indices in the ensemble."""
+        return tuple(self.places[v] for v in variables)
+
+    def question(self, question: Any) -> Question:
+        """Return the query with the variables re-indexed to the network."""
+        if isinstance(question, Joint):
+            return question._replace(targets=self.numbers(question.targets))
+        if isinstance(question, Best) and question.over is not None:
+            return question._replace(over=self.numbers(question.over))
+        if isinstance(question, Slopes):
+            return question._replace(target=self.places[question.target])
+        same: Question = question
+        return same
+
+    def pattern(self, pattern: Pattern) -> Pattern:
+        """Return the pattern (variables with evidence) of those that the network has."""
+        if self._is_same:
+            return pattern
+        observed, soft = (
+            tuple(sorted(self.places[v] for v in part if v in self.places))
+            for part in (pattern.observed, pattern.soft)
+        )
+        return Pattern(observed, soft, pattern.rows)
+
+    def case(self, case: Case) -> Case:
+        """Return the evidence on one case of which the network has variables and states."""
+        if self._is_same:
+            return case
+        hard: dict[int, Any] = {}
+        for v, value in case.hard.items():
+            if v not in self.places:
+                continue
+            if v in self.codes:
+                value = int(self.codes[v][value])
+                if value < 0:
+                    continue
+            elif v in self.items:
+                value = np.asarray(value)[self.items[v]]
+            elif v in self._differing:
+                value = self._differing[v][1].encode(value)
+            hard[self.places[v]] = value
+        soft = {
+            self.places[v]: self._likelihoods(v, logs)
+            for v, logs in case.soft.items()
+            if v in self.places
+        }
+        return Case(hard, soft, case.log_scale)
+
+    def rows(self, rows: Evidence) -> Evidence:
+        """Return the encoded rows of which the network has variables and states."""
+        if self._has_same_rows:
+            return rows
+        wholes = tuple(rows.columns)
+        key = "member rows", self.place, wholes
+        layout: _Layout = self._ensemble.memo.get(key, lambda: self._layout(wholes))
+        values = rows.matrix(layout.numbers) if layout.numbers else np.empty((rows.n_rows, 0))
+        codes = np.empty((rows.n_rows, 0), dtype=layout.table.dtype)
+        if layout.discrete:
+            codes = layout.table[rows.matrix(layout.discrete) + layout.starts]
+        if layout.cut:
+            cut = [own.codes(rows.columns[whole]) for whole, own in layout.cut]
+            codes = np.column_stack([codes, *cut]).astype(codes.dtype)
+        number, variables = self._ensemble.number, self.network.variables
+        soft = {
+            variables[self.places[number[v.name]]]: self._likelihoods(number[v.name], logs)
+            for v, logs in rows.likelihoods.items()
+            if number[v.name] in self.places
+        }
+        counts = {own: rows.columns[whole][:, items] for whole, own, items in layout.vectors}
+        complete = rows.complete and layout.is_whole
+        return Evidence.of_matrices(
+            layout.arrangement, codes, values, counts, likelihoods=soft, complete=complete
+        )
+
+    def _layout(self, wholes: Sequence[Variable]) -> _Layout:
+        """Return how rows are read in which some of the ensemble's variables have columns."""
+        number = self._ensemble.number
+        known = [v for v in (number[whole.name] for whole in wholes) if v in self.places]
+        pairs: dict[int, tuple[Any, Any]] = {
+            v: (self._ensemble.variables[v], self.network.variables[self.places[v]]) for v in known
+        }
+        discrete = {v: pair for v, pair in pairs.items() if isinstance(pair[0], Discrete)}
+        numbers = {v: p for v, p in pairs.items() if isinstance(p[1], Continuous)}
+        vectors = {v: p for v, p in pairs.items() if isinstance(p[0], CountVector)}
+        cut = [pair for v, pair in pairs.items() if v in self.cut]
+        coded = [own for _, own in (*discrete.values(), *cut)]
+        kept = (own for _, own in (*numbers.values(), *vectors.values()))
+        arrangement = Arrangement((*coded, *kept))
+        codes = [self.codes.get(v, np.arange(w.cardinality)) for v, (w, _) in discrete.items()]
+        return _Layout(
+            arrangement,
+            tuple(whole for whole, _ in discrete.values()),
+            tuple(whole for whole, _ in numbers.values()),
+            cut,
+            [(*pair, self.items.get(v, slice(None))) for v, pair in vectors.items()],
+            # A missing value, of the code -1, is before the states of its variable.
+            np.cumsum([1, *(len(own) + 1 for own in codes)])[:-1],
+            np.concatenate([[], *([-1, *own] for own in codes)]).astype(arrangement.code_type),
+            all((own >= 0).all() for own in codes),
+        )
+
+    def values(self, values: Mapping[Name, Any]) -> dict[Name, Any]:
+        """Return the values of variables that the network has, by name, as it takes them."""
+        known: dict[Name, Any] = {}
+        for name, value in values.items():
+            v = self._ensemble.number[name]
+            if v in self.codes:
+                whole, own = self._differing[v]
+                code = int(self.codes[v][whole.encode(value)])
+                if code >= 0:
+                    known[name] = own.states[code]
+            elif v in self.places:
+                known[name] = value
+        return known
+
+    def shares_of(self, variable: int) -> Floats:
+        """Return the share of each state of the ensemble in that of the network; 0 if it has none.
+
+        The variable is one that differs.
+        """
+        codes, cells = self.codes[variable], self._ensemble.cell_shares(variable)
+        known = codes >= 0
+        shares = np.zeros(len(codes))
+        inside, places = cells[known], codes[known]
+        total = np.bincount(places, inside)[places]
+        equal = 1.0 / np.bincount(places)[places]
+        shares[known] = np.divide(inside, total, out=equal, where=total > 0)
+        return shares
+
+    def _likelihoods(self, variable: int, logs: Floats) -> Floats:
+        """Return log likelihoods of the network's states, (..., n_states), given the ensemble's."""
+        if variable not in self.codes:
+            return logs
+        n_states = self._differing[variable][1].cardinality
+        return grouped(logs + log_of(self.shares_of(variable)), self.codes[variable], n_states)
+
+    def spread(self, targets: Sequence[int], values: Floats) -> Floats:
+        """Return probabilities of the ensemble's states, given those of the network's.
+
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in the ensemble.
+        values : ndarray
+            The last axes are the states of the targets in the network.
+        """
+        for axis, target in enumerate(targets, start=values.ndim - len(targets)):
+            if target in self.codes:
+                apart = np.moveaxis(values, axis, -1)[..., self.codes[target]]
+                values = np.moveaxis(apart * self.shares_of(target), -1, axis)
+        return values
+
+    def exponent(self, target: int) -> float:
+        """Return the exponent of the network's evidence about a variable of the ensemble."""
+        return self.exponents.get(self._ensemble.variables[target].name, 1.0)
+
+    def shares(self, target: int, logs: Floats) -> Floats:
+        """Turn log joint probabilities of a target's states into what the average takes, in place.
+
+        That is the posterior, with the exponent of the network's evidence: (n_rows, n_states).
+        """
+        exponent = self.exponent(target)
+        if exponent == 1.0:
+            return normalised(logs)
+        term = self._prior_terms.get(target)
+        if term is None:
+            name = self._ensemble.variables[target].name
+            prior = self.network.query(name).probabilities
+            term = self._prior_terms[target] = prior_term(prior, exponent)
+        return tempered(logs, exponent, term)
+
+    def tempered(self, targets: Sequence[int], values: Floats) -> Floats:
+        """Return a posterior with the exponents of the network's evidence about the targets.
+
+        Parameters
+        ----------
+        targets : sequence of int
+            Indices of the target variables in the ensemble.
+        values : ndarray
+            Probabilities; the axes are the states of the targets in the network.
+        """
+        for axis, target in enumerate(targets):
+            if self.exponent(target) != 1.0:
+                others = tuple(other for other in range(len(targets)) if other != axis)
+                own = values.sum(axis=others)
+                new = self.shares(target, log_of(own[None]))[0]
+                values = values * np.expand_dims(divided(new, own), others)
+        return values
+
+
+class _Layout(NamedTuple):
+    """How a network reads rows; variables are pairs of the ensemble's and the network's.
+
+    Attributes
+    ----------
+    arrangement : Arrangement
+        The network's variables.
+    discrete, numbers : tuple of Variable
+        The ensemble's variables of which states and numbers are read.
+    cut : list of pairs
+        Numbers of which the network has intervals.
+    vectors : list of triples
+        Vectors of counts, and the places of the network's items.
+    starts : ndarray of int
+        Place of the first state of each of `discrete` in `table`.
+    table : ndarray of int
+        The network's code of each state, after -1 for a missing one.
+    is_whole : bool
+        Whether the network has all states.
+    """
+
+    arrangement: Arrangement
+    discrete: tuple[Variable, ...]
+    numbers: tuple[Variable, ...]
+    cut: list[tuple[Any, Any]]
+    vectors: list[tuple[Any, Any, Any]]
+    starts: NDArray[np.int64]
+    table: NDArray[Any]
+    is_whole: bool
+
+
+def arcs_of(network: Any) -> Mapping[Arc, float]:
+    """Return a mapping from the arcs of a model to their probabilities.
+
+    The probabilities are 1 unless the model is itself an ensemble.
+    """
+    if isinstance(network, Ensemble):
+        return network.arc_probabilities
+    cpds = getattr(getattr(network, "network", network), "blocks", None)
+    if cpds is None:  # a factor graph: its terms may be CPDs
+        cpds = [term.source for term in network.terms if isinstance(term.source, CPD)]
+    return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
+
+
+def _checked_networks(networks: Any, is_joint: bool) -> tuple[Any, ...]:
+    """Return the networks of an ensemble after checking their number and types."""
+    if isinstance(networks, Model) or not isinstance(networks, Iterable):
+        raise DataTypeError(f"An Ensemble takes a list of networks; got {networks!r:.200}.")
+    listed = tuple(networks)
+    if not listed:
+        raise ModelError("An Ensemble needs at least one network; got none.")
+    kind, takes = (BayesianNetwork, "BayesianNetworks") if is_joint else (Model, "models")
+    for network in listed:
+        if not isinstance(network, kind):
+            raise ModelError(f"This Ensemble takes {takes}; got {network!r:.200}.")
+    return listed
+
+
+def _check_same(networks: Sequence[Model]) -> None:
+    """Raise a ModelError unless all networks of a mixture have the same variables."""
+    known = set(networks[0].variables)
+    for i, network in enumerate(networks):
+        if set(network.variables) != known:
+            different = known.symmetric_difference(network.variables)
+            raise ModelError(
+                "The networks of a joint distribution have the same variables, states and their "
+                f"order included; network {i} and the first one differ in "
+                f"{quoted(sorted({str(v.name) for v in different}))}. Posteriors of networks that "
+                "differ are averaged by combine='posterior'."
+            )
+
+
+def _floats(values: Any) -> Floats:
+    """Return numbers as a new array; an empty one of two axes for anything else."""
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty((0, 0))
+
+
+def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
+    """Return weights of n networks divided by their sum, or raise a ModelError."""
+    values = np.ones(n) if weights is None else _floats(weights)
+    if values.ndim == 2 and not values.size:
+        raise ModelError(f"Weights are numbers, one for each network; got {weights!r:.200}.")
+    if values.shape != (n,):
+        raise ModelError(
+            f"An Ensemble of {n} networks takes {n} weights; got shape {values.shape}."
+        )
+    if not (np.isfinite(values) & (values >= 0)).all() or not values.sum() > 0:
+        raise ModelError(
+            f"Weights are finite, not negative and not all zero; got {values.tolist()!r:.200}."
+        )
+    total = values.sum()
+    # Normalised weights are not divided again, so that saving and loading does not change them.
+    shares: Floats = values if abs(total - 1.0) < 1e-15 * (n + 1) else values / total
+    shares.flags.writeable = False
+    return shares
+
+
+def _checked_ratio(variable: Discrete, ratio: ArrayLike) -> Floats:
+    """Return the ratio of priors of each state of a variable, or raise a ModelError."""
+    values = _floats(ratio)
+    good = values.shape == (variable.cardinality,) and bool(values.any())
+    if not good or not (np.isfinite(values) & (values >= 0)).all():
+        raise ModelError(
+            f"The ratios of priors of {variable.name!r} are finite numbers, one for each of "
+            f"{quoted(variable.states)}, not negative and not all zero; got {ratio!r:.200}."
+        )
+    return values
+
+
+def _joined(variables: Sequence[Variable]) -> Variable:
+    """Return the union of the networks' variables of one name: a variable with all their values."""
+    first, *others = dict.fromkeys(variables)
+    if not others:
+        return first
+    name = first.name
+    different: list[Any] = [first, *others]
+    if all(isinstance(v, Binned) for v in different):
+        cuts = sorted({cut for v in different for cut in v.cuts})
+        if len(cuts) >= _MOST_INTERVALS:
+            raise ModelError(
+                f"The networks cut {name!r} at {len(cuts)} points in all; an Ensemble takes "
+                f"{_MOST_INTERVALS - 1}. Fit them with the same intervals (one discretizer, or cut "
+                "points rounded), or with fewer."
+            )
+        return Binned(name, cuts)
+    if all(isinstance(v, Binned | Continuous) for v in different):
+        return Continuous(name)
+    if all(isinstance(v, CountVector) for v in different):
+        return CountVector(name, list(dict.fromkeys(i for v in different for i in v.items)))
+    if all(isinstance(v, Discrete) and not isinstance(v, Binned) for v in different):
+        states = [s for v in different for s in (v.values if isinstance(v, Grouped) else v.states)]
+        # Keyed by type too, because 1 and True may be two states.
+        return Discrete(name, list({(type(s), s): s for s in states}.values()))
+    raise ModelError(
+        f"The networks of an Ensemble have variables {name!r} of different kinds: "
+        f"{quoted(type(v).__name__ for v in different)}."
+    )
+
+
+def codes_in(own: Discrete, whole: Discrete) -> NDArray[np.int64]:
+    """Return the code in a network of each state of the ensemble's variable; -1 for none."""
+    if isinstance(own, Binned) and isinstance(whole, Binned):
+        return own.codes_of(whole)
+    codes = []
+    for state in whole.states:
+        try:
+            codes.append(int(own.encode(state)))
+        except UnknownStateError:
+            codes.append(-1)
+    return np.array(codes, dtype=np.int64)
+
+
+def _are_equal(one: Mapping[Name, Floats], two: Mapping[Name, Floats]) -> bool:
+    return one.keys() == two.keys() and all(np.array_equal(one[name], two[name]) for name in one)
