@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_755,
-    "nodes of syntax trees": 692_844,
+    "lines of code": 61_694,
+    "nodes of syntax trees": 692_191,
     "files": 271,
     "public names": 169,
     "bytes of the front end": 302_828,

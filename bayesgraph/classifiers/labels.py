@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Discrete, is_missing, plain
-from bayesgraph.models import BayesianNetwork, Ensemble, Model, TableCPD, WeightedNetwork
+from bayesgraph.models import BayesianNetwork, Ensemble, Model, TableCPD, map_networks
 from bayesgraph.statistics import DatasetSource, TableSource, one_of
 from bayesgraph.tables import Factorised, codes_of, factorise, kind_of
 
@@ -416,25 +416,14 @@ def shifted(model: Model, target: Discrete, ratio: Floats) -> Model:
     observed (Saerens, Latinne, Decaestecker 2002, equation 2.4).
     """
     if isinstance(model, Ensemble):
-        ratios = {target.name: ratio}
         return Ensemble(
             model.networks,
             model.weights,
-            prior_ratios=ratios,
+            model.combine,
+            prior_ratios={target.name: ratio},
             exponents=model.exponents,
-            combine="posterior",
         )
-    if isinstance(model, WeightedNetwork):
-        return WeightedNetwork(
-            _shifted_network(model.network, target, ratio),
-            target.name,
-            model.exponents,
-            bias=model.bias,
-            prior_exponent=model.prior_exponent,
-            domain=model.domain,
-        )
-    assert isinstance(model, BayesianNetwork)  # what is trained to predict is one of the three
-    return _shifted_network(model, target, ratio)
+    return map_networks(model, lambda network: _shifted_network(network, target, ratio))
 
 
 def _shifted_network(network: BayesianNetwork, target: Discrete, ratio: Floats) -> BayesianNetwork:

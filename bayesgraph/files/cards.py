@@ -32,6 +32,7 @@ from bayesgraph.models import (
     FactorGraph,
     Model,
     WeightedNetwork,
+    networks_in,
 )
 from bayesgraph.tables import Training, TrainingRows
 
@@ -61,12 +62,7 @@ def described(model: Model) -> str:
 
 def networks_of(model: Any) -> list[BayesianNetwork]:
     """Return the networks that a model is made of; a factor graph has none."""
-    if isinstance(model, BayesianNetwork):
-        return [model]
-    if isinstance(model, WeightedNetwork):
-        return [model.network]
-    members = getattr(model, "networks", ())
-    return [network for member in members for network in networks_of(member)]
+    return [network for _, network in networks_in(model)]
 
 
 def n_arcs(model: Model) -> int | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -176,8 +176,8 @@ class Ensemble(Model):
                 "prior_ratios= and exponents= are of averages of posteriors; leave them out, or "
                 "give combine='posterior'."
             )
-        self.prior_ratios = self._by_state("prior_ratios", prior_ratios, _checked_ratio)
-        self.exponents = self._by_state("exponents", exponents, self._checked_exponents)
+        self.prior_ratios = self._by_variable("prior_ratios", prior_ratios, 0.0)
+        self.exponents = self._by_variable("exponents", exponents, _LEAST)
         self._given_probabilities: Mapping[Arc, float] = dict(arc_probabilities or {})
         for arc, value in self._given_probabilities.items():
             if not self.graph.has_edge(*arc):
@@ -185,33 +185,34 @@ class Ensemble(Model):
             if not 0 <= value <= 1:
                 raise ModelError(f"A probability lies between 0 and 1; {arc!r} has {value!r}.")
 
-    def _by_state(
-        self, argument: str, values: Any, check: Callable[[Discrete, Any], Floats]
-    ) -> dict[Name, Floats]:
-        """Return numbers about discrete variables, checked and by the names of the variables."""
-        if values is not None and not isinstance(values, Mapping):
+    def _by_variable(self, argument: str, given: Any, lowest: float) -> dict[Name, Floats]:
+        """Return checked numbers about discrete variables, by the names of the variables.
+
+        Exponents are one for each network, and ratios one for each state.
+        """
+        if given is not None and not isinstance(given, Mapping):
             raise ModelError(
                 f"{argument}= maps the name of a variable to numbers, such as {{'class': [1, 2]}}; "
-                f"got {values!r:.200}."
+                f"got {given!r:.200}."
             )
         checked: dict[Name, Floats] = {}
-        for name, numbers in (values or {}).items():
+        for name, numbers in (given or {}).items():
             variable = self.variable(name)
             if not isinstance(variable, Discrete):
                 raise ModelError(f"{argument}= is of discrete variables; got {variable!r}.")
-            checked[name] = check(variable, numbers)
-            checked[name].flags.writeable = False
+            n, each = variable.cardinality, quoted(variable.states)
+            if argument == "exponents":
+                n, each = len(self.networks), f"{len(self.networks)} networks"
+            values = _floats(numbers)
+            good = values.shape == (n,) and bool(values.any())
+            if not good or not (np.isfinite(values) & (values >= lowest)).all():
+                raise ModelError(
+                    f"{argument}= of {variable.name!r} are finite numbers of at least {lowest:g}, "
+                    f"one for each of {each}, not negative and not all zero; got {numbers!r:.200}."
+                )
+            values.flags.writeable = False
+            checked[name] = values
         return checked
-
-    def _checked_exponents(self, variable: Discrete, exponents: ArrayLike) -> Floats:
-        n = len(self.networks)
-        values = _floats(exponents)
-        if values.shape != (n,) or not (np.isfinite(values) & (values >= _LEAST)).all():
-            raise ModelError(
-                f"The exponents of {variable.name!r} are finite numbers of at least {_LEAST}, one "
-                f"for each of {n} networks; got {exponents!r:.200}."
-            )
-        return values
 
     def with_networks(
         self,
@@ -265,13 +266,13 @@ class Ensemble(Model):
 
         Of each the CPD is that of the first network.
         """
-        found: dict[Variable, CPD] = {}
-        for place, network in enumerate(self.networks):
+        common: Mapping[Variable, CPD] | None = None
+        for network in self.networks:
             known = set(network.variables)
             asked, seen = ([v for v in some if v in known] for some in (targets, given))
             own = network.leaves(asked, seen)
-            found = dict(own) if not place else {v: cpd for v, cpd in found.items() if v in own}
-        return found
+            common = own if common is None else {v: c for v, c in common.items() if v in own}
+        return common or {}
 
     @property
     def arc_scores(self) -> dict[Arc, float]:
@@ -340,25 +341,30 @@ class Ensemble(Model):
                 )
         return holders
 
-    def cell_shares(self, variable: int) -> Floats:
-        """Return what the probability of intervals (or groups) of networks is divided by.
+    def shares_of(self, variable: int) -> dict[int, Floats]:
+        """Return by network the share of each state of a variable in that of the network.
 
-        It is the prior of the network with the most of them, in equal parts where it has longer
-        ones, of each state of the ensemble's variable.
+        The probability of an interval (or group) is divided as in the network with the most of
+        them, and there in equal parts. A state that a network lacks has the share 0.
         """
-        shares: Floats = self.memo.get(("cells", variable), lambda: self._cell_shares(variable))
+        shares: dict[int, Floats] = self.memo.get(
+            ("shares", variable), lambda: self._shares(variable)
+        )
         return shares
 
-    def _cell_shares(self, variable: int) -> Floats:
+    def _shares(self, variable: int) -> dict[int, Floats]:
         holders = [m for m in self.members if variable in m.places]
-        name = self.variables[variable].name
-        priors = [m.network.query(name).probabilities for m in holders]
-        finest = max(range(len(priors)), key=lambda i: len(priors[i]))
-        codes = holders[finest].codes.get(variable, np.arange(len(priors[finest])))
-        known = codes >= 0
-        n_cells = np.bincount(codes[known], minlength=len(priors[finest]))
-        shares = np.zeros(len(codes))
-        shares[known] = (priors[finest] / n_cells)[codes[known]]
+        finest = max(holders, key=lambda m: m.network.variables[m.places[variable]].cardinality)
+        prior = finest.network.query(self.variables[variable].name).probabilities
+        # Places after the codes, of which that of no state is the first.
+        places = finest.codes.get(variable, np.arange(len(prior))) + 1
+        cells = np.append(0.0, prior)[places] / np.bincount(places)[places]
+        shares = {}
+        for member in holders:
+            places = member.codes.get(variable, np.arange(len(cells))) + 1
+            total, equal = np.bincount(places, cells)[places], 1.0 / np.bincount(places)[places]
+            inside = np.divide(cells, total, out=equal, where=total > 0)
+            shares[member.place] = np.where(places > 0, inside, 0.0)
         return shares
 
     def ratio_of(self, targets: Sequence[int]) -> Floats | None:
@@ -375,26 +381,21 @@ class Ensemble(Model):
             If one of them has a ratio or exponents, and another one is continuous; or if several
             have exponents.
         """
-        chosen = [self.variables[target] for target in targets]
-        moved = self.prior_ratios.keys() | self.exponents.keys()
-        if not any(variable.name in moved for variable in chosen):
-            return None
-        for variable in chosen:
-            if not isinstance(variable, Discrete):
-                raise UnsupportedModelError(
-                    "An average with a shifted prior or with exponents has no joint posterior with "
-                    f"the continuous {variable.name!r}; query one at a time."
-                )
-        if len(tempered_ones := [v.name for v in chosen if v.name in self.exponents]) > 1:
+        chosen: list[Any] = [self.variables[target] for target in targets]
+        names = {variable.name for variable in chosen}
+        tempered_ones = names & self.exponents.keys()
+        moved = tempered_ones | (names & self.prior_ratios.keys())
+        numbers = [variable.name for variable in chosen if not isinstance(variable, Discrete)]
+        if (moved and numbers) or len(tempered_ones) > 1:
             raise UnsupportedModelError(
-                f"An average with exponents of {quoted(tempered_ones)} has no joint posterior of "
-                "them: each exponent would change what the other one says; query one at a time."
+                "An average with a shifted prior or with exponents has no joint posterior of them "
+                f"and numbers, nor of several with exponents, here of {quoted(names)}; query one "
+                "at a time."
             )
-        if not any(variable.name in self.prior_ratios for variable in chosen):
+        if names.isdisjoint(self.prior_ratios):
             return None
         ratio = np.ones(())
         for variable in chosen:
-            assert isinstance(variable, Discrete)  # as checked
             own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
             ratio = np.multiply.outer(ratio, own)
         return ratio
@@ -409,7 +410,8 @@ class Ensemble(Model):
         UnsupportedModelError
             For an average of posteriors, whose weights are fixed.
         """
-        self._check_joint("posterior_weights")
+        if not self.is_joint:
+            raise self._cannot("conditioned")
         asked, given = with_findings(self, as_mapping(evidence))
         weights = posterior_weights(asked, asked.case(given))
         if weights is None:
@@ -429,7 +431,7 @@ class Ensemble(Model):
 
     def without_parents(self, names: Collection[Name]) -> Ensemble:
         """Return the mixture for queries that set some variables; see `Model.without_parents`."""
-        return self.with_networks([network.without_parents(names) for network in self.networks])
+        return self._changed("without_parents", names)
 
     def do(self, values: Mapping[Name, Any]) -> Ensemble:
         """Return the ensemble of the networks after an intervention; see `Model.do`.
@@ -479,41 +481,36 @@ class Ensemble(Model):
 
     # --------------------------------------------------------------------------------- editing
 
-    def _check_joint(self, method: str) -> None:
+    def _changed(self, method: str, *arguments: Any) -> Ensemble:
+        """Return the mixture of its networks after a change; refuse that of an average."""
         if not self.is_joint:
-            raise UnsupportedModelError(
-                f"An average of posteriors has no {method}(), which takes a joint distribution "
-                f"such as that of a network.{self.edited}"
-            )
+            raise self._cannot(method)
+        return self.with_networks([getattr(own, method)(*arguments) for own in self.networks])
 
     def without(self, *names: Name) -> Ensemble:
         """Return the mixture without variables that no network has below it; see `Model.without`.
 
         The weights stay: variables that are not observed say nothing about the networks.
         """
-        self._check_joint("without")
-        return self.with_networks([network.without(*names) for network in self.networks])
+        return self._changed("without", *names)
 
     def marginalised(self, *names: Name) -> Ensemble:
         """Return the distribution of the other variables; see `Model.marginalised`."""
-        self._check_joint("marginalised")
-        return self.with_networks([network.marginalised(*names) for network in self.networks])
+        return self._changed("marginalised", *names)
+
+    def with_states(self, name: Name, states: Mapping[State, State] | Sequence[State]) -> Ensemble:
+        """Return the mixture with other states of a variable; see `Model.with_states`."""
+        return self._changed("with_states", name, states)
 
     def conditioned(self, evidence: EvidenceLike) -> Ensemble:
         """Return the distribution of the other variables given evidence; see `Model.conditioned`.
 
         The weights become the posterior ones, and networks of posterior weight zero are left out.
         """
-        self._check_joint("conditioned")
         weights = self.posterior_weights(evidence)
         possible = np.flatnonzero(weights > 0)
         networks = [self.networks[i].conditioned(evidence) for i in possible]
         return Ensemble(networks, weights[possible], "joint")
-
-    def with_states(self, name: Name, states: Mapping[State, State] | Sequence[State]) -> Ensemble:
-        """Return the mixture with other states of a variable; see `Model.with_states`."""
-        self._check_joint("with_states")
-        return self.with_networks([network.with_states(name, states) for network in self.networks])
 
     def renamed(self, names: Mapping[Name, Name]) -> Ensemble:
         """Return the ensemble with other names of some variables; see `Model.renamed`."""
@@ -587,39 +584,21 @@ class Member:
         self._is_same = self._has_same_rows and all(v == own for v, own in self.places.items())
         # By target, what is needed for each row.
         self._prior_terms: dict[int, Floats] = {}
-
-    @cached_property
-    def _differing(self) -> dict[int, tuple[Any, Any]]:
-        """The variables of the ensemble that are others in the network, and these."""
-        pairs: dict[int, tuple[Any, Any]] = {
-            v: (self._ensemble.variables[v], self.network.variables[own])
-            for v, own in self.places.items()
-        }
-        return {v: pair for v, pair in pairs.items() if pair[0] != pair[1]}
-
-    @cached_property
-    def codes(self) -> dict[int, NDArray[np.int64]]:
-        """The network's state of each state of variables that differ, -1 for one that it lacks."""
-        return {
-            v: codes_in(own, whole)
-            for v, (whole, own) in self._differing.items()
-            if isinstance(whole, Discrete) and isinstance(own, Discrete)
-        }
-
-    @cached_property
-    def cut(self) -> frozenset[int]:
-        """The numbers of the ensemble of which the network has intervals."""
-        binned = {v for v, (_, own) in self._differing.items() if isinstance(own, Binned)}
-        return frozenset(binned - self.codes.keys())
-
-    @cached_property
-    def items(self) -> dict[int, list[int]]:
-        """The places of the network's items in vectors of counts that differ."""
-        return {
-            v: [whole.positions[item] for item in own.items]
-            for v, (whole, own) in self._differing.items()
-            if isinstance(whole, CountVector) and isinstance(own, CountVector)
-        }
+        # How variables that differ are read: states, numbers in intervals, items of vectors.
+        self.codes: dict[int, NDArray[np.int64]] = {}
+        self.cut: dict[int, Binned] = {}
+        self.items: dict[int, list[int]] = {}
+        for v, at in self.places.items():
+            whole: Any = ensemble.variables[v]
+            own: Any = self.network.variables[at]
+            if whole == own:
+                continue
+            if isinstance(whole, CountVector):
+                self.items[v] = [whole.positions[item] for item in own.items]
+            elif isinstance(whole, Discrete):
+                self.codes[v] = codes_in(own, whole)
+            elif isinstance(own, Binned):
+                self.cut[v] = own
 
     def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
         """Return the network's indices of variables, given their indices in the ensemble."""
@@ -660,8 +639,8 @@ class Member:
                     continue
             elif v in self.items:
                 value = np.asarray(value)[self.items[v]]
-            elif v in self._differing:
-                value = self._differing[v][1].encode(value)
+            elif v in self.cut:
+                value = self.cut[v].encode(value)
             hard[self.places[v]] = value
         soft = {
             self.places[v]: self._likelihoods(v, logs)
@@ -676,51 +655,52 @@ class Member:
             return rows
         wholes = tuple(rows.columns)
         key = "member rows", self.place, wholes
-        layout: _Layout = self._ensemble.memo.get(key, lambda: self._layout(wholes))
-        values = rows.matrix(layout.numbers) if layout.numbers else np.empty((rows.n_rows, 0))
-        codes = np.empty((rows.n_rows, 0), dtype=layout.table.dtype)
-        if layout.discrete:
-            codes = layout.table[rows.matrix(layout.discrete) + layout.starts]
-        if layout.cut:
-            cut = [own.codes(rows.columns[whole]) for whole, own in layout.cut]
-            codes = np.column_stack([codes, *cut]).astype(codes.dtype)
+        coded, owns, starts, table, others = self._ensemble.memo.get(
+            key, lambda: self._layout(wholes)
+        )
+        columns: dict[Variable, NDArray[Any]] = {}
+        matrices = [pair for pair in rows.matrices if not isinstance(pair[0][0], Discrete)]
+        if coded:
+            codes = table[rows.matrix(coded) + starts]
+            columns = dict(zip(owns, codes.T, strict=True))
+            matrices.append((owns, codes))
+        for v, whole in others:
+            column = rows.columns[whole]
+            if v in self.cut:
+                column = self.cut[v].codes(column)
+            elif v in self.items:
+                column = column[:, self.items[v]]
+            columns[self.network.variables[self.places[v]]] = column
         number, variables = self._ensemble.number, self.network.variables
         soft = {
             variables[self.places[number[v.name]]]: self._likelihoods(number[v.name], logs)
             for v, logs in rows.likelihoods.items()
             if number[v.name] in self.places
         }
-        counts = {own: rows.columns[whole][:, items] for whole, own, items in layout.vectors}
-        complete = rows.complete and layout.is_whole
-        return Evidence.of_matrices(
-            layout.arrangement, codes, values, counts, likelihoods=soft, complete=complete
-        )
+        complete = rows.complete and all((own >= 0).all() for own in self.codes.values())
+        return Evidence(rows.n_rows, columns, soft, complete, tuple(matrices))
 
-    def _layout(self, wholes: Sequence[Variable]) -> _Layout:
-        """Return how rows are read in which some of the ensemble's variables have columns."""
+    def _layout(self, wholes: Sequence[Variable]) -> tuple[Any, ...]:
+        """Return how to read rows in which some of the ensemble's variables have columns.
+
+        These are the variables with states, the network's, the place of the first state of each in
+        the table of all codes, and that table; and the others, each after its index. A missing
+        value, of the code -1, is before the states of its variable.
+        """
         number = self._ensemble.number
-        known = [v for v in (number[whole.name] for whole in wholes) if v in self.places]
-        pairs: dict[int, tuple[Any, Any]] = {
-            v: (self._ensemble.variables[v], self.network.variables[self.places[v]]) for v in known
-        }
-        discrete = {v: pair for v, pair in pairs.items() if isinstance(pair[0], Discrete)}
-        numbers = {v: p for v, p in pairs.items() if isinstance(p[1], Continuous)}
-        vectors = {v: p for v, p in pairs.items() if isinstance(p[0], CountVector)}
-        cut = [pair for v, pair in pairs.items() if v in self.cut]
-        coded = [own for _, own in (*discrete.values(), *cut)]
-        kept = (own for _, own in (*numbers.values(), *vectors.values()))
-        arrangement = Arrangement((*coded, *kept))
-        codes = [self.codes.get(v, np.arange(w.cardinality)) for v, (w, _) in discrete.items()]
-        return _Layout(
-            arrangement,
-            tuple(whole for whole, _ in discrete.values()),
-            tuple(whole for whole, _ in numbers.values()),
-            cut,
-            [(*pair, self.items.get(v, slice(None))) for v, pair in vectors.items()],
-            # A missing value, of the code -1, is before the states of its variable.
-            np.cumsum([1, *(len(own) + 1 for own in codes)])[:-1],
-            np.concatenate([[], *([-1, *own] for own in codes)]).astype(arrangement.code_type),
-            all((own >= 0).all() for own in codes),
+        known = [(number[v.name], v) for v in wholes if number[v.name] in self.places]
+        coded = [(v, whole) for v, whole in known if isinstance(whole, Discrete)]
+        codes = [self.codes.get(v, np.arange(whole.cardinality)) for v, whole in coded]
+        owns = Arrangement(self.network.variables[self.places[v]] for v, _ in coded)
+        starts = np.cumsum([1, *(len(own) + 1 for own in codes)])[:-1]
+        table = np.concatenate([np.empty(0), *(np.append(-1, own) for own in codes)])
+        others = [pair for pair in known if not isinstance(pair[1], Discrete)]
+        return (
+            tuple(whole for _, whole in coded),
+            owns,
+            starts,
+            table.astype(owns.code_type),
+            others,
         )
 
     def values(self, values: Mapping[Name, Any]) -> dict[Name, Any]:
@@ -729,34 +709,21 @@ class Member:
         for name, value in values.items():
             v = self._ensemble.number[name]
             if v in self.codes:
-                whole, own = self._differing[v]
+                whole: Any = self._ensemble.variables[v]
                 code = int(self.codes[v][whole.encode(value)])
                 if code >= 0:
-                    known[name] = own.states[code]
+                    known[name] = self.network.variables[self.places[v]].states[code]
             elif v in self.places:
                 known[name] = value
         return known
-
-    def shares_of(self, variable: int) -> Floats:
-        """Return the share of each state of the ensemble in that of the network; 0 if it has none.
-
-        The variable is one that differs.
-        """
-        codes, cells = self.codes[variable], self._ensemble.cell_shares(variable)
-        known = codes >= 0
-        shares = np.zeros(len(codes))
-        inside, places = cells[known], codes[known]
-        total = np.bincount(places, inside)[places]
-        equal = 1.0 / np.bincount(places)[places]
-        shares[known] = np.divide(inside, total, out=equal, where=total > 0)
-        return shares
 
     def _likelihoods(self, variable: int, logs: Floats) -> Floats:
         """Return log likelihoods of the network's states, (..., n_states), given the ensemble's."""
         if variable not in self.codes:
             return logs
-        n_states = self._differing[variable][1].cardinality
-        return grouped(logs + log_of(self.shares_of(variable)), self.codes[variable], n_states)
+        n_states = self.network.variables[self.places[variable]].cardinality
+        shares = self._ensemble.shares_of(variable)[self.place]
+        return grouped(logs + log_of(shares), self.codes[variable], n_states)
 
     def spread(self, targets: Sequence[int], values: Floats) -> Floats:
         """Return probabilities of the ensemble's states, given those of the network's.
@@ -771,7 +738,8 @@ class Member:
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
             if target in self.codes:
                 apart = np.moveaxis(values, axis, -1)[..., self.codes[target]]
-                values = np.moveaxis(apart * self.shares_of(target), -1, axis)
+                shares = self._ensemble.shares_of(target)[self.place]
+                values = np.moveaxis(apart * shares, -1, axis)
         return values
 
     def exponent(self, target: int) -> float:
@@ -810,37 +778,6 @@ class Member:
                 new = self.shares(target, log_of(own[None]))[0]
                 values = values * np.expand_dims(divided(new, own), others)
         return values
-
-
-class _Layout(NamedTuple):
-    """How a network reads rows; variables are pairs of the ensemble's and the network's.
-
-    Attributes
-    ----------
-    arrangement : Arrangement
-        The network's variables.
-    discrete, numbers : tuple of Variable
-        The ensemble's variables of which states and numbers are read.
-    cut : list of pairs
-        Numbers of which the network has intervals.
-    vectors : list of triples
-        Vectors of counts, and the places of the network's items.
-    starts : ndarray of int
-        Place of the first state of each of `discrete` in `table`.
-    table : ndarray of int
-        The network's code of each state, after -1 for a missing one.
-    is_whole : bool
-        Whether the network has all states.
-    """
-
-    arrangement: Arrangement
-    discrete: tuple[Variable, ...]
-    numbers: tuple[Variable, ...]
-    cut: list[tuple[Any, Any]]
-    vectors: list[tuple[Any, Any, Any]]
-    starts: NDArray[np.int64]
-    table: NDArray[Any]
-    is_whole: bool
 
 
 def arcs_of(network: Any) -> Mapping[Arc, float]:
@@ -910,18 +847,6 @@ def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
     shares: Floats = values if abs(total - 1.0) < 1e-15 * (n + 1) else values / total
     shares.flags.writeable = False
     return shares
-
-
-def _checked_ratio(variable: Discrete, ratio: ArrayLike) -> Floats:
-    """Return the ratio of priors of each state of a variable, or raise a ModelError."""
-    values = _floats(ratio)
-    good = values.shape == (variable.cardinality,) and bool(values.any())
-    if not good or not (np.isfinite(values) & (values >= 0)).all():
-        raise ModelError(
-            f"The ratios of priors of {variable.name!r} are finite numbers, one for each of "
-            f"{quoted(variable.states)}, not negative and not all zero; got {ratio!r:.200}."
-        )
-    return values
 
 
 def _joined(variables: Sequence[Variable]) -> Variable:

@@ -494,11 +494,11 @@ def _member_part(model: Ensemble, member: Any, numbers: Numbers, tables: TablesP
             f"{network!r:.200}. Show one of the average's `networks`."
         )
     maps: Json = {
-        str(v): {"codes": codes.tolist(), "shares": member.shares_of(v).tolist()}
+        str(v): {"codes": codes.tolist(), "shares": model.shares_of(v)[member.place].tolist()}
         for v, codes in member.codes.items()
     }
     maps |= {str(v): {"items": items} for v, items in member.items.items()}
-    maps |= {str(v): {"cuts": list(network.variables[member.places[v]].cuts)} for v in member.cut}
+    maps |= {str(v): {"cuts": list(own.cuts)} for v, own in member.cut.items()}
     exponents = {str(model.number[name]): e for name, e in member.exponents.items()}
     places = [member.places.get(v, -1) for v in range(len(model.variables))]
     return part | {"own": places, "maps": maps, "tempering": exponents}
