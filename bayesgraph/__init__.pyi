@@ -65,7 +65,6 @@ from .inference import WeightedSamples as WeightedSamples
 from .inference import select as select
 from .learning import ADWIN as ADWIN
 from .learning import ArcConfidence as ArcConfidence
-from .learning import DriftDetector as DriftDetector
 from .learning import Structure as Structure
 from .learning import arc_confidence as arc_confidence
 from .learning import chow_liu as chow_liu

@@ -25,9 +25,9 @@ from .naive_bayes import NaiveBayesClassifier as NaiveBayesClassifier
 from .naive_bayes import TANClassifier as TANClassifier
 from .naive_bayes import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
 from .network_classifier import NetworkClassifier as NetworkClassifier
-from .prequential_tests import PrequentialComparison as PrequentialComparison
-from .prequential_tests import PrequentialResult as PrequentialResult
-from .prequential_tests import prequential as prequential
+from .prequential import PrequentialComparison as PrequentialComparison
+from .prequential import PrequentialResult as PrequentialResult
+from .prequential import prequential as prequential
 from .river_adapter import to_river as to_river
 from .rows import Columns as Columns
 from .rows import counted as counted

@@ -325,7 +325,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self.star_ = star
         self._extend(fresh, columns)
         if star.n_classes < len(known):
-            star.grow(n_classes=len(known))
+            star.extend(n_classes=len(known))
         out = self._learn_rows(*encoded, at, joined, weights, predict)
         if predict and is_first and classes is None:
             out[0] = 0.0
@@ -395,7 +395,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self.layout_ = replace(self.layout_, columns=names)
         validation.note_names(self, list(names))
         self.target_name_ = validation.unlike(self.target_name_, names)
-        self.star_.grow(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
+        self.star_.extend(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
         self._is_open = True
 
     def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
@@ -464,7 +464,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
                 if predict:
                     one = columns[:, first : first + 1], codes[:, first : first + 1]
                     out[first, :known] = normalised(star.log_scores(*one))[0]
-                star.grow(n_classes=int(at[first]) + 1)
+                star.extend(n_classes=int(at[first]) + 1)
         self.classes_ = classes
         return out
 
@@ -590,7 +590,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     def drifts_(self) -> NDArray[np.int64]:
         """Indices of the rows that raised an alarm."""
         validation.check_fitted(self, "star_")
-        return np.array(self.star_.watch.rows, dtype=np.int64)
+        return np.array(self.star_.drifts, dtype=np.int64)
 
     @property
     def network_(self) -> BayesianNetwork | WeightedNetwork:  # type: ignore[override]

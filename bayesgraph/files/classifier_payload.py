@@ -371,7 +371,7 @@ _STREAM_OBJECTS = ("detector", "smoothing")
 
 def _encode_stream(model: StreamingNaiveBayesClassifier, arrays: ArrayWriter) -> dict[str, Any]:
     star, found = model.star_, model._columns
-    detector = star.watch.detector
+    detector = star.detector
     if detector is not None and type(detector) is not ADWIN:
         raise LossyExportError(
             f"A file holds the state of bayesgraph's ADWIN, and not that of another drift detector "

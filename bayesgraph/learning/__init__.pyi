@@ -50,10 +50,8 @@ from .spanning import forest as forest
 from .spanning import tan as tan
 from .streams.detectors import ADWIN as ADWIN
 from .streams.detectors import DETECTORS as DETECTORS
-from .streams.detectors import DriftDetector as DriftDetector
 from .streams.detectors import alarms as alarms
 from .streams.detectors import chosen_detector as chosen_detector
-from .streams.detectors import whole as whole
 from .streams.exponent_kernels import normalise as normalise
 from .streams.settings import DISCRETIZERS as DISCRETIZERS
 from .streams.settings import StreamSettings as StreamSettings

@@ -62,9 +62,11 @@ from .requests import Samples as Samples
 from .requests import Singles as Singles
 from .requests import Totals as Totals
 from .sketches import FIRST_KEY as FIRST_KEY
+from .sketches import ArrayState as ArrayState
 from .sketches import Cells as Cells
 from .sketches import ColumnSummaries as ColumnSummaries
 from .sketches import CutSummaries as CutSummaries
+from .sketches import Field as Field
 from .sketches import FrequentValues as FrequentValues
 from .sketches import checked_size as checked_size
 from .sketches import key_of as key_of

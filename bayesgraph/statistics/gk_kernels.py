@@ -251,7 +251,7 @@ def absorb_quantiles(
         fraction is the smallest after which the tuples fit into `room`.
     guess : ndarray, shape (n_features,)
         Fraction of the total weight used at the previous merge, where the search for the smallest
-        fraction starts; modified in place.
+        fraction starts, or 0; modified in place.
     size : ndarray, shape (n_features,)
         Number of tuples of each feature, modified in place.
     tuples : ndarray, shape (n_features, room, 4 + n_classes)
@@ -276,7 +276,8 @@ def absorb_quantiles(
         elif count <= room:
             maximum = -1.0
         else:
-            maximum = _smallest_sum(total, delta, count, room, guess[f] * weight)
+            begin = guess[f] if guess[f] > 0.0 else 2.0 / room
+            maximum = _smallest_sum(total, delta, count, room, begin * weight)
             guess[f] = maximum / weight
         size[f] = _compress(
             columns[f], order[f], classes, weights, of_old, of_row, total, delta, count, maximum,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,11 +19,10 @@ from bayesgraph.statistics.sketches import (
     Cells,
     ColumnSummaries,
     CutSummaries,
+    Field,
     check_ascending,
     checked_size,
     halfway,
-    state_array,
-    widened,
 )
 
 # ------- Class-conditional quantiles in bounded memory: Greenwald-Khanna summary with class counts
@@ -31,8 +30,6 @@ from bayesgraph.statistics.sketches import (
 
 # Number of values below which one thread is enough.
 _THREAD = 1 << 12
-# Names of the columns of tuples in files, and the minimum of each.
-_COLUMNS = {"value": -np.inf, "low": -np.inf, "own": 0.0, "delta": 0.0}
 
 
 class GKSummary(CutSummaries):
@@ -108,6 +105,16 @@ class GKSummary(CutSummaries):
     name = "gk"
     options = ("size", "epsilon")
 
+    # Number of tuples of each feature, the fraction of its weight at the last merge, and tuples.
+    used: NDArray[np.int64]
+    merged: Floats
+    entries: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        "used": Field(("n_features",), 0.0, dtype=np.int64),
+        "merged": Field(("n_features",), 0.0),
+        "entries": Field(("n_features", "room", "n_columns")),
+    }
+
     def __init__(
         self,
         n_features: int = 1,
@@ -122,10 +129,13 @@ class GKSummary(CutSummaries):
             raise ModelError(f"epsilon lies between 0 and 0.5; got {epsilon!r}.")
         self.size = checked_size("size", size, 3)
         self.epsilon = epsilon
-        room = self.size if epsilon is None else 8
-        self._merged = np.full(n_features, 2.0 / self.size)
-        self._used = np.zeros(n_features, dtype=np.int64)
-        self._tuples = np.zeros((n_features, room, gk_kernels.GAPS + n_classes))
+        self.room = self.size if epsilon is None else 8
+        self.grow()
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a tuple."""
+        return gk_kernels.GAPS + self.n_classes
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
@@ -134,37 +144,30 @@ class GKSummary(CutSummaries):
         share = 0.0
         if self.epsilon is not None:
             share = 2.0 * self.epsilon
-            self._set_room(int(self._used.max()) + columns.shape[1])
+            self._set_room(int(self.used.max()) + columns.shape[1])
 
         def work(a: int, b: int) -> None:
             gk_kernels.absorb_quantiles(
                 columns[a:b], np.argsort(columns[a:b], axis=1), classes, weights, share,
-                self._merged[a:b], self._used[a:b], self._tuples[a:b],
+                self.merged[a:b], self.used[a:b], self.entries[a:b],
             )  # fmt: skip
 
         over_rows(work, len(columns), 1 + _THREAD // columns.shape[1], together=1)
         if self.epsilon is not None:
-            self._set_room(max(8, int(self._used.max())))
+            self._set_room(max(8, int(self.used.max())))
 
     def _set_room(self, room: int) -> None:
-        n_features, _, width = self._tuples.shape
-        self._tuples = np.ascontiguousarray(
-            widened(self._tuples[:, :room], (n_features, room, width))
-        )
+        self.entries = np.ascontiguousarray(self.entries[:, :room])
+        self.grow(room=room)
 
     @property
     def _is_used(self) -> NDArray[np.bool_]:
-        return np.asarray(np.arange(self._tuples.shape[1]) < self._used[:, None])
+        return np.asarray(np.arange(self.entries.shape[1]) < self.used[:, None])
 
     @property
     def _weights(self) -> Floats:
         """Weight of each class for each tuple, 0 for unused tuples."""
-        return np.asarray(self._tuples[..., gk_kernels.GAPS :] * self._is_used[..., None])
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the state; see `ColumnSummaries.nbytes`."""
-        return self._tuples.nbytes + self._used.nbytes + self._merged.nbytes
+        return np.asarray(self.entries[..., gk_kernels.GAPS :] * self._is_used[..., None])
 
     @property
     def counts(self) -> Floats:
@@ -187,7 +190,7 @@ class GKSummary(CutSummaries):
         It is g + delta without the weight of the rows that equal the tuple's value; 0 for unused
         tuples.
         """
-        own, delta = self._tuples[..., gk_kernels.OWN], self._tuples[..., gk_kernels.DELTA]
+        own, delta = self.entries[..., gk_kernels.OWN], self.entries[..., gk_kernels.DELTA]
         return np.asarray((self._weights.sum(axis=2) - own + delta) * self._is_used)
 
     def quantile(self, share: float) -> Floats:
@@ -199,13 +202,13 @@ class GKSummary(CutSummaries):
         if not 0.0 <= share <= 1.0:
             raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
         found = np.full(self.n_features, np.nan)
-        for f in np.flatnonzero(self._used).tolist():
+        for f in np.flatnonzero(self.used).tolist():
             values, weights, delta = self.tuples(f)
             below = np.cumsum(weights.sum(axis=1))
             rank = share * below[-1]
             # The weight of values equal to that of the tuple covers the ranks up to the tuple's
             # own.
-            above = below + delta - self._tuples[f, : len(below), gk_kernels.OWN] - rank
+            above = below + delta - self.entries[f, : len(below), gk_kernels.OWN] - rank
             found[f] = values[np.argmin(np.maximum(rank - below, above))]
         return found
 
@@ -228,7 +231,7 @@ class GKSummary(CutSummaries):
 
     def tuples(self, feature: int = 0) -> tuple[Floats, Floats, Floats]:
         """Return the values, class weights and deltas of a feature's tuples."""
-        found = self._tuples[feature, : self._used[feature]].copy()
+        found = self.entries[feature, : self.used[feature]].copy()
         return found[:, gk_kernels.VALUE], found[:, gk_kernels.GAPS :], found[:, gk_kernels.DELTA]
 
     def cells(self) -> Cells:
@@ -237,57 +240,39 @@ class GKSummary(CutSummaries):
         The cut point after a tuple is about halfway to the minimum of the next tuple, or the
         tuple's own value if that minimum is not larger.
         """
-        tuples = self._tuples[self._is_used]
+        tuples = self.entries[self._is_used]
         value, low = (tuples[:, c].copy() for c in (gk_kernels.VALUE, gk_kernels.LOW))
-        start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
+        start = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int64)
         cuts = halfway(value, np.append(low[1:], np.inf)[: len(low)])
-        cuts[start[1:][self._used > 0] - 1] = np.inf
+        cuts[start[1:][self.used > 0] - 1] = np.inf
         return Cells.joined(start, tuples[:, gk_kernels.GAPS :], cuts, low, value)
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
-        gk_kernels.fade_quantiles(factor, LIGHT, NOTHING, self._used, self._tuples)
-
-    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""
-        self.n_features = n_features or self.n_features
-        self.n_classes = n_classes or self.n_classes
-        shape = (self.n_features, self._tuples.shape[1], gk_kernels.GAPS + self.n_classes)
-        self._used = widened(self._used, shape[:1])
-        self._tuples = widened(self._tuples, shape)
-        fresh = np.full(self.n_features - len(self._merged), 2.0 / self.size)
-        self._merged = np.concatenate([self._merged, fresh])
+        gk_kernels.fade_quantiles(factor, LIGHT, NOTHING, self.used, self.entries)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
-        return {
-            "limits": np.array([self.size, self.epsilon or 0.0]),
-            "used": self._used,
-            "merged": self._merged,
-            **{name: self._tuples[..., i].copy() for i, name in enumerate(_COLUMNS)},
-            "gap": self._tuples[..., gk_kernels.GAPS :].copy(),
-        }
+        return super().arrays() | {"limits": np.array([self.size, self.epsilon or 0.0])}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
         size, epsilon = arrays["limits"].tolist()
-        gap = state_array(arrays, "gap", (None, None, None), minimum=0.0)
-        n_features, room, n_classes = gap.shape
-        if epsilon == 0.0 and room != size:
-            raise DataError(f"A saved state has room for {size:g} tuples; got room for {room}.")
+        n_features, room, n_columns = arrays["entries"].shape
+        n_classes = n_columns - gk_kernels.GAPS
         made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
-        made._used = state_array(arrays, "used", (n_features,), minimum=0, maximum=room, whole=True)
-        made._merged = state_array(arrays, "merged", (n_features,), minimum=np.finfo(float).tiny)
-        columns = [
-            state_array(arrays, name, (n_features, room), minimum=minimum)
-            for name, minimum in _COLUMNS.items()
-        ]
-        made._tuples = np.concatenate([np.stack(columns, axis=-1), gap], axis=-1)
-        check_ascending("value", columns[gk_kernels.VALUE], made._is_used, ties=False)
-        if ((columns[gk_kernels.LOW] > columns[gk_kernels.VALUE]) & made._is_used).any():
+        made.room = made.room if epsilon == 0.0 else room
+        return made.restore(arrays)
+
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
+        value, low, used = *np.moveaxis(self.entries, 2, 0)[:2], self._is_used
+        if (self.used > self.room).any() or (self.entries[..., gk_kernels.OWN :] < 0).any():
+            raise DataError(f"A saved state has at most {self.room} tuples of weights from 0 on.")
+        check_ascending("value", value, used, ties=False)
+        if (used & (low > value)).any():
             raise DataError("A saved state has tuples that begin after their end.")
-        return made
 
 
 # ------ Class-conditional histograms in bounded memory: partition incremental discretisation (PiD)
@@ -325,85 +310,74 @@ class PiDSummary(CutSummaries):
     name = "pid"
     options = ("size",)
 
+    used: NDArray[np.int64]
+    total: Floats
+    edge: Floats
+    count: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        "used": Field(("n_features",), 0.0, dtype=np.int64),
+        "total": Field(("n_features",), 0.0),
+        "edge": Field(("n_features", "n_edges")),
+        "count": Field(("n_features", "room", "n_classes"), 0.0),
+    }
+
     def __init__(self, n_features: int = 1, n_classes: int = 1, *, size: int = 100) -> None:
         self.n_features = checked_size("n_features", n_features, 0)
         self.n_classes = checked_size("n_classes", n_classes, 1)
         self.size = checked_size("size", size, 2)
-        self._used = np.zeros(n_features, dtype=np.int64)
-        self._total = np.zeros(n_features)
-        # Room for one additional bin, as splits come before merges.
-        self._edge = np.zeros((n_features, size + 2))
-        self._count = np.zeros((n_features, size + 1, n_classes))
+        # One additional bin, as splits come before merges.
+        self.room, self.n_edges = self.size + 1, self.size + 2
+        self.grow()
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
         if not columns.size:
             return
-        state = (self._used, self._edge, self._count, self._total)
+        state = (self.used, self.edge, self.count, self.total)
         arrays = (columns, classes, weights, *state)
         by_rows(pid_kernels.absorb_histograms, arrays, len(columns), 64 * columns.shape[1])
 
     @property
     def counts(self) -> Floats:
         """Weight of the observed values of each feature and class, (n_features, n_classes)."""
-        return np.asarray((self._count * self._is_used[..., None]).sum(axis=1))
+        return np.asarray((self.count * self._is_used[..., None]).sum(axis=1))
 
     @property
     def _is_used(self) -> NDArray[np.bool_]:
-        return np.asarray(np.arange(self._count.shape[1]) < self._used[:, None])
+        return np.asarray(np.arange(self.count.shape[1]) < self.used[:, None])
 
     def bins(self, feature: int = 0) -> tuple[Floats, Floats]:
         """Return the ascending edges of a feature's bins, and the class weights of the bins."""
-        n = self._used[feature]
-        return self._edge[feature, : n + 1].copy(), self._count[feature, :n].copy()
+        n = self.used[feature]
+        return self.edge[feature, : n + 1].copy(), self.count[feature, :n].copy()
 
     def cells(self) -> Cells:
         """Return the bins as cells, after merging empty bins into their neighbours."""
         used = self._is_used
-        start = np.concatenate([[0], np.cumsum(self._used)]).astype(np.int64)
-        low, high = self._edge[:, :-1][used], self._edge[:, 1:][used]
+        start = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int64)
+        low, high = self.edge[:, :-1][used], self.edge[:, 1:][used]
         flat = high.copy()
-        flat[start[1:][self._used > 0] - 1] = np.inf
-        return Cells.joined(start, self._count[used], flat, low, high)
+        flat[start[1:][self.used > 0] - 1] = np.inf
+        return Cells.joined(start, self.count[used], flat, low, high)
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
-        state = (self._used, self._edge, self._count, self._total)
+        state = (self.used, self.edge, self.count, self.total)
         pid_kernels.fade_histograms(factor, LIGHT, NOTHING, *state)
-
-    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""
-        self.n_features = n_features or self.n_features
-        self.n_classes = n_classes or self.n_classes
-        self._used = widened(self._used, (self.n_features,))
-        self._total = widened(self._total, (self.n_features,))
-        self._edge = widened(self._edge, (self.n_features, self.size + 2))
-        self._count = widened(self._count, (self.n_features, self.size + 1, self.n_classes))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
-        return {
-            "used": self._used,
-            "total": self._total,
-            "edge": self._edge,
-            "count": self._count,
-        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
-        count = state_array(arrays, "count", (None, None, None), minimum=0.0)
-        n_features, room, n_classes = count.shape
-        made = cls(n_features, n_classes, size=room - 1)
-        made._count = count
-        made._used = state_array(
-            arrays, "used", (n_features,), minimum=0, maximum=made.size, whole=True
-        )
-        made._total = state_array(arrays, "total", (n_features,), minimum=0.0)
-        made._edge = state_array(arrays, "edge", (n_features, room + 1))
-        inside = np.arange(room + 1) <= made._used[:, None]
-        check_ascending("edge", made._edge, inside & (made._used > 0)[:, None], ties=True)
-        return made
+        n_features, room, n_classes = arrays["count"].shape
+        return cls(n_features, n_classes, size=room - 1).restore(arrays)
+
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
+        used = self.used[:, None]
+        if (used > self.size).any():
+            raise DataError(f"A saved state has at most {self.size} bins.")
+        inside = (np.arange(self.n_edges) <= used) & (used > 0)
+        check_ascending("edge", self.edge, inside, ties=True)
 
 
 # -------------------------- Class-conditional counts, means and sums of squares of numeric columns
@@ -428,62 +402,56 @@ class GaussianSummary(ColumnSummaries):
     name = "gaussian"
     densities = "gaussians"
 
+    count: Floats
+    centre: Floats
+    square: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        "count": Field(("n_classes", "n_features"), 0.0),
+        "centre": Field(("n_classes", "n_features")),
+        "square": Field(("n_classes", "n_features"), 0.0),
+    }
+
     def __init__(self, n_features: int = 1, n_classes: int = 1) -> None:
         self.n_features = checked_size("n_features", n_features, 0)
         self.n_classes = checked_size("n_classes", n_classes, 1)
-        shape = (n_classes, n_features)
-        self.moments = GroupMoments(np.zeros(shape), np.zeros(shape), np.zeros(shape))
+        self.grow()
+
+    @property
+    def moments(self) -> GroupMoments:
+        """Weight, mean and sum of squared deviations of each class, (n_classes, n_features)."""
+        return GroupMoments(self.count, self.centre, self.square)
 
     def absorb(self, columns: Floats, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add rows whose values have been checked; see `ColumnSummaries.absorb`."""
-        found = GroupMoments.collect(columns.T, classes, self.n_classes, weights)
-        self.moments = self.moments + found
+        moments = self.moments + GroupMoments.collect(columns.T, classes, self.n_classes, weights)
+        self.count, self.centre, self.square = moments.count, moments.mean, moments.square
 
     @property
     def counts(self) -> Floats:
         """Weight of the observed values of each feature and class, (n_features, n_classes)."""
-        return np.ascontiguousarray(self.moments.count.T)
+        return np.ascontiguousarray(self.count.T)
 
     @property
     def mean(self) -> Floats:
         """Means, shape (n_features, n_classes); 0 without observed values."""
-        return np.ascontiguousarray(self.moments.mean.T)
+        return np.ascontiguousarray(self.centre.T)
 
     @property
     def variance(self) -> Floats:
         """Variances (divided by the weight), shape (n_features, n_classes); 0 where unknown."""
-        count = self.moments.count
-        return np.ascontiguousarray((self.moments.square / np.where(count > 0, count, 1.0)).T)
+        return np.ascontiguousarray((self.square / np.where(self.count > 0, self.count, 1.0)).T)
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
-        m = self.moments
-        there = m.count * factor >= NOTHING
-        faded = (m.count * factor, m.mean, m.square * factor)
-        self.moments = GroupMoments(*(np.where(there, array, 0.0) for array in faded))
-
-    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Enlarge to `n_features` features and `n_classes` classes; see `ColumnSummaries.grow`."""
-        self.n_features = n_features or self.n_features
-        self.n_classes = n_classes or self.n_classes
-        shape = (self.n_classes, self.n_features)
-        m = self.moments
-        self.moments = GroupMoments(*(widened(a, shape) for a in (m.count, m.mean, m.square)))
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
-        m = self.moments
-        return {"count": m.count, "mean": m.mean, "square": m.square}
+        there = self.count * factor >= NOTHING
+        self.count = np.where(there, self.count * factor, 0.0)
+        self.centre = np.where(there, self.centre, 0.0)
+        self.square = np.where(there, self.square * factor, 0.0)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
-        count = state_array(arrays, "count", (None, None), minimum=0.0)
-        mean = state_array(arrays, "mean", count.shape)
-        square = state_array(arrays, "square", count.shape, minimum=0.0)
-        made = cls(count.shape[1], count.shape[0])
-        made.moments = GroupMoments(count, mean, square)
-        return made
+        return cls(*arrays["count"].shape[::-1]).restore(arrays)
 
 
 # ----- Summaries of the columns of a stream in bounded memory, for all columns of a table together

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,12 +88,65 @@ class Cells:
         return cls(first, held, places, low[chosen], high[chosen])
 
 
-class SketchState(ABC):
-    """Base class of summaries of streams, whose whole state is in named arrays."""
+class Field(NamedTuple):
+    """An array of a state.
 
-    @abstractmethod
+    Attributes
+    ----------
+    axes : tuple of str or None
+        The attribute that has the length of each axis; None for an axis of any length.
+    minimum, maximum : float
+        Range of its values.
+    initial : float
+        Value of new entries, which is valid whatever the range.
+    dtype : type
+        `np.float64` or `np.int64`.
+    """
+
+    axes: tuple[str | None, ...]
+    minimum: float = -np.inf
+    maximum: float = np.inf
+    initial: float = 0.0
+    dtype: type[np.float64 | np.int64] = np.float64
+
+
+class ArrayState:
+    """Base class of states that consist of the arrays that a table describes."""
+
+    fields: ClassVar[Mapping[str, Field]]
+
+    def grow(self, **lengths: int | None) -> None:
+        """Enlarge axes to the given lengths; None, and axes that are not named, change nothing.
+
+        New entries come after the existing ones.
+        """
+        self.__dict__.update({axis: n for axis, n in lengths.items() if n is not None})
+        for name, field in self.fields.items():
+            array = getattr(self, name, np.empty([0] * len(field.axes), field.dtype))
+            known = zip(field.axes, array.shape, strict=True)
+            shape = tuple(n if axis is None else getattr(self, axis) for axis, n in known)
+            setattr(self, name, widened(array, shape, field.initial))
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the complete state as named arrays."""
+        return {name: getattr(self, name) for name in self.fields}
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Replace the state by a saved state, the result of `arrays`, with axes of equal lengths.
+
+        Raises
+        ------
+        DataError
+            If an array is missing or invalid, or arrays are inconsistent.
+        """
+        for name, field in self.fields.items():
+            shape = [None if axis is None else getattr(self, axis) for axis in field.axes]
+            setattr(self, name, state_array(arrays, name, shape, field).copy())
+        self.check()
+        return self
+
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
 
     def copy(self) -> Self:
         """Return an independent copy."""
@@ -102,10 +155,10 @@ class SketchState(ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of the state."""
-        return sum(array.nbytes for array in self.arrays().values())
+        return sum(getattr(self, name).nbytes for name in self.fields)
 
 
-class ColumnSummaries(SketchState):
+class ColumnSummaries(ArrayState, ABC):
     """Base class of class-conditional summaries of several numeric columns, in bounded memory.
 
     Updates modify a summary in place; `copy` returns an independent copy.
@@ -201,17 +254,10 @@ class ColumnSummaries(SketchState):
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
 
-    @abstractmethod
-    def grow(self, *, n_features: int | None = None, n_classes: int | None = None) -> None:
-        """Enlarge the summary to `n_features` features and `n_classes` classes.
-
-        New features and classes come after the existing ones; None changes nothing.
-        """
-
     @classmethod
+    @abstractmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return (
@@ -271,23 +317,17 @@ def checked_factor(factor: Any) -> float:
     return float(factor)
 
 
-def widened(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return an array enlarged to `shape`, with zeros in the new entries."""
+def widened(array: NDArray[Any], shape: tuple[int, ...], initial: float = 0.0) -> NDArray[Any]:
+    """Return an array enlarged to `shape`; new entries have the value `initial`."""
     if array.shape == shape:
         return array
-    out = np.zeros(shape, dtype=array.dtype)
+    out = np.full(shape, initial, dtype=array.dtype)
     out[tuple(slice(n) for n in array.shape)] = array
     return out
 
 
 def state_array(
-    arrays: Mapping[str, NDArray[Any]],
-    name: str,
-    shape: tuple[int | None, ...],
-    *,
-    minimum: float = -np.inf,
-    maximum: float = np.inf,
-    whole: bool = False,
+    arrays: Mapping[str, NDArray[Any]], name: str, shape: Sequence[int | None], field: Field
 ) -> NDArray[Any]:
     """Return an array of a saved state after checking it.
 
@@ -295,20 +335,16 @@ def state_array(
     ----------
     arrays : mapping from name to ndarray
     name : str
-    shape : tuple of int or None
+    shape : sequence of int or None
         Required shape; None for an axis of any length.
-    minimum, maximum : float
-        Range of its values.
-    whole : bool
-        Whether it must hold 64-bit integers, otherwise finite 64-bit floats.
+    field : Field
 
     Raises
     ------
     DataError
         If the array is missing, or violates one of these requirements.
     """
-    array = arrays.get(name)
-    dtype = np.dtype(np.int64 if whole else np.float64)
+    array, dtype = arrays.get(name), np.dtype(field.dtype)
     if (
         array is None
         or array.dtype != dtype
@@ -318,10 +354,11 @@ def state_array(
         found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
         expected = ", ".join("any" if n is None else str(n) for n in shape)
         raise DataError(f"A saved state has {name} as {dtype} of shape ({expected}); got {found}.")
-    if not (np.isfinite(array) & (array >= minimum) & (array <= maximum)).all():
+    valid = np.isfinite(array) & (array >= field.minimum) & (array <= field.maximum)
+    if not (valid | np.isclose(array, field.initial, 0.0, 0.0, equal_nan=True)).all():
         raise DataError(
-            f"A saved state has {name} with finite numbers from {minimum:g} to {maximum:g}; it has "
-            "others."
+            f"A saved state has {name} with finite numbers from {field.minimum:g} to "
+            f"{field.maximum:g}; it has others."
         )
     return array
 
@@ -411,7 +448,7 @@ def key_of(value: State) -> int:
     return int.from_bytes(digest, "big") % FIRST_KEY + FIRST_KEY
 
 
-class FrequentValues(SketchState):
+class FrequentValues(ArrayState):
     """Class counts of the most frequent values of one column, however many values it has.
 
     While there are at most `size` values, their counts are exact. Each listed value has a credit,
@@ -454,16 +491,28 @@ class FrequentValues(SketchState):
     (array([7]), 1.0)
     """
 
+    totals: Floats
+    # Ascending keys, class counts since each key was listed, and the counters of Misra and Gries.
+    keys: Keys
+    seen: Floats
+    credit: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        "totals": Field(("n_classes",), 0.0),
+        "keys": Field((None,), 0.0, dtype=np.int64),
+        "seen": Field(("n_listed", "n_classes"), 0.0),
+        "credit": Field(("n_listed",), 0.0),
+    }
+
     def __init__(self, n_classes: int = 1, *, size: int = 1000) -> None:
         self.n_classes = checked_size("n_classes", n_classes, 1)
         self.size = checked_size("size", size, 1)
-        self.totals = np.zeros(n_classes)
         self.missed = 0.0
-        # Ascending keys, class counts since each key was listed, and the counters of Misra and
-        # Gries.
-        self._keys: Keys = np.zeros(0, dtype=np.int64)
-        self._seen = np.zeros((0, n_classes))
-        self._credit = np.zeros(0)
+        self.grow()
+
+    @property
+    def n_listed(self) -> int:
+        """Number of values in the list."""
+        return len(self.keys)
 
     def absorb(self, keys: Keys, classes: NDArray[np.signedinteger], weights: Floats) -> None:
         """Add rows: values of the column and their classes.
@@ -483,34 +532,34 @@ class FrequentValues(SketchState):
         flat = np.bincount(cells, weight, minlength=len(distinct) * self.n_classes)
         counts = flat.reshape(-1, self.n_classes).astype(np.float64)
         self.totals += counts.sum(axis=0)
-        together = np.union1d(self._keys, distinct)
+        together = np.union1d(self.keys, distinct)
         seen, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
         for k, s, c in (
-            (self._keys, self._seen, self._credit),
+            (self.keys, self.seen, self.credit),
             (distinct, counts, counts.sum(axis=1)),
         ):
             place = np.searchsorted(together, k)
             seen[place] += s
             credit[place] += c
-        self._keys, self._seen, self._credit = together, seen, credit
+        self.keys, self.seen, self.credit = together, seen, credit
         excess = len(together) - self.size
         if excess > 0:
             lost = float(np.partition(credit, excess - 1)[excess - 1])
             self.missed += lost
-            self._credit = credit - lost
-            self._select(self._credit > 0)
+            self.credit = credit - lost
+            self._select(self.credit > 0)
 
     def _select(self, chosen: NDArray[np.bool_]) -> None:
         """Keep only the listed values for which the mask `chosen` is true."""
-        self._keys, self._seen = self._keys[chosen], self._seen[chosen]
-        self._credit = self._credit[chosen]
+        self.keys, self.seen = self.keys[chosen], self.seen[chosen]
+        self.credit = self.credit[chosen]
 
     def listed(self) -> tuple[Keys, Floats]:
         """Return the keys of the listed values, and their class weights since they were listed.
 
         The keys ascend. The weights have shape (n, n_classes) and never exceed the true weights.
         """
-        return self._keys, self._seen
+        return self.keys, self.seen
 
     def fade(self, factor: float) -> None:
         """Multiply all weights by a factor.
@@ -527,55 +576,35 @@ class FrequentValues(SketchState):
         """
         self.totals = self.totals * checked_factor(factor)
         self.missed *= factor
-        self._seen, self._credit = self._seen * factor, self._credit * factor
+        self.seen, self.credit = self.seen * factor, self.credit * factor
         weight = float(self.totals.sum())
         if weight < NOTHING:
             self.totals, self.missed = np.zeros(self.n_classes), 0.0
-        light = self._credit < max(LIGHT * weight, NOTHING)
+        light = self.credit < max(LIGHT * weight, NOTHING)
         if light.any():
             # Values that leave the list lack the counts that the list had of them.
-            self.missed += float(self._credit[light].max()) if weight >= NOTHING else 0.0
+            self.missed += float(self.credit[light].max()) if weight >= NOTHING else 0.0
             self._select(~light)
-
-    def grow(self, *, n_classes: int) -> None:
-        """Add classes after the existing classes, so that there are `n_classes`."""
-        self.n_classes = n_classes
-        self.totals = widened(self.totals, (n_classes,))
-        self._seen = widened(self._seen, (len(self._seen), n_classes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
-        return {
-            "limits": np.array([self.size, self.missed]),
-            "totals": self.totals,
-            "keys": self._keys,
-            "seen": self._seen,
-            "credit": self._credit,
-        }
+        return super().arrays() | {"limits": np.array([self.size, self.missed])}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return a summary with a saved state, the result of the method `arrays`.
+        """Return a summary with a saved state, the result of the method `arrays`."""
+        size, missed = state_array(arrays, "limits", (2,), Field((None,), 0.0)).tolist()
+        made = cls(len(arrays["totals"]), size=int(size))
+        made.missed = missed
+        return made.restore(arrays)
 
-        Raises
-        ------
-        DataError
-            If the arrays are inconsistent.
-        """
-        size, missed = state_array(arrays, "limits", (2,), minimum=0.0).tolist()
-        totals = state_array(arrays, "totals", (None,), minimum=0.0)
-        made = cls(len(totals), size=int(size))
-        made.totals, made.missed = totals, missed
-        made._keys = state_array(arrays, "keys", (None,), minimum=0, whole=True)
-        n = len(made._keys)
-        made._seen = state_array(arrays, "seen", (n, len(totals)), minimum=0.0)
-        made._credit = state_array(arrays, "credit", (n,), minimum=0.0)
-        if n > made.size or (np.diff(made._keys) <= 0).any():
-            raise DataError(f"A saved state lists at most {made.size} keys in ascending order.")
-        return made
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
+        if self.n_listed > self.size or (np.diff(self.keys) <= 0).any():
+            raise DataError(f"A saved state lists at most {self.size} keys in ascending order.")
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__} of {self.n_classes} classes, {len(self._keys)} values, "
+            f"{type(self).__name__} of {self.n_classes} classes, {len(self.keys)} values, "
             f"weight {rounded(self.totals.sum(), 6)}"
         )

@@ -268,9 +268,9 @@ def put(value, at=0):
 
 
 ARRAYS = {
-    "gk": ["limits", "used", "value", "low", "own", "delta", "gap"],
+    "gk": ["limits", "used", "merged", "entries"],
     "pid": ["used", "total", "edge", "count"],
-    "gaussian": ["count", "mean", "square"],
+    "gaussian": ["count", "centre", "square"],
 }
 COMMON = [
     *("numbers", "held", "totals", "clock", "waiting", "waiting_codes", "waiting_classes"),
@@ -292,7 +292,7 @@ def forgeries():
     for summary in STATES:
         own = [f"summaries.{name}" for name in ARRAYS[summary]]
         for name in own:
-            if name.split(".")[1] not in ("value", "low", "edge", "mean"):
+            if name.split(".")[1] not in ("entries", "edge", "centre"):
                 yield summary, name, put(-7)
             yield summary, name, lambda array: array[:-1]
             if "used" not in name:
@@ -315,13 +315,12 @@ def forgeries():
         yield "pid", name, put(-3)
     for name in HUGE:
         yield "pid", name, put(2**40)
-    yield "gk", "summaries.value", lambda array: -array
-    yield "gk", "summaries.low", put(10.0)
+    yield "gk", "summaries.entries", lambda array: -array
+    yield "gk", "summaries.entries", put(10.0, 1)  # a value is below the least that it stands for
+    yield "gk", "summaries.entries", put(-1.0, 2)
     yield "pid", "summaries.edge", lambda array: -array
     yield "pid", "waiting", put(np.inf)
-    yield "gk", "summaries.merged", put(0.0)
     yield "gk", "summaries.limits", put(1e12)
-    yield "gk", "summaries.merged", put(0.0)
 
 
 @pytest.fixture(scope="module")

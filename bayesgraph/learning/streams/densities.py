@@ -1,27 +1,29 @@
-"""Base classes of the class-conditional densities of a stream's columns."""
+"""Class-conditional densities of a stream's columns, estimated from their summaries."""
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr
 
 from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Name, Variable
 from bayesgraph.learning.streams import density_kernels
 from bayesgraph.learning.streams.settings import SMOOTH, StreamSettings
 from bayesgraph.models import CPD, GaussianPlate, TablePlate
 from bayesgraph.statistics import (
+    ArrayState,
     Cells,
     ColumnSummaries,
     CutSummaries,
+    Field,
     FrequentValues,
     GaussianSummary,
     cell_factorials,
@@ -33,108 +35,70 @@ from bayesgraph.statistics import (
 # --------------------------- Base classes of the class-conditional densities of a stream's columns
 
 
-class Densities(ABC):
+class Densities(ArrayState, ABC):
     """Log densities p(x_i | y) of columns, constant between two refreshes from the summaries.
+
+    Parameters
+    ----------
+    **arrays : ndarray
+        The attributes that `fields` describes.
 
     Attributes
     ----------
     centre : ndarray, shape (n_classes, n_features)
         Means of the log densities of each class over all rows learned so far, whatever their class.
+    n_features, n_classes : int
     """
 
     centre: Floats
+    n_features: int
+    n_classes: int
 
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Number of columns."""
+    def __init__(self, **arrays: NDArray[Any]) -> None:
+        self.n_classes, self.n_features = arrays["centre"].shape
+        self.__dict__.update(arrays)
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], n_features: int, n_classes: int
+    ) -> Self:
+        """Return densities with a saved state of so many features and classes.
+
+        Raises
+        ------
+        DataError
+            If arrays are missing, invalid or inconsistent, or there are others.
+        """
+        if arrays.keys() != cls.fields.keys():
+            raise DataError(f"A saved state has densities with {quoted(sorted(cls.fields))}.")
+        made = cls(centre=np.empty((n_classes, n_features)))
+        return made.restore(arrays)
 
     @abstractmethod
-    def write(self, columns: Any, out: Floats, first: int) -> None:
+    def write(self, columns: Any, out: Floats) -> None:
         """Write the log densities of rows into `out`, 0 where a value is missing.
 
         Parameters
         ----------
         columns : ndarray, shape (n_features, n)
-        out : ndarray, shape (n, n_classes, total number of features)
-        first : int
-            Index in `out` of the first of these columns.
+        out : ndarray, shape (n, n_classes, n_features or more)
         """
 
     @abstractmethod
-    def add(self, columns: Any, out: Floats) -> None:
-        """Add the log densities of each row, 0 where a value is missing, to the sum of each class.
+    def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
+        """Add features, which tell nothing, and classes, up to the given numbers.
 
-        Parameters
-        ----------
-        columns : ndarray, shape (n_features, n)
-        out : ndarray, shape (n_classes, n)
+        Until the next refresh, a new class has the density of all rows; `shares` are the class
+        shares of the rows, shape (old number of classes,).
         """
-
-    @abstractmethod
-    def grown(self, n_more: int, shares: Floats, n_classes: int) -> Self:
-        """Return the densities with additional uninformative features and additional classes.
-
-        Parameters
-        ----------
-        n_more : int
-            Number of features to add at the end.
-        shares : ndarray, shape (old number of classes,)
-            Class shares of the rows. Until the next refresh, a new class has the density of all
-            rows.
-        n_classes : int
-        """
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the densities as named arrays, the arguments of the constructor."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, eq=False)
-class TableDensities(Densities):
-    """Log probabilities of cells (intervals, states or groups of states) in each class.
-
-    Attributes
-    ----------
-    start : ndarray of int, shape (n_features + 1,)
-        Offset of the first cell of each feature, and the total number of cells.
-    logs : ndarray, shape (number of cells of all features, n_classes)
-    centre : ndarray, shape (n_classes, n_features)
-    """
-
-    start: NDArray[np.int64]
-    logs: Floats
-    centre: Floats
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns; see Densities."""
-        return len(self.start) - 1
 
 
 class NumericDensities(Densities):
     """Base class of the log densities of numeric columns."""
 
-    def write(self, columns: Any, out: Floats, first: int) -> None:
-        """Write the log densities of rows, with several threads; see Densities."""
-        arrays, cost = (columns, out[:, :, first:] if first else out), 32 * columns.shape[1]
-        by_rows(self._write, arrays, len(columns), cost, together=8)
-
-    @abstractmethod
-    def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        """Write the log densities of the features from `start` to `stop`; see `write`."""
-
-    def add(self, columns: Any, out: Floats) -> None:
-        """Add the log densities of each row, with several threads; see Densities."""
-        by_rows(self._add, (columns, out), columns.shape[1], 8 * len(columns))
-
-    @abstractmethod
-    def _add(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        """Add the log densities of the rows from `start` to `stop`; see `add`."""
-
     @classmethod
     @abstractmethod
-    def from_summaries(cls, summaries: ColumnSummaries, settings: StreamSettings) -> Self:
+    def of(cls, summaries: ColumnSummaries, settings: StreamSettings) -> Self:
         """Return densities estimated from summaries."""
 
     @abstractmethod
@@ -144,6 +108,70 @@ class NumericDensities(Densities):
     @abstractmethod
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
         """Return one CPD object (plate) of all columns given the class."""
+
+
+class CellDensities(Densities):
+    """Log probabilities of cells (intervals, states or groups of states) in each class.
+
+    Attributes
+    ----------
+    start : ndarray of int, shape (n_features + 1,)
+        Offset of the first cell of each feature, and the total number of cells. A feature without
+        values has no cells.
+    logs : ndarray, shape (number of cells of all features, n_classes)
+    """
+
+    start: NDArray[np.int64]
+    logs: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        "start": Field(("n_starts",), 0.0, dtype=np.int64),
+        "logs": Field(("n_cells", "n_classes")),
+        "centre": Field(("n_classes", "n_features")),
+    }
+
+    @property
+    def n_starts(self) -> int:
+        """Length of `start`."""
+        return self.n_features + 1
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of all features."""
+        return int(self.start.max())
+
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
+        if self.start[0] != 0 or (np.diff(self.start) < 0).any():
+            raise DataError("A saved state has cells in order; this one has not.")
+
+    def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
+        """Add features and classes; see Densities."""
+        before, k, total = self.n_starts, self.n_classes, self.n_cells
+        pooled = np.log(np.exp(self.logs) @ shares)
+        sums = np.concatenate([[0.0], np.cumsum(np.exp(pooled) * pooled)])
+        self.grow(n_features=n_features, n_classes=n_classes)
+        self.start[before:] = total
+        self.logs[:, k:] = pooled[:, None]
+        self.centre[k:] = np.diff(sums[self.start])
+
+    def plate(
+        self,
+        variables: Sequence[Variable],
+        target: Discrete,
+        order: Sequence[int] | slice = slice(None),
+    ) -> TablePlate:
+        """Return one CPD object (plate) of tables given the class.
+
+        A feature without cells gets one. `order` has, for each state of the tables, its index in
+        `logs`, if they are not in order.
+        """
+        sizes = np.diff(self.start)
+        logs = np.insert(self.logs[order], self.start[:-1][sizes == 0], 0.0, axis=0)
+        sizes = np.maximum(sizes, 1)
+        values = np.exp(logs.T)
+        sums = np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=1)
+        values = values / np.repeat(sums, sizes, axis=1)
+        return TablePlate(variables, values, [target])  # type: ignore[arg-type]
 
 
 def smoothed_logs(
@@ -157,7 +185,7 @@ def smoothed_logs(
     counts : ndarray, shape (n_cells, n_classes)
     smoothing : float or ndarray, shape (n_cells, 1)
         Pseudo-count a_j of cell j in each class, whose count is n_j; n and sum a are sums over the
-        cells of the feature. `start` and `centre` are as in TableDensities.
+        cells of the feature. `start` and `centre` are as in CellDensities.
 
     Returns
     -------
@@ -181,82 +209,35 @@ def smoothed_logs(
     return logs, np.ascontiguousarray((centre / np.where(weight > 0, weight, 1.0)).T)
 
 
-def grown_logs(
-    start: NDArray[np.int64], logs: Floats, centre: Floats, shares: Floats, n_classes: int
-) -> tuple[Floats, Floats]:
-    """Return log probabilities of cells, and their means over rows, with additional classes.
-
-    A new class has the log probabilities of the mixture of all classes with weights `shares`.
-
-    Parameters
-    ----------
-    start : ndarray of int, shape (n_features + 1,)
-    logs : ndarray, shape (n_cells, n_classes)
-    centre : ndarray, shape (n_classes, n_features)
-    shares : ndarray, shape (n_classes,)
-    n_classes : int
-        Number of classes, including the new ones.
-    """
-    more = n_classes - logs.shape[1]
-    if not more:
-        return logs, centre
-    pooled = np.log(np.exp(logs) @ shares)
-    sums = np.concatenate([[0.0], np.cumsum(np.exp(pooled) * pooled)])
-    mean = sums[start[1:]] - sums[start[:-1]]
-    wide = np.concatenate([logs, np.repeat(pooled[:, None], more, axis=1)], axis=1)
-    return wide, np.concatenate([centre, np.repeat(mean[None], more, axis=0)])
-
-
-def table_plate(
-    variables: Sequence[Variable], start: NDArray[np.int64], logs: Floats, target: Discrete
-) -> TablePlate:
-    """Return one CPD object (plate) of tables given the class, from log probabilities of cells."""
-    values = np.exp(logs.T)
-    sums = np.add.reduceat(values, start[:-1], axis=1)
-    values = values / np.repeat(sums, np.diff(start), axis=1)
-    return TablePlate(variables, values, [target])  # type: ignore[arg-type]
-
-
 # ----------------- Class-conditional Gaussians of numeric columns, estimated from stream summaries
 
 
-@dataclass(frozen=True, eq=False)
 class GaussianDensities(NumericDensities):
     """A Gaussian of each numeric column in each class.
 
     Attributes
     ----------
     mean, variance : ndarray, shape (n_features, n_classes)
-        The variance is 0 for features without values. `centre` is described in Densities.
-    centre : ndarray, shape (n_classes, n_features)
+        The variance is 0 for features without values.
     """
 
     mean: Floats
     variance: Floats
-    centre: Floats
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns; see Densities."""
-        return len(self.mean)
+    fields: ClassVar[Mapping[str, Field]] = {
+        "mean": Field(("n_features", "n_classes")),
+        "variance": Field(("n_features", "n_classes"), 0.0),
+        "centre": Field(("n_classes", "n_features")),
+    }
 
     @classmethod
-    def of(
-        cls, summaries: GaussianSummary, shrinkage: float, var_smoothing: float
-    ) -> GaussianDensities:
+    def of(cls, summaries: ColumnSummaries, settings: StreamSettings) -> GaussianDensities:
         """Return Gaussians whose variances shrink towards the pooled within-class variance.
 
-        Parameters
-        ----------
-        summaries : GaussianSummary
-        shrinkage : float
-            Weight of the pooled variance in each class, in rows. A class without values has the
-            mean and variance of all rows.
-        var_smoothing : float
-            Share of the variance over all rows that is added to each variance; 1 is added if it is
-            0.
+        A class without values has the mean and variance of all rows; see also Smoothing.
         """
-        count, mean, square = summaries.counts, summaries.mean, summaries.moments.square.T
+        assert isinstance(summaries, GaussianSummary)  # the summary's `densities` attribute says so
+        shrinkage = settings.smoothing.shrinkage
+        count, mean, square = summaries.counts, summaries.mean, summaries.square.T
         overall = summaries.moments.merged((summaries.n_classes,), 0)
         total, centre = overall.count.T, overall.mean.T
         whole = safe_divide(overall.square.T, total)
@@ -267,46 +248,27 @@ class GaussianDensities(NumericDensities):
         variance = np.where(count > 0, variance, whole)
         # A feature with one distinct value so far must not distinguish classes, whatever value
         # comes.
-        floor = np.where(whole > 0, var_smoothing * whole, 1.0)
+        floor = np.where(whole > 0, settings.smoothing.var_smoothing * whole, 1.0)
         variance = np.where(total > 0, variance + floor, 0.0)
         found = np.where(count > 0, mean, centre)
-        return cls(found, variance, _mean_log_gaussians(centre, whole, found, variance))
+        centre = _mean_log_gaussians(centre, whole, found, variance)
+        return cls(mean=found, variance=variance, centre=centre)
 
-    @classmethod
-    def from_summaries(
-        cls, summaries: ColumnSummaries, settings: StreamSettings
-    ) -> GaussianDensities:
-        """Return Gaussians with the shrinkage of the settings; see NumericDensities."""
-        assert isinstance(summaries, GaussianSummary)  # the summary's `densities` attribute says so
-        smoothing = settings.smoothing
-        return cls.of(summaries, smoothing.shrinkage, smoothing.var_smoothing)
+    def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
+        """Add features and classes; see Densities."""
+        k, n = self.n_classes, self.n_features
+        middle = (self.mean @ shares)[:, None]
+        whole = ((self.variance + self.mean**2) @ shares)[:, None] - middle**2
+        known = (self.variance > 0).any(axis=1, keepdims=True)
+        whole = np.where(known, np.maximum(whole, 1e-300), 0.0)
+        self.grow(n_features=n_features, n_classes=n_classes)
+        self.mean[:n, k:], self.variance[:n, k:] = middle, whole
+        self.centre[k:, :n] = _mean_log_gaussians(middle, whole, middle, whole)
 
-    def grown(self, n_more: int, shares: Floats, n_classes: int) -> GaussianDensities:
-        """Return the Gaussians with additional features and classes; see Densities."""
-        mean, variance, centre = self.mean, self.variance, self.centre
-        more = n_classes - len(centre)
-        if more:
-            middle = mean @ shares
-            whole = (variance + mean**2) @ shares - middle**2
-            whole = np.where((variance > 0).any(axis=1), np.maximum(whole, 1e-300), 0.0)
-            logs = _mean_log_gaussians(
-                middle[:, None], whole[:, None], middle[:, None], whole[:, None]
-            )
-            mean = np.concatenate([mean, np.repeat(middle[:, None], more, axis=1)], axis=1)
-            variance = np.concatenate([variance, np.repeat(whole[:, None], more, axis=1)], axis=1)
-            centre = np.concatenate([centre, np.repeat(logs, more, axis=0)])
-        unknown = np.zeros((n_more, n_classes))
-        return GaussianDensities(
-            np.concatenate([mean, unknown]),
-            np.concatenate([variance, unknown]),
-            np.concatenate([centre, unknown.T], axis=1),
-        )
-
-    def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        density_kernels.log_gaussians(columns, self.mean, self.variance, out, start, stop)
-
-    def _add(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        density_kernels.add_gaussians(columns, self.mean, self.variance, out, start, stop)
+    def write(self, columns: Any, out: Floats) -> None:
+        """Write the log densities of rows; see Densities."""
+        arrays = (columns, self.mean, self.variance, out)
+        by_rows(density_kernels.log_gaussians, arrays, len(columns), 4 * len(out), together=8)
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
         """Return continuous variables with the given names; see NumericDensities."""
@@ -342,90 +304,65 @@ _DEVIATIONS = 2.0
 _COST = 3200
 
 
-@dataclass(frozen=True, eq=False)
-class IntervalDensities(TableDensities, NumericDensities):
+class IntervalDensities(CellDensities, NumericDensities):
     """Log probabilities of the intervals of each numeric column in each class.
 
     Attributes
     ----------
-    start, logs, centre : ndarray
-        See TableDensities.
     cuts : ndarray, shape (number of intervals of all features,)
         Upper bounds of the intervals; infinite for the last interval of a feature.
     """
 
     cuts: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        **CellDensities.fields,
+        "cuts": Field(("n_cells",), initial=np.inf),
+    }
 
     @classmethod
-    def of(
-        cls, summaries: CutSummaries, discretizer: str, bins: int, smoothing: float
-    ) -> IntervalDensities:
-        """Return densities estimated from summaries.
-
-        Parameters
-        ----------
-        summaries : CutSummaries
-        discretizer : "smooth" or key of `bayesgraph.statistics.boulle.CELL_METHODS`
-            Method that merges the cells of the summaries into intervals.
-        bins : int
-            Number of intervals, for methods that do not choose it.
-        smoothing : float
-            Pseudo-count of each interval in each class.
-        """
-        cells = summaries.cells()
-        if discretizer == SMOOTH:
+    def of(cls, summaries: ColumnSummaries, settings: StreamSettings) -> IntervalDensities:
+        """Return densities with the discretiser of the settings, or smooth ones."""
+        assert isinstance(summaries, CutSummaries)  # the summaries' `densities` attribute says so
+        cells, is_smooth = summaries.cells(), settings.discretizer == SMOOTH
+        if is_smooth:
             held, begins = _smoothed_cells(cells)
         else:
             held = cells.counts
-            begins = cut_cells(discretizer, cells.start, held, cells.low, cells.high, bins)
+            begins = cut_cells(
+                settings.discretizer, cells.start, held, cells.low, cells.high, settings.bins
+            )
         places = np.flatnonzero(begins)
-        # A feature without values has no cells: it gets one interval of weight 0.
-        sizes = np.diff(np.searchsorted(places, cells.start))
-        start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))]).astype(np.int64)
-        counts, cuts = np.zeros((start[-1], held.shape[1])), np.full(start[-1], np.inf)
-        known = np.repeat(sizes > 0, np.maximum(sizes, 1))
-        if len(places):
-            counts[known] = np.add.reduceat(held, places, axis=0)
-            cuts[known] = cells.cuts[np.append(places[1:], len(begins)) - 1]
-        added = _pooled(start, counts, smoothing) if discretizer == SMOOTH else smoothing
-        logs, centre = smoothed_logs(start, counts, added)
-        return cls(start, logs, centre, cuts)
-
-    @classmethod
-    def from_summaries(
-        cls, summaries: ColumnSummaries, settings: StreamSettings
-    ) -> IntervalDensities:
-        """Return densities with the discretiser of the settings; see NumericDensities."""
-        assert isinstance(summaries, CutSummaries)  # the summaries' `densities` attribute says so
-        return cls.of(summaries, settings.discretizer, settings.bins, settings.smoothing.alpha)
-
-    def grown(self, n_more: int, shares: Floats, n_classes: int) -> IntervalDensities:
-        """Return the densities with additional features and classes; see Densities."""
-        logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
-        return IntervalDensities(
-            np.append(self.start, self.start[-1] + np.arange(1, n_more + 1)),
-            np.concatenate([logs, np.zeros((n_more, n_classes))]),
-            np.concatenate([centre, np.zeros((n_classes, n_more))], axis=1),
-            np.append(self.cuts, np.full(n_more, np.inf)),
+        start = np.searchsorted(places, cells.start).astype(np.int64)
+        counts = np.add.reduceat(held, places, axis=0)
+        alpha = settings.smoothing.alpha
+        logs, centre = smoothed_logs(
+            start, counts, _pooled(start, counts, alpha) if is_smooth else alpha
         )
+        cuts = cells.cuts[np.append(places, len(begins))[1:] - 1]
+        return cls(start=start, logs=logs, centre=centre, cuts=cuts)
 
-    def _write(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        density_kernels.log_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
+        super().check()
+        sizes = np.diff(self.start)
+        last = self.start[1:][sizes > 0] - 1
+        rises = self.cuts[1:] > self.cuts[:-1]
+        rises[last[:-1]] = True
+        if not (rises.all() and np.isposinf(self.cuts[last]).all()):
+            raise DataError("A saved state has cuts in ascending order; this one has not.")
 
-    def _add(self, columns: Any, out: Floats, start: int, stop: int) -> None:
-        density_kernels.add_intervals(columns, self.start, self.cuts, self.logs, out, start, stop)
+    def write(self, columns: Any, out: Floats) -> None:
+        """Write the log probabilities of the intervals of rows; see Densities."""
+        arrays = (columns, self.start, self.cuts, self.logs, out)
+        by_rows(density_kernels.log_intervals, arrays, len(columns), 32 * len(out), together=8)
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
         """Return Binned variables: numbers observed as intervals; see NumericDensities."""
-        cuts = self.cuts.tolist()
-        ends = pairwise(self.start.tolist())
+        ends = itertools.pairwise(self.start.tolist())
         return tuple(
-            Binned(name, cuts[a : b - 1]) for name, (a, b) in zip(names, ends, strict=True)
+            Binned(name, self.cuts[a : max(a, b - 1)].tolist())
+            for name, (a, b) in zip(names, ends, strict=True)
         )
-
-    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """Return tables over the intervals given the class; see NumericDensities."""
-        return table_plate(variables, self.start, self.logs, target)
 
 
 def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
@@ -483,28 +420,37 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
 # ---------- Class-conditional probabilities of the states, or merged states, of a stream's columns
 
 
-@dataclass(frozen=True, eq=False)
-class StateDensities(TableDensities):
+class StateDensities(CellDensities):
     """Log probabilities of the states, or groups of states, of each column in each class.
 
     Attributes
     ----------
-    start, logs, centre : ndarray
-        See TableDensities.
-    grouped : ndarray of int, shape (n_grouped,)
-        Indices of the features that have groups of values as cells; the last group of a feature
-        holds all values not listed.
-    key_start : ndarray of int, shape (n_grouped + 1,)
-        Offset of the keys of each grouped feature, and the number of keys.
+    grouped : ndarray of int, shape (n_features,)
+        1 for features that have groups of values as cells; the last group of a feature holds all
+        values not listed.
+    key_start : ndarray of int, shape (n_features + 1,)
+        Offset of the keys of each feature, and the number of keys.
     keys, places : ndarray of int, shape (number of keys,)
         Keys (codes) of the listed values, ascending within each feature, and the group of each
         value.
     """
 
-    grouped: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    key_start: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, dtype=np.int64))
-    keys: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    grouped: NDArray[np.int64]
+    key_start: NDArray[np.int64]
+    keys: NDArray[np.int64]
+    places: NDArray[np.int64]
+    fields: ClassVar[Mapping[str, Field]] = {
+        **CellDensities.fields,
+        "grouped": Field(("n_features",), 0.0, 1.0, dtype=np.int64),
+        "key_start": Field(("n_starts",), 0.0, dtype=np.int64),
+        "keys": Field(("n_keys",), 0.0, dtype=np.int64),
+        "places": Field(("n_keys",), 0.0, dtype=np.int64),
+    }
+
+    @property
+    def n_keys(self) -> int:
+        """Number of keys of all features."""
+        return int(self.key_start.max())
 
     @classmethod
     def of(
@@ -518,75 +464,63 @@ class StateDensities(TableDensities):
 
         A feature with a sketch in `sketches` has densities of groups of values instead.
         """
-        if not counts:
-            return cls(
-                np.zeros(1, dtype=np.int64), np.zeros((0, n_classes)), np.zeros((n_classes, 0))
-            )
-        found = {j: value_groups(sketch) for j, sketch in (sketches or {}).items()}
-        tables = [found[j][2] if j in found else table for j, table in enumerate(counts)]
-        start = np.concatenate([[0], np.cumsum([len(c) for c in tables])]).astype(np.int64)
-        together = np.concatenate([np.zeros((0, n_classes)), *tables])
-        logs, centre = smoothed_logs(start, together, smoothing)
-        if not found:
-            return cls(start, logs, centre)
-        order = sorted(found)
-        keys, places = (np.concatenate([found[j][part] for j in order]) for part in (0, 1))
-        key_start = np.concatenate([[0], np.cumsum([len(found[j][0]) for j in order])])
-        return cls(start, logs, centre, np.array(order), key_start.astype(np.int64), keys, places)
+        nothing, grouped = np.zeros(0, dtype=np.int64), np.zeros(len(counts), dtype=np.int64)
+        parts = [(nothing, nothing, table) for table in counts]
+        for j, sketch in (sketches or {}).items():
+            parts[j], grouped[j] = value_groups(sketch), 1
+        parts.append((nothing, nothing, np.zeros((0, n_classes))))
+        keys, places, tables = (np.concatenate(part) for part in zip(*parts, strict=True))
+        key_start, start = (
+            np.cumsum([0, *(len(part[i]) for part in parts[:-1])], dtype=np.int64) for i in (0, 2)
+        )
+        logs, centre = smoothed_logs(start, tables, smoothing)
+        return cls(
+            start=start,
+            logs=logs,
+            centre=centre,
+            grouped=grouped,
+            key_start=key_start,
+            keys=keys,
+            places=places,
+        )
+
+    def check(self) -> None:
+        """Raise a DataError unless the arrays are consistent with each other."""
+        super().check()
+        sizes = np.diff(self.key_start)
+        fits = self.key_start[0] == 0 and (sizes >= 0).all() and self.grouped[sizes > 0].all()
+        # The last state of a feature holds all other values.
+        if not fits or (self.places >= np.repeat(np.diff(self.start) - 1, sizes)).any():
+            raise DataError("A saved state has groups of values in order; this one has not.")
+        for a, b in itertools.pairwise(self.key_start.tolist()):
+            if (np.diff(self.keys[a:b]) <= 0).any():
+                raise DataError("A saved state has keys in ascending order; this one has not.")
 
     def groups(self, feature: int) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
         """Return the keys (codes) of a feature's listed values, and the group of each value.
 
         The result is None if the states of the feature are not grouped.
         """
-        if feature not in self.grouped:
-            return None
-        at = int(np.searchsorted(self.grouped, feature))
-        part = slice(*self.key_start[at : at + 2])
-        return self.keys[part], self.places[part]
+        part = slice(*self.key_start[feature : feature + 2])
+        return (self.keys[part], self.places[part]) if self.grouped[feature] else None
 
-    def grown(self, n_more: int, shares: Floats, n_classes: int) -> StateDensities:
-        """Return the densities with additional features and classes; see Densities."""
-        logs, centre = grown_logs(self.start, self.logs, self.centre, shares, n_classes)
-        start = np.append(self.start, np.full(n_more, self.start[-1]))
-        wide = np.concatenate([centre, np.zeros((n_classes, n_more))], axis=1)
-        return replace(self, start=start, logs=logs, centre=wide)
+    def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
+        """Add features and classes; see Densities."""
+        before, n_keys = self.n_starts, self.n_keys
+        super().widen(n_features, n_classes, shares)
+        self.key_start[before:] = n_keys
 
-    def write(self, columns: Any, out: Floats, first: int) -> None:
-        """Write the log probabilities of state codes; see Densities."""
-        density_kernels.log_states(self._grouped(columns), self.start, self.logs, out, first)
-
-    def add(self, columns: Any, out: Floats) -> None:
-        """Add the log probabilities of state codes; see Densities."""
-        density_kernels.add_states(self._grouped(columns), self.start, self.logs, out)
-
-    def _grouped(self, columns: Any) -> Any:
-        """Return codes of the features' states, with those of groups instead where there are."""
-        if len(self.grouped):
-            columns = columns.copy()
-            for j in self.grouped.tolist():
-                # The group index of each value: the last group if unlisted, -1 where missing.
-                keys = columns[j]
-                known, places = self.groups(j) or (self.keys, self.places)
-                others = self.start[j + 1] - self.start[j] - 1
-                codes = np.where(keys >= 0, others, -1)
-                if len(known):
-                    at = np.searchsorted(known, keys).clip(max=len(known) - 1)
-                    codes = np.where(known[at] == keys, places[at], codes)
-                columns[j] = codes
-        return columns
-
-    def plate(
-        self, variables: Sequence[Variable], target: Discrete, order: Sequence[int]
-    ) -> TablePlate:
-        """Return tables given the class; a column without states gets a single state.
-
-        `order` has, for each state of the tables, its index in `logs`.
-        """
-        sizes = np.diff(self.start)
-        logs = np.insert(self.logs[list(order)], self.start[:-1][sizes == 0], 0.0, axis=0)
-        start = np.concatenate([[0], np.cumsum(np.maximum(sizes, 1))])
-        return table_plate(variables, start, logs, target)
+    def write(self, columns: Any, out: Floats) -> None:
+        """Write the log probabilities of the states or groups of rows; see Densities."""
+        columns = columns.copy() if self.grouped.any() else columns
+        for j in np.flatnonzero(self.grouped).tolist():
+            # The group index of each value: the last group if unlisted, -1 where missing.
+            keys, (known, places) = columns[j].copy(), self.groups(j) or (self.keys, self.places)
+            columns[j] = np.where(keys >= 0, self.start[j + 1] - self.start[j] - 1, -1)
+            if len(known):
+                at = np.searchsorted(known, keys).clip(max=len(known) - 1)
+                columns[j] = np.where(known[at] == keys, places[at], columns[j])
+        density_kernels.log_states(columns, self.start, self.logs, out)
 
 
 def value_groups(
@@ -615,9 +549,6 @@ def value_groups(
     np.add.at(counts, places, seen)
     others = np.maximum(sketch.totals - seen.sum(axis=0), 0.0)
     return keys, places, np.concatenate([counts, others[None]])
-
-
-# ---------------- Class-conditional densities of columns, estimated from the summaries of a stream
 
 
 # Python class of the densities of numeric columns, by the `densities` attribute of summaries.

@@ -399,19 +399,6 @@ _TOGETHER = 8
 
 
 @kernel(interpreted=False)
-def _count_cuts(numbers: Floats, cuts: Floats, first: int, place: Floats) -> None:
-    """Write the index of each number's interval, of which the first has the index `first`.
-
-    It is counted, cut by cut, over contiguous rows: as intervals are few, this is faster than a
-    binary search with its branches. Of NaN it is `first`.
-    """
-    place[:] = first
-    for cut in cuts:
-        for row in range(len(numbers)):
-            place[row] += 1.0 if numbers[row] > cut else 0.0
-
-
-@kernel(interpreted=False)
 def log_intervals(
     columns: Floats,
     start: NDArray[np.int64],
@@ -422,6 +409,9 @@ def log_intervals(
     last: int,
 ) -> None:
     """Write the log probability of each number's interval in each class, 0 for missing values.
+
+    Intervals are counted, cut by cut, over contiguous rows: as they are few, this is faster than a
+    binary search with its branches.
 
     Parameters
     ----------
@@ -441,13 +431,39 @@ def log_intervals(
     for begin in range(first, last, _TOGETHER):
         end = min(last, begin + _TOGETHER)
         for f in range(begin, end):
-            _count_cuts(columns[f], cuts[start[f] : start[f + 1] - 1], start[f], place[f - begin])
+            numbers, at_first = columns[f], place[f - begin]
+            at_first[:] = start[f]
+            for cut in cuts[start[f] : start[f + 1]]:
+                for row in range(n):
+                    at_first[row] += 1.0 if numbers[row] > cut else 0.0
         for row in range(n):
             for f in range(begin, end):
                 at = int(place[f - begin, row])
                 there = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
                 for k in range(n_classes):
                     out[row, k, f] = logs[at, k] if there else 0.0
+
+
+@kernel(interpreted=False)
+def log_states(
+    codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats
+) -> None:
+    """Write the log probability of each code in each class, 0 for missing and unknown codes.
+
+    Parameters
+    ----------
+    codes : ndarray, shape (n_features, n)
+    start : ndarray of int, shape (n_features + 1,)
+    logs : ndarray, shape (n_states, n_classes)
+    out : ndarray, shape (n, n_classes, n_features)
+    """
+    for f in range(codes.shape[0]):
+        n_states = start[f + 1] - start[f]
+        for row in range(codes.shape[1]):
+            code = codes[f, row]
+            for k in range(logs.shape[1]):
+                seen = 0 <= code < n_states
+                out[row, k, f] = logs[start[f] + code, k] if seen else 0.0
 
 
 @kernel(interpreted=False)
@@ -465,120 +481,17 @@ def log_gaussians(
     first, last : int
         Range of the features.
     """
-    for f in range(first, last):
+    for begin in range(first, last, _TOGETHER):
+        end = min(last, begin + _TOGETHER)
         for k in range(mean.shape[1]):
-            known = variance[f, k] > 0.0
-            half = 0.5 / variance[f, k] if known else 0.0
-            constant = -0.5 * math.log(2.0 * math.pi * variance[f, k]) if known else 0.0
-            for row in range(columns.shape[1]):
-                x = columns[f, row]
-                if np.isnan(x) or not known:
-                    out[row, k, f] = 0.0
-                else:
-                    found = constant - half * (x - mean[f, k]) ** 2
-                    out[row, k, f] = max(found, _MIN_LOG)
-
-
-@kernel(interpreted=False)
-def add_gaussians(
-    columns: Floats, mean: Floats, variance: Floats, out: Floats, first: int, last: int
-) -> None:
-    """Add the log densities of each row's numbers to the sum of each class; see `log_gaussians`.
-
-    Parameters
-    ----------
-    columns : ndarray, shape (n_features, n)
-    mean, variance : ndarray, shape (n_features, n_classes)
-    out : ndarray, shape (n_classes, n)
-    first, last : int
-        Range of the rows.
-    """
-    for f in range(columns.shape[0]):
-        numbers = columns[f, first:last]
-        for k in range(mean.shape[1]):
-            if variance[f, k] > 0.0:
-                half = 0.5 / variance[f, k]
-                constant = -0.5 * math.log(2.0 * math.pi * variance[f, k])
-                centre, sums = mean[f, k], out[k, first:last]
-                for row in range(len(numbers)):
-                    away = numbers[row] - centre
+            for f in range(begin, end):
+                known = variance[f, k] > 0.0
+                half = 0.5 / variance[f, k] if known else 0.0
+                constant = -0.5 * math.log(2.0 * math.pi * variance[f, k]) if known else 0.0
+                centre = mean[f, k]
+                for row in range(columns.shape[1]):
+                    away = columns[f, row] - centre
                     found = constant - half * away * away
                     found = found if found > _MIN_LOG else _MIN_LOG
-                    sums[row] += found if away == away else 0.0
-
-
-@kernel(interpreted=False)
-def add_intervals(
-    columns: Floats,
-    start: NDArray[np.int64],
-    cuts: Floats,
-    logs: Floats,
-    out: Floats,
-    first: int,
-    last: int,
-) -> None:
-    """Add the log probabilities of each row's intervals to the sum of each class.
-
-    Parameters
-    ----------
-    columns, start, cuts, logs
-        See `log_intervals`.
-    out : ndarray, shape (n_classes, n)
-    first, last : int
-        Range of the rows.
-    """
-    place = np.empty(last - first)
-    for f in range(columns.shape[0]):
-        if start[f] == start[f + 1]:
-            continue
-        numbers = columns[f, first:last]
-        _count_cuts(numbers, cuts[start[f] : start[f + 1] - 1], start[f], place)
-        for row in range(len(numbers)):
-            if numbers[row] == numbers[row]:
-                at = int(place[row])
-                for k in range(logs.shape[1]):
-                    out[k, first + row] += logs[at, k]
-
-
-@kernel(interpreted=False)
-def add_states(
-    codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats
-) -> None:
-    """Add the log probabilities of each row's codes to the sum of each class; see `log_states`.
-
-    Parameters
-    ----------
-    codes : ndarray, shape (n_features, n)
-    start, logs
-        See `log_states`.
-    out : ndarray, shape (n_classes, n)
-    """
-    for f in range(codes.shape[0]):
-        for row in range(codes.shape[1]):
-            if 0 <= codes[f, row] < start[f + 1] - start[f]:
-                for k in range(logs.shape[1]):
-                    out[k, row] += logs[start[f] + codes[f, row], k]
-
-
-@kernel(interpreted=False)
-def log_states(
-    codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats, first: int
-) -> None:
-    """Write the log probability of each code in each class, 0 for missing and unknown codes.
-
-    Parameters
-    ----------
-    codes : ndarray, shape (n_features, n)
-    start : ndarray of int, shape (n_features + 1,)
-    logs : ndarray, shape (n_states, n_classes)
-    out : ndarray, shape (n, n_classes, first + n_features)
-    first : int
-        Index in `out` of the first of these features.
-    """
-    for f in range(codes.shape[0]):
-        n_states = start[f + 1] - start[f]
-        for row in range(codes.shape[1]):
-            code = codes[f, row]
-            for k in range(logs.shape[1]):
-                seen = 0 <= code < n_states
-                out[row, k, first + f] = logs[start[f] + code, k] if seen else 0.0
+                    # What is not a number equals nothing, itself included.
+                    out[row, k, f] = found if away == away else 0.0

@@ -6,10 +6,9 @@ import copy
 import inspect
 import math
 import numbers
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,170 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, ModelError, optional_module, quoted, suggestion
 from bayesgraph.learning.streams import drift_kernels
-
-# ------- Base class of drift detectors, with the methods of river and `get_params` of scikit-learn
-
-
-class DriftDetector(ABC):
-    """Detects changes in the mean of a sequence of numbers, such as a model's errors (0 or 1).
-
-    It has the interface of river's detectors (`update`, `drift_detected`, `warning_detected`,
-    `clone`) and scikit-learn's methods for parameters (`get_params`, `set_params`).
-
-    Attributes
-    ----------
-    drift_detected : bool
-        Whether the last number caused an alarm.
-    warning_detected : bool
-        False: there are no warnings. River's wrappers ask for it.
-    """
-
-    drift_detected = False
-    warning_detected = False
-
-    def update(self, error: float) -> bool:
-        """Process one number; return whether it causes an alarm."""
-        return bool(len(self.feed([error])))
-
-    def feed(self, errors: ArrayLike) -> NDArray[np.intp]:
-        """Process several numbers in their order.
-
-        Parameters
-        ----------
-        errors : array_like, shape (n,)
-
-        Returns
-        -------
-        ndarray of int
-            Indices of the numbers that cause an alarm, as if each number were passed to `update`.
-
-        Raises
-        ------
-        DataError
-            If `errors` is not a one-dimensional array of finite numbers.
-        """
-        try:
-            values = np.asarray(errors, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"A detector takes numbers; got {errors!r}.") from error
-        if values.ndim != 1 or not np.isfinite(values).all():
-            raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
-        flags = np.zeros(len(values), dtype=np.bool_)
-        if len(values):
-            self._update(np.ascontiguousarray(values), flags)
-            self.drift_detected = bool(flags[-1])
-        return np.flatnonzero(flags)
-
-    @abstractmethod
-    def _update(self, values: Floats, flags: NDArray[np.bool_]) -> None:
-        """Process numbers, and mark those that cause an alarm in `flags`, all False before."""
-
-    @abstractmethod
-    def _beginning(self) -> dict[str, NDArray[Any]]:
-        """Return the initial state as named arrays, in the order that the compiled loop takes."""
-
-    def reset(self) -> None:
-        """Reset the detector to its initial state."""
-        self.drift_detected = False
-        self._state = self._beginning()
-
-    @property
-    @abstractmethod
-    def estimation(self) -> float:
-        """Mean of the numbers since the last change; NaN without numbers."""
-
-    # --------------------------------------------------------------------------- parameters
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the arguments of the constructor; `deep` has no effect."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor and reset the detector.
-
-        Raises
-        ------
-        ModelError
-            If a name is unknown, or the constructor refuses a value; the detector is then
-            unchanged.
-        """
-        known = self.get_params()
-        for name in params:
-            if name not in known:
-                raise ModelError(
-                    f"{type(self).__name__} has the parameters {quoted(known)}; got {name!r}."
-                    f"{suggestion(name, known)}"
-                )
-        self.__dict__.update(type(self)(**known | params).__dict__)
-        return self
-
-    def clone(self) -> Self:
-        """Return a detector with the same parameters in its initial state."""
-        return type(self)(**self.get_params())
-
-    def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({options})"
-
-    # -------------------------------------------------------------------------------- files
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the state as named arrays, without the arguments of the constructor."""
-        return self._state
-
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Replace the state by a saved state, as the method `arrays` returned it.
-
-        Raises
-        ------
-        DataError
-            If names, shapes or types of arrays are wrong, or values are NaN.
-        """
-        own = self.arrays()
-        for name, array in own.items():
-            found = arrays.get(name)
-            if found is None or (found.shape, found.dtype) != (array.shape, array.dtype):
-                raise DataError(f"{self!r} takes an array {name!r} of shape {array.shape}.")
-            if np.isnan(found).any():
-                raise DataError(f"{self!r} takes no NaN; its array {name!r} has some.")
-            array[...] = found
-        return self
-
+from bayesgraph.statistics import ArrayState, Field, checked_size
 
 MODES = ("up", "down", "both")
-
-
-def share(name: str, value: Any) -> Any:
-    """Return `value`; raise a ModelError unless it is a number between 0 and 1, without these."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if is_number and 0.0 < value < 1.0:
-        return value
-    raise ModelError(f"{name} takes a number above 0 and below 1; got {value!r}.")
-
-
-def whole(name: str, value: Any, minimum: int) -> int:
-    """Return `value` as an int; raise a ModelError unless it is an integer, `minimum` or more."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
-    return int(value)
-
-
-def direction(mode: Any) -> str:
-    """Return the argument `mode` of a detector after checking that it is one of `MODES`."""
-    if mode not in MODES:
-        raise ModelError(f"mode= is one of {quoted(MODES)}; got {mode!r}.")
-    return str(mode)
 
 
 # -------------------- The detector ADWIN of changes in a model's errors, and all detectors by name
 
 
-# Number of levels of buckets, up to buckets of 2**47 numbers: no stream is longer.
-_LEVELS = 48
-
-
-class ADWIN(DriftDetector):
+class ADWIN(ArrayState):
     """Adaptive sliding window that shrinks when two of its parts have different means (ADWIN2).
 
     The window consists of buckets of 1, 2, 4, ... numbers, at most `max_buckets` of each size, so
@@ -220,6 +64,22 @@ class ADWIN(DriftDetector):
     (True, 0.32)
     """
 
+    drift_detected = False
+    warning_detected = False  # river's wrappers ask for it
+
+    counts: NDArray[np.int64]
+    totals: Floats
+    squares: Floats
+    window: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        "counts": Field(("n_levels",), 0.0, dtype=np.int64),
+        "totals": Field(("n_levels", "n_buckets")),
+        "squares": Field(("n_levels", "n_buckets"), 0.0),
+        "window": Field(("n_sums",)),
+    }
+    # Levels of buckets, up to buckets of 2**47 numbers: no stream is longer.
+    n_levels, n_sums = 48, 4
+
     def __init__(
         self,
         delta: float = 0.002,
@@ -230,55 +90,114 @@ class ADWIN(DriftDetector):
         grace_period: int = 10,
         mode: str = "up",
     ) -> None:
-        self.delta = share("delta", delta)
-        self.clock = whole("clock", clock, 1)
-        self.max_buckets = whole("max_buckets", max_buckets, 2)
-        self.min_window_length = whole("min_window_length", min_window_length, 1)
-        self.grace_period = whole("grace_period", grace_period, 1)
-        self.mode = direction(mode)
+        number: Any = delta
+        is_number = isinstance(number, numbers.Real) and not isinstance(number, bool)
+        if not is_number or not 0.0 < delta < 1.0:
+            raise ModelError(f"delta takes a number above 0 and below 1; got {delta!r}.")
+        if mode not in MODES:
+            raise ModelError(f"mode= is one of {quoted(MODES)}; got {mode!r}.")
+        self.delta, self.mode = delta, mode
+        self.clock = checked_size("clock", clock, 1)
+        self.max_buckets = checked_size("max_buckets", max_buckets, 2)
+        self.min_window_length = checked_size("min_window_length", min_window_length, 1)
+        self.grace_period = checked_size("grace_period", grace_period, 1)
+        self.n_buckets = self.max_buckets + 1
         self.reset()
 
-    def _beginning(self) -> dict[str, NDArray[Any]]:
-        buckets = (_LEVELS, self.max_buckets + 1)
-        return {
-            "counts": np.zeros(_LEVELS, dtype=np.int64),
-            "totals": np.zeros(buckets),
-            "squares": np.zeros(buckets),
-            "window": np.zeros(4),
-        }
+    def reset(self) -> None:
+        """Reset the detector to its initial state."""
+        self.drift_detected = False
+        for name in self.fields:
+            self.__dict__.pop(name, None)
+        self.grow()
 
-    def _update(self, values: Floats, flags: NDArray[np.bool_]) -> None:
-        drift_kernels.update_adwin(
-            values, self.delta, self.clock, self.min_window_length, self.grace_period,
-            self.mode != "down", self.mode != "up", *self._state.values(), flags,
-        )  # fmt: skip
+    def update(self, error: float) -> bool:
+        """Process one number; return whether it causes an alarm."""
+        return bool(len(self.feed([error])))
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Replace the state by a saved state, as the method `arrays` returned it.
+    def feed(self, errors: ArrayLike) -> NDArray[np.intp]:
+        """Process several numbers in their order.
+
+        Parameters
+        ----------
+        errors : array_like, shape (n,)
+
+        Returns
+        -------
+        ndarray of int
+            Indices of the numbers that cause an alarm, as if each number were passed to `update`.
 
         Raises
         ------
         DataError
-            If arrays are invalid, or the buckets do not make up the window's width.
+            If `errors` is not a one-dimensional array of finite numbers.
         """
-        super().restore(arrays)
-        counts, _, squares, window = self._state.values()
-        known = (counts >= 0) & (counts <= self.max_buckets)
-        held = float(counts @ 2.0 ** np.arange(_LEVELS))
-        if not known.all() or held != window[0] or (squares < 0).any():
+        try:
+            values = np.asarray(errors, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"A detector takes numbers; got {errors!r}.") from error
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
+        flags = np.zeros(len(values), dtype=np.bool_)
+        if len(values):
+            drift_kernels.update_adwin(
+                np.ascontiguousarray(values), self.delta, self.clock, self.min_window_length,
+                self.grace_period, self.mode != "down", self.mode != "up", self.counts,
+                self.totals, self.squares, self.window, flags,
+            )  # fmt: skip
+            self.drift_detected = bool(flags[-1])
+        return np.flatnonzero(flags)
+
+    def check(self) -> None:
+        """Raise a DataError unless the buckets make up the window's width."""
+        held = float(self.counts @ 2.0 ** np.arange(self.n_levels))
+        if held != self.window[0] or (self.counts >= self.n_buckets).any():
             self.reset()
             raise DataError("The buckets of a saved window do not make up its width.")
-        return self
 
     @property
     def width(self) -> int:
         """Number of numbers in the window."""
-        return int(self._state["window"][0])
+        return int(self.window[0])
 
     @property
     def estimation(self) -> float:
         """Mean of the numbers in the window; NaN without numbers."""
-        return float(self._state["window"][1] / self.width) if self.width else math.nan
+        return float(self.window[1] / self.width) if self.width else math.nan
+
+    # --------------------------------------------------------------------------- parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the arguments of the constructor; `deep` has no effect."""
+        names = list(inspect.signature(type(self).__init__).parameters)[1:]
+        return {name: getattr(self, name) for name in names}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor and reset the detector.
+
+        Raises
+        ------
+        ModelError
+            If a name is unknown, or the constructor refuses a value; the detector is then
+            unchanged.
+        """
+        known = self.get_params()
+        for name in params:
+            if name not in known:
+                raise ModelError(
+                    f"{type(self).__name__} has the parameters {quoted(known)}; got {name!r}."
+                    f"{suggestion(name, known)}"
+                )
+        self.__dict__.update(type(self)(**known | params).__dict__)
+        return self
+
+    def clone(self) -> Self:
+        """Return a detector with the same parameters in its initial state."""
+        return type(self)(**self.get_params())
+
+    def __repr__(self) -> str:
+        options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({options})"
 
 
 def _of_river(module: str, name: str, **options: Any) -> Any:
@@ -323,9 +242,9 @@ def chosen_detector(detector: Any) -> Any:
 def alarms(detector: Any, errors: Floats) -> NDArray[np.intp]:
     """Return the indices of the errors at which a detector raises an alarm.
 
-    The detector is a `DriftDetector`, or an object with the protocol of river's detectors.
+    The detector is a `ADWIN`, or an object with the protocol of river's detectors.
     """
-    if isinstance(detector, DriftDetector):
+    if isinstance(detector, ADWIN):
         return detector.feed(errors)
     found = []
     for place, error in enumerate(errors.tolist()):

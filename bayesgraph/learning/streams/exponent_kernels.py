@@ -249,7 +249,7 @@ def learn_rows(
     centre : ndarray, shape (n_classes, n_features)
         Approximate means of the log densities.
     mode : int
-        Which exponents are learned: VARIABLE, CLASS or MIXED.
+        Which exponents are learned: VARIABLE, CLASS or MIXED; with FIXED rows are only predicted.
     step, own_step : float
         Step sizes of shared exponents and biases, and of class-specific exponents; if `adaptive`,
         divided by the root of the sum of squared gradients.
@@ -284,6 +284,8 @@ def learn_rows(
             add_scores(logs[row], mean_shared, mean_own, out[row])
             normalise(out[row])
         add_weights(classes[row : row + 1], weights[row : row + 1], decay, totals)
+        if mode == FIXED:
+            continue
         for k in range(n_classes):
             error[k] = prior[k] + bias[k]
         add_scores(logs[row], shared, own, error)
@@ -305,34 +307,6 @@ def learn_rows(
             if mode != VARIABLE:
                 for f in range(n_features):
                     mean_own[k, f] += share * (own[k, f] - mean_own[k, f])
-
-
-@kernel(interpreted=False)
-def predict_rows(
-    scores: Floats,
-    classes: NDArray[np.int64],
-    weights: Floats,
-    decay: float,
-    smoothing: float,
-    totals: Floats,
-    out: Floats,
-) -> None:
-    """Write the class probabilities of each row before its weight is added to the totals.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_classes, n)
-        Sum of the log densities of each row.
-    classes, weights : ndarray, shape (n,)
-    decay, smoothing, totals
-        See `add_weights` and `log_prior`.
-    out : ndarray, shape (n, n_classes)
-    """
-    for row in range(len(classes)):
-        log_prior(totals, smoothing, out[row])
-        out[row] += scores[:, row]
-        normalise(out[row])
-        add_weights(classes[row : row + 1], weights[row : row + 1], decay, totals)
 
 
 @kernel(interpreted=False)

@@ -191,7 +191,7 @@ def test_a_detector_is_copied():
     detector = ADWIN()
     model = bg.StreamingNaiveBayesClassifier(detector=detector).fit(X, y)
     assert detector.width == 0
-    assert model.star_.watch.detector.width > 0
+    assert model.star_.detector.width > 0
     first = model.drifts_
     np.testing.assert_array_equal(model.fit(X, y).drifts_, first)
 
@@ -206,11 +206,12 @@ def test_rivers_detectors_are_taken():
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("watch.rows", np.array([-1])),
-        ("watch.errors", np.array([0.5])),
-        ("watch.detector_counts", np.full(48, 7)),
+        ("drifts", np.array([-1])),
+        ("waiting_errors", np.array([1.5])),
+        ("detector.counts", np.full(48, 7)),
         ("ranges", np.array([-1.0, 1.0])),
-        ("numbers", np.array([301, 301, -256, 1, 0])),
+        ("numbers", np.array([301, 301, -256, 1, 0, 0])),
+        ("numbers", np.array([900, 301, 256, 1, 0, 0])),
     ],
 )
 def test_forged_states_are_refused(name, value):

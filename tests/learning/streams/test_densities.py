@@ -15,19 +15,32 @@ from bayesgraph.learning.streams.densities import (
     smoothed_logs,
     value_groups,
 )
-from bayesgraph.learning.streams.star import check_densities
+from bayesgraph.learning.streams.settings import StreamSettings
 from bayesgraph.statistics import (
     Cells,
     FrequentValues,
     GaussianSummary,
     GKSummary,
     PiDSummary,
+    Smoothing,
     cell_factorials,
 )
 from bayesgraph.statistics.boulle import modl
 from bayesgraph.statistics.cuts import equal_width, mdlp
 
 METHODS = ("smooth", "width", "frequency", "mdlp", "modl", "kmeans")
+
+
+def intervals(summary, method, bins, alpha):
+    smoothing = Smoothing(alpha=alpha)
+    return IntervalDensities.of(
+        summary, StreamSettings(discretizer=method, bins=bins, smoothing=smoothing)
+    )
+
+
+def gaussians(summary, shrinkage, var_smoothing):
+    smoothing = Smoothing(shrinkage=shrinkage, var_smoothing=var_smoothing)
+    return GaussianDensities.of(summary, StreamSettings(smoothing=smoothing))
 
 
 def noisy(n=800, n_values=60, n_classes=3, seed=0):
@@ -56,7 +69,7 @@ def probabilities(densities, feature=0):
 @pytest.mark.parametrize("method", ["modl", "mdlp", "width"])
 def test_intervals_are_those_of_the_rows_where_all_values_are_known(seed, method):
     x, y = noisy(seed=seed)
-    found = IntervalDensities.of(GKSummary(1, 3).update(x, y), method, 10, 1.0)
+    found = intervals(GKSummary(1, 3).update(x, y), method, 10, 1.0)
     rows = {"modl": lambda: modl(x, y, 3).cuts, "mdlp": lambda: mdlp(x, y, 3)}
     cuts = rows.get(method, lambda: equal_width(x, 10))()
     values = np.unique(x)
@@ -73,7 +86,7 @@ def test_intervals_are_those_of_the_rows_where_all_values_are_known(seed, method
 
 def test_iris_has_the_published_cuts():
     X, y = load_iris(return_X_y=True)
-    found = IntervalDensities.of(GKSummary(4, 3, size=150).update(X, y), "modl", 10, 1.0)
+    found = intervals(GKSummary(4, 3, size=150).update(X, y), "modl", 10, 1.0)
     for j in range(4):
         expected = modl(X[:, j], y, 3).cuts
         a, b = found.start[j : j + 2]
@@ -120,7 +133,7 @@ def test_unsupervised_methods_equal_plain_ones(method, most):
     rng = np.random.default_rng(1)
     X = np.column_stack([rng.normal(size=2000), rng.exponential(size=2000), rng.random(2000)])
     summary = GKSummary(3, 2, size=60).update(X, rng.integers(0, 2, 2000))
-    found = IntervalDensities.of(summary, method, most, 1.0)
+    found = intervals(summary, method, most, 1.0)
     cells = summary.cells()
     for j in range(3):
         counts, cuts = cells.of(j)
@@ -145,7 +158,7 @@ def test_means_find_what_lies_apart():
     rng = np.random.default_rng(2)
     x = np.concatenate([rng.normal(c, 0.1, n) for c, n in ((0, 400), (5, 400), (6, 450))])
     summary = GKSummary(1, 1, size=100).update(x, np.zeros(1250, dtype=int))
-    cuts = IntervalDensities.of(summary, "kmeans", 3, 1.0).cuts[:-1]
+    cuts = intervals(summary, "kmeans", 3, 1.0).cuts[:-1]
     assert 0.1 < cuts[0] < 4.9
     assert 5.2 < cuts[1] < 5.8
 
@@ -226,7 +239,7 @@ def test_smooth_recovers_the_log_ratio_of_gaussians():
     rng = np.random.default_rng(4)
     y = rng.integers(0, 2, 20000)
     x = rng.normal(np.where(y, 0.5, -0.5), np.where(y, 1.4, 1.0))
-    found = IntervalDensities.of(GKSummary(1, 2).update(x, y), "smooth", 10, 1.0)
+    found = intervals(GKSummary(1, 2).update(x, y), "smooth", 10, 1.0)
     at = partition(found, x)
     ratio = found.logs[at, 1] - found.logs[at, 0]
     true = stats.norm.logpdf(x, 0.5, 1.4) - stats.norm.logpdf(x, -0.5, 1.0)
@@ -239,7 +252,7 @@ def test_smooth_takes_steps_where_there_are_steps():
     x = rng.random(20000)
     y = (rng.random(20000) < np.where((x > 0.31) & (x < 0.36), 0.9, 0.4)).astype(int)
     summary = GKSummary(1, 2).update(x, y)
-    smooth, steps = (IntervalDensities.of(summary, m, 10, 1.0) for m in ("smooth", "modl"))
+    smooth, steps = (intervals(summary, m, 10, 1.0) for m in ("smooth", "modl"))
     np.testing.assert_array_equal(smooth.cuts, steps.cuts)
     # Rows are added to equal shares by MODL, to those of all classes by the other.
     np.testing.assert_allclose(smooth.logs, steps.logs, rtol=0.01)
@@ -253,7 +266,7 @@ def test_smooth_takes_steps_where_there_are_steps():
 def test_what_tells_nothing_is_one_interval(summary, method):
     rng = np.random.default_rng(6)
     summary = summary.copy().update(rng.normal(size=(5000, 100)), rng.integers(0, 2, 5000))
-    found = IntervalDensities.of(summary, method, 10, 1.0)
+    found = intervals(summary, method, 10, 1.0)
     # A parameter that must gain 2 nats does by chance in 1 of 20 features, and there are several.
     most = {"smooth": 15, "modl": 3, "mdlp": 5}[method]
     assert (np.diff(found.start) > 1).sum() <= most
@@ -284,9 +297,9 @@ def test_many_faint_features_tell_the_class_together():
     n, d = 300, 400
     y = rng.integers(0, 2, 2 * n)
     X = rng.normal(size=(2 * n, d)) + 0.15 * y[:, None] * rng.choice([-1, 1], d)
-    found = IntervalDensities.of(GKSummary(d, 2).update(X[:n], y[:n]), "smooth", 10, 1.0)
+    found = intervals(GKSummary(d, 2).update(X[:n], y[:n]), "smooth", 10, 1.0)
     out = np.empty((n, 2, d))
-    found.write(np.ascontiguousarray(X[n:].T), out, 0)
+    found.write(np.ascontiguousarray(X[n:].T), out)
     assert (out.sum(axis=2).argmax(axis=1) == y[n:]).mean() > 0.75
 
 
@@ -303,10 +316,10 @@ def test_probabilities_sum_to_one_whatever_was_seen(kind, method):
     X[rng.random(600) < 0.2, 0] = np.nan
     X[:, 1] += y
     summary.update(X, y)
-    found = IntervalDensities.of(summary, method, 5, 1.0)
-    for j in range(5):
+    found = intervals(summary, method, 5, 1.0)
+    for j in (0, 1, 2, 4):
         np.testing.assert_allclose(probabilities(found, j).sum(axis=0), 1.0)
-    assert np.diff(found.start)[3:].tolist() == [1, 1]
+    assert np.diff(found.start)[3:].tolist() == [0, 1]
     assert np.isfinite(found.logs).all()
     assert np.isfinite(found.centre).all()
     assert found.n_features == 5
@@ -318,8 +331,9 @@ def test_probabilities_sum_to_one_whatever_was_seen(kind, method):
         np.testing.assert_allclose(p[:, 3], expected, rtol=1e-9)
     # What is written is the logarithm of each number's interval, 0 where it is missing.
     out = np.empty((600, 4, 5))
-    found.write(np.ascontiguousarray(X.T), out, 0)
-    for j in range(5):
+    found.write(np.ascontiguousarray(X.T), out)
+    assert (out[:, :, 3] == 0.0).all()
+    for j in (0, 1, 2, 4):
         logs = np.log(probabilities(found, j))[partition(found, X[:, j], j)]
         np.testing.assert_allclose(out[:, :, j], np.where(np.isnan(X[:, j])[:, None], 0.0, logs))
 
@@ -327,11 +341,11 @@ def test_probabilities_sum_to_one_whatever_was_seen(kind, method):
 @pytest.mark.parametrize("method", METHODS)
 def test_one_class_and_one_row(method):
     for summary in (GKSummary(1, 1), PiDSummary(1, 1)):
-        assert IntervalDensities.of(summary, method, 5, 1.0).cuts.tolist() == [np.inf]
+        assert intervals(summary, method, 5, 1.0).cuts.tolist() == []
         summary.update([3.0], [0])
-        assert IntervalDensities.of(summary, method, 5, 1.0).cuts.tolist() == [np.inf]
+        assert intervals(summary, method, 5, 1.0).cuts.tolist() == [np.inf]
         summary.update(np.arange(50.0), np.zeros(50, dtype=int))
-        found = IntervalDensities.of(summary, method, 5, 1.0)
+        found = intervals(summary, method, 5, 1.0)
         np.testing.assert_allclose(probabilities(found).sum(), 1.0)
 
 
@@ -349,17 +363,18 @@ def test_a_class_without_rows_is_like_all_rows_until_the_next_look():
     X = np.where(y[:, None], 2.0, -1.0) + rng.normal(size=(3000, 2)) * (1 + y[:, None])
     X[:, 1] = np.nan
     shares = np.bincount(y) / len(y)
-    steps = IntervalDensities.of(GKSummary(2, 2).update(X, y), "modl", 10, 1.0)
-    gauss = GaussianDensities.of(GaussianSummary(2, 2).update(X, y), 0.0, 1e-9)
+    steps = intervals(GKSummary(2, 2).update(X, y), "modl", 10, 1.0)
+    gauss = gaussians(GaussianSummary(2, 2).update(X, y), 0.0, 1e-9)
     states = StateDensities.of([np.array([[3.0, 1.0], [1.0, 5.0]]), np.zeros((0, 2))], 2, 1.0)
     for found, columns in ((steps, X.T), (gauss, X.T), (states, np.array([[0, 1], [-1, -1]]))):
-        wide = found.grown(2, shares, 4)
-        check_densities(wide, 4, 4)
+        wide = found.copy()
+        wide.widen(4, 4, shares)
+        assert type(found).from_arrays(wide.arrays(), 4, 4).n_features == 4
         before = np.empty((columns.shape[1], 2, 2))
-        found.write(np.ascontiguousarray(columns), before, 0)
+        found.write(np.ascontiguousarray(columns), before)
         after = np.empty((columns.shape[1], 4, 4))
         more = np.full((2, columns.shape[1]), -1 if found is states else 0.5, dtype=columns.dtype)
-        wide.write(np.concatenate([columns, more]), after, 0)
+        wide.write(np.concatenate([columns, more]), after)
         np.testing.assert_array_equal(after[:, :2, :2], before)
         assert (after[:, :, 2:] == 0.0).all()
         np.testing.assert_array_equal(after[:, 2], after[:, 3])
@@ -380,7 +395,7 @@ def test_gaussians_shrink_towards_all_classes():
     y = np.repeat([0, 1], [500, 4])
     x = rng.normal(np.where(y, 3.0, 0.0), np.where(y, 2.0, 1.0))
     summary = GaussianSummary(1, 3).update(x, y)
-    found = GaussianDensities.of(summary, 20.0, 1e-9)
+    found = gaussians(summary, 20.0, 1e-9)
     within = sum(((x[y == k] - x[y == k].mean()) ** 2).sum() for k in (0, 1))
     for k in (0, 1):
         square = ((x[y == k] - x[y == k].mean()) ** 2).sum()
@@ -390,7 +405,7 @@ def test_gaussians_shrink_towards_all_classes():
     np.testing.assert_allclose(found.mean[0, 2], x.mean())
     np.testing.assert_allclose(found.variance[0, 2], x.var(), rtol=1e-6)
     out = np.empty((504, 3, 1))
-    found.write(x[None], out, 0)
+    found.write(x[None], out)
     expected = stats.norm.logpdf(x[:, None], found.mean[0], np.sqrt(found.variance[0]))
     np.testing.assert_allclose(out[:, :, 0], expected)
     # The centre is the mean log density of the rows.
@@ -414,14 +429,14 @@ def test_states_and_groups_are_looked_up():
     assert found.groups(0) is None
     columns = np.array([[0, 1, -1, 5], [0, 133, -1, 999_999]])
     before, out = columns.copy(), np.empty((4, 2, 3))
-    found.write(columns, out, 1)
+    found.write(columns, out[:, :, 1:])
     np.testing.assert_array_equal(columns, before)
     np.testing.assert_allclose(np.exp(out[0, :, 1]), [5 / 6, 1 / 6])
     assert not out[2:, :, 1].any()
     logs = found.logs[found.start[1] :]
     np.testing.assert_array_equal(out[:, :, 2], [logs[0], logs[1], [0, 0], logs[2]])
     again = StateDensities(**found.arrays())
-    again.write(columns, again_out := np.empty((4, 2, 3)), 1)
+    again.write(columns, (again_out := np.empty((4, 2, 3)))[:, :, 1:])
     np.testing.assert_array_equal(again_out[:, :, 1:], out[:, :, 1:])
 
 
@@ -443,6 +458,6 @@ def test_a_long_stream_needs_no_table_of_factorials(method):
     many = GKSummary(1, 2).update(values, classes, np.full(800, 25_000.0))
     cells = many.cells()
     assert len(cell_factorials(cells.start, cells.counts)) == 0
-    found, expected = (IntervalDensities.of(s, method, 10, 1.0) for s in (many, few))
+    found, expected = (intervals(s, method, 10, 1.0) for s in (many, few))
     assert np.isfinite(found.logs).all()
     assert len(found.cuts) >= len(expected.cuts) > 1
