@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
@@ -27,14 +27,13 @@ from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import in_order, one_blas_thread
 from bayesgraph.core.typing import Intervention
-from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, State, Variable
+from bayesgraph.core.variables import Discrete, MissingIndicator, Name, State, Variable
 from bayesgraph.inference import Joint, Mass, largest, log_normalised, normalised
 from bayesgraph.learning import LEARNERS, changed_settings
 from bayesgraph.models import (
     FAMILIES,
     BayesianNetwork,
     LeafFamily,
-    has_intervals,
     warn_of_impossible,
 )
 from bayesgraph.questions import (
@@ -43,7 +42,6 @@ from bayesgraph.questions import (
     DecisionRule,
     Shapes,
     contributions,
-    explain,
     shapes,
     together,
 )
@@ -536,10 +534,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """
         model = self._answering(Joint)
         name = self.target_.name if target is None else target
-        if do or model.variable(name) != self.target_ or has_intervals(evidence):
-            return contributions(model, name, evidence, positive=positive, negative=negative, do=do)
-        contrast = Contrast.of(self.target_, positive, negative)
-        return explain(self.network_, contrast, self._row(evidence))
+        given = self._given(row_evidence(self, evidence))
+        return contributions(model, name, given, positive=positive, negative=negative, do=do)
 
     def shapes(self, X: Any = None, *, positive: Any = None, negative: Any = None) -> Shapes:
         """Return the effect of each feature, and of each pair of features, on the log odds.
@@ -584,12 +580,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
           'mean texture'  1.0531  ███████████
         """
         model = self._fitted_model
-        rows = None if X is None else _together([part for _, _, part in self._evidence(X)])
+        rows = None if X is None else self._encoded(X)
         return shapes(model, self.target_, rows, positive=positive, negative=negative)
-
-    def _row(self, row: Any) -> Evidence:
-        """Return a row as evidence; the parameter `unseen` governs unknown categories."""
-        return row_evidence(self, row)
 
     def _encoded(self, X: Any) -> Evidence:
         """Return all rows of X as evidence."""
@@ -607,13 +599,3 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         tags.input_tags.categorical = not self._takes_sparse
         tags.input_tags.sparse = self._takes_sparse
         return tags
-
-
-def _together(parts: Sequence[Evidence]) -> Evidence:
-    """Return chunks of rows as one; vectors of counts are left out."""
-    columns: dict[Variable, NDArray[Any]] = {
-        v: np.concatenate([part.columns[v] for part in parts])
-        for v in parts[0].columns
-        if not isinstance(v, CountVector)
-    }
-    return Evidence(sum(part.n_rows for part in parts), columns)

@@ -17,7 +17,6 @@ from bayesgraph.classifiers.network_classifier import ColumnClassifier, NetworkC
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.core.arrays import Floats, random_generator
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
-from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import CountVector, Discrete, Name
 from bayesgraph.inference import METHODS, Joint
@@ -475,13 +474,6 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         known = model.case(evidence).hard
         unknown = [v for v in self._vectors if model.number[v.name] not in known]
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
-
-    def _row(self, row: Any) -> Evidence:
-        """Return one row as evidence; a count vector that is not observed is a vector of NaN."""
-        columns = dict(super()._row(row).columns)
-        for vector in self._vectors:
-            columns.setdefault(vector, np.full((1, len(vector.items)), np.nan))
-        return Evidence(1, columns)
 
     @property
     def _vectors(self) -> list[CountVector]:

@@ -74,7 +74,8 @@ class Columns:
         """Return the named columns; a matrix is split into columns."""
         if self.columns is not None:
             return dict(self.columns)
-        return columns_of(self.matrix, self.names)
+        matrix = self.matrix.toarray() if is_sparse(self.matrix) else self.matrix
+        return columns_of(matrix, self.names)
 
     def cells(self) -> Any:
         """Return all values as one array, or None if it is faster to encode column by column.

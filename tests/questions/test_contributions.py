@@ -387,8 +387,8 @@ def test_unseen_categories_follow_the_policy_of_the_classifier():
     ("row", "options", "kind", "message"),
     [
         ({"aa": 1}, {"positive": "setosa"}, UnknownVariableError, "no variable 'aa'"),
-        ({"class": "setosa"}, {"positive": "setosa"}, EvidenceError, "is the class"),
-        ({"b": {True: 1, False: 2}}, {"positive": "setosa"}, EvidenceError, "one value"),
+        ({"class": "setosa"}, {"positive": "setosa"}, EvidenceError, "leave it out"),
+        ({"b": {True: 1, False: 2}}, {"positive": "setosa"}, EvidenceError, "is soft. Give a value"),
         ({}, {}, DataError, "3 classes.*positive="),
         ({}, {"negative": "setosa"}, DataError, "3 classes"),
         ({}, {"positive": "Setosa"}, UnknownStateError, "Did you mean 'setosa'"),
