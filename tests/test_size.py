@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_379,
-    "nodes of syntax trees": 687_713,
+    "lines of code": 61_364,
+    "nodes of syntax trees": 687_540,
     "files": 271,
     "public names": 168,
     "bytes of the front end": 302_828,

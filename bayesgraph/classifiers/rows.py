@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -45,83 +44,55 @@ _MANY_ROWS = 30
 
 @dataclass(frozen=True)
 class Columns:
-    """The argument X: named columns, or one matrix of numbers or objects.
+    """The argument X: named columns, one matrix of numbers or objects, or a small frame.
 
     Attributes
     ----------
     names : tuple of names
     n_rows : int
-    columns : mapping from name to column, or None if there is a matrix
-    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None if there are columns
+    columns : mapping from name to column, or None if there is a matrix or a frame
+    matrix : ndarray or csr_array, shape (n_rows, n_columns), or None
+    frame : pandas.DataFrame or polars.DataFrame, or None
+        Split into columns only if it has to be, which would take most of the time.
     """
 
     names: tuple[Name, ...]
     n_rows: int
     columns: Mapping[Name, Column] | None
     matrix: Any
+    frame: Any = None
 
     def take(self, rows: slice | NDArray[np.intp]) -> Columns:
         """Return the Columns of the rows in a slice or with the given indices."""
         n_rows = len(range(*rows.indices(self.n_rows))) if isinstance(rows, slice) else len(rows)
-        if self.columns is None and isinstance(rows, slice) and is_sparse(self.matrix):
+        if isinstance(rows, slice) and is_sparse(self.matrix):
             return Columns(self.names, n_rows, None, sparse_rows(self.matrix, rows))
-        if self.columns is None:
+        if self.matrix is not None:
             return Columns(self.names, n_rows, None, self.matrix[rows])
-        columns = {name: column[rows] for name, column in self.columns.items()}
+        columns = {name: column[rows] for name, column in self.as_columns().items()}
         return Columns(self.names, n_rows, columns, None)
 
     def as_columns(self) -> dict[Name, Column]:
         """Return the named columns; a matrix is split into columns."""
         if self.columns is not None:
             return dict(self.columns)
+        if self.frame is not None:
+            return columns_of(self.frame)
         matrix = self.matrix.toarray() if is_sparse(self.matrix) else self.matrix
         return columns_of(matrix, self.names)
 
     def cells(self) -> Any:
         """Return all values as one array, or None if it is faster to encode column by column.
 
-        The types of named columns may be lost in the array.
+        The types of the columns of a frame may be lost in the array.
         """
-        return self.columns.cells() if isinstance(self.columns, FrameColumns) else self.matrix
+        return self.matrix if self.frame is None else _cells(self.frame)
 
     def typed(self) -> Mapping[Name, Column] | tuple[Name, ...]:
         """Return the columns if their types may differ; only their names if all are numbers."""
-        if self.columns is None and self.matrix.dtype.kind in "biuf":
+        if self.matrix is not None and self.matrix.dtype.kind in "biuf":
             return self.names
         return self.as_columns()
-
-
-class FrameColumns(Mapping[Name, Column]):
-    """The columns of a small frame of pandas or polars, split only when one is requested.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame or polars.DataFrame
-    names : tuple of names
-        Names of its columns.
-    """
-
-    def __init__(self, frame: Any, names: tuple[Name, ...]) -> None:
-        self._frame = frame
-        self._names = names
-
-    def cells(self) -> NDArray[Any] | None:
-        """Return all values as one array; None if one is infinite, so that columns report it."""
-        cells = _cells(self._frame)
-        return None if cells.dtype.kind == "f" and np.isinf(cells).any() else cells
-
-    @cached_property
-    def _columns(self) -> dict[Name, Column]:
-        return columns_of(self._frame)
-
-    def __getitem__(self, name: Name) -> Column:
-        return self._columns[name]
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
 
 
 def _cells(frame: Any) -> NDArray[Any]:

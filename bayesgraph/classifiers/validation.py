@@ -30,7 +30,7 @@ from bayesgraph.classifiers.labels import (
     unusable_labels,
 )
 from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.rows import Columns, FrameColumns, known_table, n_rows_of, vector_table
+from bayesgraph.classifiers.rows import Columns, known_table, n_rows_of, vector_table
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphWarning,
@@ -117,23 +117,22 @@ def fit_columns(
     if is_frame(X):
         check_columns_of_dict(estimator, X)
         columns = columns_of(X)
-        n_rows = n_rows_of(columns)
-        if n_labels is not None:
-            check_consistent_length(range(n_rows), range(n_labels))
+        found = Columns(tuple(columns), n_rows_of(columns), columns, None)
         note_names(estimator, list(columns))
-        return Columns(tuple(columns), n_rows, columns, None)
-    matrix = _checked_array(estimator, X, sparse=sparse)
-    _check_feature_names(estimator, X, reset=True)
-    _check_n_features(estimator, matrix, reset=True)
+    else:
+        matrix = _checked_array(estimator, X, sparse=sparse)
+        _check_feature_names(estimator, X, reset=True)
+        _check_n_features(estimator, matrix, reset=True)
+        names = array_names(matrix.shape[1]) if items is None else plain_items(items)
+        if len(names) != matrix.shape[1]:
+            raise DataError(
+                f"items= names {len(names)} columns; the matrix has {matrix.shape[1]}. Give one "
+                "name for each column."
+            )
+        found = Columns(tuple(names), matrix.shape[0], None, matrix)
     if n_labels is not None:
-        check_consistent_length(matrix, range(n_labels))
-    names = tuple(array_names(matrix.shape[1])) if items is None else tuple(plain_items(items))
-    if len(names) != matrix.shape[1]:
-        raise DataError(
-            f"items= names {len(names)} columns; the matrix has {matrix.shape[1]}. Give one name "
-            "for each column."
-        )
-    return Columns(names, matrix.shape[0], None, matrix)
+        check_consistent_length(range(found.n_rows), range(n_labels))
+    return found
 
 
 def plain_items(items: Any) -> list[Name]:
@@ -153,7 +152,7 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
             and hasattr(estimator, "feature_names_in_")
             and tuple(X.columns) == names
         ):
-            return Columns(names, len(X), FrameColumns(X, names), None)
+            return Columns(names, len(X), None, None, X)
         columns = _matching(estimator, columns_of(X), names)
         return Columns(names, n_rows_of(columns), columns, None)
     if isinstance(X, (str, os.PathLike, Dataset)):

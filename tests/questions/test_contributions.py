@@ -388,7 +388,12 @@ def test_unseen_categories_follow_the_policy_of_the_classifier():
     [
         ({"aa": 1}, {"positive": "setosa"}, UnknownVariableError, "no variable 'aa'"),
         ({"class": "setosa"}, {"positive": "setosa"}, EvidenceError, "leave it out"),
-        ({"b": {True: 1, False: 2}}, {"positive": "setosa"}, EvidenceError, "is soft. Give a value"),
+        (
+            {"b": {True: 1, False: 2}},
+            {"positive": "setosa"},
+            EvidenceError,
+            "is soft. Give a value",
+        ),
         ({}, {}, DataError, "3 classes.*positive="),
         ({}, {"negative": "setosa"}, DataError, "3 classes"),
         ({}, {"positive": "Setosa"}, UnknownStateError, "Did you mean 'setosa'"),
