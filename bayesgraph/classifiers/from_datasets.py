@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -117,76 +116,55 @@ def dataset_source(
     column: Any = types[y]
     kind = column.to_numpy().dtype
 
-    def classes_in_rows(found: Domains) -> NDArray[Any]:
-        states: list[Any] = found.columns[y].states
-        labels = np.array(states, dtype=kind)
+    def classes_in(found: Domains) -> NDArray[Any]:
+        labels = np.array(found.columns[y].states, dtype=kind)
         check_classification_targets(labels)
         return joined_classes(None if model is None else model.classes_, labels, classes)
 
-    unweighed = Rows(data.source, y, weight, groups=layout.groups)
-    rows, found = _weighed(data, [*coded, y], unweighed, classes_in_rows, estimator.class_weight)
-    known = classes_in_rows(found)
-    rows, by_class = _parted(estimator, rows, known)
-    domains, n_rows = found.columns, found.n_rows
-    target = Discrete(target_name(y, ()), known.tolist())
-
-    def source_of(features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
-        return DatasetSource(
-            data,
-            (*features, target),
-            target,
-            rows=rows,
-            n_rows=n_rows,
-            is_kept=is_kept,
-            missing=found.missing,
-        )
-
-    note_names(estimator, list(names))
-    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
-    variables: Sequence[Variable] = variables_of(features, declared, domains)
-    if model is not None:
-        variables, discretizer = known_variables(model.features_, variables), None
-    source = source_of(variables)
-    if discretizer is not None:
-        # Other variables than those of the model, each of which is counted in one pass.
-        columns = _columns_by_class(source, target, partial(source_of, is_kept=False))
-        source = source_of(estimator._discretized(discretizer, columns))
-    source.class_weights = by_class
-    return source, target
-
-
-def _weighed(
-    data: Dataset,
-    names: Sequence[str],
-    rows: Rows,
-    classes_in_rows: Callable[[Domains], NDArray[Any]],
-    class_weight: Any,
-) -> tuple[Rows, Domains]:
-    """Return the rows with weights of their classes, and the domains of columns in those rows.
-
-    Rows of a class without weight do not count, so that there are no states that others lack.
-    """
-    found = _domains(data, names, rows)
+    rows = Rows(data.source, y, weight, groups=layout.groups)
+    found = _domains(data, [*coded, y], rows)
     if missing := found.labels.n_missing:
         raise DataError(
-            f"{missing:,} labels in the column {rows.y!r} of {data.source} are missing. "
+            f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
             "Leave these rows out, such as by where=."
         )
-    classes = classes_in_rows(found)
-    by_class = _weights_of_classes(class_weight, found.labels, classes)
-    weighed = replace(rows, classes=classes, by_class=by_class)
-    if by_class is None or by_class.all():
-        return weighed, found
-    return weighed, _domains(data, names, weighed)
-
-
-def _parted(estimator: Any, rows: Rows, classes: NDArray[Any]) -> tuple[Rows, Floats | None]:
-    """Return rows without the weights of classes that move the prior, and these weights or None."""
-    if not estimator._moves_prior or rows.by_class is None or rows.classes is None:
-        return rows, None
-    # Rows of a class without weight still do not count.
-    counted = None if rows.by_class.all() else np.sign(rows.by_class)
-    return replace(rows, by_class=counted), rows.by_class[np.isin(rows.classes, classes)]
+    there = classes_in(found)
+    by_class = _weights_of_classes(estimator.class_weight, found.labels, there)
+    if by_class is not None:
+        rows = replace(rows, classes=there, by_class=by_class)
+        if not by_class.all():
+            # Rows of a class without weight do not count: there are no states that others lack.
+            found = _domains(data, [*coded, y], rows)
+        if estimator._moves_prior:
+            rows = replace(rows, by_class=None if by_class.all() else np.sign(by_class))
+    known = classes_in(found)
+    target = Discrete(target_name(y, ()), known.tolist())
+    note_names(estimator, list(names))
+    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
+    variables: Sequence[Variable] = variables_of(features, declared, found.columns)
+    if model is not None:
+        variables, discretizer = known_variables(model.features_, variables), None
+    source = DatasetSource(
+        data,
+        (*variables, target),
+        target,
+        rows=rows,
+        n_rows=found.n_rows,
+        missing=found.missing,
+    )
+    if discretizer is not None:
+        # Other variables than those of the model, each of which is counted in one pass.
+        columns: ColumnsByClass = DatasetColumns(source.features, target, source.merged)
+        if not source.is_sampled:
+            sample = source.sample()
+            heavy = sample.weights if len(sample.weights) else None
+            columns = TableColumns.of_present(
+                sample.table.without(target), sample.table.column(target), heavy
+            )
+        source = source.with_features(estimator._discretized(discretizer, columns))
+    if by_class is not None and estimator._moves_prior:
+        source.class_weights = by_class[np.isin(there, known)]
+    return source, target
 
 
 def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
@@ -194,19 +172,6 @@ def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     if not found.n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
     return found
-
-
-def _columns_by_class(
-    source: DatasetSource,
-    target: Discrete,
-    source_of: Callable[[Sequence[Variable]], DatasetSource],
-) -> ColumnsByClass:
-    """Return the columns of a dataset for discretisers: its rows, if they are few, or counts."""
-    if source.is_sampled:
-        return DatasetColumns(source.features, target, source_of)
-    sample = source.sample()
-    heavy = sample.weights if len(sample.weights) else None
-    return TableColumns.of_present(sample.table.without(target), sample.table.column(target), heavy)
 
 
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:

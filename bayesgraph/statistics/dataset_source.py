@@ -169,13 +169,13 @@ class DatasetSource(RequestSource):
 
     def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
         """Return a source in which indicators of missing values are features; see `RowSource`."""
-        return self._with((*self.features, *indicators), is_kept=self._cached is not None)
+        return self.with_features((*self.features, *indicators), is_kept=self._cached is not None)
 
     def merged(self, features: Sequence[Variable]) -> DatasetSource:
         """Return a source of the same rows with merged intervals; see `RowSource`."""
-        return self._with(features, is_kept=False)
+        return self.with_features(features, is_kept=False)
 
-    def _with(self, features: Sequence[Variable], *, is_kept: bool) -> DatasetSource:
+    def with_features(self, features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
         """Return a source of the same rows with other features of the same columns."""
         target = () if self.target is None else (self.target,)
         found = DatasetSource(
@@ -282,17 +282,7 @@ def sampled_rows(
     """Return some columns of a table of about `size` of n_rows rows, chosen by their numbers."""
     share = (data.sample_rows if size is None else size) / max(n_rows, 1)
     drawn = data.reduce(_Drawing(share), names, rows)
-    return arrow().concat_tables([] if drawn is None else drawn.tables)
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """Sampled rows, in tables one below another."""
-
-    tables: tuple[Any, ...]
-
-    def __add__(self, other: _Drawn) -> _Drawn:
-        return _Drawn(self.tables + other.tables)
+    return arrow().concat_tables(drawn or [])
 
 
 @dataclass(frozen=True)
@@ -301,10 +291,8 @@ class _Drawing:
 
     share: float
 
-    def __call__(self, first: int, run: Any) -> _Drawn:
-        if self.share >= 1.0:
-            return _Drawn((run,))
-        return _Drawn((run.filter(sampled(first, len(run), self.share)),))
+    def __call__(self, first: int, run: Any) -> list[Any]:
+        return [run if self.share >= 1.0 else run.filter(sampled(first, len(run), self.share))]
 
 
 def needed_by(request: Request) -> set[Variable | None]:
