@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_336,
-    "nodes of syntax trees": 687_259,
+    "lines of code": 61_273,
+    "nodes of syntax trees": 686_499,
     "files": 271,
     "public names": 168,
     "bytes of the front end": 302_828,

@@ -13,7 +13,7 @@ from bayesgraph.core.compilation import kernel
 
 @kernel(error_model="numpy")
 def extended_information(
-    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], logs: Floats, out: Floats
+    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], out: Floats
 ) -> None:
     """Write what each column says about the child of its group, given the other columns.
 
@@ -21,8 +21,6 @@ def extended_information(
     ----------
     cells, cards, plan
         See `extended.ExtendedTables`.
-    logs : ndarray
-        Logarithms of whole numbers from 0; that of 0 is not read.
     out : ndarray, shape (4, n_columns)
         Zeros, to which what is found is added; see `extended.ExtendedInformation`.
     """
@@ -39,7 +37,7 @@ def extended_information(
         for new in range(place + 2, split):
             card = cards[plan[new]]
             tables = cells[at : at + card * step]
-            information, rows, degrees = _told(tables, card, strata, of_state[:states], share, logs)
+            information, rows, degrees = _told(tables, card, strata, of_state[:states], share)
             out[0, column] += information
             out[1, column] += rows
             out[2, column] += degrees
@@ -51,7 +49,7 @@ def extended_information(
 
 @kernel(error_model="numpy")
 def _told(
-    cells: Floats, card: int, strata: int, of_state: Floats, share: Floats, logs: Floats
+    cells: Floats, card: int, strata: int, of_state: Floats, share: Floats
 ) -> tuple[float, float, int]:
     """Return information, rows and degrees of freedom of tables by code, stratum and state."""
     states = len(of_state)
@@ -71,16 +69,16 @@ def _told(
         degrees += (n_codes - 1) * (n_seen - 1)
         for state in range(states):
             if of_state[state] > 0.0:
-                share[state] = _log(total, logs) - _log(of_state[state], logs)
+                share[state] = math.log(total) - math.log(of_state[state])
         for code in range(card):
             here, own, found = first + code * step, 0.0, 0.0
             for state in range(states):
                 n = cells[here + state]
                 if n > 0.0:
                     own += n
-                    found += n * (_log(n, logs) + share[state])
+                    found += n * (math.log(n) + share[state])
             if own > 0.0:
-                information += found - own * _log(own, logs)
+                information += found - own * math.log(own)
     return information, rows, degrees
 
 
@@ -99,25 +97,9 @@ def _margins(cells: Floats, first: int, step: int, card: int, of_state: Floats) 
     return n_codes
 
 
-@kernel()
-def _log(n: float, logs: Floats) -> float:
-    """Return the logarithm of a positive number, from a table if it is small and whole."""
-    if n < len(logs):
-        place = int(n)
-        if place == n:
-            return float(logs[place])
-    return math.log(n)
-
-
 @kernel(error_model="numpy", interpreted=False)
 def extended_bdeu(
-    cells: Floats,
-    cards: NDArray[np.int64],
-    plan: NDArray[np.int64],
-    ess: float,
-    slots: NDArray[np.int64],
-    known: Floats,
-    gains: Floats,
+    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], ess: float, gains: Floats
 ) -> None:
     """Write the gain in the BDeu score of a child by each column as one more parent.
 
@@ -127,8 +109,6 @@ def extended_bdeu(
         See `extended.ExtendedTables`.
     ess : float
         Equivalent sample size, see `scores.bdeu`.
-    slots, known
-        See `extended.Rising`.
     gains : ndarray, shape (n_columns,)
         Zeros, to which what is found is added.
     """
@@ -140,12 +120,10 @@ def extended_bdeu(
         states, strata = cards[plan[stop - 1]], 1
         for other in range(split, stop - 1):
             strata *= cards[plan[other]]
-        below = _slot(strata, slots, known)
-        of_one = _slot(strata * states, slots, known)
+        below, of_one = ess / strata, ess / (strata * states)
         for new in range(place + 2, split):
             card = cards[plan[new]]
-            beside = _slot(strata * card, slots, known)
-            of_cell = _slot(strata * states * card, slots, known)
+            beside, of_cell = below / card, of_one / card
             gain = 0.0
             for stratum in range(strata):
                 of_state[:states] = 0.0
@@ -155,19 +133,14 @@ def extended_bdeu(
                     own = 0.0
                     for state in range(states):
                         n = cells[first + state]
-                        if n > 0.0:
-                            own += n
-                            of_state[state] += n
-                            gain += _rising(n, strata * states * card, ess, of_cell, known)
-                    if own > 0.0:
-                        total += own
-                        gain -= _rising(own, strata * card, ess, beside, known)
-                if total > 0.0:
-                    gain += _rising(total, strata, ess, below, known)
-                    for state in range(states):
-                        if of_state[state] > 0.0:
-                            n = of_state[state]
-                            gain -= _rising(n, strata * states, ess, of_one, known)
+                        own += n
+                        of_state[state] += n
+                        gain += _rising(n, of_cell)
+                    total += own
+                    gain -= _rising(own, beside)
+                gain += _rising(total, below)
+                for state in range(states):
+                    gain -= _rising(of_state[state], of_one)
             gains[column] += gain
             at += card * strata * states
             column += 1
@@ -175,24 +148,6 @@ def extended_bdeu(
 
 
 @kernel(error_model="numpy", interpreted=False)
-def _slot(parts: int, slots: NDArray[np.int64], known: Floats) -> int:
-    """Return the row of `known` for the prior ``ess / parts``, taking a free one; -1 for none."""
-    if parts >= len(slots):
-        return -1
-    if slots[parts] < 0 and slots[0] < len(known):
-        slots[parts] = slots[0]
-        known[slots[0]] = np.nan
-        slots[0] += 1
-    return int(slots[parts])
-
-
-@kernel(error_model="numpy", interpreted=False)
-def _rising(n: float, parts: int, ess: float, slot: int, known: Floats) -> float:
-    """Return log(Gamma(a + n) / Gamma(a)) for the prior a = ess / parts."""
-    place = int(n)
-    prior = ess / parts
-    if slot < 0 or place != n or place >= known.shape[1]:
-        return math.lgamma(prior + n) - math.lgamma(prior)
-    if math.isnan(known[slot, place]):
-        known[slot, place] = math.lgamma(prior + n) - math.lgamma(prior)
-    return float(known[slot, place])
+def _rising(n: float, prior: float) -> float:
+    """Return log(Gamma(prior + n) / Gamma(prior))."""
+    return math.lgamma(prior + n) - math.lgamma(prior) if n > 0.0 else 0.0

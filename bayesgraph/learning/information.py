@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -342,13 +341,6 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
 
 # Numbers of new columns, and of the others that each of them extends.
 Group: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-# Number of whole numbers whose logarithms are looked up.
-_LOGS = 1 << 14
-
-
-# Number of priors whose rising factorials are kept, up to which number of parts of the equivalent
-# sample size, and for which counts.
-_PRIORS, _PARTS, _COUNTS = 128, 4096, 1024
 
 
 class ExtendedTables(NamedTuple):
@@ -408,41 +400,12 @@ class ExtendedInformation(NamedTuple):
 def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInformation:
     """Return what each of the new columns says about the child of its group, given the others."""
     found = np.zeros((4, n_columns))
-    extended_kernels.extended_information(*tables, _logs(), found)
+    extended_kernels.extended_information(*tables, found)
     return ExtendedInformation(*found)
 
 
-class Rising:
-    """Gains in the BDeu score, and the rising factorials that they share.
-
-    Parameters
-    ----------
-    ess : float
-        Equivalent sample size.
-
-    Attributes
-    ----------
-    slots : ndarray of int
-        For each number of parts of the equivalent sample size, which are the prior, its row in
-        `known`, or -1; for 0 the first free row.
-    known : ndarray, shape (n_priors, n_counts)
-        Logarithms of rising factorials of the prior, NaN where not computed yet.
-    """
-
-    def __init__(self, ess: float) -> None:
-        self.ess = ess
-        self.slots = np.full(_PARTS, -1)
-        self.slots[0] = 0
-        self.known = np.empty((_PRIORS, _COUNTS))
-
-    def gains(self, tables: ExtendedTables, n_columns: int) -> Floats:
-        """Return the gain in the score of a child by each new column as one more parent."""
-        found = np.zeros(n_columns)
-        args = self.ess, self.slots, self.known, found
-        extended_kernels.extended_bdeu(*tables, *args)
-        return found
-
-
-@cache
-def _logs() -> Floats:
-    return np.log(np.maximum(np.arange(_LOGS), 1.0))
+def extended_bdeu(tables: ExtendedTables, n_columns: int, ess: float) -> Floats:
+    """Return the gain in the BDeu score of a child by each new column as one more parent."""
+    gains = np.zeros(n_columns)
+    extended_kernels.extended_bdeu(*tables, ess, gains)
+    return gains

@@ -23,7 +23,6 @@ from bayesgraph.statistics import (
     FamilyStatistics,
     Numbered,
     Pairs,
-    PairsSummary,
     Smoothing,
     one_of,
 )
@@ -134,7 +133,7 @@ class Gains:
             raise DataError(f"ess= takes a positive number of rows; got {ess!r}.")
         self.source, self.columns, self.smoothing = source, columns, smoothing
         self.score, self.ess = score, float(ess)
-        self._numbered, self._rising = Numbered(columns), information.Rising(self.ess)
+        self._numbered = Numbered(columns)
         self.cards: list[int] = self._numbered.cards.tolist()
         self.target = columns.index(source.target) if source.target in columns else -1
 
@@ -157,9 +156,7 @@ class Gains:
             mixed = fcll(scores.total * scores.gains, other.total * other.gains)
             return mixed, scores.learnable
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
-        if self.score == "bdeu" and given is None:
-            self._put_bdeu(self._pairs(columns, None), columns, gains)
-        elif self.score == "bdeu":
+        if self.score == "bdeu":
             place = {v: i for i, v in enumerate(columns)}
             summary = self._pairs(columns, given)
             discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
@@ -168,20 +165,6 @@ class Gains:
                 gains[discrete[left], discrete[right]] = found
                 gains[discrete[right], discrete[left]] = found
         return gains, scores.learnable
-
-    def _put_bdeu(
-        self, summary: PairsSummary, columns: tuple[Variable, ...], gains: Floats
-    ) -> None:
-        """Write the gains of pairs of discrete columns, whose tables extend their second column."""
-        place = {v: i for i, v in enumerate(columns)}
-        discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
-        left, right = np.triu_indices(len(discrete), k=1)
-        one = np.ones_like(left)
-        plan = np.stack([one, one, left, right], axis=1).ravel()
-        tables = information.ExtendedTables(summary.pair_counts, summary.at.cards, plan)
-        found = self._rising.gains(tables, len(left))
-        gains[discrete[left], discrete[right]] = found
-        gains[discrete[right], discrete[left]] = found
 
     def _pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Any:
         return self.source.pairs(Pairs(columns, given))
@@ -251,7 +234,7 @@ class Gains:
         tables = information.ExtendedTables.counted(self.source, self._numbered, groups)
         ends = list(accumulate(len(new) for new, _ in groups))
         if self.score == "bdeu":
-            found = self._rising.gains(tables, ends[-1])
+            found = information.extended_bdeu(tables, ends[-1], self.ess)
         elif self.score == "fcll":
             found = self._fcll(tables.cells, asked)
         else:
