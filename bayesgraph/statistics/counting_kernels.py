@@ -439,8 +439,6 @@ def group_moments(
 
 # Number of rows of a block of numbers, which stay in the cache between passes.
 MOMENTS_BLOCK = 2048
-# Number of values that the cache holds, and number that are read into it at a time.
-_CACHED, _LINE = 1 << 17, 8
 
 
 @kernel()
@@ -468,19 +466,11 @@ def add_group_moments(
     part_count, part_mean, part_square = (
         np.empty((n_groups, d)), np.empty((n_groups, d)), np.empty((n_groups, d)),
     )  # fmt: skip
-    # The rows of a group are summed four at a time: the last ones may be followed by no rows.
-    order = np.empty(MOMENTS_BLOCK + 4 * n_groups, np.int64)
-    heavy = np.empty(len(order))
-    ends = np.empty(n_groups, np.int64)
     for begin in range(0, len(values), MOMENTS_BLOCK):
         block = values[begin : begin + MOMENTS_BLOCK]
         rows = group[begin : begin + len(block)]
         weight = weights[begin : begin + len(block)]
-        _order_by_group(rows, weight, order, heavy, ends)
-        if _is_missing_at_once(block) or not _complete_moments(
-            block, order, heavy, ends, part_count, part_mean, part_square
-        ):
-            group_moments(block, rows, weight, part_count, part_mean, part_square)
+        group_moments(block, rows, weight, part_count, part_mean, part_square)
         for g in range(n_groups):
             _merge(g, part_count, part_mean, part_square, g, count, mean, square)
 
@@ -507,108 +497,6 @@ def _merge(
             square[to, k] = square[to, k] + part_square[cell, k] + between
             mean[to, k] += delta * share
             count[to, k] = total
-
-
-@kernel()
-def _is_missing_at_once(values: Floats) -> bool:
-    """Return whether some of the values show that there are missing ones; look at a few only.
-
-    It brings the rows into the cache in their order, which is faster than to read them by group.
-    """
-    flat = values.reshape(-1)
-    total = 0.0
-    if len(flat) <= _CACHED:
-        for at in range(0, len(flat), _LINE):
-            total += flat[at]
-    return total != total
-
-
-@kernel()
-def _order_by_group(
-    group: NDArray[np.signedinteger],
-    weights: Floats,
-    order: NDArray[np.int64],
-    heavy: Floats,
-    ends: NDArray[np.int64],
-) -> None:
-    """Write the rows by group and their weights, each group filled up to fours by weights of 0.
-
-    `ends` is overwritten with the end of each group in `order`.
-    """
-    ends[:] = 0
-    for g in group:
-        if g >= 0:
-            ends[g] += 1
-    n = 0
-    for g in range(len(ends)):
-        first, n = n, n + (ends[g] + 3) // 4 * 4
-        ends[g] = first
-    order[:n] = 0
-    heavy[:n] = 0.0
-    for i in range(len(group)):
-        g = group[i]
-        if g >= 0:
-            order[ends[g]] = i
-            heavy[ends[g]] = weights[i] if len(weights) > 0 else 1.0
-            ends[g] += 1
-    for g in range(len(ends)):
-        ends[g] = (ends[g] + 3) // 4 * 4
-
-
-@kernel()
-def _complete_moments(
-    values: Floats,
-    order: NDArray[np.int64],
-    heavy: Floats,
-    ends: NDArray[np.int64],
-    count: Floats,
-    mean: Floats,
-    square: Floats,
-) -> bool:
-    """Write what `group_moments` writes of rows without NaN, by the same sums in the same order.
-
-    Four rows are added at a time to a group's sums, which are read and written once. Return
-    whether there was no NaN; the results hold only then.
-    """
-    origin = values[0].copy()
-    mean[:] = 0.0
-    square[:] = 0.0
-    begin = 0
-    for g in range(len(ends)):
-        total = 0.0
-        for k in range(begin, ends[g]):
-            total += heavy[k]
-        count[g] = total
-        for k in range(begin, ends[g], 4):
-            i0, i1, i2, i3 = order[k], order[k + 1], order[k + 2], order[k + 3]
-            w0, w1, w2, w3 = heavy[k], heavy[k + 1], heavy[k + 2], heavy[k + 3]
-            for j in range(values.shape[1]):
-                x = origin[j]
-                mean[g, j] = (
-                    mean[g, j]
-                    + w0 * (values[i0, j] - x)
-                    + w1 * (values[i1, j] - x)
-                    + w2 * (values[i2, j] - x)
-                    + w3 * (values[i3, j] - x)
-                )
-        if total > 0.0:
-            for j in range(values.shape[1]):
-                mean[g, j] = origin[j] + mean[g, j] / total
-                if mean[g, j] != mean[g, j]:
-                    return False
-        for k in range(begin, ends[g], 4):
-            i0, i1, i2, i3 = order[k], order[k + 1], order[k + 2], order[k + 3]
-            w0, w1, w2, w3 = heavy[k], heavy[k + 1], heavy[k + 2], heavy[k + 3]
-            for j in range(values.shape[1]):
-                x = mean[g, j]
-                x0, x1, x2, x3 = (
-                    values[i0, j] - x, values[i1, j] - x, values[i2, j] - x, values[i3, j] - x,
-                )  # fmt: skip
-                square[g, j] = (
-                    square[g, j] + w0 * x0 * x0 + w1 * x1 * x1 + w2 * x2 * x2 + w3 * x3 * x3
-                )
-        begin = ends[g]
-    return True
 
 
 # Minimum share of a cell's squared deviations from a common origin that are deviations from its own
