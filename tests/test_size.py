@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_182,
-    "nodes of syntax trees": 685_372,
+    "lines of code": 61_164,
+    "nodes of syntax trees": 685_130,
     "files": 271,
     "public names": 168,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 146,
+    "comments that silence a check": 145,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -239,16 +239,7 @@ def _among_all(
     allowed &= scores.learnable | forced
     if pays:
         allowed &= (np.round(weights, TIE_DECIMALS) > 0) | forced
-    discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
-    continuous = [i for i, v in enumerate(columns) if isinstance(v, Continuous)]
-    if len(discrete) == len(columns):
-        chosen = spanning_edges(weights, allowed, forced)
-    else:
-        part = np.ix_(discrete, discrete)
-        chosen = spanning_edges(weights[part], allowed[part], forced[part])
-    edges = [(discrete[i], discrete[j]) for i, j in chosen]
-    if continuous:
-        edges += _joined(weights, allowed, forced, discrete, continuous)
+    edges = _discrete_first(columns, weights, allowed, forced)
     _check_required(columns, rules, edges)
     gains = scores.gains
     return {(i, j): float(max(gains[i, j], gains[j, i])) for i, j in edges}
@@ -309,36 +300,29 @@ def _check_required(
             )
 
 
-def _joined(
+def _discrete_first(
+    columns: tuple[Variable, ...],
     weights: Floats,
     allowed: NDArray[np.bool_],
     forced: NDArray[np.bool_],
-    discrete: list[int],
-    continuous: list[int],
 ) -> list[tuple[int, int]]:
-    """Return the edges that join continuous columns to each other and to discrete columns.
+    """Return the edges of a maximum spanning tree of which those of discrete columns come first.
 
-    They form a maximum spanning tree in which node 0 stands for all discrete columns: an edge from
-    node 0 to a continuous column stands for the column's edge of the highest weight to a discrete
-    column. `allowed` and `forced` are masks of the allowed and required edges.
+    Continuous columns are joined to each other and to the discrete ones, which count as joined to
+    each other even if no edge is allowed between them. `allowed` and `forced` are masks of the
+    allowed and required edges.
     """
-    n = len(continuous)
-    tables = [np.zeros((n + 1, n + 1), dtype=a.dtype) for a in (weights, allowed, forced)]
-    part = np.ix_(continuous, continuous)
-    best = np.zeros(n, dtype=np.intp)
-    if discrete:
-        between = np.ix_(discrete, continuous)
-        rank = np.where(allowed[between], np.round(weights[between], TIE_DECIMALS), -np.inf)
-        best = np.argmax(np.where(forced[between], np.inf, rank), axis=0)
-    for table, whole in zip(tables, (weights, allowed, forced), strict=True):
-        table[1:, 1:] = whole[part]
-        if discrete:
-            table[0, 1:] = table[1:, 0] = whole[between][best, np.arange(n)]
-    chosen = spanning_edges(*tables)  # type: ignore[arg-type]
-    return [
-        (discrete[best[j - 1]] if i == 0 else continuous[i - 1], continuous[j - 1])
-        for i, j in chosen
-    ]
+    kind = np.array([isinstance(v, Discrete) for v in columns], dtype=np.bool_)
+    discrete = kind[:, None] & kind
+    if not discrete.any() or kind.all():
+        return spanning_edges(weights, allowed, forced)
+    # Edges are taken by levels: required and allowed ones of discrete columns, then such as are not
+    # allowed, then required and allowed ones of continuous columns.
+    level = 2.0 * discrete + (forced + 1.0) * (allowed & discrete) + (forced & ~discrete)
+    own = np.where(allowed & ~forced, np.round(weights, TIE_DECIMALS), 0.0)
+    step = 1.0 + 2.0 * np.abs(own).max()
+    edges = spanning_edges(own + step * level, allowed | discrete)
+    return [(i, j) for i, j in edges if allowed[i, j]]
 
 
 def spanning_edges(
