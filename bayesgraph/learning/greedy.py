@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from bayesgraph.core.errors import GraphError, quoted, unknown_variable
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.learning import arcs
 from bayesgraph.learning.candidates import scores_of_pairs
-from bayesgraph.learning.leave_one_out import LOSSES, Joints, LeaveOneOut, Part, losses
+from bayesgraph.learning.leave_one_out import LOSSES, Change, Joints, LeaveOneOut, losses
 from bayesgraph.learning.structure import (
     Structure,
     below_class,
@@ -224,10 +222,6 @@ def superparent(
 # ---------------- Feature selection by the leave-one-out loss: selective kDB and forward selection
 
 
-# Maximum number of entries in the log terms of features that are cached between search steps.
-_MAX_HELD = 1 << 25
-
-
 @learner(counts_ahead=False, counts="tiles")
 def selective_kdb(
     source: CountSource,
@@ -373,52 +367,19 @@ def forward_selection(
     smoothing = as_smoothing(smoothing)
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
-    rows.learn(((), v) for v in features)
-    kept = _forward(rows, features, loss, maximum)
-    chosen = source.with_features(tuple(features[i] for i in kept))
-    return with_unused(learned_by("learner", learner, chosen, smoothing), features)
-
-
-def _forward(
-    rows: LeaveOneOut, features: tuple[Variable, ...], loss: str, maximum: int
-) -> list[int]:
-    """Return the ascending indices of at most `maximum` features, chosen by forward selection."""
-    source = rows.source
-    is_held = source.in_memory and (
-        source.n_rows * rows.target.cardinality * len(features) <= _MAX_HELD
-    )
-    held: dict[tuple[int, int], Floats] = {}
-
-    def term(at: int, part: Part) -> Floats:
-        """Return leave-one-out log p(feature | class) of some rows, cached if memory fits."""
-        if not is_held:
-            return rows.term((), features[at], part)
-        key = (at, part.number)
-        if key not in held:
-            held[key] = rows.term((), features[at], part)
-        return held[key]
-
-    def adding(at: int) -> Callable[[Floats, Part], Floats]:
-        return lambda joint, part: joint + term(at, part)
-
-    joints = Joints(rows, rows.prior)
-    first = sum(losses(joint, part, loss) for part, joint in joints.parts())
-    lowest = round(first / rows.total, arcs.TIE_DECIMALS)
-    kept: list[int] = []
-    rest = list(range(len(features)))
+    joints, kept, rest = Joints(rows, (), loss), list[Variable](), list(features)
+    lowest = round(joints.loss() / rows.total, arcs.TIE_DECIMALS)
     while rest and len(kept) < maximum:
-        tried = np.zeros(len(rest))
-        for part, joint in joints.parts():
-            for i, at in enumerate(rest):
-                tried[i] += losses(joint + term(at, part), part, loss)
-        tried = np.round(tried / rows.total, arcs.TIE_DECIMALS)
+        with_one = joints.losses_with([(None, ((), v)) for v in rest])
+        tried = np.round(with_one / rows.total, arcs.TIE_DECIMALS)
         best = int(np.argmin(tried))
         if not tried[best] < lowest:
             break
         lowest = float(tried[best])
         kept.append(rest.pop(best))
-        joints.change(adding(kept[-1]))
-    return sorted(kept)
+        joints.change((None, ((), kept[-1])))
+    chosen = source.with_features(tuple(v for v in features if v in kept))
+    return with_unused(learned_by("learner", learner, chosen, smoothing), features)
 
 
 # ---- Greedy structure search by the leave-one-out conditional log likelihood of the class variable
@@ -457,7 +418,9 @@ def climb_by_rows(
     mapping from arc to float
         Gain in the leave-one-out conditional log likelihood by each arc, in nats per row.
     """
-    return _RowSearch(rows, features, maximum, rules).climb()
+    search = _RowSearch(rows, features, maximum, rules)
+    search.climb()
+    return search.gains
 
 
 def _candidates(
@@ -484,101 +447,70 @@ class _RowSearch:
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
         self._stale = self._open.copy()  # True where a gain predates the last added arc
-        self._parents: list[list[int]] = [[] for _ in features]
+        self._parents: list[tuple[int, ...]] = [() for _ in features]
         self._reach = np.eye(d, dtype=np.bool_)
-        rows.learn(((), v) for v in features)
-        self._joints = Joints(rows, self._first)
-        self._loss = sum(losses(joint, part, "log") for part, joint in self._joints.parts())
+        self._joints = Joints(rows, [((), v) for v in features], "log")
+        self._loss = self._joints.loss()
         # The loss with each arc that was tried since the last one was added.
         self._tried: dict[tuple[int, int], float] = {}
-        self._found: dict[Arc, float] = {}
+        self.gains: dict[Arc, float] = {}
 
-    def _first(self, part: Part) -> Floats:
-        joint = self._rows.prior(part)
-        for v in self._features:
-            joint += self._rows.term((), v, part)
-        return joint
-
-    def climb(self) -> dict[Arc, float]:
-        """Add arcs until none raises the conditional likelihood; return their gains per row."""
+    def climb(self) -> None:
+        """Add arcs until none raises the conditional likelihood."""
         for p, c in np.argwhere(self._forced).tolist():
             self._add(p, c)
-        self._look(self._open)
+        self._look(np.argwhere(self._open))
         while True:
-            full = np.array(
-                [len(above) >= self._maximum for above in self._parents], dtype=np.bool_
-            )
+            full = np.array([len(above) >= self._maximum for above in self._parents])
             self._open &= ~(self._reach.T | full)
+            gains, stale = np.where(self._open, self._gains, -np.inf), self._open & self._stale
             if not self._open.any():
-                return self._found
-            gains = np.where(self._open, self._gains, -np.inf)
+                return
             p, c = (int(i) for i in np.unravel_index(np.argmax(gains), gains.shape))
-            stale = self._open & self._stale
             if gains[p, c] > 0 and not stale[p, c]:
                 self._add(p, c)
             elif gains[p, c] > 0:
-                self._look_at(p, c)
+                if not self._rows.source.in_memory and (p, c) not in self._tried:
+                    # The arcs whose gains the search will need first, in one pass.
+                    order = np.argsort(-np.where(stale, gains, -np.inf), axis=None, kind="stable")
+                    places = np.stack(np.unravel_index(order[:_ARCS_OF_PASS], gains.shape), axis=1)
+                    self._try([(p, c) for p, c in places.tolist() if gains[p, c] > 0])
+                self._look([(p, c)])
             elif stale.any():
-                self._look(stale)  # no gain is positive: recompute old ones
+                self._look(np.argwhere(stale))  # no gain is positive: recompute old ones
             else:
-                return self._found
+                return
 
-    def _look(self, arcs: NDArray[np.bool_]) -> None:
-        """Recompute the gains of the arcs in a mask, shape (d, d), parents along the first axis."""
-        places = [(p, c) for p, c in np.argwhere(arcs).tolist()]
-        self._try([place for place in places if place not in self._tried])
-        for p, c in places:
-            self._look_at(p, c)
-
-    def _look_at(self, p: int, c: int) -> None:
-        """Recompute the gain of the arc p -> c, which is the highest that is known."""
-        if (p, c) not in self._tried:
-            self._try([(p, c)] if self._rows.source.in_memory else self._next())
-        self._gains[p, c] = round(
-            (self._loss - self._tried[p, c]) / self._rows.total, arcs.TIE_DECIMALS
-        )
-        self._stale[p, c] = False
-
-    def _next(self) -> list[tuple[int, int]]:
-        """Return the arcs whose gains the search will need first, the next one among them."""
-        gains = np.where(self._open & self._stale, self._gains, -np.inf)
-        order = np.argsort(-gains, axis=None, kind="stable")[:_ARCS_OF_PASS]
-        places = zip(*(i.tolist() for i in np.unravel_index(order, gains.shape)), strict=True)
-        return [(p, c) for p, c in places if gains[p, c] > 0 and (p, c) not in self._tried]
+    def _look(self, places: Iterable[Sequence[int]]) -> None:
+        """Recompute the gains of some arcs."""
+        arcs_of = [(int(p), int(c)) for p, c in places]
+        self._try(arcs_of)
+        for p, c in arcs_of:
+            gain = (self._loss - self._tried[p, c]) / self._rows.total
+            self._gains[p, c] = round(gain, arcs.TIE_DECIMALS)
+            self._stale[p, c] = False
 
     def _try(self, places: Sequence[tuple[int, int]]) -> None:
-        """Compute the loss with each of some arcs, in one pass over the rows."""
-        self._rows.learn(self._key(p, c) for p, c in places)
-        found = dict.fromkeys(places, 0.0)
-        by_child = [
-            (self._key(None, c), list(group))
-            for c, group in groupby(sorted(places, key=itemgetter(1)), itemgetter(1))
-        ]
-        for part, joint in self._joints.parts():
-            for before, group in by_child:
-                old = self._rows.term(*before, part)
-                for p, c in group:
-                    new = joint - old + self._rows.term(*self._key(p, c), part)
-                    found[p, c] += losses(new, part, "log")
-        self._tried |= found
+        """Compute the loss with each of some arcs, in one pass over the rows, if not known."""
+        new = [place for place in places if place not in self._tried]
+        if new:
+            losses_with = self._joints.losses_with([self._change(p, c) for p, c in new])
+            self._tried |= zip(new, losses_with.tolist(), strict=True)
 
-    def _key(self, p: int | None, c: int) -> tuple[tuple[Variable, ...], Variable]:
-        """Return the parents of c besides the class, with p if it is given, and c."""
-        above = self._parents[c] if p is None else [*self._parents[c], p]
-        # In the order of their addition, which back-off uses.
-        return tuple(self._features[q] for q in above), self._features[c]
+    def _change(self, p: int, c: int) -> Change:
+        """Return the change by the arc p -> c; parents are in the order of their addition."""
+        above = tuple([self._features[q] for q in self._parents[c]])
+        child = self._features[c]
+        return (above, child), ((*above, self._features[p]), child)
 
     def _add(self, p: int, c: int) -> None:
-        names: tuple[Name, Name] = (self._features[p].name, self._features[c].name)
-        if (p, c) not in self._tried:
-            self._try([(p, c)])
-        loss = self._tried[p, c]
-        self._found[names] = (self._loss - loss) / self._rows.total
-        self._loss = loss
+        self._try([(p, c)])
+        before, self._loss = self._loss, self._tried[p, c]
+        name = self._features[p].name, self._features[c].name
+        self.gains[name] = (before - self._loss) / self._rows.total
         self._tried.clear()
-        before, after, term = self._key(None, c), self._key(p, c), self._rows.term
-        self._joints.change(lambda joint, part: joint - term(*before, part) + term(*after, part))
-        self._parents[c].append(p)
+        self._joints.change(self._change(p, c))
+        self._parents[c] = (*self._parents[c], p)
         self._reach |= np.outer(self._reach[:, p], self._reach[c])
         self._open[p, c] = False
         self._stale = self._open.copy()

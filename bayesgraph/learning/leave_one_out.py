@@ -6,10 +6,10 @@ over the rows therefore predicts each row as a model fitted to all other rows wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from bayesgraph.statistics import (
 from bayesgraph.tables import Table
 
 LOSSES = ("log", "rmse", "0-1")
+# A term log p(child | parents, class), and a change: a term that replaces another one, or none.
+Key: TypeAlias = tuple[tuple[Variable, ...], Variable]
+Change: TypeAlias = tuple[Key | None, Key]
 # Maximum number of rows per part, whose class probabilities are held at once.
 _PART_ROWS = 1 << 14
 _TINY = float(np.finfo(np.float64).tiny)
@@ -99,7 +102,7 @@ class LeaveOneOut:
             )
         self.source, self.target, self.smoothing = cast(RowSource, source), target, smoothing
         self._cells = 0.0
-        self._known: dict[tuple[tuple[Variable, ...], Variable], Any] = {}
+        self._known: dict[Key, Any] = {}
         self._held = list(self._read()) if self.source.in_memory else None
 
     def parts(self) -> Iterable[Part]:
@@ -137,7 +140,7 @@ class LeaveOneOut:
             kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
             self._known[parents, child] = kind(self, parents, child, found[family])
 
-    def _check_memory(self, keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> None:
+    def _check_memory(self, keys: Iterable[Key]) -> None:
         """Raise a MemoryLimitError if statistics of (parents, child) pairs need too much memory."""
         self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
         size = 16 * int(self._cells) * self.target.cardinality  # bytes of counts and derived arrays
@@ -171,34 +174,55 @@ class LeaveOneOut:
 
 
 class Joints:
-    """Log joint probabilities of class and features in each row, which change step by step.
+    """Log joint probabilities of class and features in each row, which change term by term.
 
     They are held if the source holds the rows, else computed anew for each part in each pass.
 
     Parameters
     ----------
     rows : LeaveOneOut
-    first : callable
-        Returns the initial log joint of the rows of a part, shape (n, K).
+    terms : iterable of (parents, child)
+        The terms of the first log joints, beside the prior of the class.
+    loss : str
+        See `losses`.
     """
 
-    def __init__(self, rows: LeaveOneOut, first: Callable[[Part], Floats]) -> None:
-        self._rows, self._first = rows, first
-        self._steps: list[Callable[[Floats, Part], Floats]] = []
+    def __init__(self, rows: LeaveOneOut, terms: Iterable[Key], loss: str) -> None:
+        self._rows, self._loss = rows, loss
+        self._changes: list[Change] = [(None, key) for key in terms]
+        rows.learn(key for _, key in self._changes)
         self._held: dict[int, tuple[int, Floats]] = {}
 
-    def change(self, step: Callable[[Floats, Part], Floats]) -> None:
-        """Add a step: a function of the log joint of the rows of a part and the part."""
-        self._steps.append(step)
+    def change(self, change: Change) -> None:
+        """Replace a term by another one, or add one."""
+        self._changes.append(change)
 
-    def parts(self) -> Iterator[tuple[Part, Floats]]:
-        """Yield all rows in parts, each with its log joint after all steps, shape (n, K)."""
+    def loss(self) -> float:
+        """Return the sum of the losses of all rows."""
+        return sum(losses(joint, part, self._loss) for part, joint in self._parts())
+
+    def losses_with(self, changes: Sequence[Change]) -> Floats:
+        """Return the sum of the losses of all rows with each of some changes, in one pass."""
+        self._rows.learn(new for _, new in changes)
+        found = np.zeros(len(changes))
+        for part, joint in self._parts():
+            for at, change in enumerate(changes):
+                found[at] += losses(self._changed(joint, change, part), part, self._loss)
+        return found
+
+    def _changed(self, joint: Floats, change: Change, part: Part) -> Floats:
+        old, new = change
+        without = joint if old is None else joint - self._rows.term(*old, part)
+        return without + self._rows.term(*new, part)
+
+    def _parts(self) -> Iterator[tuple[Part, Floats]]:
+        """Yield all rows in parts, each with its log joint after all changes, shape (n, K)."""
         for part in self._rows.parts():
-            done, joint = self._held.get(part.number) or (0, self._first(part))
-            for step in self._steps[done:]:
-                joint = step(joint, part)
+            done, joint = self._held.get(part.number) or (0, self._rows.prior(part))
+            for change in self._changes[done:]:
+                joint = self._changed(joint, change, part)
             if self._rows.source.in_memory:
-                self._held[part.number] = len(self._steps), joint
+                self._held[part.number] = len(self._changes), joint
             yield part, joint
 
 
@@ -217,7 +241,7 @@ def losses(joint: Floats, part: Part, kind: str) -> float:
     return float(row_kernels.add_losses(joint, part.labels, part.weights, LOSSES.index(kind)))
 
 
-def _all(keys: Iterable[tuple[tuple[Variable, ...], Variable]]) -> Iterator[Variable]:
+def _all(keys: Iterable[Key]) -> Iterator[Variable]:
     """Yield the variables of (parents, child) pairs."""
     for parents, child in keys:
         yield from parents
