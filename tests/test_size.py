@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_127,
-    "nodes of syntax trees": 684_664,
+    "lines of code": 61_106,
+    "nodes of syntax trees": 684_479,
     "files": 271,
     "public names": 168,
     "bytes of the front end": 302_828,

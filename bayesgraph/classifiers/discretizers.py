@@ -427,7 +427,7 @@ class MDLP(Discretizer):
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the cut points of recursive minimum-entropy splits, which an MDL criterion stops.
 
-        See Discretizer.find_cuts and :func:`bayesgraph.statistics.cuts.mdlp`.
+        See Discretizer.find_cuts and :func:`bayesgraph.statistics.cuts.mdlp_cuts`.
         """
         return mdlp_cuts(column)
 
@@ -475,7 +475,7 @@ class MODL(Discretizer):
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the most probable cut points given the classes.
 
-        See Discretizer.find_cuts and :func:`bayesgraph.statistics.boulle.modl`.
+        See Discretizer.find_cuts and :func:`bayesgraph.statistics.boulle.modl_intervals`.
         """
         search = granular_intervals if self.granular else modl_intervals
         return search(column).cuts

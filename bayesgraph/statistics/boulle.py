@@ -19,7 +19,7 @@ from bayesgraph.core.evidence import arranged
 from bayesgraph.core.parallel import over_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.statistics import cut_kernels
-from bayesgraph.statistics.cuts import Bins, SortedColumn, bins_of, observed
+from bayesgraph.statistics.cuts import Bins, SortedColumn, bins_of
 from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.tables import Codes, Table
 
@@ -75,9 +75,7 @@ class Intervals(Partition):
     cuts: Floats
 
 
-def modl(
-    values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
-) -> Intervals:
+def modl_intervals(column: SortedColumn) -> Intervals:
     """Return the MODL discretisation of a column: the intervals of lowest cost that a search finds.
 
     The search is greedy, followed by local improvement. The cost is a description length in nats:
@@ -95,47 +93,22 @@ def modl(
 
     Parameters
     ----------
-    values : array_like, shape (n,)
-        NaN where missing.
-    classes : array_like of integers, shape (n,)
-        Codes below `n_classes`.
-    n_classes : int
-    weights : array_like, shape (n,), optional
-        Counts are sums of weights; factorials of fractional counts are gamma functions.
+    column : SortedColumn
 
     References
     ----------
     M. Boulle: MODL: a Bayes optimal discretization method for continuous attributes. Machine
     Learning 65 (2006), 131-165.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> X, y = load_iris(return_X_y=True)
-    >>> modl(X[:, 3], y, 3).cuts.tolist()
-    [0.8, 1.75]
     """
-    return modl_intervals(observed(values, weights, classes, n_classes))
-
-
-def modl_intervals(column: SortedColumn) -> Intervals:
-    """Return the intervals that `modl` finds, of a sorted column."""
     bins = bins_of(column)
     return best_intervals(bins, published_prior(bins.total, len(bins.low)))
 
 
-def modl_granular(
-    values: ArrayLike,
-    classes: ArrayLike,
-    n_classes: int,
-    weights: ArrayLike | None = None,
-    *,
-    n_columns: int = 1,
-) -> Intervals:
+def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals:
     """Return the intervals of lowest cost by the criterion of Khiops, as found by a search.
 
-    The criterion is that of `modl` with another prior, which includes the precision of the cut
-    points. For symbols not defined here see `modl`.
+    The criterion is that of `modl_intervals` with another prior, which includes the precision of
+    the cut points. For symbols not defined here see there.
 
     For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency. Equal
     values are put into the bin of their middle row. A single interval costs ln 2 in addition to its
@@ -151,8 +124,7 @@ def modl_granular(
 
     Parameters
     ----------
-    values, classes, n_classes, weights
-        As for `modl`.
+    column : SortedColumn
     n_columns : int
         Number of columns among which this column is selected, for the prior.
 
@@ -160,11 +132,6 @@ def modl_granular(
     ----------
     M. Boulle: Khiops, the criterion of its release 11 (the preprocessing part of its documents).
     """
-    return granular_intervals(observed(values, weights, classes, n_classes), n_columns=n_columns)
-
-
-def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals:
-    """Return the intervals that `modl_granular` finds, of a sorted column."""
     size = column.low.size
     below = np.cumsum(column.weights) if column.weights.size else np.arange(1.0, size + 1)
     if size < 2 or column.low[0] == column.low[-1]:
@@ -202,7 +169,7 @@ def _granular_prior(
 ) -> Floats:
     """Return the prior cost of each number of intervals, from 0 (infinite) to `maximum`.
 
-    It consists of the terms of the cost in `modl_granular` before the class counts, for one
+    It consists of the terms of the cost in `granular_intervals` before the class counts, for one
     granularity g. `total` is N, and `last` the largest granularity.
     """
     size = max(2.0, min(2.0**granularity, total))

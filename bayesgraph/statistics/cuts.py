@@ -303,31 +303,18 @@ def checked_bins(bins: int) -> int:
     return int(bins)
 
 
-def equal_width(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
+def width_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return the cut points of intervals of equal width between the minimum and the maximum.
 
     Parameters
     ----------
-    values : array_like, shape (n,)
-        NaN where missing.
+    column : SortedColumn
     bins : int
-    weights : array_like, shape (n,), optional
-        Rows of weight zero are ignored.
 
     Returns
     -------
     ndarray, shape (bins - 1,), or empty for a constant column
-
-    Examples
-    --------
-    >>> equal_width([0, 1, 10], 4).tolist()
-    [2.5, 5.0, 7.5]
     """
-    return width_cuts(observed(values, weights), bins)
-
-
-def width_cuts(column: SortedColumn, bins: int) -> Floats:
-    """Return the cut points of `equal_width`, of a sorted column."""
     checked_bins(bins)
     if not column.low.size or column.low[0] == column.high[-1]:
         return np.empty(0)
@@ -346,7 +333,7 @@ def width_cuts(column: SortedColumn, bins: int) -> Floats:
     return np.unique(cuts_between(left, right, ends))
 
 
-def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None = None) -> Floats:
+def frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return the cut points of intervals of about equal weight; equal values stay together.
 
     The cut point i lies between the two neighbouring values where the cumulative weight is closest
@@ -355,25 +342,13 @@ def equal_frequency(values: ArrayLike, bins: int = 10, weights: ArrayLike | None
 
     Parameters
     ----------
-    values : array_like, shape (n,)
-        NaN where missing.
+    column : SortedColumn
     bins : int
-    weights : array_like, shape (n,), optional
 
     Returns
     -------
     ndarray, shape (at most bins - 1,)
-
-    Examples
-    --------
-    >>> equal_frequency([1, 1, 1, 1, 2, 3, 4, 5], 4).tolist()
-    [1.5, 3.5]
     """
-    return frequency_cuts(observed(values, weights), bins)
-
-
-def frequency_cuts(column: SortedColumn, bins: int) -> Floats:
-    """Return the cut points of `equal_frequency`, of a sorted column."""
     last, _, at = _quantiles(column, bins)
     return cuts_between(column.high[last[at]], column.low[last[at] + 1])
 
@@ -382,7 +357,7 @@ def round_frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return cut points of intervals of about equal weight that have as few digits as possible.
 
     A cut point may be anywhere between two neighbouring values, and its cumulative weight may
-    differ from that of the cut point of `equal_frequency` by a quarter of an interval's.
+    differ from that of the cut point of `frequency_cuts` by a quarter of an interval's.
     """
     last, below, at = _quantiles(column, bins)
     if not at.size:
@@ -429,9 +404,7 @@ def _quantiles(
 # -------------- Cut points by minimum description length: recursive splits (Fayyad and Irani 1993)
 
 
-def mdlp(
-    values: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
-) -> Floats:
+def mdlp_cuts(column: SortedColumn) -> Floats:
     """Return the cut points of Fayyad and Irani's recursive minimal entropy partitioning.
 
     A set S of N rows is split at the boundary of minimum class entropy if the gain exceeds
@@ -441,13 +414,7 @@ def mdlp(
 
     Parameters
     ----------
-    values : array_like, shape (n,)
-        NaN where missing.
-    classes : array_like of integers, shape (n,)
-        Codes below `n_classes`.
-    n_classes : int
-    weights : array_like, shape (n,), optional
-        N is the sum of the weights.
+    column : SortedColumn
 
     Returns
     -------
@@ -458,17 +425,7 @@ def mdlp(
     ----------
     U. Fayyad and K. Irani: Multi-interval discretization of continuous-valued attributes for
     classification learning. IJCAI 1993, section 3.
-
-    Examples
-    --------
-    >>> mdlp([1, 2, 3, 4, 5, 6, 7, 8], [0, 0, 0, 0, 1, 1, 1, 1], 2).tolist()
-    [4.5]
     """
-    return mdlp_cuts(observed(values, weights, classes, n_classes))
-
-
-def mdlp_cuts(column: SortedColumn) -> Floats:
-    """Return the cut points that `mdlp` finds, of a sorted column."""
     bins = bins_of(column)
     if len(bins.low) < 2:
         return np.empty(0)
@@ -478,9 +435,9 @@ def mdlp_cuts(column: SortedColumn) -> Floats:
 def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
     """Return cut points with further ones, at which the classes change within an interval.
 
-    An interval is split where `mdlp` would split it if the cut point were described among all rows
-    of the column, not only those of the interval: only where classes change abruptly. The further
-    cut points have as few digits as possible.
+    An interval is split where `mdlp_cuts` would split it if the cut point were described among all
+    rows of the column, not only those of the interval: only where classes change abruptly. The
+    further cut points have as few digits as possible.
 
     Parameters
     ----------

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from cutting import modl, modl_granular
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from bayesgraph.statistics.boulle import _equal_bins, modl, modl_granular, universal_code
+from bayesgraph.statistics.boulle import _equal_bins, universal_code
 
 log_factorial = [math.lgamma(n + 1) for n in range(1000)]
 

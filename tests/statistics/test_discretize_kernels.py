@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from cutting import modl
 
 from bayesgraph.statistics import boulle as boulle_intervals
 from bayesgraph.statistics import cut_kernels as kernels
-from bayesgraph.statistics.boulle import factorials, modl, published_prior
+from bayesgraph.statistics.boulle import factorials, published_prior
 
 
 def sums_of(seed, size, n_classes):

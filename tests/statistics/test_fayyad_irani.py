@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from cutting import mdlp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from bayesgraph.statistics import observed, round_frequency_cuts, split_intervals
-from bayesgraph.statistics.cuts import mdlp
 
 
 def entropy(classes):

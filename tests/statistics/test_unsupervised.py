@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from cutting import equal_frequency, equal_width
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.core.errors import DataError
-from bayesgraph.statistics.cuts import equal_frequency, equal_width
 
 columns = st.lists(st.integers(-20, 20), min_size=1, max_size=60)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cutting import equal_width, mdlp, modl
 from scipy import stats
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
@@ -25,8 +26,6 @@ from bayesgraph.statistics import (
     Smoothing,
     cell_factorials,
 )
-from bayesgraph.statistics.boulle import modl
-from bayesgraph.statistics.cuts import equal_width, mdlp
 
 METHODS = ("smooth", "width", "frequency", "mdlp", "modl", "kmeans")
 
