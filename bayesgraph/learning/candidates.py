@@ -8,7 +8,7 @@ over the square root of its size. Only the best pairs are then counted in all ro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -23,12 +23,10 @@ from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import pair_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores, n_moments
-from bayesgraph.learning.information import gaussian_information, split_gains
+from bayesgraph.learning.scores import Gains
 from bayesgraph.statistics import (
     CountSource,
     Family,
-    FamilyStatistics,
-    GroupMoments,
     Pairs,
     PairsSummary,
     Singles,
@@ -408,80 +406,17 @@ def candidate_scores(
             f"{source.copies} are held at a time: more than half of the machine's memory. Choose "
             "fewer candidates=, or leave out columns of many states."
         )
-    # Tables of one parent are counted together.
-    families = [Family.of(columns[c], columns[p], *above) for p, c in ends]
-    numbers = tuple(v for v in columns if isinstance(v, Continuous))
-    ridge = dict(zip(numbers, smoothing.ridge(source.variances(numbers)).tolist(), strict=True))
+    gains = Gains(source, (*columns, *above), smoothing, "likelihood")
+    rest = (gains.target,) if above else ()
+    found, rows = gains.of_families([((p, *rest), c) for p, c in ends])
+    cards = np.array(gains.cards)
+    parents, children = cards[pairs.parents], cards[pairs.children]
+    # Of a number given a state there are a mean and a variance, given a number there is a slope.
+    of_child = np.where(children > 0, children - 1, np.where(parents > 0, 2, 1))
+    parameters = k * np.where(parents > 0, parents - 1, 1) * of_child
     everything = Family(() if source.target is None else (source.target,))
-    found = source.families([*families, everything], keep=False)
-    gains, rows, parameters = np.zeros((3, len(ends)))
-    kinds: dict[int, list[int]] = {0: [], 1: [], 2: []}
-    for i, family in enumerate(families):
-        kinds[len(family.continuous)].append(i)
-    for n_numbers, score in enumerate((_of_tables, _of_mixed, _of_numbers)):
-        if at := kinds[n_numbers]:
-            part = [families[i] for i in at]
-            args = part, [found[family] for family in part], k, smoothing, ridge, source.target
-            gains[at], rows[at], parameters[at] = score(*args)
-    return ArcScores.of(gains, rows, parameters, float(found[everything].counts.sum()), True)
-
-
-_Scores = tuple[Any, Any, Any]
-
-
-def _of_tables(families: list[Family], found: list[FamilyStatistics], k: int, *_: Any) -> _Scores:
-    """Return gains, rows and parameters of pairs of discrete columns."""
-    shapes = np.array([[v.cardinality for v in f.discrete[:2]] for f in families])
-    cells = np.concatenate(
-        [s.counts.reshape(*shape, k).transpose(2, 1, 0).reshape(-1)
-         for s, shape in zip(found, shapes.tolist(), strict=True)]
-    )  # fmt: skip
-    gains, rows = np.empty(len(families)), np.empty(len(families))
-    pair_kernels.listed_information(cells, shapes[:, ::-1].copy(), k, gains, rows)
-    return gains, rows, k * np.prod(shapes - 1, axis=1)
-
-
-def _of_mixed(
-    families: list[Family],
-    found: list[FamilyStatistics],
-    k: int,
-    smoothing: Smoothing,
-    ridge: Mapping[Variable, float],
-    target: Discrete | None,
-) -> _Scores:
-    """Return gains, rows and parameters of arcs from discrete to continuous columns."""
-    scores = []
-    for family, statistics in zip(families, found, strict=True):
-        (number,), parent = family.continuous, family.discrete[0]
-        by_class = (
-            a.reshape(parent.cardinality, k).T.reshape(-1, 1)
-            for a in (statistics.counts, statistics.mean, statistics.comoment)
-        )
-        own = np.array([ridge[number]])
-        gain, rows = split_gains(GroupMoments(*by_class), k, smoothing, own, parent == target)
-        scores.append((gain[0], rows[0], 2.0 * k * (parent.cardinality - 1)))
-    return tuple(zip(*scores, strict=True))  # type: ignore[return-value]
-
-
-def _of_numbers(
-    families: list[Family],
-    found: list[FamilyStatistics],
-    k: int,
-    smoothing: Smoothing,
-    ridge: Mapping[Variable, float],
-    _: Any,
-) -> _Scores:
-    """Return gains, rows and parameters of pairs of continuous columns."""
-    count = np.stack([s.counts.reshape(k) for s in found], axis=1)
-    comoment = np.stack([s.comoment.reshape(k, 2, 2) for s in found], axis=1)
-    weight = count[..., None, None]
-    covariance = smoothing.covariance(weight, comoment, smoothing.pooled(weight, comoment))
-    left, right = (
-        np.sqrt(covariance[..., i, i] + [ridge[f.continuous[i]] for f in families])
-        for i in range(2)
-    )
-    gains = gaussian_information(count, covariance[..., 0, 1], left, right)
-    return gains, count.sum(axis=0), k
+    total = float(source.families([everything])[everything].counts.sum())
+    return ArcScores.of(safe_divide(found, rows), rows, parameters, total, True)
 
 
 def candidate_tree(

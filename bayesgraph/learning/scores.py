@@ -224,7 +224,7 @@ class Gains:
                 ((new, *asked[i].others), asked[i].child) for i in rest for new in asked[i].new
             ]
             ends = np.cumsum([len(asked[i].new) for i in rest])
-            parts = np.split(self._of_families(single), ends[:-1])
+            parts = np.split(self.of_families(single)[0], ends[:-1])
             found |= zip(rest, parts, strict=True)
         return [found[i] for i in range(len(asked))]
 
@@ -253,8 +253,8 @@ class Gains:
                 at = end
         return np.array(found)
 
-    def _of_families(self, asked: Sequence[tuple[tuple[int, ...], int]]) -> Floats:
-        """Return for each (parents, child) the gain by adding the first parent to the others.
+    def of_families(self, asked: Sequence[tuple[tuple[int, ...], int]]) -> tuple[Floats, Floats]:
+        """Return for each (parents, child) the gain by the first parent, and the rows with all.
 
         There is one request; families with equal shapes are stacked.
         """
@@ -267,9 +267,10 @@ class Gains:
             is_class = tuple(p == self.target for p in above)
             discrete = tuple(self.cards[v] > 0 for v in (*above, child))
             stacks.setdefault((cards, is_class, discrete), []).append(i)
-        found = np.empty(len(asked))
+        found, rows = np.empty((2, len(asked)))
         for (_, is_class, discrete), members in stacks.items():
             parts = [statistics[families[i]] for i in members]
+            rows[members] = [part.counts.sum() for part in parts]
             if discrete[-1]:
                 has_class = is_class[1:2] == (True,)
                 found[members] = self._tables(np.stack([p.counts for p in parts]), has_class)
@@ -280,7 +281,7 @@ class Gains:
                 found[members] = self._gaussians(
                     information.stacked(parts), ridge, is_class, discrete[:-1]
                 )
-        return found
+        return found, rows
 
     def _tables(self, counts: Floats, has_class: bool) -> Floats:
         """Return gains of discrete children from counts of shape (m, r_new, r_others..., r_child).

@@ -101,7 +101,7 @@ def contributions(
     variable = _class_of(model, target)
     given = as_mapping(evidence)
     asked, known = with_findings(model, given)
-    row = asked.encode(known)
+    row = asked._encode(known)
     if row.likelihoods:
         raise errors.EvidenceError(
             "A contribution is that of a value or of one interval; the evidence on "
@@ -243,7 +243,7 @@ class Walk:
         self.addends = model.addends(target)
         nothing = Evidence(1, {})
         if model.networks:
-            self.prior = model.log_posterior_rows(target, nothing)[0]
+            self.prior = model._log_posterior_rows(target, nothing)[0]
         else:
             self._check_complete()
             alone = [a.source for a in self.addends if not a.variables]
@@ -262,7 +262,7 @@ class Walk:
 
     def given(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Floats:
         """Return the log scores of some rows given some of their findings."""
-        return self.model.log_posterior_rows(self.target, self._part(places, variables))
+        return self.model._log_posterior_rows(self.target, self._part(places, variables))
 
     def _part(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Evidence:
         known = [v for v in variables if v in self.rows]
@@ -387,7 +387,7 @@ def _odds(
             columns[variable] = np.where(seen, value, gone)
     if not columns:
         return dict.fromkeys(sets, float(contrast(walk.prior)))
-    logs = walk.model.log_posterior_rows(walk.target, Evidence(len(sets), columns))
+    logs = walk.model._log_posterior_rows(walk.target, Evidence(len(sets), columns))
     return dict(zip(sets, contrast(logs).tolist(), strict=True))
 
 

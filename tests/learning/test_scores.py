@@ -213,7 +213,7 @@ def test_new_parents_at_once_are_those_one_by_one(score, weighted):
     (found,) = gains.of([Extension(new, others, below)])
     for parent, gain in zip(new, found, strict=True):
         family = [((parent, *others), below)]
-        assert gain == pytest.approx(gains._of_families(family)[0], rel=1e-9, abs=1e-9)
+        assert gain == pytest.approx(gains.of_families(family)[0][0], rel=1e-9, abs=1e-9)
 
 
 def test_a_table_that_is_too_large_gains_nothing():
