@@ -110,10 +110,8 @@ from .models import Split as Split
 from .models import StudentCPD as StudentCPD
 from .models import TableCPD as TableCPD
 from .models import TablePlate as TablePlate
-from .models import Tree as Tree
-from .models import TreeAverageCPD as TreeAverageCPD
-from .models import TreeCPD as TreeCPD
 from .models import Trees as Trees
+from .models import TreesCPD as TreesCPD
 from .models import WeightedNetwork as WeightedNetwork
 from .pictures import plot as plot
 from .questions import Axes as Axes

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 
 import bayesgraph as bg
-from bayesgraph.models.cpds.tree import ARRAYS
 
 
 def assert_same_network(one, other, tolerance=1e-12):
@@ -42,8 +41,8 @@ def arrays(cpd):
     """Return everything that a CPD holds besides its variables."""
     if hasattr(cpd, "exponent"):  # a term of a factor graph
         return [cpd.exponent, *arrays(cpd.source)]
-    if isinstance(cpd, bg.TreeCPD):
-        return [getattr(cpd.tree, name) for name in ARRAYS]
+    if isinstance(cpd, bg.TreesCPD):
+        return list(cpd.to_arrays().values())
     names = (
         "values", "edges", "mean", "variance", "coefficients", "weights", "counts", "bandwidth",
         "rate", "shape", "exposure", "location", "scale", "dof", "probabilities", "lengths",

@@ -221,8 +221,8 @@ def trees() -> bg.BayesianNetwork:
     above = bg.Split(place, ["p1"], [0.25, 0.75], bg.Split(age, 4.0, [1 / 3, 2 / 3], [1.0, 0.0]))
     return bg.BayesianNetwork(
         [
-            bg.TreeCPD(sick, bg.Split(dose, 0.5, [0.9, 0.1], above), [place, age, dose]),
-            bg.TreeCPD(leaf, bg.Split(age, 2.0, [1.0, 0.0], [0.0, 1.0]), [sick, age]),
+            bg.TreesCPD(sick, bg.Split(dose, 0.5, [0.9, 0.1], above), [place, age, dose]),
+            bg.TreesCPD(leaf, bg.Split(age, 2.0, [1.0, 0.0], [0.0, 1.0]), [sick, age]),
             bg.TableCPD(place, [0.5, 0.25, 0.25]),
             bg.HistogramCPD(age, [-1.5, 0.5, 2.5, 6.0], [0.1, 0.4, 0.3, 0.1, 0.1]),
             bg.GaussianCPD(dose, 0.25, 2.0),

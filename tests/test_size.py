@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 61_053,
-    "nodes of syntax trees": 683_786,
-    "files": 271,
-    "public names": 168,
+    "lines of code": 60_662,
+    "nodes of syntax trees": 679_908,
+    "files": 268,
+    "public names": 166,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 143,
+    "comments that silence a check": 139,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

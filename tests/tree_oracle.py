@@ -17,16 +17,26 @@ import bayesgraph as bg
 
 def reached(cpd, point):
     """Return the leaf that a mapping from variable to code or number reaches."""
-    tree, node = cpd.tree, 0
+    tree, node = cpd.trees, 0
     while tree.feature[node] >= 0:
         parent = cpd.parents[tree.feature[node]]
         value = point[parent]
         if isinstance(parent, bg.Discrete):
-            goes_left = tree.left_states[node][value]
+            goes_left = in_word(tree.states[node], tree.groups[tree.feature[node]][value])
         else:
             goes_left = value <= tree.threshold[node]
-        node = tree.left[node] if goes_left else tree.right[node]
+        node = int(tree.below[node]) + (0 if goes_left else 1)
     return node
+
+
+def in_word(words, group):
+    """Tell whether the bit of a group is set in words of 64 bits."""
+    return int(words[group // 64]) >> int(group) % 64 & 1 == 1
+
+
+def is_average(cpd):
+    """Tell whether a CPD is the mean of several trees."""
+    return isinstance(cpd, bg.TreesCPD) and len(cpd.trees.roots) > 1
 
 
 def mass(root, low, high):
@@ -74,10 +84,10 @@ class TreeOracle:
     def __init__(self, network):
         self.cut = {}
         for cpd in network.cpds:
-            if isinstance(cpd, bg.TreeCPD):
+            if isinstance(cpd, bg.TreesCPD):
                 for place, parent in enumerate(cpd.parents):
                     if isinstance(parent, bg.Continuous):
-                        own = cpd.tree.threshold[cpd.tree.feature == place]
+                        own = cpd.trees.threshold[cpd.trees.feature == place]
                         self.cut.setdefault(parent, set()).update(own.tolist())
         self.cut = {v: sorted(cuts) for v, cuts in self.cut.items()}
         self.cells = {v: bg.Discrete(v.name, range(len(cuts) + 1)) for v, cuts in self.cut.items()}
@@ -91,7 +101,7 @@ class TreeOracle:
         self.oracle = Oracle.of(bg.BayesianNetwork([self._translated(cpd) for cpd in kept]))
 
     def _translated(self, cpd):
-        if isinstance(cpd, bg.TreeCPD):
+        if isinstance(cpd, bg.TreesCPD):
             parents = [self.cells.get(p, p) for p in cpd.parents]
             shape = [p.cardinality for p in parents]
             table = np.empty((*shape, cpd.variable.cardinality))
@@ -100,7 +110,7 @@ class TreeOracle:
                     p: self._inside(p, code) if p in self.cells else code
                     for p, code in zip(cpd.parents, codes, strict=True)
                 }
-                table[codes] = cpd.tree.values[reached(cpd, point)]
+                table[codes] = cpd.trees.values[cpd.trees.below[reached(cpd, point)]]
             return bg.TableCPD(cpd.variable, table, parents)
         if cpd.variable in self.cells:
             ends = [-math.inf, *self.cut[cpd.variable], math.inf]
@@ -146,7 +156,7 @@ class TreeOracle:
 
 
 def average_table(cpd):
-    """Return a TreeAverageCPD as a table: each tree is walked, and the leaves are averaged."""
+    """Return an average of trees as a table: each tree is walked, and the leaves are averaged."""
     shape = [p.cardinality for p in cpd.parents]
     table = np.empty((*shape, cpd.variable.cardinality))
     for codes in itertools.product(*map(range, shape)):
@@ -156,14 +166,14 @@ def average_table(cpd):
 
 def average_at(cpd, point):
     """Return the mean of the leaves that a mapping from parent to state code reaches."""
-    trees, starts = cpd.trees, np.cumsum([0] + [p.cardinality for p in cpd.parents])
+    trees = cpd.trees
     leaves = []
     for root in trees.roots.tolist():
         node = root
         while trees.feature[node] >= 0:
             place = int(trees.feature[node])
-            group = int(trees.groups[starts[place] + point[cpd.parents[place]]])
-            goes_left = int(trees.states[node]) >> group & 1
+            group = trees.groups[place][point[cpd.parents[place]]]
+            goes_left = in_word(trees.states[node], group)
             node = int(trees.below[node]) + (0 if goes_left else 1)
         leaves.append(trees.values[trees.below[node]])
     return np.mean(leaves, axis=0)
@@ -263,10 +273,10 @@ def oracle_of(network):
         return (MixtureOracle if network.combine == "joint" else AverageOracle)(network)
     if is_of_families(network):
         return StarOracle(network)
-    if any(isinstance(cpd, bg.TreeAverageCPD) for cpd in network.cpds):
-        cpds = [average_table(c) if isinstance(c, bg.TreeAverageCPD) else c for c in network.cpds]
+    if any(map(is_average, network.cpds)):
+        cpds = [average_table(c) if is_average(c) else c for c in network.cpds]
         return Oracle.of(bg.BayesianNetwork(cpds))
-    own = any(isinstance(cpd, (bg.TreeCPD, bg.HistogramCPD)) for cpd in network.cpds)
+    own = any(isinstance(cpd, (bg.TreesCPD, bg.HistogramCPD)) for cpd in network.cpds)
     return TreeOracle(network) if own else Oracle.of(network)
 
 
@@ -314,7 +324,7 @@ def random_tree_network(seed, *, n_discrete=3, n_continuous=2):
     child = bg.Discrete("c", [1, 2, 3][: int(random.integers(2, 4))])
     below = bg.Discrete("d", ["no", "yes"])
     cpds = [random_root(random, v) for v in features]
-    cpds.append(bg.TreeCPD(child, random_tree(random, child, features), features))
+    cpds.append(bg.TreesCPD(child, random_tree(random, child, features), features))
     cpds.append(bg.TableCPD(below, random.dirichlet([1, 1], child.cardinality), [child]))
     return bg.BayesianNetwork([cpds[i] for i in random.permutation(len(cpds))])
 
@@ -353,8 +363,9 @@ def random_trees(random, n_states, cards, *, n_trees=5, depth=5):
         nodes.append(None)
         fill(roots[-1], [np.unique(g) for g in groups], depth)
     feature, states, below = (np.array(column) for column in zip(*nodes, strict=True))
-    groups = np.concatenate([*groups, np.empty(0)]).astype(np.uint8)
-    return bg.Trees(np.array(roots), feature, states, below, np.array(values), groups)
+    return bg.Trees(
+        np.array(roots), feature, states[:, None], below, np.array(values), tuple(groups)
+    )
 
 
 def random_average(seed, cards=(3, 1, 4, 2), n_states=3, **options):
@@ -362,7 +373,7 @@ def random_average(seed, cards=(3, 1, 4, 2), n_states=3, **options):
     random = np.random.default_rng(seed)
     parents = [bg.Discrete(f"f{j}", range(n)) for j, n in enumerate(cards)]
     trees = random_trees(random, n_states, cards, **options)
-    return bg.TreeAverageCPD(bg.Discrete("c", range(n_states)), trees, parents)
+    return bg.TreesCPD(bg.Discrete("c", range(n_states)), trees, parents)
 
 
 def random_average_network(seed, **options):

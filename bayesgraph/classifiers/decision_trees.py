@@ -45,7 +45,7 @@ from bayesgraph.learning import (
     leaf_probabilities,
     node_sums,
 )
-from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Tree, TreeCPD
+from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Trees, TreesCPD
 from bayesgraph.statistics import Smoothing, SmoothingLike, TableSource, one_of, safe_divide
 from bayesgraph.tables import Examined, Labels, Table, check_unseen, warn_of_columns
 
@@ -110,14 +110,14 @@ class _GrownTree(base.Smoothed, base.Updated):
 
     def _grow(
         self, table: Table, y: NDArray[Any], weights: Floats
-    ) -> tuple[Tree, tuple[Variable, ...], dict[Variable, CPD]]:
+    ) -> tuple[Trees, tuple[Variable, ...], dict[Variable, CPD]]:
         """Grow and prune a tree, and estimate the marginals of all features.
 
         `y` has codes of classes, or numbers.
 
         Returns
         -------
-        splits : Tree
+        splits : Trees
         parents : tuple of Variable
             The features that the tree splits on.
         roots : dict from Variable to CPD
@@ -164,16 +164,16 @@ class _GrownTree(base.Smoothed, base.Updated):
         return None
 
     @property
-    def _drawn(self) -> tuple[TreeCPD, dict[str, Any]]:
+    def _drawn(self) -> tuple[TreesCPD, dict[str, Any]]:
         """What `to_dot` and `render` draw: the tree; `network_` draws the network."""
         return self.tree_, {"numbers": self._leaf_numbers}
 
     @property
-    def tree_(self) -> TreeCPD:
+    def tree_(self) -> TreesCPD:
         """The tree as a CPD: P(class | features), or P(leaf | features) in regression."""
         check_is_fitted(self, "network_")
         cpd = self.network_[getattr(self, self._tree_variable).name]
-        assert isinstance(cpd, TreeCPD)  # fit makes it one
+        assert isinstance(cpd, TreesCPD)  # fit makes it one
         return cpd
 
 
@@ -237,7 +237,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
     network_ : BayesianNetwork
         The fitted model, for any query. The score of an arc is the decrease of the class entropy by
         the splits on the feature, in nats.
-    tree_ : TreeCPD
+    tree_ : TreesCPD
         P(class | features).
     ccp_alpha_ : float
         Complexity parameter with which the tree was pruned.
@@ -255,7 +255,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
     >>> X, y = load_iris(return_X_y=True)
     >>> clf = DecisionTreeNetworkClassifier(max_depth=2).fit(X, y)
     >>> clf.tree_
-    TreeCPD P(class | x3), 3 leaves, depth 2
+    TreesCPD P(class | x3), 3 leaves, depth 2
       leaf                        0      1      2
       x3 ≤ 0.8                1.000  0.000  0.000
       x3 > 0.8 and x3 ≤ 1.75  0.000  0.907  0.093
@@ -269,7 +269,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
     >>> play = ["no"] * 3 + ["yes"] * 9 + ["no"] * 2
     >>> c45 = DecisionTreeNetworkClassifier(criterion="gain_ratio", min_samples_leaf=2)
     >>> c45.set_params(check_columns=False).fit(X, play).tree_
-    TreeCPD P(class | outlook, humid, windy), 5 leaves, depth 2
+    TreesCPD P(class | outlook, humid, windy), 5 leaves, depth 2
       leaf                                  no    yes
       outlook = overcast                 0.000  1.000
       outlook = rain and windy = False   0.000  1.000
@@ -311,12 +311,12 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         counts = node_sums(splits, parents, roots, table, amounts)
         tree = replace(
             splits,
-            values=leaf_probabilities(splits, counts, alpha),
+            values=leaf_probabilities(splits, counts, alpha)[splits.leaves],
             counts=counts.sum(axis=1),
         )
         gains = information_by_parent(splits, parents, counts)
         self.network_ = BayesianNetwork(
-            [*roots.values(), TreeCPD(target, tree, parents)],
+            [*roots.values(), TreesCPD(target, tree, parents)],
             arc_scores={(parent.name, target.name): gain for parent, gain in gains.items()},
         )
         self.target_ = target
@@ -378,7 +378,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     ----------
     network_ : BayesianNetwork
         The fitted model, for any query.
-    tree_ : TreeCPD
+    tree_ : TreesCPD
         P(leaf | features), all ones and zeros.
     ccp_alpha_ : float
         Complexity parameter with which the tree was pruned.
@@ -444,18 +444,17 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         leaf_name = validation.unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
         # Raise a MemoryLimitError if the table P(leaf | node) of a tree takes too much memory.
-        entries = 2 * splits.n_nodes * len(splits.leaves)
+        entries = 2 * len(splits.leaves) ** 2
         if BYTES * entries > default_memory_limit():
             raise MemoryLimitError(
                 f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node "
                 f"takes {format_bytes(BYTES * entries)}. Grow a smaller one: min_samples_leaf, "
                 "max_leaf_nodes, or ccp_alpha='cv'."
             )
-        reached = np.zeros((splits.n_nodes, self.leaf_.cardinality))
-        reached[splits.leaves, np.arange(self.leaf_.cardinality)] = 1.0
+        reached = np.eye(self.leaf_.cardinality)
         cpds: list[CPD] = [
             *roots.values(),
-            TreeCPD(self.leaf_, replace(splits, values=reached, counts=sums[:, 0]), parents),
+            TreesCPD(self.leaf_, replace(splits, values=reached, counts=sums[:, 0]), parents),
             GaussianCPD(self.target_, centre + mean, variance, [self.leaf_]),
         ]
         self.network_ = BayesianNetwork(cpds)
@@ -509,12 +508,12 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         return tags
 
 
-def _leaf_moments(splits: Tree, sums: Floats, smoothing: Smoothing) -> tuple[Floats, Floats]:
+def _leaf_moments(splits: Trees, sums: Floats, smoothing: Smoothing) -> tuple[Floats, Floats]:
     """Return the mean and the variance of the centred target at each leaf, shape (n_leaves,).
 
     Parameters
     ----------
-    splits : Tree
+    splits : Trees
     sums : ndarray, shape (n_nodes, 3)
         Sums over the rows of each node: weights, weighted values, and weighted squares of the
         centred target.

@@ -27,14 +27,14 @@ from bayesgraph.learning import (
     Criterion,
     GrownTree,
     Limits,
+    coded_rows,
     cost_complexities,
     cost_complexity_pruned,
     grow_tree,
     leaf_probabilities,
-    node_columns,
     pessimistically_pruned,
 )
-from bayesgraph.models import Tree, TreeCPD, tree_kernels
+from bayesgraph.models import Trees, TreesCPD
 from bayesgraph.tables import Table
 
 # ------ Growing of trees by scikit-learn or by this library, and their pruning by cross-validation
@@ -165,7 +165,7 @@ class Growing(Protocol):
     @property
     def is_class(self) -> bool: ...
 
-    def tree(self, alpha: float) -> Tree:
+    def tree(self, alpha: float) -> Trees:
         """Return the tree that is pruned with the complexity parameter `alpha`."""
 
     def alphas(self) -> Floats:
@@ -175,7 +175,7 @@ class Growing(Protocol):
         """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas))."""
 
 
-def grow(growing: Growing, pruning: Pruning) -> tuple[Tree, tuple[Variable, ...], float]:
+def grow(growing: Growing, pruning: Pruning) -> tuple[Trees, tuple[Variable, ...], float]:
     """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
 
     The values at the nodes of the tree are zero; the caller replaces them.
@@ -189,8 +189,11 @@ def grow(growing: Growing, pruning: Pruning) -> tuple[Tree, tuple[Variable, ...]
     place = np.full(len(growing.variables) + 1, -1)
     place[used] = np.arange(len(used))
     parents = tuple(growing.variables[k] for k in used)
-    width = max((p.cardinality for p in parents if isinstance(p, Discrete)), default=0)
-    tree = replace(tree, feature=place[tree.feature], left_states=tree.left_states[:, :width])
+    groups = tuple([tree.groups[k] for k in used])
+    n_words = max(1, -(-max(map(len, groups), default=0) // 64))
+    tree = replace(
+        tree, feature=place[tree.feature], states=tree.states[:, :n_words], groups=groups
+    )
     return tree, parents, float(alpha)
 
 
@@ -223,7 +226,7 @@ class ScikitLearn:
         """Whether the tree is a classifier."""
         return issubclass(self.learner, DecisionTreeClassifier)
 
-    def tree(self, alpha: float) -> Tree:
+    def tree(self, alpha: float) -> Trees:
         """Return the pruned tree; see `Growing`."""
         return _taken_over(self._fitted(slice(None), alpha).tree_, self.data)
 
@@ -249,8 +252,8 @@ class ScikitLearn:
         return estimator.fit(self.data.matrix[rows], self.y[rows], sample_weight=weights)
 
 
-def _taken_over(grown: Any, data: Encoded) -> Tree:
-    """Return scikit-learn's tree `grown` as a Tree, with features as indices of table variables.
+def _taken_over(grown: Any, data: Encoded) -> Trees:
+    """Return scikit-learn's tree `grown` as trees, with features as indices of table variables.
 
     A split that only separates missing from observed values (its threshold is infinite) is replaced
     by its left child, to which observed values go: a missing value is not treated as evidence.
@@ -259,7 +262,7 @@ def _taken_over(grown: Any, data: Encoded) -> Tree:
     n = len(order)
     variables = data.table.variables
     width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
-    feature, left, right = np.full((3, n), -1)
+    feature, left = np.full((2, n), -1)
     threshold = np.zeros(n)
     left_states = np.zeros((n, width), dtype=bool)
     number = {node: k for k, node in enumerate(order)}
@@ -270,14 +273,14 @@ def _taken_over(grown: Any, data: Encoded) -> Tree:
         place, state = data.meaning[grown.feature[node]]
         variable = variables[place]
         feature[k] = place
-        left[k], right[k] = (number[child] for child in below[node])
+        left[k] = number[below[node][0]]
         if isinstance(variable, Discrete):
             n_states = variable.cardinality
             left_states[k, :n_states] = np.arange(n_states) != state
         else:
             sides = (grown.children_left[node], grown.children_right[node])
             threshold[k] = _middle(data.table.column(variable), rows, *sides)
-    return Tree(feature, threshold, left_states, left, right, np.zeros((n, 1)))
+    return Trees.single(variables, feature, threshold, left_states, left)
 
 
 def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
@@ -430,7 +433,7 @@ class CriterionGrowing:
         grown = grow_tree(columns, y, self.n_classes, weights, self.criterion, self.limits)
         return grown if self.confidence is None else pessimistically_pruned(grown, self.confidence)
 
-    def tree(self, alpha: float) -> Tree:
+    def tree(self, alpha: float) -> Trees:
         """Return the pruned tree; see `Growing`."""
         return cost_complexity_pruned(self._whole, alpha).to_tree()[0]
 
@@ -445,26 +448,21 @@ class CriterionGrowing:
         """
         columns = self.columns.rows(train)
         grown = self._grown(columns, self.y[train], self.weights[train])
-        matrix = node_columns(self.variables, self.table, test)
         result = np.empty((len(test), len(alphas)))
         for k, alpha in enumerate(alphas.tolist()):
-            found = self._predicted(cost_complexity_pruned(grown, alpha), matrix)
+            found = self._predicted(cost_complexity_pruned(grown, alpha), test)
             result[:, k] = found != self.y[test]
         return result
 
-    def _predicted(self, grown: GrownTree, matrix: Floats) -> NDArray[np.intp]:
+    def _predicted(self, grown: GrownTree, rows: Ints) -> NDArray[np.intp]:
         tree, counts = grown.to_tree()
-        values = leaf_probabilities(tree, counts, np.zeros(1))
+        values = leaf_probabilities(tree, counts, np.zeros(1))[tree.leaves]
         target = Discrete(object(), range(self.n_classes))
-        cpd = TreeCPD(target, replace(tree, values=values), self.variables)
+        trees = TreesCPD(target, replace(tree, values=values), self.variables).trees
         weight = counts.sum(axis=1)
-        inner = tree.feature >= 0
+        inner = np.flatnonzero(tree.feature >= 0)
         share = np.full((2, tree.n_nodes), np.nan)
-        below = weight[[tree.left[inner], tree.right[inner]]]
+        below = weight[tree.below[inner] + [[0], [1]]]
         share[:, inner] = log_of(below / weight[inner])
-        out = np.zeros((self.n_classes, matrix.shape[1]))
-        tree_kernels.add_tree(
-            out, matrix, cpd.flat, len(tree.levels), share, cpd.log_values,
-            np.empty(0, dtype=np.int64),
-        )  # fmt: skip
-        return np.asarray(np.argmax(out, axis=0))
+        means = trees.means(coded_rows(trees, self.variables, self.table, rows), share)
+        return np.asarray(np.argmax(means, axis=1))

@@ -16,7 +16,7 @@ from bayesgraph.cli.progress import LINE
 from bayesgraph.core.display import DisplayTable
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Count, CountVector, Discrete, Name, Variable
-from bayesgraph.models import CPD, FAMILIES, Description, TreeCPD
+from bayesgraph.models import CPD, FAMILIES, Description, TreesCPD
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers import Evaluation, PairedTest
@@ -194,9 +194,9 @@ def _text(cpd: CPD, max_rows: int, max_columns: int) -> str:
     title = textwrap.fill(cpd.title, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
     if not found.rows:
         return "\n".join([title, *([f"  {found.note}"] if found.note else [])])
-    n_labels = 1 if isinstance(cpd, TreeCPD) else sum(isinstance(p, Discrete) for p in cpd.parents)
+    n_labels = 1 if isinstance(cpd, TreesCPD) else sum(isinstance(p, Discrete) for p in cpd.parents)
     parts = [title]
-    if isinstance(cpd, TreeCPD):
+    if found.header[0] == "leaf" and isinstance(cpd, TreesCPD):
         parts += _leaves(found)
     else:
         parts += [_part(found, n_labels, columns) for columns in _fitting(found, n_labels)]

@@ -38,8 +38,7 @@ from bayesgraph.models import (
     Model,
     NoisyMaxCPD,
     NoisyOrCPD,
-    TreeAverageCPD,
-    TreeCPD,
+    TreesCPD,
     WeightedNetwork,
 )
 from bayesgraph.statistics import ParameterPosterior
@@ -135,8 +134,7 @@ STORED: dict[str, type[CPD]] = {
     **{name: kind for family in FAMILIES.values() for name, kind in family.stored.items()},
     "joint_gaussian": JointGaussianCPD,
     "histogram": HistogramCPD,
-    "tree": TreeCPD,
-    "tree_average": TreeAverageCPD,
+    "trees": TreesCPD,
     "noisy_or": NoisyOrCPD,
     "noisy_max": NoisyMaxCPD,
     "logistic": LogisticCPD,

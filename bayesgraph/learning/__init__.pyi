@@ -23,6 +23,7 @@ from .growing import ErrorRate as ErrorRate
 from .growing import GainRatio as GainRatio
 from .growing import GrownTree as GrownTree
 from .growing import Limits as Limits
+from .growing import coded_rows as coded_rows
 from .growing import cost_complexities as cost_complexities
 from .growing import cost_complexity_pruned as cost_complexity_pruned
 from .growing import estimate_roots as estimate_roots
@@ -30,7 +31,6 @@ from .growing import filled_from_above as filled_from_above
 from .growing import grow_tree as grow_tree
 from .growing import information_by_parent as information_by_parent
 from .growing import leaf_probabilities as leaf_probabilities
-from .growing import node_columns as node_columns
 from .growing import node_sums as node_sums
 from .growing import pessimistically_pruned as pessimistically_pruned
 from .hill_climbing import hill_climb as hill_climb

@@ -15,7 +15,7 @@ from scipy.special import expit, gammaln
 from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.errors import DataError, ModelError, UnsupportedModelError
 from bayesgraph.core.variables import Discrete
-from bayesgraph.learning.growing import CodedColumns, GainRatio, Limits, grow_tree, impurity
+from bayesgraph.learning.growing import CodedColumns, GainRatio, Limits, entropy, grow_tree
 from bayesgraph.learning.information import conditional_mutual_information, discrete_scores
 from bayesgraph.learning.loglinear.training import Effects, Rows
 from bayesgraph.models import BayesianNetwork, FactorGraph, TableCPD
@@ -231,7 +231,7 @@ def mutual_information(counts: Sequence[Floats]) -> Floats:
 
 def _gain_ratio(terms: LogTerms) -> Floats:
     """Return I(X_i; C) / H(X_i) of each feature (Quinlan 1993); 0 for a constant."""
-    spread = np.array([float(impurity("entropy", table.sum(axis=1))) for table in terms.counts])
+    spread = np.array([float(entropy(table.sum(axis=1))) for table in terms.counts])
     return safe_divide(mutual_information(terms.counts), spread)
 
 

@@ -1,4 +1,4 @@
-"""Growing of classification trees by a criterion, and their conversion to `Tree`."""
+"""Growing of classification trees by a criterion, and their conversion to `Trees`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats, betaincinv
-from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import chi_squared_kernels, growing_kernels
 from bayesgraph.models import (
     CPD,
     HistogramCPD,
     TableCPD,
-    Tree,
-    TreeCPD,
+    Trees,
+    TreesCPD,
     quantile_edges,
-    tree_kernels,
 )
 from bayesgraph.statistics import safe_divide
 from bayesgraph.tables import Table
@@ -265,7 +263,7 @@ class GainRatio:
         return Split(feature, gain, branch_of, len(states))
 
 
-# ------------------ Growing of classification trees by a criterion, and their conversion to `Tree`
+# ------------------ Growing of classification trees by a criterion, and their conversion to `Trees`
 
 
 _Reach: TypeAlias = Mapping[int, NDArray[np.bool_]]
@@ -322,14 +320,14 @@ class GrownTree:
         splits = [None if cut else s for s, cut in zip(self.splits, leaves, strict=True)]
         return replace(self, splits=splits)
 
-    def to_tree(self) -> tuple[Tree, Floats]:
+    def to_tree(self) -> tuple[Trees, Floats]:
         """Return the tree in flat arrays, and the weight of each class at its nodes.
 
         Features are indices of the columns' variables; the values at the nodes are zero.
         """
         variables = self.columns.variables
         width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
-        splits: list[tuple[int, float, NDArray[np.bool_], int, int, bool]] = []
+        splits: list[tuple[int, float, NDArray[np.bool_], int, bool]] = []
         counts: list[Floats] = []
         # Nodes; their branches that are not taken off yet, or None; the codes that reach them.
         waiting: list[tuple[int, list[_Branch] | None, _Reach]] = [(0, None, {})]
@@ -342,7 +340,7 @@ class GrownTree:
                 counts.append(self.counts[below].sum(axis=0))
                 branches = rest
             if not branches:
-                splits.append((-1, 0.0, np.zeros(width, dtype=bool), -1, -1, False))
+                splits.append((-1, 0.0, np.zeros(width, dtype=bool), -1, False))
                 continue
             split = self.splits[node]
             assert split is not None  # a node with branches has one
@@ -353,20 +351,8 @@ class GrownTree:
             waiting.append(
                 (last.node, None, last.reach) if len(others) == 1 else (node, others, reach)
             )
-            splits.append(
-                (split.feature, first.threshold, first.states, left, left + 1, rest is not None)
-            )
-        feature, threshold, states, lefts, rights, continues = zip(*splits, strict=True)
-        tree = Tree(
-            np.array(feature),
-            np.array(threshold),
-            np.array(states, dtype=bool).reshape(len(splits), width),
-            np.array(lefts),
-            np.array(rights),
-            np.zeros((len(splits), 1)),
-            continues=np.array(continues) if any(continues) else np.empty(0, dtype=bool),
-        )
-        return tree, np.array(counts)
+            splits.append((split.feature, first.threshold, first.states, left, rest is not None))
+        return Trees.single(variables, *zip(*splits, strict=True)), np.array(counts)
 
     def _branches(self, node: int, width: int, reach: _Reach) -> list[_Branch]:
         """Return the branches of a node, in order; an empty list at leaves.
@@ -698,103 +684,6 @@ def _error_rates(tree: GrownTree) -> Floats:
     return np.asarray(np.maximum(wrong, 0.0) / tree.counts[0].sum())
 
 
-# ----------------------- Impurity of the class distribution in a node, and its decrease by a split
-
-
-KINDS = ("entropy", "gini", "error")
-
-
-def impurity(kind: str, p: ArrayLike, *, base: float = math.e) -> Floats:
-    """Return the impurity of class distributions (Breiman et al. 1984, section 4.1).
-
-    The impurity is zero if all rows are of one class, and largest if all classes are equally
-    frequent.
-
-    Parameters
-    ----------
-    kind : {"entropy", "gini", "error"}
-        ``-sum_c p_c log p_c``, ``1 - sum_c p_c^2``, or ``1 - max_c p_c``, the share of rows that
-        are not of the most frequent class.
-    p : array_like, shape (..., n_classes)
-        Probabilities or counts: each row is divided by its sum. A row of zeros has impurity zero.
-    base : float
-        Base of the logarithm in the entropy: e gives nats, 2 gives bits.
-
-    Returns
-    -------
-    ndarray, shape (...)
-
-    Raises
-    ------
-    DataError
-        If the kind is unknown, or a number is negative or not finite.
-
-    Examples
-    --------
-    >>> impurity("gini", [[0.5, 0.5], [1.0, 0.0]]).tolist()
-    [0.5, 0.0]
-    """
-    if kind not in KINDS:
-        raise DataError(f"kind is one of {quoted(KINDS)}; got {kind!r}.")
-    counts = np.asarray(p, dtype=np.float64)
-    if not counts.ndim or not (np.isfinite(counts) & (counts >= 0)).all():
-        raise DataError(
-            f"impurity takes finite non-negative numbers, classes on the last axis; got {p!r:.200}."
-        )
-    total = counts.sum(axis=-1, keepdims=True)
-    shares = counts / np.where(total > 0, total, 1.0)
-    empty = total[..., 0] == 0
-    if kind == "entropy":
-        logs = np.log(np.where(shares > 0, shares, 1.0)) / np.log(base)
-        # Adding zero turns minus zero into zero.
-        return np.asarray(-np.sum(shares * logs, axis=-1) + 0.0)
-    if kind == "gini":
-        return np.where(empty, 0.0, 1.0 - np.sum(shares * shares, axis=-1))
-    return np.where(empty, 0.0, 1.0 - shares.max(axis=-1, initial=0.0))
-
-
-def impurity_decrease(
-    kind: str, children: ArrayLike, *, total: float | None = None, base: float = math.e
-) -> Floats:
-    """Return the decrease of impurity when a node is split into child nodes.
-
-    ``n / total * (i(node) - sum_k n_k / n * i(child k))`` with the impurity i, n rows in the node
-    and n_k in child k (Breiman et al. 1984, definition 2.8). With entropy as the impurity it is the
-    information gain.
-
-    Parameters
-    ----------
-    kind, base
-        As for `impurity`.
-    children : array_like, shape (..., n_parts, n_classes)
-        Counts of the classes in each child; `n_parts` is the number of children.
-    total : float, optional
-        Number of rows in the whole tree; by default n, so that the first factor is 1.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        Not negative, except for rounding errors.
-
-    Examples
-    --------
-    >>> round(float(impurity_decrease("gini", [[3, 1], [1, 3]])), 3)
-    0.125
-    """
-    parts = np.asarray(children, dtype=np.float64)
-    if parts.ndim < 2:
-        raise DataError(
-            "impurity_decrease takes counts of classes for each part, shape (n_parts, n_classes); "
-            f"got shape {parts.shape}."
-        )
-    size = parts.sum(axis=-1)
-    n = size.sum(axis=-1)
-    whole = n if total is None else np.asarray(total, dtype=np.float64)
-    before = n * impurity(kind, parts.sum(axis=-2), base=base)
-    after = np.sum(size * impurity(kind, parts, base=base), axis=-1)
-    return np.asarray((before - after) / np.where(whole > 0, whole, 1.0))
-
-
 # ------------ Estimates for a tree with known splits: feature marginals, leaf distributions, gains
 
 
@@ -842,7 +731,7 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
 
 
 def estimate_roots(
-    table: Table, weights: Floats, tree: Tree, parents: Sequence[Variable]
+    table: Table, weights: Floats, tree: Trees, parents: Sequence[Variable]
 ) -> dict[Variable, CPD]:
     """Return the marginal distribution of each column of a table, see `estimate_root`.
 
@@ -854,7 +743,7 @@ def estimate_roots(
 
 
 def node_sums(
-    tree: Tree,
+    tree: Trees,
     parents: Sequence[Variable],
     roots: Mapping[Variable, CPD],
     table: Table,
@@ -868,7 +757,7 @@ def node_sums(
 
     Parameters
     ----------
-    tree : Tree
+    tree : Trees
         A tree with known splits; its `values` are ignored.
     parents : sequence of Variable
         Variables to which `tree.feature` refers by index.
@@ -879,36 +768,31 @@ def node_sums(
         Values of each row to add up, such as weights by class.
     """
     # Arbitrary leaf distributions, only to build a CPD of the tree.
-    values = np.where(tree.feature[:, None] < 0, 1.0, 0.0)
-    walked = TreeCPD(Discrete(object(), [0]), replace(tree, values=values), parents)
-    share = np.full((2, tree.n_nodes), np.nan)
-    for place, parent in enumerate(parents):
-        at = tree.feature == place
-        share[:, at] = walked.log_shares(parent, roots[parent])[:, at]
-    sums = np.zeros((tree.n_nodes, amounts.shape[1]))
+    walked = TreesCPD(
+        Discrete(object(), [0]), replace(tree, values=np.ones((len(tree.leaves), 1))), parents
+    )
+    share = walked.log_shares(roots)
+    at_leaves = np.zeros((len(tree.leaves), amounts.shape[1]))
     for start in range(0, table.n_rows, _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
-        matrix = node_columns(parents, table, rows)
-        tree_kernels.spread_over_nodes(
-            sums, matrix, walked.flat, len(tree.levels), share, np.ascontiguousarray(amounts[rows])
-        )
+        part = np.ascontiguousarray(amounts[rows])
+        codes = coded_rows(walked.trees, parents, table, rows)
+        walked.trees.spread(codes, share, part, at_leaves)
+    sums = np.zeros((tree.n_nodes, amounts.shape[1]))
+    sums[tree.leaves] = at_leaves
     for node in range(tree.n_nodes - 1, -1, -1):
         if tree.feature[node] >= 0:
-            sums[node] = sums[tree.left[node]] + sums[tree.right[node]]
+            sums[node] = sums[tree.below[node] : tree.below[node] + 2].sum(axis=0)
     return sums
 
 
-def node_columns(parents: Sequence[Variable], table: Table, rows: Any) -> Floats:
-    """Return columns of some rows as kernels take them: (n_parents, n_rows), NaN where missing."""
-    matrix = np.empty((len(parents), len(np.arange(table.n_rows)[rows])))
-    for own, parent in zip(matrix, parents, strict=True):
-        own[:] = table.column(parent)[rows]
-        if isinstance(parent, Discrete):
-            own[own < 0] = np.nan
-    return matrix
+def coded_rows(trees: Trees, parents: Sequence[Variable], table: Table, rows: Any) -> NDArray[Any]:
+    """Return some rows of a table as they go down trees; see `Trees.codes`."""
+    columns = [table.column(parent)[rows] for parent in parents]
+    return trees.codes(np.arange(len(parents)), columns, len(np.arange(table.n_rows)[rows]))
 
 
-def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
+def filled_from_above(tree: Trees, values: Floats, empty: np.ndarray) -> Floats:
     """Return tree node values, in which nodes in the mask `empty` have that of the split above.
 
     The value of a many-way split is that of the node with which it begins.
@@ -916,13 +800,13 @@ def filled_from_above(tree: Tree, values: Floats, empty: np.ndarray) -> Floats:
     result = values.copy()
     for node in range(tree.n_nodes):  # parents come first
         if tree.feature[node] >= 0:
-            for below in (tree.left[node], tree.right[node]):
+            for below in (tree.below[node], tree.below[node] + 1):
                 if empty[below]:
                     result[below] = result[tree.heads[node]]
     return result
 
 
-def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
+def leaf_probabilities(tree: Trees, counts: Floats, alpha: Floats) -> Floats:
     """Return the smoothed class distribution at each node, shape (n_nodes, n_classes).
 
     It is ``(n_c + m * q_c) / (n + m)`` for n rows at the node, n_c of which have class c
@@ -937,7 +821,7 @@ def leaf_probabilities(tree: Tree, counts: Floats, alpha: Floats) -> Floats:
 
 
 def information_by_parent(
-    tree: Tree, parents: Sequence[Variable], counts: Floats
+    tree: Trees, parents: Sequence[Variable], counts: Floats
 ) -> dict[Variable, float]:
     """Return the summed information gain of the splits on each parent (feature), in nats.
 
@@ -945,9 +829,21 @@ def information_by_parent(
     sum over all parents is the mutual information of class and leaf. `counts` has the class counts
     of each node.
     """
-    total = float(counts[0].sum())
     inner = np.flatnonzero(tree.feature >= 0)
-    parts = np.stack([counts[tree.left[inner]], counts[tree.right[inner]]], axis=1)
-    gains = np.maximum(impurity_decrease("entropy", parts, total=total), 0.0)
+    spread = entropy(counts) * counts.sum(axis=1) / counts[0].sum()
+    left = tree.below[inner]
+    gains = np.maximum(spread[inner] - spread[left] - spread[left + 1], 0.0)
     by_place = np.bincount(tree.feature[inner], gains, minlength=len(parents))
     return dict(zip(parents, by_place.tolist(), strict=True))
+
+
+def entropy(counts: Floats) -> Floats:
+    """Return the entropy of the distributions on the last axis, in nats; they need not sum to one.
+
+    Examples
+    --------
+    >>> entropy(np.array([[2.0, 2.0], [3.0, 0.0], [0.0, 0.0]])).round(6).tolist()
+    [0.693147, 0.0, 0.0]
+    """
+    shares = safe_divide(counts, counts.sum(axis=-1, keepdims=True))
+    return np.asarray(-np.sum(shares * np.log(np.where(shares > 0, shares, 1.0)), axis=-1) + 0.0)

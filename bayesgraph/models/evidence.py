@@ -43,10 +43,9 @@ from bayesgraph.inference import (
 )
 from bayesgraph.inference import likelihoods as jeffrey_likelihoods
 from bayesgraph.models.answering import PLAIN, Answering, no_target
-from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.cpds.base import CPD, SetCPD
 from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.cpds.linear_gaussian import GaussianCPD
-from bayesgraph.models.cpds.summing_out import SetCPD
 from bayesgraph.models.cpds.table import TableCPD
 
 # ---------------------------- Checks of evidence and targets, and their encoding by variable index

@@ -43,12 +43,12 @@ from bayesgraph.inference import (
 )
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
-from bayesgraph.models.cpds.base import CPD, Combination
+from bayesgraph.models.cpds.base import CPD, Combination, SetCPD
 from bayesgraph.models.cpds.density import LeafCPD, Plate
 from bayesgraph.models.cpds.linear_gaussian import MAX_BYTES, Integrated
 from bayesgraph.models.cpds.noisy_max import CanonicalCPD, NoisyMaxCPD
-from bayesgraph.models.cpds.summing_out import SetCPD, summed_roots, without_summed_roots
 from bayesgraph.models.cpds.table import TableCPD
+from bayesgraph.models.cpds.trees import summed_roots, without_summed_roots
 from bayesgraph.models.evidence import (
     Finding,
     as_mapping,

@@ -1,11 +1,9 @@
-"""Kernels that send rows down the tree of a local distribution.
-
-See `kernels` for the accumulator `out`. The functions do not check their arguments: `TreeCPD` does.
-"""
+"""Kernels that send rows down trees. They trust their arguments, which `Trees` checks."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,154 +11,210 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
 
-# Arrays of a tree: the index of the parent variable that each node splits on (-1 at leaves);
-# whether each parent variable is discrete; the threshold of each node; the mask of states that go
-# left at each node; the indices of the left and the right child node, greater than the node's own.
-TreeArrays: TypeAlias = tuple[
-    NDArray[np.int64],
-    NDArray[np.bool_],
-    Floats,
-    NDArray[np.bool_],
-    NDArray[np.int64],
-    NDArray[np.int64],
-]
+# The bits of `TreeArrays.steps`. Indices are unsigned, so that compiled kernels do not look
+# whether they are negative.
+_NODE, _OTHER, _PARENT = np.uint64((1 << 31) - 1), np.uint64(1 << 31), np.uint64(32)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+# Number of bits of a word, as a shift and as a mask.
+_WORD, _BIT = np.uint64(6), np.uint64(63)
+# Number of rows that go down a tree before the next one, so that a tree stays in the cache.
+_BLOCK = 1024
+# Log weights below it are summed as logarithms, whose exponentials might underflow.
+_RARE = -300.0
 
 
-def _paths(out: Floats, columns: Floats, tree: TreeArrays, depth: int, *_: Any) -> int:
-    """Return the maximum number of splits and amounts that the rows of a tree meet."""
-    return int(columns.shape[1] * (depth + out.shape[0]))
+class TreeArrays(NamedTuple):
+    """What kernels read of trees.
 
-
-@kernel()
-def _next_leaf(
-    columns: Floats,
-    i: int,
-    tree: TreeArrays,
-    share: Floats,
-    nodes: NDArray[np.int64],
-    weights: Floats,
-    top: int,
-) -> tuple[int, float, int]:
-    """Pop a node from the stack of pending nodes and descend from it to a leaf.
-
-    Returns the leaf, the log of its weight and the new height of the stack. At a split whose value
-    row i lacks, the descent continues to the left, and the right child is pushed, each with its
-    `share` of the weight. The stack is `nodes` with `weights`; its
-    height is `top`.
+    Attributes
+    ----------
+    steps : ndarray of uint64, shape (n_nodes, 2)
+        Where each node leads. First the right child node, in the lower 31 bits, and the parent
+        variable that the node splits on, in the upper 32 bits; the bit between them is set unless
+        the groups of states that go left are bits of one word, which is the second number. A leaf
+        leads to itself, by the number of parents in place of a parent.
+    is_number : ndarray of bool, shape (n_parents,)
+        Whether each parent is continuous.
+    feature, threshold, states, below
+        See `Trees`.
+    depth : int
+        Maximum number of nodes that split above a leaf.
     """
-    feature, discrete, threshold, left_states, left, right = tree
-    top -= 1
-    node, weight = nodes[top], weights[top]
-    while feature[node] >= 0:
-        x = columns[feature[node], i]
-        if x != x:
-            if share[0, node] == -np.inf:
-                node = right[node]
-            elif share[1, node] == -np.inf:
-                node = left[node]
-            else:
-                nodes[top], weights[top] = right[node], weight + share[1, node]
-                top += 1
-                weight += share[0, node]
-                node = left[node]
-        elif discrete[feature[node]]:
-            node = left[node] if left_states[node, int(x)] else right[node]
-        else:
-            node = left[node] if x <= threshold[node] else right[node]
-    return node, weight, top
+
+    steps: NDArray[np.uint64]
+    is_number: NDArray[np.bool_]
+    feature: NDArray[np.int32]
+    threshold: Floats
+    states: NDArray[np.int64]
+    below: NDArray[np.int32]
+    depth: int
 
 
-@kernel(work=_paths)
-def add_tree(
+def _descents(out: Floats, rare: Floats, codes: NDArray[Any], missing: Any, *others: Any) -> int:
+    return (others[-1] - others[-2]) * len(others[0]) * 8
+
+
+@kernel(work=_descents)
+def descend(
     out: Floats,
-    columns: Floats,
-    tree: TreeArrays,
-    depth: int,
+    rare: Floats,
+    codes: NDArray[Any],
+    missing: Any,
+    roots: NDArray[np.int32],
+    trees: TreeArrays,
     share: Floats,
-    log_values: Floats,
-    child: NDArray[np.int64],
+    table: Floats,
+    spreads: bool,
+    lanes: tuple[int, ...],
+    begin: int,
+    end: int,
 ) -> None:
-    """Add the log probabilities of a tree CPD's child to `out`.
+    """Add the numbers of the leaves that rows reach to the rows, or those of the rows to leaves.
 
     Parameters
     ----------
-    out : ndarray, shape (n_states, n_rows), or (1, n_rows) where the child is observed
-    columns : ndarray, shape (n_parents, n_rows)
-        State codes and numbers of the parents; a row takes both branches where they are NaN.
-    tree : see TreeArrays
-    depth : int
-        Maximum number of splits on a path.
+    out : ndarray, shape (n_rows, m), or (number of rows of `Trees.values`, m) if `spreads`
+    rare : ndarray, shape (n_rows, m)
+        The logarithms of sums over leaves that a row reaches with tiny weights.
+    codes : ndarray of uint8 or float, shape (n_parents, n_rows)
+        Groups of the parents' states, or numbers; a row takes both branches where one is missing.
+    missing : number of the same type
+        Stands for missing values, as does NaN.
+    roots : ndarray of int32, shape (n_trees,)
+    trees : TreeArrays
     share : ndarray, shape (2, n_nodes)
         Log weights of the left and of the right branch where the parent is missing.
-    log_values : ndarray, shape (n_nodes, n_states)
-        Logarithms of the distribution of the child at each leaf.
-    child : ndarray of int64, shape (n_rows,), or (0,) if the child is free
-        State codes of the child; -1 adds 0.
+    table : ndarray, shape (number of rows of `Trees.values`, m), or (n_rows, m) if `spreads`
+        What is added, times the weight with which a row reaches a leaf.
+    spreads : bool
+        Whether the numbers are those of rows.
+    lanes : tuple of int
+        As many rows go down a tree at a time, which do not wait for each other.
+    begin, end : int
+        Range of the rows.
     """
-    n_states = log_values.shape[1]
-    nodes = np.empty(depth + 2, dtype=np.int64)
-    weights = np.empty(depth + 2)
-    peak, total = np.empty(n_states), np.empty(n_states)
-    is_free = len(child) == 0
-    for i in range(columns.shape[1]):
-        if not is_free and child[i] < 0:
-            continue
-        first, last = (0, n_states) if is_free else (child[i], child[i] + 1)
-        # The sum of each state is total * exp(peak), with the largest term in the peak.
-        peak[:] = -np.inf
-        total[:] = 1.0
-        nodes[0], weights[0], top = 0, 0.0, 1
-        node = 0
-        branched = False
-        while top > 0:
-            node, weight, top = _next_leaf(columns, i, tree, share, nodes, weights, top)
-            branched = branched or top > 0
-            if not branched:
-                break
-            for c in range(first, last):
-                term = weight + log_values[node, c]
-                if term > peak[c]:
-                    total[c] = total[c] * np.exp(peak[c] - term) + 1.0
-                    peak[c] = term
-                elif term > -np.inf:
-                    total[c] += np.exp(term - peak[c])
-        for c in range(first, last):
-            out[c - first, i] += peak[c] + np.log(total[c]) if branched else log_values[node, c]
+    steps, is_number, _, threshold, states, leaf_of, depth = trees
+    n_parents, m, n_lanes = codes.shape[0], table.shape[1], len(lanes)
+    # The last column is that of leaves. Rows behind the last one go down with the others in vain.
+    own = np.zeros((_BLOCK + n_lanes, n_parents + 1), dtype=codes.dtype)
+    node, weight = np.empty(n_lanes, dtype=np.uint64), np.empty(n_lanes)
+    # The right branches that wait for each lane.
+    height = np.empty(n_lanes, dtype=np.int64)
+    nodes = np.empty((n_lanes, depth + 1), dtype=np.uint64)
+    weights = np.empty((n_lanes, depth + 1))
+    for start in range(begin, end, _BLOCK):
+        n = min(_BLOCK, end - start)
+        for i in range(n):
+            for j in range(n_parents):
+                own[i, j] = codes[j, start + i]
+        for root in roots:
+            for first in range(0, n, n_lanes):
+                walking = min(n_lanes, n - first)
+                for k in range(n_lanes):
+                    node[k], weight[k], height[k] = root, 0.0, 0 if k < walking else -1
+                while walking > 0:
+                    moved = True
+                    while moved:
+                        moved = False
+                        for k in range(n_lanes):
+                            at = node[k]
+                            step = steps[at, 0]
+                            place = step >> _PARENT
+                            code = own[first + k, place]
+                            below = step & _NODE
+                            if code == missing or code != code:
+                                below = at
+                            elif step & _OTHER == _NONE:
+                                below -= (steps[at, 1] >> (np.uint64(code) & _BIT)) & _ONE
+                            elif is_number[place]:
+                                below -= np.uint64(code <= threshold[at])
+                            else:
+                                group = np.uint64(code)
+                                word = np.uint64(states[at, group >> _WORD])
+                                below -= (word >> (group & _BIT)) & _ONE
+                            node[k] = below
+                            moved |= below != at
+                    for k in range(n_lanes):
+                        if height[k] < 0:
+                            continue
+                        at = node[k]
+                        right = steps[at, 0] & _NODE
+                        if right != at:
+                            # The value is missing. A branch of probability zero is not taken.
+                            if share[0, at] == -np.inf:
+                                node[k] = right
+                                continue
+                            node[k] = right - _ONE
+                            if share[1, at] > -np.inf:
+                                nodes[k, height[k]] = right
+                                weights[k, height[k]] = weight[k] + share[1, at]
+                                weight[k] += share[0, at]
+                                height[k] += 1
+                            continue
+                        row, leaf = start + first + k, leaf_of[at]
+                        factor = 1.0 if weight[k] == 0.0 else math.exp(weight[k])
+                        if spreads:
+                            for c in range(m):
+                                out[leaf, c] += factor * table[row, c]
+                        elif weight[k] > _RARE:
+                            for c in range(m):
+                                out[row, c] += factor * table[leaf, c]
+                        else:
+                            for c in range(m):
+                                if table[leaf, c] > 0.0:
+                                    term = weight[k] + math.log(table[leaf, c])
+                                    most = max(term, rare[row, c])
+                                    gap = abs(term - rare[row, c])
+                                    rare[row, c] = most + math.log1p(math.exp(-gap))
+                        height[k] -= 1
+                        if height[k] < 0:
+                            walking -= 1
+                        else:
+                            node[k], weight[k] = nodes[k, height[k]], weights[k, height[k]]
 
 
-@kernel(work=_paths)
-def spread_over_nodes(
-    out: Floats, columns: Floats, tree: TreeArrays, depth: int, share: Floats, amounts: Floats
-) -> None:
-    """Add each row's `amounts` to the leaf that the row reaches.
-
-    If values that the tree splits on are missing in a row, the row reaches several leaves, and its
-    amounts are divided among them by the weights of the branches (`share`).
+@kernel(work=lambda wanted, groups, trees, out: len(trees.feature))
+def branches_of(wanted: NDArray[np.bool_], groups: Floats, trees: TreeArrays, out: Floats) -> None:
+    """Write what leads to both branches of each split on some parents.
 
     Parameters
     ----------
-    out : ndarray, shape (n_nodes, m)
-    columns, tree, depth, share
-        As in `add_tree`.
-    amounts : ndarray, shape (n_rows, m)
-        Numbers to sum, such as the row's weight in the column of its class.
+    wanted : ndarray of bool, shape (n_parents,)
+    groups : ndarray, shape (n_parents, maximum number of groups)
+        The distributions of discrete parents' groups of states.
+    trees : TreeArrays
+    out : ndarray, shape (2, n_nodes)
+        Of discrete parents, the probabilities of the states that reach the node and go left, and
+        right; of numbers, the ends of the interval that reaches the node. Unchanged at others.
     """
-    nodes = np.empty(depth + 2, dtype=np.int64)
-    weights = np.empty(depth + 2)
-    for i in range(columns.shape[1]):
-        nodes[0], weights[0], top = 0, 0.0, 1
-        while top > 0:
-            node, weight, top = _next_leaf(columns, i, tree, share, nodes, weights, top)
-            for k in range(amounts.shape[1]):
-                out[node, k] += np.exp(weight) * amounts[i, k]
-
-
-@kernel()
-def reached_leaves(columns: Floats, tree: TreeArrays) -> NDArray[np.int64]:
-    """Return the index of the leaf that each row reaches, shape (n_rows,); no value is missing."""
-    out = np.empty(columns.shape[1], dtype=np.int64)
-    start, share = np.zeros(1, dtype=np.int64), np.zeros((2, 1))
-    for i in range(columns.shape[1]):
-        # No value is missing: nothing is pushed to the stack, and no share is read.
-        out[i] = _next_leaf(columns, i, tree, share, start, share[0], 1)[0]
-    return out
+    feature, states, below = trees.feature, trees.states, trees.below
+    # The node above each node; a node precedes its child nodes.
+    above = np.full(len(feature), -1, dtype=np.int64)
+    reached = np.empty(states.shape[1], dtype=np.int64)
+    for node in range(len(feature)):
+        place = feature[node]
+        if place < 0:
+            continue
+        above[below[node]] = above[below[node] + 1] = node
+        if not wanted[place]:
+            continue
+        reached[:] = -1
+        low, high = -np.inf, np.inf
+        child, split = node, above[node]
+        while split >= 0:
+            goes_left = below[split] == child
+            if feature[split] == place and trees.is_number[place]:
+                low = low if goes_left else max(low, trees.threshold[split])
+                high = min(high, trees.threshold[split]) if goes_left else high
+            elif feature[split] == place:
+                for word in range(len(reached)):
+                    bits = states[split, word]
+                    reached[word] &= bits if goes_left else ~bits
+            child, split = split, above[split]
+        if trees.is_number[place]:
+            out[0, node], out[1, node] = low, high
+            continue
+        out[:, node] = 0.0
+        for g in range(groups.shape[1]):
+            if reached[g >> 6] >> (g & 63) & 1:
+                out[1 - (states[node, g >> 6] >> (g & 63) & 1), node] += groups[place, g]

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -43,9 +42,7 @@ from bayesgraph.models import (
     Model,
     MultinomialCPD,
     PresenceCPD,
-    RootSummingCPD,
-    TreeAverageCPD,
-    TreeCPD,
+    TreesCPD,
     WeightedNetwork,
     state_probabilities,
 )
@@ -187,7 +184,7 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
         return None
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
-    if isinstance(cpd, RootSummingCPD):
+    if isinstance(cpd, TreesCPD):
         # Tell whether the parents are roots that have no other child, so that walks sum them out.
         walked = all(
             not writer.of[parent].parents and len(writer.children[parent]) == 1
@@ -229,7 +226,7 @@ def _encoded(cpd: CPD, writer: Writer) -> Json:
 
 def _numeric(cpd: CPD, writer: Writer, family: str) -> Json:
     """Return what all numbers share; refuse one of whose value other numbers are functions."""
-    linear = [c for c in writer.children[cpd.variable] if not isinstance(c, RootSummingCPD)]
+    linear = [c for c in writer.children[cpd.variable] if not isinstance(c, TreesCPD)]
     if linear:
         names = quoted(c.variable.name for c in linear)
         raise _unknown(cpd, f"is not Gaussian, but a parent of {names}")
@@ -282,53 +279,15 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
     return part
 
 
-def _roots(cpd: CPD, writer: Writer, groups: Sequence[Any]) -> list[Json]:
+def _roots(cpd: TreesCPD, writer: Writer) -> list[Json]:
     found: list[Json] = []
-    for parent, group in zip(cpd.parents, groups, strict=True):
-        prior = None
+    for parent, groups in zip(cpd.parents, cpd.trees.groups, strict=True):
+        part: Json = {"variable": writer.number[parent.name], "prior": None, "groups": None}
         if isinstance(parent, Discrete):
-            prior = writer.array(state_probabilities(writer.of[parent]))
-        own = None if group is None else writer.array(group)
-        found.append({"variable": writer.number[parent.name], "prior": prior, "groups": own})
+            part["prior"] = writer.array(state_probabilities(writer.of[parent]))
+            part["groups"] = writer.array(groups)
+        found.append(part)
     return found
-
-
-def _trees(cpd: CPD, writer: Writer, arrays: Mapping[str, Any], groups: Sequence[Any]) -> Json:
-    nodes = len(arrays["feature"])
-    if nodes > _MOST_NODES:
-        raise MemoryLimitError(
-            f"The trees of {cpd.variable.name!r} have {nodes:,} nodes; a page takes "
-            f"{_MOST_NODES:,}. Fit fewer or smaller trees (n_trees=0 for none), or ask the model "
-            "in Python."
-        )
-    part = {name: writer.array(values) for name, values in arrays.items()}
-    own = {"type": "trees", "scope": [writer.number[cpd.variable.name]]}
-    return part | own | {"roots": _roots(cpd, writer, groups)}
-
-
-def _tree(cpd: Any, writer: Writer) -> Json:
-    tree, card = cpd.tree, cpd.variable.cardinality
-    wide = [p for p in cpd.discrete_parents if p.cardinality > 62]
-    if wide:
-        raise _unknown(cpd, f"splits {wide[0].name!r} of more than 62 states")
-    share = np.full((2, tree.n_nodes), np.nan)
-    low = tree.threshold.copy()
-    high = np.zeros(tree.n_nodes)
-    for place, parent in enumerate(cpd.parents):
-        at = np.flatnonzero(tree.feature == place)
-        if isinstance(parent, Discrete):
-            bits = 1 << np.arange(parent.cardinality, dtype=np.int64)
-            sets = tree.left_states[at, : parent.cardinality] @ bits
-            low[at], high[at] = sets & _LOW, sets >> _BITS
-        else:
-            share[:, at] = cpd.log_shares(parent, writer.of[parent])[:, at]
-    leaf = np.where(tree.feature < 0, np.arange(tree.n_nodes), tree.left)
-    arrays = {
-        "trees": [0], "feature": tree.feature, "left": leaf, "right": tree.right, "low": low,
-        "high": high, "share": share, "values": tree.values.reshape(-1, card),
-    }  # fmt: skip
-    groups = [np.arange(p.cardinality) if isinstance(p, Discrete) else None for p in cpd.parents]
-    return _trees(cpd, writer, arrays, groups)
 
 
 # Groups of states whose bits are in one number.
@@ -336,22 +295,35 @@ _BITS = 31
 _LOW = (1 << _BITS) - 1
 
 
-def _tree_average(cpd: Any, writer: Writer) -> Json:
+def _trees(cpd: Any, writer: Writer) -> Json:
     trees = cpd.trees
-    ends = np.cumsum([0, *(p.cardinality for p in cpd.parents)])
-    groups = [trees.groups[a:b] for a, b in pairwise(ends.tolist())]
+    if trees.n_nodes > _MOST_NODES:
+        raise MemoryLimitError(
+            f"The trees of {cpd.variable.name!r} have {trees.n_nodes:,} nodes; a page takes "
+            f"{_MOST_NODES:,}. Fit fewer or smaller trees (n_trees=0 for none), or ask the model "
+            "in Python."
+        )
+    for parent, groups in zip(cpd.parents, trees.groups, strict=True):
+        if groups.max(initial=0) >= 2 * _BITS:
+            raise _unknown(cpd, f"splits {parent.name!r} of more than {2 * _BITS} states")
+    numbers = [parent for parent in cpd.parents if not isinstance(parent, Discrete)]
+    low, high = trees.states[:, 0] & _LOW, trees.states[:, 0] >> _BITS
+    share: Any = []
+    if numbers:
+        share = cpd.log_shares({parent: writer.of[parent] for parent in numbers})
+        low = low + trees.threshold
     arrays = {
         "trees": trees.roots, "feature": trees.feature, "left": trees.below,
-        "right": trees.below + 1, "low": trees.states & _LOW, "high": trees.states >> _BITS,
-        "share": [], "values": trees.values,
+        "right": trees.below + 1, "low": low, "high": high, "share": share, "values": trees.values,
     }  # fmt: skip
-    return _trees(cpd, writer, arrays, groups)
+    part = {name: writer.array(values) for name, values in arrays.items()}
+    own = {"type": "trees", "scope": [writer.number[cpd.variable.name]]}
+    return part | own | {"roots": _roots(cpd, writer)}
 
 
 # The kinds of distributions that local parts have; Gaussians have `_component`.
 _ENCODERS: dict[type[Any], Callable[[Any, Writer], Json]] = {
-    TreeCPD: _tree,
-    TreeAverageCPD: _tree_average,
+    TreesCPD: _trees,
     KernelDensityCPD: _kernel,
     HistogramCPD: _histogram,
     ItemsCPD: _items,
@@ -413,9 +385,7 @@ def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
     below = (
         writer.below(cpds[0].variable)
         if any(
-            isinstance(child, RootSummingCPD)
-            for cpd in cpds
-            for child in writer.children[cpd.variable]
+            isinstance(child, TreesCPD) for cpd in cpds for child in writer.children[cpd.variable]
         )
         else []
     )

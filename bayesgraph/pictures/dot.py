@@ -28,7 +28,7 @@ from bayesgraph.models import (
     FactorGraph,
     Model,
     Term,
-    TreeAverageCPD,
+    TreesCPD,
     WeightedNetwork,
     describe_factor,
     number,
@@ -205,7 +205,8 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
 def _n_trees(network: Model) -> list[int]:
     """Return the number of trees of each average of trees in a network."""
     cpds = network.cpds if isinstance(network, BayesianNetwork) else ()
-    return [len(c.trees.roots) for c in cpds if isinstance(c, TreeAverageCPD)]
+    numbers = [len(c.trees.roots) for c in cpds if isinstance(c, TreesCPD)]
+    return [n for n in numbers if n > 1]
 
 
 def _posteriors(

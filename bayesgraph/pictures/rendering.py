@@ -55,7 +55,7 @@ def function_for(value: object, functions: Mapping[str, str]) -> Callable[..., A
 _WRITERS = {
     "Model": "bayesgraph.pictures.dot:model_to_dot",
     "PDAG": "bayesgraph.pictures.dot:graph_to_dot",
-    "TreeCPD": "bayesgraph.pictures.trees:tree_to_dot",
+    "TreesCPD": "bayesgraph.pictures.trees:tree_to_dot",
 }
 _PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
 _TEXTS = (".dot", ".gv")
@@ -74,7 +74,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
 
     Parameters
     ----------
-    drawn : model, estimator, TreeCPD, PDAG or ArcConfidence
+    drawn : model, estimator, TreesCPD, PDAG or ArcConfidence
         Of an estimator, the network is drawn with the target highlighted; of one that grows a
         tree, the tree; of an ArcConfidence, the averaged network, with the shares of the arcs.
     **options
@@ -111,7 +111,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
     if writer is None:
         text = drawn.title if isinstance(drawn, CPD) else f"{drawn!r:.80}"
         raise errors.DataTypeError(
-            "to_dot and render draw a model, an estimator, a TreeCPD, a PDAG or an ArcConfidence, "
+            "to_dot and render draw a model, an estimator, a TreesCPD, a PDAG or an ArcConfidence, "
             f"and bayesgraph.plot draws results; got {text}."
         )
     dot: str = writer(drawn, **options)
@@ -128,7 +128,7 @@ def render(
 
     Parameters
     ----------
-    drawn : model, estimator, TreeCPD, PDAG or ArcConfidence
+    drawn : model, estimator, TreesCPD, PDAG or ArcConfidence
         See `to_dot`.
     path : str or path, optional
         The suffix names the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT

@@ -10,7 +10,7 @@ import numpy as np
 from bayesgraph.core.display import BLUE, BOX, CARD, LINE, MUTED
 from bayesgraph.core.errors import GraphError
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.models import Branch, GaussianCPD, TreeCPD, interval_text, number, texts
+from bayesgraph.models import Branch, GaussianCPD, TreesCPD, interval_text, number, texts
 from bayesgraph.pictures import dot_labels
 from bayesgraph.pictures.dot import defaults, statement
 
@@ -25,7 +25,7 @@ _Left = Mapping[Variable, frozenset[int]]
 
 
 def tree_to_dot(
-    cpd: TreeCPD,
+    cpd: TreesCPD,
     *,
     numbers: GaussianCPD | None = None,
     max_depth: int | None = 6,
@@ -36,7 +36,7 @@ def tree_to_dot(
 
     Parameters
     ----------
-    cpd : TreeCPD
+    cpd : TreesCPD
         If it has the number of rows that reached each node in fitting, these numbers are shown.
     numbers : GaussianCPD, optional
         For a regression tree, whose child is the variable of the leaves: CPD of the target given
@@ -54,14 +54,14 @@ def tree_to_dot(
     Raises
     ------
     GraphError
-        If `rankdir` is neither "TB" nor "LR", `max_depth` is negative, or the only parent of
-        `numbers` is not the tree's child.
+        If `rankdir` is neither "TB" nor "LR", `max_depth` is negative, the only parent of
+        `numbers` is not the tree's child, or there are several trees.
 
     Examples
     --------
     >>> import bayesgraph as bg
     >>> age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
-    >>> cpd = bg.TreeCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
+    >>> cpd = bg.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
     >>> print(tree_to_dot(cpd).splitlines()[-3])
       n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
     """
@@ -74,12 +74,17 @@ def tree_to_dot(
             f"numbers= is the CPD of a number whose only parent is {cpd.variable.name!r}; got "
             f"{numbers.title}."
         )
-    tree = cpd.tree
+    tree = cpd.trees
+    if len(tree.roots) > 1:
+        raise GraphError(
+            f"{cpd.title} is the mean of {len(tree.roots):,} trees, too many for a picture; print "
+            "it to see on what they split."
+        )
     deepest = math.inf if max_depth is None else max_depth
     whole: _Left = {p: frozenset(range(p.cardinality)) for p in cpd.discrete_parents}
     nodes: list[str] = []
     arcs: list[str] = []
-    stack: list[tuple[int, int, _Left]] = [(0, 0, whole)]
+    stack: list[tuple[int, int, _Left]] = [(int(tree.roots[0]), 0, whole)]
     while stack:
         node, depth, left_over = stack.pop()
         if tree.feature[node] < 0:
@@ -106,8 +111,8 @@ def tree_to_dot(
     return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
 
 
-def _split(cpd: TreeCPD, node: int) -> str:
-    parent = cpd.parents[cpd.tree.feature[node]]
+def _split(cpd: TreesCPD, node: int) -> str:
+    parent = cpd.parents[cpd.trees.feature[node]]
     name = texts([parent.name], dot_labels.LONGEST_NAME)[0]
     parts = [dot_labels.title(name), *_rows(cpd, node)]
     return statement(
@@ -115,8 +120,8 @@ def _split(cpd: TreeCPD, node: int) -> str:
     )
 
 
-def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
-    shares = cpd.tree.values[node]
+def _leaf(cpd: TreesCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
+    shares = cpd.trees.values[cpd.trees.below[node]]
     if numbers is None:
         if len(shares) > max_states:
             most = np.cumsum(np.sort(shares)[::-1][:max_states])
@@ -132,37 +137,39 @@ def _leaf(cpd: TreeCPD, node: int, numbers: GaussianCPD | None, max_states: int)
     return statement(f"n{node}", look)
 
 
-def _cut(cpd: TreeCPD, node: int) -> str:
+def _cut(cpd: TreesCPD, node: int) -> str:
     """Return the DOT statement of a box drawn for a subtree, with its number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
         at = waiting.pop()
-        if cpd.tree.feature[at] < 0:
+        if cpd.trees.feature[at] < 0:
             n_leaves += 1
         else:
-            waiting += [int(cpd.tree.left[at]), int(cpd.tree.right[at])]
+            waiting += [int(cpd.trees.below[at]), int(cpd.trees.below[at]) + 1]
     note = dot_labels.font(f"… {n_leaves} leaves", colour=MUTED)
     look = {"label": dot_labels.stack([note, *_rows(cpd, node)]), "style": "rounded,filled,dashed",
             "fillcolor": CARD, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
     return statement(f"n{node}", look)
 
 
-def _rows(cpd: TreeCPD, node: int) -> list[str]:
+def _rows(cpd: TreesCPD, node: int) -> list[str]:
     """Return a list with the text of the number of rows at a node; an empty list if unknown."""
-    if not len(cpd.tree.counts):
+    if not len(cpd.trees.counts):
         return []
-    count = float(cpd.tree.counts[node])
+    count = float(cpd.trees.counts[node])
     text = f"{count:,.0f}" if count == round(count) else number(count)
     word = "row" if count == 1 else "rows"
     return [dot_labels.font(f"{text} {word}", size=dot_labels.NOTE_SIZE, colour=MUTED)]
 
 
-def _condition(cpd: TreeCPD, node: int, branch: Branch, left_over: _Left) -> tuple[str, str, _Left]:
+def _condition(
+    cpd: TreesCPD, node: int, branch: Branch, left_over: _Left
+) -> tuple[str, str, _Left]:
     """Return (short condition, full condition, possible states) of a branch of a split.
 
     `left_over` has the states of each discrete feature that are still possible at the node.
     """
-    parent = cpd.parents[cpd.tree.feature[node]]
+    parent = cpd.parents[cpd.trees.feature[node]]
     if not isinstance(parent, Discrete):
         short = interval_text("", branch.low, branch.high)
         full = interval_text(str(parent.name), branch.low, branch.high, repr)

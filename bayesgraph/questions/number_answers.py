@@ -26,7 +26,7 @@ from bayesgraph.inference import (
     Sample,
     log_total,
 )
-from bayesgraph.models import DensityCPD, HistogramCPD, Model, TreeCPD, networks_in
+from bayesgraph.models import DensityCPD, HistogramCPD, Model, TreesCPD, networks_in
 from bayesgraph.questions.asking import Stakes, posterior_rows, with_values
 
 # ---------------- Adaptive integration of several functions at once, with an estimate of the error
@@ -266,9 +266,9 @@ def _jumps(model: Model, variable: Continuous, step: float) -> Floats:
                     found.append(np.append(end, end + side * step * _NEARER))
         if isinstance(cpd, HistogramCPD) and cpd.variable == variable:
             found.append(cpd.edges)
-        elif isinstance(cpd, TreeCPD) and variable in cpd.parents:
-            splits = cpd.tree.feature == cpd.parents.index(variable)
-            found.append(cpd.tree.threshold[splits])
+        elif isinstance(cpd, TreesCPD) and variable in cpd.parents:
+            splits = cpd.trees.feature == cpd.parents.index(variable)
+            found.append(cpd.trees.threshold[splits])
     return np.concatenate([*found, np.empty(0)])
 
 

@@ -28,7 +28,7 @@ def test_the_weather_of_quinlan(tmp_path):
         "outlook = rain and windy = True 0.000 1.000",
         "outlook = rain and windy = False 1.000 0.000",
     }
-    assert tree.tree.depth == 2
+    assert tree.trees.depth == 2
     assert c45.to_dot().count("n0 -> ") == 3
     # Without the outlook, a dry windy day is good if overcast (4 days) or sunny (5), not if rainy
     # (5). Each state has a third of a row more.
@@ -70,7 +70,7 @@ def test_levels_of_pruning_and_tests():
 
     def n_leaves(criterion, **parameters):
         clf = bg.DecisionTreeNetworkClassifier(criterion=criterion, **parameters).fit(X, y)
-        return len(clf.tree_.tree.leaves)
+        return len(clf.tree_.trees.leaves)
 
     sizes = [n_leaves("gain_ratio", confidence=level) for level in (None, 0.5, 0.25, 0.01)]
     assert sizes == sorted(sizes, reverse=True)
@@ -146,7 +146,7 @@ def test_growing_stops_and_pruning_is_that_of_other_trees():
     pruned = bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", **options).fit(X, y)
     small = bg.DecisionTreeNetworkClassifier(max_leaf_nodes=4, **options).fit(X, y)
     light = bg.DecisionTreeNetworkClassifier(min_weight_fraction_leaf=0.2, **options).fit(X, y)
-    n_leaves = [len(clf.tree_.tree.leaves) for clf in (whole, pruned, small, light)]
+    n_leaves = [len(clf.tree_.trees.leaves) for clf in (whole, pruned, small, light)]
     assert n_leaves[0] > n_leaves[1]
     assert n_leaves[2] == 4
     assert n_leaves[3] <= 5

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from tree_oracle import TreeOracle
+from tree_oracle import TreeOracle, reached
 
 import bayesgraph as bg
 from bayesgraph.classifiers.tree_growing import encoded
@@ -29,7 +29,7 @@ def predicted(X, y, criterion, **parameters):
     theirs = DecisionTreeClassifier(criterion=criterion, random_state=0, **parameters)
     ours.fit(X[~test], y[~test])
     theirs.fit(X[~test], y[~test])
-    assert ours.tree_.tree.n_nodes == theirs.tree_.node_count
+    assert ours.tree_.trees.n_nodes == theirs.tree_.node_count
     return ours.predict_proba(X), theirs.predict_proba(X)
 
 
@@ -96,7 +96,7 @@ def test_discrete_features_are_scikit_learns_on_indicators():
     theirs.fit(dummies.to_numpy(), data.y)
     found = ours.predict_proba(data.pandas())
     np.testing.assert_allclose(found, theirs.predict_proba(dummies.to_numpy()), atol=1e-12)
-    assert ours.tree_.tree.left_states.shape[1] == 4
+    assert max(map(len, ours.tree_.trees.groups)) == 4
 
 
 def test_regression_is_scikit_learns():
@@ -104,7 +104,7 @@ def test_regression_is_scikit_learns():
     for parameters in ({}, {"max_depth": 4}, {"min_samples_leaf": 20}, {"ccp_alpha": 50.0}):
         ours = bg.DecisionTreeNetworkRegressor(**parameters).fit(X[::2], y[::2])
         theirs = DecisionTreeRegressor(random_state=0, **parameters).fit(X[::2], y[::2])
-        assert ours.tree_.tree.n_nodes == theirs.tree_.node_count
+        assert ours.tree_.trees.n_nodes == theirs.tree_.node_count
         # Not on other rows: these columns are scaled integers, which a threshold may hit exactly,
         # and then single precision decides for scikit-learn.
         np.testing.assert_allclose(ours.predict(X[::2]), theirs.predict(X[::2]), rtol=1e-10)
@@ -123,16 +123,18 @@ def test_the_network_of_a_tree():
     assert list(clf.network_.graph.edges) == [(name, "target") for name in used]
     assert len(clf.network_.variables) == 5  # features that no split asks are isolated
     # The scores of the arcs sum to the mutual information of class and leaf.
-    leaf = clf.tree_.reached({v: X[v.name].to_numpy() for v in clf.features_}, len(y))
+    columns = {v: X[v.name].to_numpy() for v in clf.features_}
+    rows = [{v: column[i] for v, column in columns.items()} for i in range(len(y))]
+    leaf = np.array([reached(clf.tree_, row) for row in rows])
     joint = np.zeros((leaf.max() + 1, 3))
     np.add.at(joint, (leaf, y.to_numpy()), 1 / len(y))
     outer = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
     at = joint > 0
     information = np.sum(joint[at] * np.log(joint[at] / outer[at]))
     assert sum(clf.network_.arc_scores.values()) == pytest.approx(information)
-    counts = np.bincount(leaf, minlength=clf.tree_.tree.n_nodes)
-    at_leaves = clf.tree_.tree.leaves
-    np.testing.assert_allclose(clf.tree_.tree.counts[at_leaves], counts[at_leaves])
+    counts = np.bincount(leaf, minlength=clf.tree_.trees.n_nodes)
+    at_leaves = clf.tree_.trees.leaves
+    np.testing.assert_allclose(clf.tree_.trees.counts[at_leaves], counts[at_leaves])
 
 
 # ----------------------------------------------------------------------------- missing values
@@ -310,14 +312,14 @@ def test_pruning_by_cross_validation():
     full = bg.DecisionTreeNetworkClassifier().fit(X, y)
     pruned = bg.DecisionTreeNetworkClassifier(ccp_alpha="cv").fit(X, y)
     small = bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", one_standard_error=True).fit(X, y)
-    sizes = [len(c.tree_.tree.leaves) for c in (full, pruned, small)]
+    sizes = [len(c.tree_.trees.leaves) for c in (full, pruned, small)]
     assert sizes[0] > 30
     assert 2 <= sizes[2] <= sizes[1] <= 10
-    assert small.tree_.tree.threshold[0] == pytest.approx(0.0, abs=0.1)
+    assert small.tree_.trees.threshold[0] == pytest.approx(0.0, abs=0.1)
     assert small.ccp_alpha_ >= pruned.ccp_alpha_ > full.ccp_alpha_ == 0.0
     folds = ShuffleSplit(3, random_state=0)
     again = bg.DecisionTreeNetworkClassifier(ccp_alpha="cv", cv=folds).fit(X, y)
-    assert len(again.tree_.tree.leaves) < sizes[0]
+    assert len(again.tree_.trees.leaves) < sizes[0]
 
 
 @pytest.mark.slow
@@ -325,7 +327,7 @@ def test_pruning_a_regression():
     X, _, y = diabetes()
     full = bg.DecisionTreeNetworkRegressor().fit(X, y)
     pruned = bg.DecisionTreeNetworkRegressor(ccp_alpha="cv", cv=3).fit(X, y)
-    assert 2 <= len(pruned.tree_.tree.leaves) < len(full.tree_.tree.leaves) / 5
+    assert 2 <= len(pruned.tree_.trees.leaves) < len(full.tree_.trees.leaves) / 5
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_trees_put_the_conditions_last(run, tmp_path):
     _, out, _ = run("show", tmp_path / "t.bayesgraph", "--table", "class")
     lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    leaves = clf.network_["class"].tree.leaves
+    leaves = clf.network_["class"].trees.leaves
     assert sum(line.strip()[:1] in "01" and "a feature" in line for line in lines) == len(leaves)
 
 

@@ -263,7 +263,7 @@ class TestTables:
 
     def test_trees_and_histograms_are_tables(self):
         age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
-        tree = bg.TreeCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
+        tree = bg.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
         root = bg.HistogramCPD(age, [0.0, 50.0], [0.0, 1.0, 0.0])
         shown, _ = drawn_texts(to_dot(bg.BayesianNetwork([root, tree]), tables=True))
         assert {"age ≤ 40", "0.900", "(0, 50]"} <= set(shown)

@@ -416,7 +416,7 @@ def test_files_keep_trees_and_histograms(tmp_path):
     age, place = bg.Continuous(("age", 1)), bg.Discrete("place", ["a", 1, True])
     sick = bg.Discrete("sick", [False, True])
     splits = bg.Split(age, 0.1, [0.9, 0.1], bg.Split(place, [1], [0.25, 0.75], [1 / 3, 2 / 3]))
-    tree = bg.TreeCPD(sick, splits, [place, age])
+    tree = bg.TreesCPD(sick, splits, [place, age])
     shares = [[0.1, 0.5, 0.3, 0.1], [0.0, 0.7, 0.3, 0.0]]
     net = bg.BayesianNetwork(
         [
@@ -440,7 +440,7 @@ def test_files_keep_splits_of_many_branches(tmp_path):
 
     def written(continues, name):
         rest = bg.Split(age, 60.0, [0.5, 0.5], [0.2, 0.8], continues)
-        tree = bg.TreeCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], rest), [age])
+        tree = bg.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], rest), [age])
         net = bg.BayesianNetwork([tree, bg.HistogramCPD(age, [0.0, 40.0, 80.0], [0, 0.5, 0.5, 0])])
         net.save(tmp_path / name)
         assert bg.load(tmp_path / name) == net

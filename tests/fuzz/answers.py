@@ -171,12 +171,12 @@ def _tree_case(draws: Any) -> Any:
     cells = {}
     for cpd in network.cpds:
         v = cpd.variable
-        if isinstance(cpd, bg.TreeCPD):
+        if isinstance(cpd, bg.TreesCPD):
             continue
         if isinstance(v, bg.Continuous):
             scale = 10 ** draws.uniform(-1.5, 0)
             root = bg.GaussianCPD(v, draws.normal(), scale**2)
-            own = network["c"].tree
+            own = network["c"].trees
             cuts = sorted({*own.threshold[own.feature == network["c"].parents.index(v)]})
             ends = [-math.inf, *cuts, math.inf]
             z = [(x - root.mean) / scale for x in ends]
@@ -202,7 +202,7 @@ def _tree_case(draws: Any) -> Any:
             else code
             for p, code in zip(tree.parents, codes, strict=True)
         }
-        table[codes] = tree.tree.values[tree_oracle.reached(tree, point)]
+        table[codes] = tree.trees.values[tree.trees.below[tree_oracle.reached(tree, point)]]
     brute = joint.Joint.of(bg.BayesianNetwork([*tables, bg.TableCPD(tree.variable, table, axes)]))
     evidence = {v.name: draws.choice(np.array(v.states, object)) for v in (tree.variable,)}
     evidence = {n: s.item() if hasattr(s, "item") else s for n, s in evidence.items()}

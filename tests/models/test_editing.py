@@ -252,7 +252,7 @@ def test_trees_become_tables_given_their_numbers():
         [
             bg.TableCPD(a, [0.5, 0.3, 0.2]),
             bg.GaussianCPD(x, 1.0, 2.0),
-            bg.TreeCPD(y, tree, [a, x]),
+            bg.TreesCPD(y, tree, [a, x]),
         ]
     )
     found = net.conditioned({"x": 1.0})

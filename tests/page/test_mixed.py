@@ -204,7 +204,7 @@ def test_rare_branches_of_trees(engine):
             bg.Split(d, ["well"], [0, 1], [0.5, 0.5]),
             bg.Split(t, z, [0, 1], bg.Split(d, ["well"], [0, 1], [0.5, 0.5])),
         ):
-            tree = bg.TreeCPD(b, split, [t, d])
+            tree = bg.TreesCPD(b, split, [t, d])
             model = bg.BayesianNetwork([root, bg.TableCPD(d, [1 - p, p]), tree, below])
             page = engine.take(model)
             found = page.ask("answer", {"2": {"state": 0}}, None)
@@ -252,7 +252,7 @@ def _number_above_a_number():
 
 def _number_above_a_state():
     dose, ill = bg.Continuous("dose"), bg.Discrete("ill", ["no", "yes"])
-    tree = bg.TreeCPD(ill, bg.Split("dose", 1.0, [0.9, 0.1], [0.2, 0.8]), [dose])
+    tree = bg.TreesCPD(ill, bg.Split("dose", 1.0, [0.9, 0.1], [0.2, 0.8]), [dose])
     other = bg.GaussianCPD(bg.Continuous("size"), 0.0, 1.0, [dose], [1.0])
     return bg.BayesianNetwork([bg.GaussianCPD(dose, 0.0, 1.0), tree, other])
 

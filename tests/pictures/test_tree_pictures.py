@@ -1,5 +1,7 @@
 """Pictures of trees: what stands in them, and that Graphviz draws them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from bayesgraph.pictures import render, to_dot
 AGE = bg.Continuous("age <&>")
 PLACE = bg.Discrete("place", list("abcdef"))
 SICK = bg.Discrete("sick", ["no", "yes"])
-CPD = bg.TreeCPD(
+CPD = bg.TreesCPD(
     SICK,
     bg.Split(
         AGE,
@@ -41,15 +43,11 @@ def test_questions_answers_and_leaves():
 
 
 def test_counts_and_depth():
-    tree = CPD.tree
-    known = bg.TreeCPD(
+    known = bg.TreesCPD(
         SICK,
-        bg.Tree(
-            tree.feature, tree.threshold, tree.left_states, tree.left, tree.right, tree.values,
-            np.array([10.0, 8.5, 1.5, 4, 4.5, 2.5, 2][: tree.n_nodes]),
-        ),
+        replace(CPD.trees, counts=np.array([10.0, 8.5, 1.5, 4, 4.5, 2.5, 2])),
         CPD.parents,
-    )  # fmt: skip
+    )
     text = to_dot(known)
     assert "10 rows" in text
     assert "8.5 rows" in text
@@ -58,13 +56,13 @@ def test_counts_and_depth():
     assert short.count("->") == 2
     assert "… 4 leaves" in to_dot(known, max_depth=0)
     assert to_dot(known, max_depth=None) == text
-    assert to_dot(bg.TreeCPD(SICK, [0.5, 0.5])).count("50.0%") == 2
+    assert to_dot(bg.TreesCPD(SICK, [0.5, 0.5])).count("50.0%") == 2
 
 
 def test_many_way_splits_are_drawn_as_one():
     last = bg.Split(AGE, 60.0, [0.5, 0.5], [0.3, 0.7], continues=True)
     rest = bg.Split(PLACE, ["b", "c"], [0.4, 0.6], bg.Split(AGE, 40.0, [1, 0], last), True)
-    cpd = bg.TreeCPD(SICK, bg.Split(PLACE, ["a"], [0.9, 0.1], rest), [AGE, PLACE])
+    cpd = bg.TreesCPD(SICK, bg.Split(PLACE, ["a"], [0.9, 0.1], rest), [AGE, PLACE])
     text = to_dot(cpd, max_depth=1)
     assert [text.count(f"n0 -> n{k}") for k in range(5)] == [0, 1, 0, 1, 1]
     assert "… 3 leaves" in text
@@ -109,7 +107,7 @@ def test_beliefs_of_a_network_with_a_tree():
 
 
 def test_errors(tmp_path):
-    with pytest.raises(DataTypeError, match="TreeCPD"):
+    with pytest.raises(DataTypeError, match="TreesCPD"):
         to_dot(bg.TableCPD(SICK, [0.5, 0.5]))
     with pytest.raises(GraphError, match="'TB' or 'LR'; got 'RL'"):
         to_dot(CPD, rankdir="RL")
@@ -126,18 +124,18 @@ def test_a_tree_of_many_leaves_grows_to_the_right():
     branch = bg.Split(x, 0.5, [0.9, 0.1], [0.4, 0.6])
     for cut in range(1, 12):
         branch = bg.Split(x, cut + 0.5, branch, [0.2, 0.8])
-    assert 'rankdir="LR"' in to_dot(bg.TreeCPD(SICK, branch, [x]), max_depth=None)
-    assert 'rankdir="TB"' in to_dot(bg.TreeCPD(SICK, branch, [x]), max_depth=3)
-    assert 'rankdir="TB"' in to_dot(bg.TreeCPD(SICK, branch, [x]), max_depth=None, rankdir="TB")
+    assert 'rankdir="LR"' in to_dot(bg.TreesCPD(SICK, branch, [x]), max_depth=None)
+    assert 'rankdir="TB"' in to_dot(bg.TreesCPD(SICK, branch, [x]), max_depth=3)
+    assert 'rankdir="TB"' in to_dot(bg.TreesCPD(SICK, branch, [x]), max_depth=None, rankdir="TB")
 
 
 def test_leaves_of_many_classes_show_most_of_the_rows():
     kind = bg.Discrete("kind", list("abcdefgh"))
     shares = [0.6, 0.36, 0.01, 0.01, 0.01, 0.01, 0.0, 0.0]
-    text = to_dot(bg.TreeCPD(kind, shares))
+    text = to_dot(bg.TreesCPD(kind, shares))
     assert "60.0%" in text
     assert "36.0%" in text
     assert "1.0%" not in text
     assert "… 6 more" in text
-    even = to_dot(bg.TreeCPD(kind, [0.125] * 8))
+    even = to_dot(bg.TreesCPD(kind, [0.125] * 8))
     assert even.count("12.5%") == 6

@@ -26,7 +26,7 @@ from bayesgraph.learning.loglinear.training import TOLERANCE, UNBOUNDED, Effects
 from bayesgraph.learning.loglinear.trees import grow_trees
 from bayesgraph.learning.spanning import rooted_forest
 from bayesgraph.learning.structure import Structure
-from bayesgraph.models import BayesianNetwork, TableCPD, TreeAverageCPD, Trees
+from bayesgraph.models import BayesianNetwork, TableCPD, Trees, TreesCPD
 from bayesgraph.statistics import RowSource
 
 # ----- Conversion of a log-linear model over a tree of cliques to the tables of a Bayesian network
@@ -568,16 +568,15 @@ def tree_network(own: Canonical, sample: Sample, trees: Trees) -> BayesianNetwor
 
     The features are its parents and independent of each other.
     """
-    ends = np.cumsum([view.variable.cardinality for view in sample.views])[:-1]
     groups, parents, cpds = [], [], []
-    for view, group in zip(sample.views, np.split(trees.groups, ends), strict=True):
+    for view, group in zip(sample.views, trees.groups, strict=True):
         variable, place = own.given[view.variable.name]
         parents.append(variable)
         groups.append(group[place])
         cpds.append(TableCPD(variable, view.share[place] / view.share.sum()))
     target, place = own.given[own.target.name]
-    trees = replace(trees, groups=np.concatenate(groups), values=trees.values[:, place])
-    cpd = TreeAverageCPD(target, trees, parents)
+    trees = replace(trees, groups=tuple(groups), values=trees.values[:, place])
+    cpd = TreesCPD(target, trees, parents)
     return BayesianNetwork([*cpds, cpd])
 
 

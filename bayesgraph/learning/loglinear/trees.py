@@ -26,7 +26,7 @@ from bayesgraph.learning.loglinear.training import (
     train,
 )
 from bayesgraph.learning.spanning import spanning_edges
-from bayesgraph.models import MAX_GROUPS, MISSING, Trees
+from bayesgraph.models import MISSING, Trees
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.tables import Table
 
@@ -35,6 +35,8 @@ from bayesgraph.tables import Table
 
 # Maximum number of leaves of all trees, and maximum number of probabilities of different leaves.
 _MAX_LEAVES, _MAX_NUMBERS = 1 << 21, 1 << 22
+# Maximum number of groups of states of a feature.
+MAX_GROUPS = 62
 # First state of the random number generator; any number from 1 to 2^31 - 2.
 _SEED = 20_011
 # Weight of the class frequencies in the distribution of a leaf, in rows.
@@ -98,7 +100,7 @@ def grow_trees(
         is_leaf = nodes[0][:n_nodes] < 0
         part[2][is_leaf] = place[part[2][is_leaf]]
         parts.append([*part, leaves[first]])
-    everything = np.concatenate([_groups(view) for view in sample.views])
+    everything = tuple([_groups(view) for view in sample.views])
     return _joined(parts, np.array(used), everything, sample.prior)
 
 
@@ -116,7 +118,7 @@ def _n_tried(n_features: int) -> int:
 def _joined(
     parts: list[list[NDArray[Any]]],
     used: NDArray[np.intp],
-    groups: NDArray[np.uint8],
+    groups: tuple[NDArray[np.int32], ...],
     prior: Floats,
 ) -> Trees:
     """Return trees grown one by one as one set of arrays, with distributions at the leaves.
@@ -133,7 +135,7 @@ def _joined(
     values = counts[first] + _PRIOR_ROWS * prior
     values /= values.sum(axis=1, keepdims=True)
     feature = np.append(used, -1)[feature].astype(np.int32)
-    return Trees(roots.astype(np.int32), feature, states, below, values, groups)
+    return Trees(roots.astype(np.int32), feature, states[:, None], below, values, groups)
 
 
 def _distinct(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -175,25 +177,24 @@ def mean_distributions(trees: Trees, views: Sequence[View], codes: Codes) -> Flo
     -------
     ndarray, shape (n_rows, n_classes)
     """
-    groups = [_groups(view) for view in views]
-    grouped = _grouped(groups, codes)
-    missing = np.flatnonzero((grouped == MISSING).any(axis=1)).tolist()
-    shares = {j: np.bincount(groups[j], views[j].share) for j in missing}
-    return trees.means(grouped, trees.branch_shares(shares))
+    rows = trees.codes(np.arange(len(views)), codes.T, len(codes))
+    missing = np.flatnonzero((codes < 0).any(axis=0)).tolist()
+    shares = {j: trees.group_shares(j, views[j].share) for j in missing}
+    return trees.means(rows, trees.log_shares(shares))
 
 
-def _groups(view: View) -> NDArray[np.uint8]:
+def _groups(view: View) -> NDArray[np.int32]:
     """Return the group of each state: neighbouring intervals, or rare categories, share one."""
     n = len(view.share)
     if n <= MAX_GROUPS:
-        return np.arange(n, dtype=np.uint8)
+        return np.arange(n, dtype=np.int32)
     if isinstance(view.variable, Binned):
-        return (np.arange(n) * MAX_GROUPS // n).astype(np.uint8)
+        return (np.arange(n) * MAX_GROUPS // n).astype(np.int32)
     rank = np.argsort(np.argsort(-view.share, kind="stable"), kind="stable")
-    return np.minimum(rank, MAX_GROUPS - 1).astype(np.uint8)
+    return np.minimum(rank, MAX_GROUPS - 1).astype(np.int32)
 
 
-def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.uint8]:
+def _grouped(groups: list[NDArray[np.int32]], codes: Codes) -> NDArray[np.uint8]:
     """Return the groups of the rows' states, 255 where missing, shape (n_features, n_rows)."""
     found = np.empty(codes.shape[::-1], dtype=np.uint8)
     for place, group in enumerate(groups):
@@ -201,7 +202,7 @@ def _grouped(groups: list[NDArray[np.uint8]], codes: Codes) -> NDArray[np.uint8]
     return found
 
 
-def _cumulative(groups: list[NDArray[np.uint8]], views: Sequence[View]) -> Floats:
+def _cumulative(groups: list[NDArray[np.int32]], views: Sequence[View]) -> Floats:
     """Return the cumulative distribution of each feature's groups, one to the right of them."""
     found = np.ones((len(groups), MAX_GROUPS))
     for row, group, view in zip(found, groups, views, strict=True):

@@ -759,6 +759,50 @@ def draw_states(
     return np.asarray(np.sum(random.random(len(row))[:, None] >= cumulative[row, :-1], axis=1))
 
 
+class SetCPD(CPD):
+    """A variable without parents that is set from outside: each value has the potential 1.
+
+    It stands in networks whose queries set the variable, so that it is always observed; compiled
+    tables leave it out.
+    """
+
+    def __init__(self, variable: Variable) -> None:
+        self.variable = variable
+        self.parents = ()
+
+    def potential(self, evidence: Evidence) -> Factor:
+        """Return 1 for each row; see CPD.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the variable is not observed.
+        """
+        if self.variable not in evidence:
+            raise UnsupportedModelError(
+                f"{self.variable.name!r} is set by an intervention and has no distribution; name "
+                "its value in do=."
+            )
+        return Factor.from_log((), np.zeros(evidence.n_rows))
+
+
+class NumericCPD(CPD):
+    """A CPD that is not Gaussian in its continuous variables, so that they must be observed."""
+
+    def check_observed(self, observed: Collection[Variable]) -> None:
+        """Raise an UnsupportedModelError if a continuous variable of the CPD is not observed."""
+        for variable in self.scope:
+            if isinstance(variable, Continuous) and variable not in observed:
+                raise UnsupportedModelError(
+                    f"{variable.name!r} is continuous, not observed, and {self.title} is not "
+                    "linear Gaussian in it: there is no exact answer. Only a root that feeds this "
+                    "CPD alone and is not a target is summed out. Observe it, leave it out of the "
+                    "targets, or query with method='likelihood-weighting'."
+                )
+
+    __hash__ = None
+
+
 # ---------------- Argument checks that the constructors of several conditional distributions share
 
 

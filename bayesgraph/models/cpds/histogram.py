@@ -15,8 +15,8 @@ from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.inference import Factor, checked_table, take_codes
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds import base
+from bayesgraph.models.cpds.base import NumericCPD
 from bayesgraph.models.cpds.density import CellComponents
-from bayesgraph.models.cpds.summing_out import NumericCPD
 
 # Shape parameter of the tails: the smallest integer for which their variance is finite.
 _SHAPE = 3.0

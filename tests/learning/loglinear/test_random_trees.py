@@ -9,8 +9,7 @@ from bayesgraph.learning import Effort
 from bayesgraph.learning.loglinear import trees as random_trees
 from bayesgraph.learning.loglinear.learner import tree_network
 from bayesgraph.learning.loglinear.sample import Canonical, Sample
-from bayesgraph.learning.loglinear.trees import grow_trees, mean_distributions
-from bayesgraph.models import MAX_GROUPS
+from bayesgraph.learning.loglinear.trees import MAX_GROUPS, grow_trees, mean_distributions
 
 
 def table(seed, n=60, cards=(2, 3, 5), n_intervals=4, n_classes=3, missing=0.0):
@@ -134,8 +133,10 @@ def test_the_network_answers_as_the_average_that_was_compared(missing):
 
 
 def same(one, other):
-    for name in ("roots", "feature", "states", "below", "values", "groups"):
+    for name in ("roots", "feature", "states", "below", "values"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    for groups in zip(one.groups, other.groups, strict=True):
+        np.testing.assert_array_equal(*groups)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
@@ -187,7 +188,7 @@ def grown(features, codes, labels, n_classes, **options):
     """Return trees that passed all checks of arrays."""
     trees = grow_trees(sample_of(features, np.asarray(codes), labels, n_classes, **options), 5)
     target = bg.Discrete("class", range(n_classes))
-    return bg.TreeAverageCPD(target, trees, features).trees
+    return bg.TreesCPD(target, trees, features).trees
 
 
 def test_a_feature_of_a_thousand_categories():
@@ -195,14 +196,14 @@ def test_a_feature_of_a_thousand_categories():
     codes = random.integers(1000, size=(3000, 1))
     labels = (codes[:, 0] % 2).astype(int)
     trees = grown([bg.Discrete("f", range(1000))], codes, labels, 2)
-    assert trees.groups.max() == MAX_GROUPS - 1
+    assert trees.groups[0].max() == MAX_GROUPS - 1
 
 
 def test_many_intervals_keep_their_order():
     codes = np.arange(200)[:, None]
     trees = grown([Binned("x", np.arange(199.0))], codes, (codes[:, 0] > 120).astype(int), 2)
-    assert (np.diff(trees.groups.astype(int)) >= 0).all()
-    assert trees.groups.max() == MAX_GROUPS - 1
+    assert (np.diff(trees.groups[0]) >= 0).all()
+    assert trees.groups[0].max() == MAX_GROUPS - 1
 
 
 def test_a_hundred_classes():
@@ -250,18 +251,18 @@ def test_leaves_of_equal_counts_share_a_distribution(monkeypatch):
     features, codes, labels = table(9, n=300)
     sample = sample_of(features, codes, labels)
     trees = grow_trees(sample, 20)
-    assert len(np.unique(trees.values, axis=0)) == len(trees.values) < trees.n_leaves / 4
+    assert len(np.unique(trees.values, axis=0)) == len(trees.values) < len(trees.leaves) / 4
     # As if all counts had one hash.
     monkeypatch.setattr(random_trees, "_hashes", lambda counts: np.zeros(len(counts)))
     apart = grow_trees(sample, 20)
-    assert len(apart.values) == apart.n_leaves == trees.n_leaves
+    assert len(apart.values) == len(apart.leaves) == len(trees.leaves)
     np.testing.assert_array_equal(
         mean_distributions(trees, sample.views, sample.codes),
         mean_distributions(apart, sample.views, sample.codes),
     )
     monkeypatch.undo()
     many = grow_trees(replace(sample, weights=sample.weights * 1e9), 2)
-    assert len(many.values) == many.n_leaves  # hashes would not be exact
+    assert len(many.values) == len(many.leaves)  # hashes would not be exact
 
 
 # ------------------------------------------------------------------------------------ the effort

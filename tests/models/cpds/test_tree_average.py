@@ -5,21 +5,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from oracle import Oracle
-from tree_oracle import average_at, average_table
+from tree_oracle import average_at, average_table, is_average
 from tree_oracle import random_average as random_cpd
 from tree_oracle import random_average_network as random_network
 
 import bayesgraph as bg
 from bayesgraph.core import Evidence
 from bayesgraph.core.errors import CPDError, FileFormatError
-from bayesgraph.models import tree_average_kernels as kernels
+from bayesgraph.models import MISSING, tree_kernels
 
 # Rows that are sent down the trees together.
 BLOCK = 32 * 64
 
 
 def oracle(network):
-    cpds = [average_table(c) if isinstance(c, bg.TreeAverageCPD) else c for c in network.cpds]
+    cpds = [average_table(c) if is_average(c) else c for c in network.cpds]
     return Oracle.of(bg.BayesianNetwork(cpds))
 
 
@@ -99,20 +99,20 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
     ends = [*trees.roots[1:], len(trees.feature)]
     most = max((b - a + 1) // 2 for a, b in zip(trees.roots, ends, strict=True))
     assert n_leaves[0] <= most <= n_leaves[1]
-    codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
+    codes = cpd.trees.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]), n)
     # Rows that lack nothing, two kinds of many rows that lack parents, and rows like no others.
     kind = random.integers(3, size=n)
-    codes[1, kind == 1], codes[0, kind == 2] = kernels.MISSING, kernels.MISSING
-    codes[3, kind == 2] = kernels.MISSING
-    codes[:, :9][random.random((6, 9)) < 0.5] = kernels.MISSING
-    sizes = [int(g.max()) + 1 for g in np.split(trees.groups, np.cumsum(cards)[:-1])]
+    codes[1, kind == 1], codes[0, kind == 2] = MISSING, MISSING
+    codes[3, kind == 2] = MISSING
+    codes[:, :9][random.random((6, 9)) < 0.5] = MISSING
+    sizes = [int(g.max()) + 1 for g in trees.groups]
     shares = {j: random.dirichlet(np.ones(size)) for j, size in enumerate(sizes)}
     shares[0][0] = 0.0
-    share = trees.branch_shares(shares)
+    share = trees.log_shares(shares)
     found = trees.means(codes, share)
     for row in range(0, n, 7):
         np.testing.assert_array_equal(found[[row]], trees.means(codes[:, [row]], share))
-    other = trees.branch_shares({j: share[::-1] for j, share in shares.items()})
+    other = trees.log_shares({j: share[::-1] for j, share in shares.items()})
     again = trees.means(codes, other)
     assert (again != found).any()
     np.testing.assert_array_equal(again[[7]], trees.means(codes[:, [7]], other))
@@ -122,19 +122,12 @@ def test_rows_that_lack_the_same_parents_answer_as_single_ones(depth, n_leaves):
 def test_rows_that_go_down_together_have_the_same_bits(n):
     cards = (9, 4, 1, 12, 7, 2)
     cpd, random = random_cpd(8, cards, n_trees=6, depth=9), np.random.default_rng(8)
-    codes = cpd.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]))
-    codes[1, : n // 3] = kernels.MISSING
-    share = cpd.trees.branch_shares({1: np.full(4, 0.25)})
+    codes = cpd.trees.codes(np.arange(6), np.array([random.integers(k, size=n) for k in cards]), n)
+    codes[1, : n // 3] = MISSING
+    share = cpd.trees.log_shares({1: np.full(4, 0.25)})
     together = cpd.trees.means(codes, share)
     for row in (0, n // 3 - 1, n // 3, n - 1):
         np.testing.assert_array_equal(together[[row]], cpd.trees.means(codes[:, [row]], share))
-    small = [np.zeros((3, 40)) for _ in range(2)]
-    walked = cpd.trees.roots, cpd.trees.steps, cpd.trees.below, cpd.trees.values
-    for out, kernel in zip(
-        small, (kernels.add_reached.interpreted, kernels.add_reached.compiled), strict=True
-    ):
-        kernel(out, np.ascontiguousarray(codes[:, -41:-1]), *walked, 0, 40)
-    np.testing.assert_array_equal(*small)
 
 
 def test_parents_without_splits_may_be_missing():
@@ -146,10 +139,12 @@ def test_parents_without_splits_may_be_missing():
     feature = cpd.trees.feature.copy()
     feature[used], states[used] = 0, 1
     trees = replace(cpd.trees, feature=feature, states=states)
-    codes = cpd.codes(np.arange(3), np.array([random.integers(k, size=400) for k in cards]))
+    codes = cpd.trees.codes(
+        np.arange(3), np.array([random.integers(k, size=400) for k in cards]), 400
+    )
     lacking = codes.copy()
-    lacking[1, ::2] = kernels.MISSING
-    share = trees.branch_shares({})
+    lacking[1, ::2] = MISSING
+    share = trees.log_shares({})
     np.testing.assert_array_equal(trees.means(lacking, share), trees.means(codes, share))
 
 
@@ -199,7 +194,7 @@ def test_missing_roots_are_summed_out(seed, evidence):
 def test_rows_with_missing_values_equal_single_queries():
     network, random = random_network(7), np.random.default_rng(7)
     whole = oracle(network)
-    cpd = next(c for c in network.cpds if isinstance(c, bg.TreeAverageCPD))
+    cpd = next(c for c in network.cpds if isinstance(c, bg.TreesCPD))
     columns = drawn_columns(random, cpd, 40, share=0.6)
     logs = network.log_posterior_rows(cpd.variable, Evidence(40, columns))
     for i, row in enumerate(logs):
@@ -215,11 +210,11 @@ def test_rare_states_keep_their_digits_on_either_side(n_rows):
     d, c = bg.Discrete("d", ["well", "ill"]), bg.Discrete("c", [0, 1])
     # One tree sends the rare state right, the other one left.
     trees = bg.Trees(
-        np.array([0, 3]), np.array([0, -1, -1, 0, -1, -1]), np.array([1, 0, 0, 2, 0, 0]),
-        np.array([1, 0, 1, 4, 1, 0]), np.array([[1.0, 0.0], [0.25, 0.75]]), np.array([0, 1]),
+        np.array([0, 3]), np.array([0, -1, -1, 0, -1, -1]), np.array([[1, 0, 0, 2, 0, 0]]).T,
+        np.array([1, 0, 1, 4, 1, 0]), np.array([[1.0, 0.0], [0.25, 0.75]]), (np.array([0, 1]),),
     )  # fmt: skip
     for p in (1e-12, 1e-17, 1e-300):
-        net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), bg.TreeAverageCPD(c, trees, [d])])
+        net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), bg.TreesCPD(c, trees, [d])])
         columns = {d: np.full(n_rows, -1), c: np.ones(n_rows, dtype=np.int64)}
         found = net.log_evidence_rows(Evidence(n_rows, columns))
         np.testing.assert_allclose(found, np.log(0.75) + np.log(p), rtol=1e-13)
@@ -230,22 +225,22 @@ def test_a_state_of_probability_zero_is_never_taken():
     trees = bg.Trees(
         np.array([0]),
         np.array([0, -1, 0, -1, -1]),
-        np.array([0b001, 0, 0b010, 0, 0]),
+        np.array([[0b001, 0, 0b010, 0, 0]]).T,
         np.array([1, 0, 3, 1, 2]),
         np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8]]),
-        np.arange(3),
+        (np.arange(3),),
     )
     for shares, expected in (([1, 0, 0], 0.1), ([0, 1, 0], 0.6), ([0, 0, 1], 0.8)):
-        network = bg.BayesianNetwork([bg.TableCPD(f, shares), bg.TreeAverageCPD(c, trees, [f])])
+        network = bg.BayesianNetwork([bg.TableCPD(f, shares), bg.TreesCPD(c, trees, [f])])
         assert network.query("c").probabilities[1] == pytest.approx(expected, abs=1e-15)
 
 
 def test_an_average_without_parents():
     trees = bg.Trees(
-        np.array([0, 1]), np.array([-1, -1]), np.zeros(2, int), np.array([1, 0]),
-        np.array([[0.9, 0.1], [0.5, 0.5]]), np.empty(0, int),
+        np.array([0, 1]), np.array([-1, -1]), np.zeros((2, 1), int), np.array([1, 0]),
+        np.array([[0.9, 0.1], [0.5, 0.5]]),
     )  # fmt: skip
-    network = bg.BayesianNetwork([bg.TreeAverageCPD(bg.Discrete("c", [0, 1]), trees)])
+    network = bg.BayesianNetwork([bg.TreesCPD(bg.Discrete("c", [0, 1]), trees)])
     np.testing.assert_allclose(network.query("c").probabilities, [0.7, 0.3])
     assert set(network.sample(9, random_state=0)["c"]) <= {0, 1}
 
@@ -270,7 +265,7 @@ def test_equal_are_those_of_equal_arrays():
     assert cpd != other
     values = cpd.trees.values.copy()
     values[0] = np.roll(values[0], 1)
-    assert cpd != bg.TreeAverageCPD(cpd.variable, replace(cpd.trees, values=values), cpd.parents)
+    assert cpd != bg.TreesCPD(cpd.variable, replace(cpd.trees, values=values), cpd.parents)
 
 
 def test_pickles_and_copies_answer_alike():
@@ -292,7 +287,7 @@ def test_files_keep_every_byte(tmp_path):
 
 def test_files_hold_averages_of_different_sizes(tmp_path):
     one, two = random_network(3), random_network(4, n_trees=400)
-    cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.TreeAverageCPD)]
+    cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.TreesCPD)]
     assert len({cpd.to_arrays()["below"].dtype for cpd in cpds}) == 2
     average = bg.Ensemble([one, two], combine="posterior")
     average.save(tmp_path / "a.bayesgraph")
@@ -303,7 +298,7 @@ def test_files_take_few_bytes_for_small_numbers():
     cpd = random_cpd(4)
     kinds = {name: array.dtype.itemsize for name, array in cpd.to_arrays().items()}
     assert kinds["feature"] == kinds["states"] == 1
-    assert bg.TreeAverageCPD.from_arrays([cpd.variable], cpd.parents, cpd.to_arrays()) == cpd
+    assert bg.TreesCPD.from_arrays([cpd.variable], cpd.parents, cpd.to_arrays()) == cpd
 
 
 def test_it_prints_its_size_and_its_splits():
@@ -311,7 +306,7 @@ def test_it_prints_its_size_and_its_splits():
     text = str(cpd)
     assert "5 trees with" in text
     assert "splits deep" in text
-    assert text.startswith("TreeAverageCPD P(c | f0, f1, f2, f3)")
+    assert text.startswith("TreesCPD P(c | f0, f1, f2, f3)")
 
 
 # ------------------------------------------------------------------------------- malformed arrays
@@ -320,10 +315,10 @@ def test_it_prints_its_size_and_its_splits():
 GOOD = {
     "roots": [0, 5],
     "feature": [0, -1, 1, -1, -1, -1],
-    "states": [0b001, 0, 0b10, 0, 0, 0],
+    "states": [[0b001], [0], [0b10], [0], [0], [0]],
     "below": [1, 0, 3, 1, 2, 3],
     "values": [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]],
-    "groups": [0, 1, 1, 0, 1],
+    "groups": [[0, 1, 1], [0, 1]],
 }
 BAD = {
     "an axis too many": {"feature": [[0, -1, 1, -1, -1, -1]]},
@@ -331,8 +326,8 @@ BAD = {
     "text": {"feature": ["0"] * 6},
     "complex": {"values": [[0.9j, 0.1]] * 4},
     "too large": {"below": [1, 0, 2**40, 1, 2, 3]},
-    "a negative group": {"groups": [0, -1, 1, 0, 1]},
-    "fewer states": {"states": [1, 0, 2, 0, 0]},
+    "a negative group": {"groups": [[0, -1, 1], [0, 1]]},
+    "fewer states": {"states": [[1], [0], [2], [0], [0]]},
     "fewer nodes below": {"below": [1, 0, 3, 1, 2]},
     "no tree": {"roots": []},
     "an unknown parent": {"feature": [0, -1, 2, -1, -1, -1]},
@@ -350,10 +345,10 @@ BAD = {
     "a leaf of a negative row": {"below": [1, -1, 3, 1, 2, 3]},
     "a row of two leaves, and one of none": {"below": [1, 0, 3, 1, 2, 2]},
     "a row of no leaf": {"values": [*GOOD["values"], [0.5, 0.5]]},
-    "fewer groups": {"groups": [0, 1, 1, 0]},
-    "too many groups": {"groups": [0, 62, 1, 0, 1]},
-    "all go left": {"states": [0b011, 0, 0b10, 0, 0, 0]},
-    "all go right": {"states": [0b100, 0, 0b10, 0, 0, 0]},
+    "fewer groups": {"groups": [[0, 1, 1], [0]]},
+    "too many groups": {"groups": [[0, 64, 1], [0, 1]]},
+    "all go left": {"states": [[0b011], [0], [0b10], [0], [0], [0]]},
+    "all go right": {"states": [[0b100], [0], [0b10], [0], [0], [0]]},
     "a state too many": {"values": [[0.9, 0.1, 0.0]] * 4},
     "a negative probability": {"values": [[1.1, -0.1], *GOOD["values"][1:]]},
     "not a number": {"values": [[np.nan, 1.0], *GOOD["values"][1:]]},
@@ -363,19 +358,24 @@ BAD = {
 
 def made(**arrays):
     f, g, c = bg.Discrete("f", [0, 1, 2]), bg.Discrete("g", [0, 1]), bg.Discrete("c", [0, 1])
-    trees = bg.Trees(**{name: np.array(array) for name, array in (GOOD | arrays).items()})
-    return bg.TreeAverageCPD(c, trees, [f, g])
+    whole = GOOD | arrays
+    groups = tuple(np.array(group) for group in whole["groups"])
+    trees = bg.Trees(
+        **{name: np.array(a) for name, a in whole.items() if name != "groups"}, groups=groups
+    )
+    return bg.TreesCPD(c, trees, [f, g])
 
 
 def test_good_arrays_are_taken():
     cpd = made()
     assert cpd.trees.depth == 2
-    assert not any(getattr(cpd.trees, name).flags.writeable for name in GOOD)
+    arrays = [getattr(cpd.trees, name) for name in GOOD if name != "groups"]
+    assert not any(array.flags.writeable for array in [*arrays, *cpd.trees.groups])
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_malformed_arrays_are_refused(name):
-    with pytest.raises(CPDError, match="TreeAverageCPD"):
+    with pytest.raises(CPDError, match="TreesCPD"):
         made(**BAD[name])
 
 
@@ -385,53 +385,63 @@ def test_malformed_arrays_in_files_are_refused(name, tmp_path, monkeypatch):
     cpd = made()
     roots = [bg.TableCPD(p, np.full(p.cardinality, 1 / p.cardinality)) for p in cpd.parents]
     network = bg.BayesianNetwork([*roots, cpd])
-    bad = {key: np.array(array) for key, array in BAD[name].items()}
+    bad = {
+        key: np.concatenate(array) if key == "groups" else np.array(array)
+        for key, array in BAD[name].items()
+    }
     if any(array.dtype.kind not in "biuf" for array in bad.values()):
         pytest.skip("Files hold no such arrays.")
     arrays = cpd.to_arrays() | bad
-    monkeypatch.setattr(bg.TreeAverageCPD, "to_arrays", lambda self: arrays)
+    monkeypatch.setattr(bg.TreesCPD, "to_arrays", lambda self: arrays)
     network.save(tmp_path / "a.bayesgraph")
     with pytest.raises(FileFormatError):
         bg.load(tmp_path / "a.bayesgraph")
 
 
-def test_numbers_are_refused():
-    x, c = bg.Continuous("x"), bg.Discrete("c", [0, 1])
-    trees = made().trees
+def test_the_mean_of_trees_that_split_numbers():
+    x, f, c = bg.Continuous("x"), bg.Discrete("f", range(70)), bg.Discrete("c", [0, 1])
+    split = bg.Split(f, [3, 69], bg.Split(x, -1.0, [0.9, 0.1], [0.5, 0.5]), [0.2, 0.8])
+    one, two = (bg.TreesCPD(c, s, [x, f]) for s in (split, bg.Split(x, 0.5, [0.4, 0.6], split)))
+    a, b = one.trees, two.trees
+    below = np.where(b.feature < 0, b.below + len(a.values), b.below + a.n_nodes)
+    both = bg.Trees(
+        np.array([0, a.n_nodes]), np.append(a.feature, b.feature), np.vstack([a.states, b.states]),
+        np.append(a.below, below), np.vstack([a.values, b.values]), a.groups,
+        np.append(a.threshold, b.threshold),
+    )  # fmt: skip
+    cpds = [bg.GaussianCPD(x, 0.0, 1.0), bg.TableCPD(f, np.full(70, 1 / 70))]
+    rows = {"x": [-2.0, 0.0, 2.0, None, None, 0.1], "f": [3, 69, 4, 5, None, None]}
+    found, *parts = (
+        bg.BayesianNetwork([*cpds, cpd]).query_rows("c", rows)
+        for cpd in (bg.TreesCPD(c, both, [x, f]), one, two)
+    )
+    np.testing.assert_allclose(found, np.mean(parts, axis=0), atol=1e-15)
+    by_hand = {0: 0.9, 1: 0.5, 2: 0.2, 3: 0.2}
+    np.testing.assert_allclose([parts[0][i, 0] for i in by_hand], list(by_hand.values()))
     with pytest.raises(CPDError):
-        bg.TreeAverageCPD(c, trees, [x])
-    with pytest.raises(CPDError):
-        bg.TreeAverageCPD(x, trees, [c])
+        bg.TreesCPD(x, both, [f])
 
 
 # ------------------------------------------------------------------------------------------ tiers
 
 
-def test_both_tiers_give_the_same_bits():
+@pytest.mark.parametrize("lanes", [(0,), tuple(range(8))])
+def test_both_tiers_give_the_same_bits(lanes):
     cpd, random = random_cpd(11), np.random.default_rng(11)
     trees = cpd.trees
     states = np.array(list(drawn_columns(random, cpd, 150, share=0.8).values()))
-    codes = cpd.codes(np.arange(len(states)), states)
-    shares = random.dirichlet(np.ones(4), size=len(cpd.parents))
-    lacking = np.arange(len(cpd.parents)) != 1
+    codes = trees.codes(np.arange(len(states)), states, 150)
+    shares = np.zeros((len(cpd.parents) + 1, 4))
+    shares[:-1] = random.dirichlet(np.ones(4), size=len(cpd.parents))
+    wanted = np.arange(len(shares)) != 1
     found = []
     for tier in ("interpreted", "compiled"):
-        share = np.full((2, len(trees.feature)), np.nan)
-        arrays = trees.feature, trees.states, trees.below
-        getattr(kernels.branch_shares, tier)(lacking, shares, *arrays, share)
-        out = np.zeros((150, 3))
-        below, depth = trees.below, trees.depth
-        arguments = (
-            codes,
-            np.arange(150),
-            trees.roots,
-            trees.steps,
-            below,
-            depth,
-            share,
-            trees.values,
-        )
-        getattr(kernels.add_leaves, tier)(out, *arguments, 0, 150)
+        share = np.full((2, trees.n_nodes), np.nan)
+        getattr(tree_kernels.branches_of, tier)(wanted, shares, trees.arrays, share)
+        out, rare = np.zeros((150, 3)), np.full((150, 3), -np.inf)
+        logs = np.log(share, where=share > 0, out=np.full(share.shape, -np.inf))
+        walked = trees.roots, trees.arrays, logs, trees.values, False, lanes
+        getattr(tree_kernels.descend, tier)(out, rare, codes, MISSING, *walked, 0, 150)
         found.append((share, out))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -14,8 +14,8 @@ from tree_oracle import TreeOracle, random_row, random_tree_network, reached
 
 import bayesgraph as bg
 from bayesgraph.core import Evidence
+from bayesgraph.core.arrays import log_of
 from bayesgraph.core.errors import CPDError, UnsupportedModelError
-from bayesgraph.models import tree_kernels
 
 AGE, DOSE = bg.Continuous("age"), bg.Continuous("dose")
 PLACE = bg.Discrete("place", ["a", "b", "c"])
@@ -29,7 +29,7 @@ SPLITS = bg.Split(
 
 
 def tree(splits=SPLITS, parents=(AGE, PLACE)):
-    return bg.TreeCPD(SICK, splits, parents)
+    return bg.TreesCPD(SICK, splits, parents)
 
 
 def network(cpd=None):
@@ -67,7 +67,7 @@ def test_a_value_on_the_threshold_goes_left():
 def test_description():
     cpd = tree()
     title, header, first, *_ = repr(cpd).splitlines()
-    assert title == "TreeCPD P(sick | age, place), 4 leaves, depth 3"
+    assert title == "TreesCPD P(sick | age, place), 4 leaves, depth 3"
     assert header.split() == ["leaf", "False", "True"]
     assert first.split() == ["age", "≤", "40", "0.900", "0.100"]
     assert cpd.n_parameters == 4
@@ -76,7 +76,7 @@ def test_description():
     assert cpd != tree(parents=(PLACE, AGE))
     assert pickle.loads(pickle.dumps(cpd)) == cpd
     with pytest.raises(ValueError, match="read-only"):
-        cpd.tree.values[0] = 0.0
+        cpd.trees.values[0] = 0.0
 
 
 # ---------------------------------------------------------------------------------- the engine
@@ -164,7 +164,7 @@ def test_a_root_that_feeds_more_than_the_tree_stays_in_the_factor():
 def test_two_trees_on_one_discrete_root():
     other = bg.Discrete("other", [0, 1, 2])
     inner = bg.Split(SICK, [False], [0.6, 0.2, 0.2], [0.1, 0.1, 0.8])
-    cpd = bg.TreeCPD(other, bg.Split(PLACE, ["a", "b"], [0.2, 0.3, 0.5], inner), [PLACE, SICK])
+    cpd = bg.TreesCPD(other, bg.Split(PLACE, ["a", "b"], [0.2, 0.3, 0.5], inner), [PLACE, SICK])
     net = bg.BayesianNetwork([*network().cpds, cpd])
     oracle = TreeOracle(net)
     for row in ({}, {"other": 2}, {"age": 50.0, "other": 0}, {"sick": True}):
@@ -199,7 +199,7 @@ def test_continuous_targets_are_refused_by_name():
 
 def test_continuous_parents_with_other_ties_are_refused_unless_observed():
     dose = bg.GaussianCPD(DOSE, 0.0, 1.0, [AGE], [0.1])
-    cpd = bg.TreeCPD(SICK, bg.Split(DOSE, 0.0, [0.9, 0.1], [0.2, 0.8]), [DOSE])
+    cpd = bg.TreesCPD(SICK, bg.Split(DOSE, 0.0, [0.9, 0.1], [0.2, 0.8]), [DOSE])
     below = bg.BayesianNetwork([bg.GaussianCPD(AGE, 50.0, 100.0), dose, cpd])
     assert below.query("sick", {"dose": 1.0})[True] == pytest.approx(0.8)
     for ask in (below.query, below.plan):
@@ -224,7 +224,7 @@ def test_a_factor_graph_refuses_free_continuous_parents():
 
 
 def test_a_parent_that_no_split_asks_may_stay_free():
-    cpd = bg.TreeCPD(SICK, bg.Split(PLACE, ["a"], [0.8, 0.2], [0.4, 0.6]), [DOSE, PLACE])
+    cpd = bg.TreesCPD(SICK, bg.Split(PLACE, ["a"], [0.8, 0.2], [0.4, 0.6]), [DOSE, PLACE])
     net = bg.BayesianNetwork(
         [
             bg.GaussianCPD(AGE, 50.0, 100.0),
@@ -247,14 +247,14 @@ def test_samples_follow_the_tree():
         for low, high in ((-np.inf, 40), (40, 60), (60, np.inf)):
             at = (rows["place"] == place) & (rows["age"] > low) & (rows["age"] <= high)
             middle = {AGE: max(min(high, 100) - 1, low + 1), PLACE: PLACE.index(place)}
-            expected = cpd.tree.values[reached(cpd, middle), 1]
+            expected = cpd.trees.values[cpd.trees.below[reached(cpd, middle)], 1]
             assert rows["sick"][at].mean() == pytest.approx(expected, abs=0.03)
     weighted = net.weighted_samples("age", {"sick": True}, n=2000, random_state=0)
     assert weighted.n_samples == 2000
 
 
 def test_what_is_impossible_is_not_drawn():
-    cpd = bg.TreeCPD(SICK, bg.Split(PLACE, ["a"], [1.0, 0.0], [0.0, 1.0]), [PLACE])
+    cpd = bg.TreesCPD(SICK, bg.Split(PLACE, ["a"], [1.0, 0.0], [0.0, 1.0]), [PLACE])
     codes = np.array([0, 1, 2] * 500)
     drawn = cpd.sample({PLACE: codes}, 1500, np.random.default_rng(0))
     np.testing.assert_array_equal(drawn, codes > 0)
@@ -273,9 +273,9 @@ def three_ways(*, continues):
 def test_many_way_splits_answer_as_binary_ones():
     joined, binary = (three_ways(continues=value) for value in (True, False))
     assert joined != binary
-    assert (joined.tree.depth, binary.tree.depth) == (2, 3)
-    assert len(joined.tree.levels) == len(binary.tree.levels) == 3
-    assert joined.tree.heads.tolist() == [0, 1, 0, 3, 1, 5, 6, 7, 8]
+    assert (joined.trees.depth, binary.trees.depth) == (2, 3)
+    assert len(joined.trees.levels) == len(binary.trees.levels) == 3
+    assert joined.trees.heads.tolist() == [0, 1, 0, 3, 1, 5, 6, 7, 8]
     ours, theirs = network(joined), network(binary)
     oracle = TreeOracle(ours)
     for evidence in ({}, {"age": 50.0}, {"place": "b"}, {"age": 10.0, "place": "c"}):
@@ -301,38 +301,42 @@ def test_branches_of_many_way_splits_are_named():
 
 def flat(**changes):
     whole = {
+        "roots": [0],
         "feature": [0, -1, 1, -1, -1],
+        "states": [[0], [0], [1], [0], [0]],
+        "below": [1, 0, 3, 1, 2],
+        "values": [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]],
+        "groups": [[], [0, 1, 2]],
         "threshold": [40.0, 0, 0, 0, 0],
-        "left_states": [[False] * 3, [False] * 3, [True, False, False], [False] * 3, [False] * 3],
-        "left": [1, -1, 3, -1, -1],
-        "right": [2, -1, 4, -1, -1],
-        "values": [[0, 0], [0.9, 0.1], [0, 0], [0.8, 0.2], [0.4, 0.6]],
     }
-    return bg.Tree(**{name: np.array(value) for name, value in {**whole, **changes}.items()})
+    arrays = {
+        name: np.array(value) for name, value in {**whole, **changes}.items() if name != "groups"
+    }
+    groups = tuple(np.array(group, int) for group in {**whole, **changes}["groups"])
+    return bg.Trees(**arrays, groups=groups)
 
 
 BAD_TREES = {
     "lengths": ({"threshold": [1.0]}, r"threshold takes shape \(5,\); got \(1,\)"),
-    "leaf shape": ({"values": np.ones((5, 3)) / 3}, r"values takes shape \(5, 2\)"),
-    "fractions": ({"feature": [0.5, -1, 1, -1, -1]}, "feature takes values of int64"),
+    "leaf shape": (
+        {"values": np.ones((3, 3)) / 3},
+        r"each of the 2 .*shape \(3, 3\)",
+    ),
+    "fractions": ({"feature": [0.5, -1, 1, -1, -1]}, "feature takes values of int32"),
     "unknown parent": ({"feature": [2, -1, 1, -1, -1]}, "positions among the 2 parents.*got 2"),
-    "backward": ({"left": [1, -1, 1, -1, -1]}, "later node at splits.*got 1 at node 2"),
-    "outside": ({"right": [2, -1, 5, -1, -1]}, "later node at splits.*got 5 at node 2"),
-    "below a leaf": ({"left": [1, 2, 3, -1, -1]}, "-1 at leaves; got 2 at node 1"),
-    "twice": ({"right": [2, -1, 3, -1, -1]}, "node 3 hangs below 2"),
+    "backward": ({"below": [1, 0, 1, 1, 2]}, "later node that.*got 1 at node 2"),
+    "outside": ({"below": [1, 0, 4, 1, 2]}, "later node that.*got 4 at node 2"),
+    "no threshold": ({"threshold": []}, "'age' needs a finite threshold"),
     "threshold": ({"threshold": [np.nan, 0, 0, 0, 0]}, "'age' needs a finite threshold"),
     "all left": (
-        {"left_states": [[False] * 3, [False] * 3, [True] * 3, [False] * 3, [False] * 3]},
+        {"states": [[0], [0], [7], [0], [0]]},
         "some of the 3 states of 'place' left and some right; that at node 2",
     ),
-    "negative": (
-        {"values": [[0, 0], [1.1, -0.1], [0, 0], [0.8, 0.2], [0.4, 0.6]]},
-        "non-negative numbers.*node 1",
-    ),
-    "sum": (
-        {"values": [[0, 0], [0.9, 0.1], [0, 0], [0.8, 0.1], [0.4, 0.6]]},
-        "node 3 sum to 0.9, not to 1",
-    ),
+    "a word too many": ({"states": [[0, 0]] * 5}, r"shape \(5, 1\); got \(5, 2\)"),
+    "a word too few": ({"groups": [[], [0, 1, 64]]}, r"shape \(5, 2\); got \(5, 1\)"),
+    "groups of a number": ({"groups": [[0], [0, 1, 2]]}, r"each state of each parent, \[0, 3\]"),
+    "negative": ({"values": [[1.1, -0.1], [0.8, 0.2], [0.4, 0.6]]}, "non-negative.*in row 0"),
+    "sum": ({"values": [[0.9, 0.1], [0.8, 0.1], [0.4, 0.6]]}, "row 1 sum to 0.9, not to 1"),
     "counts": ({"counts": [1.0, -1.0, 1, 1, 1]}, "counts takes finite"),
     "left of": ({"continues": [0, 1, 0, 0, 0]}, "that at node 1 does not"),
     "another parent": ({"continues": [0, 0, 1, 0, 0]}, "on the same parent.*at node 2 does not"),
@@ -379,9 +383,9 @@ def test_splits_that_do_not_fit(splits, error, message):
 
 def test_families_that_do_not_fit():
     with pytest.raises(CPDError, match=r"'age' is continuous.*leaf"):
-        bg.TreeCPD(AGE, [1.0], [PLACE])
+        bg.TreesCPD(AGE, [1.0], [PLACE])
     with pytest.raises(CPDError, match="must all differ"):
-        bg.TreeCPD(SICK, [0.5, 0.5], [PLACE, PLACE])
+        bg.TreesCPD(SICK, [0.5, 0.5], [PLACE, PLACE])
 
 
 # ------------------------------------------------------------------------------ rare branches
@@ -395,7 +399,7 @@ def test_the_tail_of_a_number_keeps_its_digits(z, turned):
     t = bg.Continuous("t")
     leaves = [[0, 1], [0.5, 0.5]][:: -1 if turned else 1]
     root = bg.GaussianCPD(t, 0.0, 1.0)
-    net = bg.BayesianNetwork([root, bg.TreeCPD(POS, bg.Split(t, z, *leaves), [t])])
+    net = bg.BayesianNetwork([root, bg.TreesCPD(POS, bg.Split(t, z, *leaves), [t])])
     expected = math.log(0.5) + scipy.special.log_ndtr(z if turned else -z)
     assert net.log_probability({"b": "pos"}) == pytest.approx(expected, rel=1e-13)
 
@@ -409,7 +413,7 @@ def test_numbers_of_any_family_are_summed_out(family):
         "student": (bg.StudentCPD(t, 0.0, 1.0, 4.0), stats.t(4).logsf(5)),
         "kernel": (bg.KernelDensityCPD(t, [0.0], [1.0], 1, 0.5), scipy.special.log_ndtr(-10)),
     }[family]
-    net = bg.BayesianNetwork([root, bg.TreeCPD(POS, bg.Split(t, at, [0, 1], [0.5, 0.5]), [t])])
+    net = bg.BayesianNetwork([root, bg.TreesCPD(POS, bg.Split(t, at, [0, 1], [0.5, 0.5]), [t])])
     found = net.log_probability({"b": "pos"})
     assert found == pytest.approx(math.log(0.5) + expected, rel=1e-12)
 
@@ -418,7 +422,7 @@ def test_numbers_of_any_family_are_summed_out(family):
 def test_a_rare_state_keeps_its_digits_on_either_side(p):
     d, c = bg.Discrete("d", ["well", "ill"]), bg.Discrete("c", [0, 1])
     for states, leaves in ((["well"], ([0, 1], [0.5, 0.5])), (["ill"], ([0.5, 0.5], [0, 1]))):
-        tree = bg.TreeCPD(POS, bg.Split(d, states, *leaves), [d])
+        tree = bg.TreesCPD(POS, bg.Split(d, states, *leaves), [d])
         below = bg.TableCPD(c, [[0.2, 0.8], [0.3, 0.7]], [POS])
         net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), tree, below])
         assert net.log_probability({"b": "pos"}) == pytest.approx(math.log(p / 2), rel=1e-13)
@@ -433,7 +437,7 @@ def test_two_tails_whose_product_underflows():
     t, u = bg.Continuous("t"), bg.Continuous("u")
     split = bg.Split(t, 30.0, [0, 1], bg.Split(u, 30.0, [0, 1], [1, 0]))
     roots = [bg.GaussianCPD(t, 0.0, 1.0), bg.GaussianCPD(u, 0.0, 1.0)]
-    net = bg.BayesianNetwork([*roots, bg.TreeCPD(POS, split, [t, u])])
+    net = bg.BayesianNetwork([*roots, bg.TreesCPD(POS, split, [t, u])])
     expected = 2 * scipy.special.log_ndtr(-30.0)
     assert net.log_probability({"b": "pos"}) == pytest.approx(expected, rel=1e-13)
     evidence = {"t": [math.nan] * 2 + [31.0], "u": [math.nan, 31.0, 31.0], "b": ["pos"] * 3}
@@ -460,15 +464,15 @@ def test_kernels_equal_plain_python():
         rows = net.sample(30, random_state=seed, frame="dict")
         columns = {p: np.array([p.encode(v.item()) for v in rows[p.name]]) for p in cpd.parents}
         points = [{p: column[i] for p, column in columns.items()} for i in range(30)]
-        expected = [reached(cpd, point) for point in points]
-        np.testing.assert_array_equal(cpd.reached(columns, 30), expected)
+        trees, expected = cpd.trees, [reached(cpd, point) for point in points]
+        leaves = trees.below[expected]
+        codes = trees.codes(np.arange(len(columns)), list(columns.values()), 30)
+        share = np.full((2, trees.n_nodes), np.nan)
         amounts = random.normal(size=(30, 2))
-        out = np.zeros((cpd.tree.n_nodes, 2))
-        matrix = np.array([columns[p].astype(float) for p in cpd.parents])
-        share = np.full((2, cpd.tree.n_nodes), np.nan)
-        tree_kernels.spread_over_nodes(out, matrix, cpd.flat, cpd.tree.depth, share, amounts)
+        out = np.zeros((len(trees.values), 2))
+        trees.spread(codes, share, amounts, out)
         sums = np.zeros_like(out)
-        np.add.at(sums, expected, amounts)
+        np.add.at(sums, leaves, amounts)
         np.testing.assert_allclose(out, sums)
         log_values = cpd.potential(Evidence(30, columns)).log_values
-        np.testing.assert_array_equal(log_values, cpd.log_values[expected])
+        np.testing.assert_array_equal(log_values, log_of(trees.values)[leaves])
