@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 60_662,
-    "nodes of syntax trees": 679_908,
+    "lines of code": 60_538,
+    "nodes of syntax trees": 678_137,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,

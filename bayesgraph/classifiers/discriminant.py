@@ -243,7 +243,7 @@ class DiscriminantAnalysisClassifier(
             joint = np.empty((len(constants), len(rows)))
             # Relative to the first class, whose scores are then 0.
             joint[:] = (constants - constants[0])[:, None]
-            row_kernels.add_centred(joint[1:], rows, centre, slopes[1:] - slopes[0])
+            row_kernels.add_products(joint[1:], rows, slopes[1:] - slopes[0], centre)
             return joint.T
 
         return ClassScores(self.target_, "the linear form", scores)

@@ -20,9 +20,7 @@ from bayesgraph.core.parallel import by_rows
 # Numbers of rows and columns of a block, which stays in the first-level cache.
 _ROWS = 128
 _COLUMNS = 64
-# Maximum number of cells for which a block of rows is not transposed.
-_FEW_CELLS = 3
-# Maximum number of columns of `_add_dense`: for wider products BLAS is faster.
+# Maximum number of columns of `_add_products` without a centre: for wider ones BLAS is faster.
 _NARROW = 256
 
 
@@ -70,35 +68,22 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
     )
 
 
-def add_dense(out: Floats, values: Floats, table: Floats) -> None:
-    """Add the product ``table @ values.T`` to `out`.
+def add_products(out: Floats, values: Floats, table: Floats, centre: Floats | None = None) -> None:
+    """Add the product ``table @ (values - centre).T`` to `out`; without a centre it is zero.
 
     Parameters
     ----------
     out : ndarray, shape (cells, n_rows)
     values : ndarray, shape (n_rows, m)
     table : ndarray, shape (cells, m)
+    centre : ndarray, shape (m,), optional
     """
-    if table.shape[1] > _NARROW:
+    if centre is None and table.shape[1] > _NARROW:
         out += table @ values.T
         return
-    by_rows(_add_dense, (out, values, table), len(values), table.size)
-
-
-def add_centred(out: Floats, values: Floats, centre: Floats, table: Floats) -> None:
-    """Add the product ``table @ (values - centre).T`` to `out`.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    values : ndarray, shape (n_rows, m)
-    centre : ndarray, shape (m,)
-    table : ndarray, shape (cells, m)
-    """
-    cells, n_columns = table.shape
-    blocks = n_columns <= _COLUMNS and cells > _FEW_CELLS
-    kernel = _add_centred_blocks if blocks else _add_centred
-    by_rows(kernel, (out, values, centre, np.ascontiguousarray(table)), len(values), table.size)
+    centre = np.zeros(table.shape[1]) if centre is None else centre
+    arrays = out, values, centre, np.ascontiguousarray(table)
+    by_rows(_add_products, arrays, len(values), table.size)
 
 
 def _cells_of_rows(out: Floats, values: NDArray[Any], *others: Any) -> int:
@@ -175,38 +160,14 @@ def _add_states(
                 b += table[at + one]
                 c += table[at + two]
                 d += table[at + three]
-            _add_four(out, k, n_cells, i, a, b, c, d)
+            sums = a, b, c, d
+            for cell in range(k, min(k + 4, n_cells)):
+                out[cell, i] += sums[cell - k]
 
 
 # Sums may be reordered for vector instructions, but NaN and infinity must keep their meaning.
 @kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
-def _add_dense(out: Floats, values: Floats, table: Floats, begin: int, end: int) -> None:
-    n_cells, n_columns = table.shape
-    for first in range(begin, end, 4):
-        if first + 4 > end:
-            for i in range(first, end):
-                for cell in range(n_cells):
-                    total = 0.0
-                    for j in range(n_columns):
-                        total += values[i, j] * table[cell, j]
-                    out[cell, i] += total
-            break
-        for cell in range(n_cells):
-            a, b, c, d = 0.0, 0.0, 0.0, 0.0
-            for j in range(n_columns):
-                weight = table[cell, j]
-                a += values[first, j] * weight
-                b += values[first + 1, j] * weight
-                c += values[first + 2, j] * weight
-                d += values[first + 3, j] * weight
-            out[cell, first] += a
-            out[cell, first + 1] += b
-            out[cell, first + 2] += c
-            out[cell, first + 3] += d
-
-
-@kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
-def _add_centred(
+def _add_products(
     out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
 ) -> None:
     # The deviations of four rows stay in the cache while the loop over cells reads them.
@@ -233,121 +194,6 @@ def _add_centred(
                 target[first + 2] += c
             if n > 3:
                 target[first + 3] += d
-
-
-@kernel(fastmath={"reassoc", "contract", "nsz"})
-def _add_centred_blocks(
-    out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
-) -> None:
-    # The deviations of a block of rows stay in the cache, with the rows along the last axis: loops
-    # over rows need no sums across a vector. There are at most `_COLUMNS` columns.
-    n_cells, n_columns = table.shape
-    near = np.empty((n_columns, _COLUMNS))
-    whole = n_columns // 4 * 4
-    for first in range(begin, end, _COLUMNS):
-        n = min(_COLUMNS, end - first)
-        for i in range(n):
-            for j in range(n_columns):
-                near[j, i] = values[first + i, j] - centre[j]
-        for cell in range(n_cells):
-            target, weights = out[cell, first : first + n], table[cell]
-            for j in range(0, whole, 4):
-                a, b, c, d = weights[j], weights[j + 1], weights[j + 2], weights[j + 3]
-                x, y, z, w = near[j], near[j + 1], near[j + 2], near[j + 3]
-                for i in range(n):
-                    target[i] += a * x[i] + b * y[i] + c * z[i] + d * w[i]
-            for j in range(whole, n_columns):
-                a, x = weights[j], near[j]
-                for i in range(n):
-                    target[i] += a * x[i]
-
-
-@kernel()
-def _add_four(
-    out: Floats, k: int, n_cells: int, i: int, a: float, b: float, c: float, d: float
-) -> None:
-    if k < n_cells:
-        out[k, i] += a
-    if k + 1 < n_cells:
-        out[k + 1, i] += b
-    if k + 2 < n_cells:
-        out[k + 2, i] += c
-    if k + 3 < n_cells:
-        out[k + 3, i] += d
-
-
-@kernel(work=lambda out, indptr, *_: len(out) * int(indptr[-1]))
-def add_sparse(
-    out: Floats,
-    indptr: NDArray[np.integer],
-    indices: NDArray[np.integer],
-    data: NDArray[Any],
-    table: Floats,
-    width: int,
-    threshold: float,
-    begin: int,
-    end: int,
-) -> None:
-    """Add ``(matrix @ table).T`` of a compressed sparse row matrix and a table to `out`.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    indptr, indices, data
-        Arrays of the (n_rows, m) matrix.
-    table : ndarray, shape (m * width,)
-        A table of shape (m, width), flattened; see `padded_rows`.
-    width : int
-        Number of cells rounded up to a multiple of 4.
-    threshold : float
-        Entries above the threshold count as 1 and others as 0; with NaN, entries are not changed.
-    begin, end : int
-        Range of the rows.
-    """
-    # Twelve cells at a time, then four, so that their sums stay in registers while a row's entries
-    # are read once.
-    n_cells = out.shape[0]
-    wide = np.uint64(width)
-    counting = threshold == threshold
-    for i in range(begin, end):
-        k = 0
-        while width - k >= 12:
-            s0, s1, s2, s3, s4, s5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            s6, s7, s8, s9, s10, s11 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-            for entry in range(indptr[i], indptr[i + 1]):
-                at = np.uint64(indices[entry]) * wide + np.uint64(k)
-                value = data[entry]
-                if counting:
-                    value = 1.0 if value > threshold else 0.0
-                s0 += value * table[at + np.uint64(0)]
-                s1 += value * table[at + np.uint64(1)]
-                s2 += value * table[at + np.uint64(2)]
-                s3 += value * table[at + np.uint64(3)]
-                s4 += value * table[at + np.uint64(4)]
-                s5 += value * table[at + np.uint64(5)]
-                s6 += value * table[at + np.uint64(6)]
-                s7 += value * table[at + np.uint64(7)]
-                s8 += value * table[at + np.uint64(8)]
-                s9 += value * table[at + np.uint64(9)]
-                s10 += value * table[at + np.uint64(10)]
-                s11 += value * table[at + np.uint64(11)]
-            _add_four(out, k, n_cells, i, s0, s1, s2, s3)
-            _add_four(out, k + 4, n_cells, i, s4, s5, s6, s7)
-            _add_four(out, k + 8, n_cells, i, s8, s9, s10, s11)
-            k += 12
-        while k < width:
-            s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-            for entry in range(indptr[i], indptr[i + 1]):
-                at = np.uint64(indices[entry]) * wide + np.uint64(k)
-                value = data[entry]
-                if counting:
-                    value = 1.0 if value > threshold else 0.0
-                s0 += value * table[at]
-                s1 += value * table[at + np.uint64(1)]
-                s2 += value * table[at + np.uint64(2)]
-                s3 += value * table[at + np.uint64(3)]
-            _add_four(out, k, n_cells, i, s0, s1, s2, s3)
-            k += 4
 
 
 # Number of bandwidths beyond which a Gaussian kernel is below 1e-16 of its peak.

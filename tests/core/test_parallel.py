@@ -58,11 +58,11 @@ def test_bytes_do_not_depend_on_the_number_of_threads(monkeypatch, n_rows):
         monkeypatch.setattr(parallel, "N_THREADS", threads)
         out = np.zeros((4, 3, n_rows))
         kernels.add_gaussians(out[0], values, mean, variance)
-        kernels.add_dense(out[1], counts, mean)
+        kernels.add_products(out[1], counts, mean)
         start = np.arange(0, 14, 2)
         kernels.add_states(out[2], codes, start, padded)
         centred = np.zeros((3, n_rows))
-        kernels.add_centred(centred, values, mean[0], variance)
+        kernels.add_products(centred, values, variance, mean[0])
         best = scores.largest(out[0])
         found.append([a.tobytes() for a in (out, centred, best, *encoding.scan(values))])
     assert found[0] == found[1] == found[2]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats, gammaln, is_sparse
 from bayesgraph.core.errors import CPDError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import CountVector, Discrete
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import Description, describe_items, draw_states
@@ -264,11 +263,6 @@ class Weights:
         self.finite = np.where(impossible, 0.0, logs)
         self.impossible = impossible.T.astype(np.float64) if impossible.any() else None
 
-    @cached_property
-    def padded(self) -> Floats:
-        """The transposed logs, 0 where infinite, padded as `kernels.add_sparse` takes them."""
-        return row_kernels.padded_rows(self.finite)
-
     def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
         """Add the log potentials of documents, ``logs @ counts.T``, to `out`.
 
@@ -279,16 +273,11 @@ class Weights:
         threshold : float
             Counts above the threshold are taken as 1 and others as 0; with NaN they are unchanged.
         """
-        if is_sparse(counts) and not threshold < 0:
-            n_rows, (_, width) = counts.shape[0], self.padded.shape
-            matrix = (counts.indptr, counts.indices, counts.data)
-            arrays = (out, *matrix, self.padded.reshape(-1), width, threshold)
-            by_rows(row_kernels.add_sparse, arrays, n_rows, len(counts.data) // max(1, n_rows))
-            if self.impossible is None:
-                return
         if not np.isnan(threshold):
             counts = present(counts, threshold)
-        if not is_sparse(counts):
-            row_kernels.add_dense(out, counts, self.finite)
+        if is_sparse(counts):
+            out += (counts @ self.finite.T).T
+        else:
+            row_kernels.add_products(out, counts, self.finite)
         if self.impossible is not None:
             out[((counts @ self.impossible) > 0).T] = -np.inf
