@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 60_538,
-    "nodes of syntax trees": 678_137,
+    "lines of code": 60_477,
+    "nodes of syntax trees": 677_772,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 139,
+    "comments that silence a check": 138,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

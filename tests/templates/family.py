@@ -13,16 +13,14 @@ Replace the names `NewCPD`, `NEW_FAMILY`, `new_name` and `theta`, then each line
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from bayesgraph.core import Continuous, Discrete
+from bayesgraph.core import Continuous
 from bayesgraph.core.arrays import Floats
 from bayesgraph.models import DensityCPD, LeafFamily
-from bayesgraph.models.cpds.density import Numbers
 from bayesgraph.models.families.leaf_family import from_means
 from bayesgraph.statistics import Moments
 
@@ -49,11 +47,6 @@ class NewCPD(DensityCPD):
     # Each parameter with its lower bound; the constructor and the methods take all of them by name.
     parameters: ClassVar = {"theta": 0.0}
     theta: Floats
-
-    def __init__(
-        self, children: Numbers, theta: ArrayLike, parents: Iterable[Discrete] = ()
-    ) -> None:
-        self._set_parameters(children, parents, theta=theta)
 
     def _log_density(self, x: Floats, theta: Floats) -> Floats:
         return np.full_like(x, np.nan)  # TODO(2): the log density; minus infinity off the support

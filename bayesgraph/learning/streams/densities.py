@@ -277,7 +277,7 @@ class GaussianDensities(NumericDensities):
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
         """Return Gaussian CPDs given the class; a feature without values is standard normal."""
         variance = np.where(self.variance > 0, self.variance, 1.0)
-        return GaussianPlate(variables, self.mean.T, variance.T, [target])  # type: ignore[arg-type]
+        return GaussianPlate(variables, self.mean.T, variance.T, [target])
 
 
 def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: Floats) -> Floats:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,26 +45,6 @@ class LeafCPD(Protocol):
         ...
 
 
-class NumberCPD(Protocol):
-    """Protocol of CPDs of one number, of which `CellComponents` are made."""
-
-    def cell_cdf(self, x: Floats, cells: NDArray[np.intp], /) -> Floats:
-        """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations."""
-        ...
-
-    def cell_sf(self, x: Floats, cells: NDArray[np.intp], /) -> Floats:
-        """Return P(child > x), shape (m, k), without cancellation."""
-        ...
-
-    def cell_moments(self, cells: NDArray[np.intp], /) -> tuple[Floats, Floats]:
-        """Return means and variances in k configurations, shape (k,) each."""
-        ...
-
-    def cell_quantiles(self, probability: float, cells: NDArray[np.intp], /) -> Floats | None:
-        """Return the quantiles in k configurations; None if the family has no formula."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class CellComponents:
     """The distributions of the only child of a CPD in k configurations of its parents.
@@ -73,7 +54,7 @@ class CellComponents:
     Attributes
     ----------
     cpd : CPD
-        It fits the protocol `NumberCPD`.
+        It has the methods `cell_cdf`, `cell_sf`, `cell_moments` and `cell_quantiles`.
     cells : ndarray of int, shape (k,)
         The configurations.
     """
@@ -346,18 +327,13 @@ class Plate(base.CPD):
 # ---- Base class of CPDs of numeric children, with one array for each named parameter of a density
 
 
-# One child, or the several children of a plate.
-Numbers: TypeAlias = Continuous | Iterable[Continuous]
-Counts: TypeAlias = Count | Iterable[Count]
-
-
 class DensityCPD(Plate):
     """Numeric children whose density has named parameters, with one array for each parameter.
 
     The posterior of a child that is not observed is a mixture of its distributions, if its own
-    children do not bear on the query. A subclass has `parameters`, an ``__init__`` that takes them
-    by name, and five methods: `_log_density`, `_cdf`, `_sf`, `_moments` and `_draw`. `_quantile` is
-    for families without a variance, or where a formula is at hand.
+    children do not bear on the query. The constructor takes the children, each of the `parameters`,
+    and the parents. A subclass has five methods: `_log_density`, `_cdf`, `_sf`, `_moments` and
+    `_draw`. `_quantile` is for families without a variance, or where a formula is at hand.
 
     Attributes
     ----------
@@ -386,20 +362,22 @@ class DensityCPD(Plate):
     # random generator and the parameters.
     _draw: Callable[..., Any]
 
+    __signature__: ClassVar[inspect.Signature]
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls.arrays = tuple(cls.parameters)
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        taken = [inspect.Parameter(name, kind) for name in ("children", *cls.parameters)]
+        taken.append(inspect.Parameter("parents", kind, default=()))
+        cls.__signature__ = inspect.Signature(taken)
 
-    def _set_parameters(
-        self,
-        children: Variable | Iterable[Variable],
-        parents: Iterable[Discrete],
-        **values: ArrayLike,
-    ) -> None:
-        self._set_family(children, parents)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        given = self.__signature__.bind(*args, **kwargs).arguments
+        self._set_family(given["children"], given.get("parents", ()))
         shape = (*self._lead, len(self._children))
         for key, above in self.parameters.items():
-            array = self._parameter(key, values[key], shape, above=above, by_child=True)
+            array = self._parameter(key, given[key], shape, above=above, by_child=True)
             setattr(self, key, array)
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -428,12 +406,12 @@ class DensityCPD(Plate):
         return CellComponents(self, cells)
 
     def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(self._cdf(x[:, None], *self._own(cells)))
 
     def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        """Return P(child > x), shape (m, k), without cancellation."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return np.asarray(self._sf(x[:, None], *self._own(cells)))
 
@@ -462,12 +440,12 @@ class DensityCPD(Plate):
         return found
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return means and variances in configurations of the parents; see `NumberCPD`."""
+        """Return means and variances in k configurations, shape (k,) each."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             return self._moments(*self._own(cells))
 
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> Floats | None:
-        """Return quantiles in configurations of the parents; see `NumberCPD`."""
+        """Return the quantiles in k configurations; None if the family has no formula."""
         if self._quantile is None:
             return None
         with np.errstate(over="ignore"):
@@ -557,15 +535,6 @@ class GaussianPlate(DensityCPD):
     _takes_one = False
     mean: Floats
     variance: Floats
-
-    def __init__(
-        self,
-        children: Iterable[Continuous],
-        mean: ArrayLike,
-        variance: ArrayLike,
-        parents: Iterable[Discrete] = (),
-    ) -> None:
-        self._set_parameters(children, parents, mean=mean, variance=variance)
 
     def singles(self) -> tuple[base.CPD, ...]:
         """Return a GaussianCPD for each child; see CPD."""

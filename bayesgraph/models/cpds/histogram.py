@@ -168,15 +168,15 @@ class HistogramCPD(NumericCPD):
         return CellComponents(self, cells)
 
     def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        """Return cumulative probabilities in configurations of the parents; see `DensityCPD`."""
         return np.asarray(self.cdf(x).reshape(-1, len(x))[cells].T)
 
     def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        """Return probabilities of more than x in configurations; see `DensityCPD`."""
         return np.asarray(np.exp(self.log_interval(x, np.full(len(x), np.inf))[:, cells]))
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return means and variances in configurations of the parents; see `NumberCPD`.
+        """Return means and variances in configurations of the parents; see `DensityCPD`.
 
         The tails have the mean distance s / 2 from the outermost edges, and the mean square s^2,
         where s is the range of the edges.
@@ -193,7 +193,7 @@ class HistogramCPD(NumericCPD):
         return middle + mean, shares @ second - mean**2
 
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
-        """Return None: the search of a quantile begins at the moments; see `NumberCPD`."""
+        """Return None: the search of a quantile begins at the moments; see `DensityCPD`."""
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         """Return log P(low < child <= high) in each configuration; see `CPD`."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats, betaln, digamma, polygamma
-from bayesgraph.core.variables import Continuous, Discrete
-from bayesgraph.models.cpds.density import DensityCPD, Numbers
+from bayesgraph.core.variables import Continuous
+from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily, from_means
 from bayesgraph.statistics import Moments
 
@@ -43,11 +42,6 @@ class BetaCPD(DensityCPD):
     support = (0.0, 1.0)
     a: Floats
     b: Floats
-
-    def __init__(
-        self, children: Numbers, a: ArrayLike, b: ArrayLike, parents: Iterable[Discrete] = ()
-    ) -> None:
-        self._set_parameters(children, parents, a=a, b=b)
 
     def _log_density(self, x: Floats, a: Floats, b: Floats) -> Floats:
         logs = (a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Continuous, Discrete
-from bayesgraph.models.cpds.density import DensityCPD, Numbers
+from bayesgraph.core.variables import Continuous
+from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily, from_means
 from bayesgraph.statistics import Moments
 
@@ -37,11 +36,6 @@ class ExponentialCPD(DensityCPD):
     parameters: ClassVar = {"rate": 0.0}
     support = (0.0, np.inf)
     rate: Floats
-
-    def __init__(
-        self, children: Numbers, rate: ArrayLike, parents: Iterable[Discrete] = ()
-    ) -> None:
-        self._set_parameters(children, parents, rate=rate)
 
     def _log_density(self, x: Floats, rate: Floats) -> Floats:
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats, digamma, gammaln, polygamma
-from bayesgraph.core.variables import Continuous, Discrete
-from bayesgraph.models.cpds.density import DensityCPD, Numbers
+from bayesgraph.core.variables import Continuous
+from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily, from_means
 from bayesgraph.statistics import Moments
 
@@ -52,11 +51,6 @@ class GammaCPD(DensityCPD):
     support = (0.0, np.inf)
     shape: Floats
     rate: Floats
-
-    def __init__(
-        self, children: Numbers, shape: ArrayLike, rate: ArrayLike, parents: Iterable[Discrete] = ()
-    ) -> None:
-        self._set_parameters(children, parents, shape=shape, rate=rate)
 
     def _log_density(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
         logs = shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x

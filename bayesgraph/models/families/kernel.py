@@ -14,7 +14,7 @@ from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
-from bayesgraph.models.cpds.density import CellComponents, Numbers, Plate
+from bayesgraph.models.cpds.density import CellComponents, Plate
 from bayesgraph.models.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Samples, distinct_values
 
@@ -50,7 +50,7 @@ class KernelDensityCPD(Plate):
 
     def __init__(
         self,
-        children: Numbers,
+        children: Continuous | Iterable[Continuous],
         values: ArrayLike,
         weights: ArrayLike,
         counts: ArrayLike,
@@ -119,11 +119,11 @@ class KernelDensityCPD(Plate):
         return self.values[part], weights / weights.sum(), float(width)
 
     def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return cumulative probabilities in configurations of the parents; see `NumberCPD`."""
+        """Return cumulative probabilities in configurations of the parents; see `DensityCPD`."""
         return self._tails(x, cells, 1.0)
 
     def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return probabilities of more than x in configurations of the parents; see `NumberCPD`."""
+        """Return probabilities of more than x in configurations; see `DensityCPD`."""
         return self._tails(x, cells, -1.0)
 
     def _tails(self, x: Floats, cells: NDArray[np.intp], sign: float) -> Floats:
@@ -148,7 +148,7 @@ class KernelDensityCPD(Plate):
         return found
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Return means and variances in configurations of the parents; see `NumberCPD`."""
+        """Return means and variances in configurations of the parents; see `DensityCPD`."""
         distinct, places = np.unique(cells, return_inverse=True)
         found = np.empty((2, len(distinct)))
         for k, cell in enumerate(distinct.tolist()):
@@ -159,7 +159,7 @@ class KernelDensityCPD(Plate):
         return mean, variance
 
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
-        """Return None: the quantile of a kernel density has no formula; see `NumberCPD`."""
+        """Return None: the quantile of a kernel density has no formula; see `DensityCPD`."""
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n random numbers: points drawn by their weights, plus Gaussian noise."""

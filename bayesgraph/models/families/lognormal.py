@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
@@ -15,7 +14,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import CPD
-from bayesgraph.models.cpds.density import DensityCPD, GaussianPlate, Numbers
+from bayesgraph.models.cpds.density import DensityCPD, GaussianPlate
 from bayesgraph.models.families.gaussian import from_moments
 from bayesgraph.models.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Moments
@@ -46,15 +45,6 @@ class LogNormalCPD(DensityCPD):
     support = (0.0, np.inf)
     mean: Floats
     variance: Floats
-
-    def __init__(
-        self,
-        children: Numbers,
-        mean: ArrayLike,
-        variance: ArrayLike,
-        parents: Iterable[Discrete] = (),
-    ) -> None:
-        self._set_parameters(children, parents, mean=mean, variance=variance)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         # One kernel call computes the Gaussian densities of all configurations.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, digamma, gammaln
-from bayesgraph.core.variables import Count, Discrete
-from bayesgraph.models.cpds.density import Counts, DensityCPD
+from bayesgraph.core.variables import Count
+from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily, from_values
 from bayesgraph.statistics import Samples
 
@@ -48,15 +48,6 @@ class NegativeBinomialCPD(DensityCPD):
     _child_type = Count
     shape: Floats
     exposure: Floats
-
-    def __init__(
-        self,
-        children: Counts,
-        shape: ArrayLike,
-        exposure: ArrayLike,
-        parents: Iterable[Discrete] = (),
-    ) -> None:
-        self._set_parameters(children, parents, shape=shape, exposure=exposure)
 
     def _log_density(self, x: Floats, r: Floats, b: Floats) -> Floats:
         return np.asarray(

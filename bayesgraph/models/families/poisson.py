@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, gammaln
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Count, Discrete, Variable
 from bayesgraph.models.cpds.base import CPD
-from bayesgraph.models.cpds.density import Counts, DensityCPD
+from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily
 from bayesgraph.models.families.negative_binomial import NegativeBinomialCPD
 from bayesgraph.statistics import CountSource, Singles, safe_divide
@@ -59,9 +59,6 @@ class PoissonCPD(DensityCPD):
     support = (0.0, np.inf)
     _child_type = Count
     rate: Floats
-
-    def __init__(self, children: Counts, rate: ArrayLike, parents: Iterable[Discrete] = ()) -> None:
-        self._set_parameters(children, parents, rate=rate)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         # One matrix product for all configurations.

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import scipy
-from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats, digamma, gammaln, polygamma
-from bayesgraph.core.variables import Continuous, Discrete
-from bayesgraph.models.cpds.density import DensityCPD, Numbers
+from bayesgraph.core.variables import Continuous
+from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily, from_values, location_and_scale
 from bayesgraph.statistics import Samples
 
@@ -52,16 +51,6 @@ class StudentCPD(DensityCPD):
     location: Floats
     scale: Floats
     dof: Floats
-
-    def __init__(
-        self,
-        children: Numbers,
-        location: ArrayLike,
-        scale: ArrayLike,
-        dof: ArrayLike,
-        parents: Iterable[Discrete] = (),
-    ) -> None:
-        self._set_parameters(children, parents, location=location, scale=scale, dof=dof)
 
     def _log_density(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
         z = ((x - location) / scale) ** 2  # may overflow to infinity: the density is then zero
