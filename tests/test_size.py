@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 60_477,
-    "nodes of syntax trees": 677_772,
+    "lines of code": 60_441,
+    "nodes of syntax trees": 677_284,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 138,
+    "comments that silence a check": 137,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

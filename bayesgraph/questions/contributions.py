@@ -101,7 +101,7 @@ def contributions(
     variable = _class_of(model, target)
     given = as_mapping(evidence)
     asked, known = with_findings(model, given)
-    row = asked._encode(known)
+    row = asked.encode(known)
     if row.likelihoods:
         raise errors.EvidenceError(
             "A contribution is that of a value or of one interval; the evidence on "
@@ -243,15 +243,15 @@ class Walk:
         self.addends = model.addends(target)
         nothing = Evidence(1, {})
         if model.networks:
-            self.prior = model._log_posterior_rows(target, nothing)[0]
+            self.prior = model.log_posterior_rows(target, nothing)[0]
         else:
-            self._check_complete()
             alone = [a.source for a in self.addends if not a.variables]
             logs = [self._by_class(source, nothing)[0] for source in alone]
             self.prior = np.sum([np.zeros(target.cardinality), *logs], axis=0)
         self.scores = np.tile(self.prior, (rows.n_rows, 1))
 
     def _check_complete(self) -> None:
+        """Raise an error unless all factors of a factor graph are known."""
         free = [v for v in self.model.variables if v != self.target]
         if missing := [v.name for v in free if not self._observed([v]).all()]:
             raise errors.EvidenceError(
@@ -262,7 +262,7 @@ class Walk:
 
     def given(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Floats:
         """Return the log scores of some rows given some of their findings."""
-        return self.model._log_posterior_rows(self.target, self._part(places, variables))
+        return self.model.log_posterior_rows(self.target, self._part(places, variables))
 
     def _part(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Evidence:
         known = [v for v in variables if v in self.rows]
@@ -282,6 +282,8 @@ class Walk:
 
     def steps(self) -> Iterator[Step]:
         """Yield what each finding adds, in all rows that have it."""
+        if not self.model.networks:
+            self._check_complete()
         named, taken = set(self.model.names), set[Name]()
         earlier: list[Variable] = []
         for number, addend in enumerate(self.addends):
@@ -387,7 +389,7 @@ def _odds(
             columns[variable] = np.where(seen, value, gone)
     if not columns:
         return dict.fromkeys(sets, float(contrast(walk.prior)))
-    logs = walk.model._log_posterior_rows(walk.target, Evidence(len(sets), columns))
+    logs = walk.model.log_posterior_rows(walk.target, Evidence(len(sets), columns))
     return dict(zip(sets, contrast(logs).tolist(), strict=True))
 
 

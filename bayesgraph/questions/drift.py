@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor
-from bayesgraph.models import CPD, Ensemble, FactorGraph, Model, codes_in, table_for
+from bayesgraph.models import CPD, Model, codes_in, networks_in, table_for
 from bayesgraph.statistics import independence_test
 from bayesgraph.tables import Table, columns_of
 
@@ -263,13 +263,12 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
     return list(found.values())
 
 
-def _members(model: Model) -> Iterable[_Member]:
-    if isinstance(model, Ensemble):
-        return [member for network in model.networks for member in _members(network)]
-    if not isinstance(model, FactorGraph):
-        network: Any = getattr(model, "network", model)
-        return [_Member(network, cpd) for cpd in network.cpds]
-    found = [cpd for t in model.terms if isinstance(t.source, CPD) for cpd in t.source.singles()]
+def _members(model: Model) -> list[_Member]:
+    if model.networks:
+        return [_Member(network, cpd) for _, network in networks_in(model) for cpd in network.cpds]
+    graph: Any = model
+    sources = [term.source for term in graph.terms]
+    found = [cpd for own in sources if isinstance(own, CPD) for cpd in own.singles()]
     if not found:
         raise errors.UnsupportedModelError(
             "The factors of this factor graph have no children, so that there are no families to "

@@ -28,7 +28,12 @@ from bayesgraph.core.errors import BayesGraphError, MemoryLimitError, Unsupporte
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable, plain
 from bayesgraph.inference import Factor, NumberMixture, align
-from bayesgraph.models import CPD, BayesianNetwork, Ensemble, GaussianCPD, Model, WeightedNetwork
+from bayesgraph.models import (
+    CPD,
+    BayesianNetwork,
+    GaussianCPD,
+    networks_in,
+)
 from bayesgraph.statistics import Family
 
 # Maximum number of joint states of child and parents that are compared one by one.
@@ -100,8 +105,11 @@ def family_changes(before: Any, after: Any) -> tuple[list[FamilyChange], list[st
     list of FamilyChange, list of str
         The remarks say what could not be compared.
     """
-    first, second = (_networks(getattr(m, "network_", m)) for m in (before, after))
-    if first is None or second is None:
+    first, second = (
+        [network for _, network in networks_in(getattr(source, "network_", source))]
+        for source in (before, after)
+    )
+    if not (first and second):
         return [], ["Factors of a factor graph are no conditional distributions: not compared."]
     if len(first) != len(second):
         counts = f"{len(first)} and {len(second)}"
@@ -113,18 +121,6 @@ def family_changes(before: Any, after: Any) -> tuple[list[FamilyChange], list[st
         for change in _Pair(p, q, before, after, number if several else None).changes()
     ]
     return sorted(found, key=lambda change: -change.size), []
-
-
-def _networks(model: Model) -> list[BayesianNetwork] | None:
-    """Return the Bayesian networks that a model consists of; None if there are other parts."""
-    if isinstance(model, BayesianNetwork):
-        return [model]
-    if isinstance(model, WeightedNetwork):
-        return [model.network]
-    if not isinstance(model, Ensemble):
-        return None
-    parts = [_networks(network) for network in model.networks]
-    return None if None in parts else [net for part in parts if part is not None for net in part]
 
 
 @dataclass(frozen=True, eq=False)

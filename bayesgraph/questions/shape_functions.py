@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats, log_of, whole_number
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more
 from bayesgraph.core.errors import (
     DataError,
@@ -33,9 +33,13 @@ from bayesgraph.core.errors import (
 )
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Binned, CountVector, Discrete, Name, State, Variable
-from bayesgraph.inference import Factor
-from bayesgraph.models import CPD, BayesianNetwork, Ensemble, FactorGraph, Model, TableCPD, Term
+from bayesgraph.models import (
+    Model,
+    TableCPD,
+    networks_in,
+)
 from bayesgraph.questions.contribution_terms import Contrast, signed
+from bayesgraph.questions.contributions import Walk
 from bayesgraph.questions.estimators import question
 
 # ---- Shapes: the log odds of a class as a sum of functions of single features and of a few
@@ -162,11 +166,11 @@ def shapes(
         Classes to compare.
     """
     labels, weights = _curves(target, positive, negative)
-    if isinstance(model, BayesianNetwork) and not (problem := _obstacle(model, target)):
+    problem = _obstacle(model, target)
+    if not problem:
         intercept, terms = _exact_terms(model, target, weights)
         n_rows = 0
     elif rows is None:
-        problem = problem if isinstance(model, BayesianNetwork) else f"it is of the form {model!r}"
         raise UnsupportedModelError(
             f"The log odds of this model are no sum of terms of a few features: {problem}. "
             "Give rows, as in clf.shapes(X), over which its log odds are averaged, or fit a single "
@@ -202,8 +206,11 @@ def _curves(
 # ------------------------------------------------------------------------------------- networks
 
 
-def _obstacle(network: BayesianNetwork, target: Discrete) -> str:
+def _obstacle(model: Model, target: Discrete) -> str:
     """Return why the log odds of complete rows are no sum of a few features' terms, or nothing."""
+    if not any(network is model for network in model.networks):
+        return f"it is of the form {model!r}"
+    network: Any = model
     for cpd in network.cpds:
         others = [p for p in cpd.parents if p != target]
         if cpd.variable == target:
@@ -216,9 +223,7 @@ def _obstacle(network: BayesianNetwork, target: Discrete) -> str:
     return ""
 
 
-def _exact_terms(
-    network: BayesianNetwork, target: Discrete, weights: Floats
-) -> tuple[Floats, list[Shape]]:
+def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Floats, list[Shape]]:
     """Return the constant and the terms of a network's log odds; see `_curves` for `weights`."""
     prior = network.query(target.name).probabilities
     tables = [c for c in network.nodes() if isinstance(c, TableCPD) and target in c.parents]
@@ -307,10 +312,9 @@ def _mean_terms(
         effect = _split(_means(model, target, sample, [axis], weights), [axis.share])[0,]
         terms.append(Shape((axis.shown,), effect, axis.share))
     # The pairs of features with an arc in a network whose class has no parents.
-    members = model.networks if isinstance(model, Ensemble) else (model,)
     found: dict[Pair, None] = {}
-    for network in members:
-        if isinstance(network, BayesianNetwork) and not _obstacle(network, target):
+    for _, network in networks_in(model):
+        if not _obstacle(network, target):
             pairs = [(p.name, c.variable.name) for c in network.nodes() for p in c.parents]
             found |= {pair: None for pair in pairs if target.name not in pair}
     for names in list(found):
@@ -471,7 +475,19 @@ def top_items(
     if not isinstance(variable, Discrete):
         raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is not.")
     n = whole_number("n", "items", n, 1)
-    vectors = _vectors(model, variable)
+    walk = Walk(model, variable, Evidence(1, {}))
+    # How much one occurrence of an item adds to the log score of each class, (n_classes, n_items).
+    vectors: dict[CountVector, Floats] = {}
+    for addend in walk.addends:
+        child = addend.variables[0] if addend.variables else None
+        if (
+            isinstance(child, CountVector)
+            and addend.source
+            and addend.source.scope == (variable, child)
+        ):
+            logs = addend.source.item_logs()
+            if logs is not None:
+                vectors[child] = vectors.get(child, 0.0) + logs
     if not vectors:
         raise UnsupportedModelError(
             f"There is no vector of counts whose only parent is {target!r}: take "
@@ -486,7 +502,7 @@ def top_items(
     if not (isinstance(chosen, CountVector) and chosen in vectors):
         known = quoted(v.name for v in vectors)
         raise DataError(f"feature= names a vector of counts, one of {known}; got {feature!r}.")
-    prior, logs, found = _log_prior(model, variable), vectors[chosen].T, {}
+    prior, logs, found = walk.prior, vectors[chosen].T, {}
     for code, state in enumerate(variable.states):
         # Change of the log odds by one occurrence of each item; ties in the order of the items.
         values = np.zeros(len(logs))
@@ -497,37 +513,3 @@ def top_items(
         order = np.argsort(-values, kind="stable")[:n].tolist()
         found[state] = {chosen.items[i]: float(values[i]) for i in order}
     return TopItems(variable, found)
-
-
-def _vectors(model: Model, target: Discrete) -> dict[CountVector, Floats]:
-    """Return how much one occurrence of an item adds to the log score of each class.
-
-    The result maps each vector of counts whose only parent is the class variable to an array of
-    shape (n_classes, n_items).
-    """
-    sources: Sequence[CPD | Term] = ()
-    if isinstance(model, FactorGraph):
-        sources = model.terms
-    elif isinstance(model, BayesianNetwork):
-        sources = model.cpds
-    found: dict[CountVector, Floats] = {}
-    for source in sources:
-        child = source.scope[-1]
-        if isinstance(child, CountVector) and source.scope == (target, child):
-            logs = source.item_logs()
-            if logs is not None:
-                found[child] = found.get(child, 0.0) + logs
-    return found
-
-
-def _log_prior(model: Model, target: Discrete) -> Floats:
-    if not isinstance(model, FactorGraph):
-        return log_of(model.query(target.name).probabilities)
-    nothing = Evidence(1, {})
-    logs = np.zeros(target.cardinality)
-    for term in model.terms:
-        if term.scope == (target,):
-            potential = term.potential(nothing)
-            assert isinstance(potential, Factor)  # over a discrete variable alone
-            logs = logs + potential.log_values[0]
-    return logs

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import count
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +26,12 @@ from bayesgraph.inference import Sensitivity
 from bayesgraph.models import (
     CPD,
     BayesianNetwork,
-    Ensemble,
     GaussianCPD,
     Model,
     TableCPD,
-    WeightedNetwork,
     as_mapping,
+    map_networks,
+    networks_in,
     texts,
 )
 from bayesgraph.questions.estimators import question
@@ -260,34 +261,26 @@ class _Parameter:
         return GaussianCPD(self.cpd.variable, parents=self.cpd.parents, **numbers)
 
 
-class _Member(NamedTuple):
-    """A network of a model, and a function that returns the model with another network for it.
-
-    The attribute `places` has its index in an ensemble, if it is one of an ensemble.
-    """
-
-    places: tuple[int, ...]
-    network: BayesianNetwork
-    rebuilt: Any
-
-    @property
-    def label(self) -> str:
-        return ", ".join(f"network {place}" for place in self.places)
-
-
 def _by_parameters(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, spread: float, n: int
 ) -> tuple[list[Bar], str]:
-    found, others = [], 0
-    for member in _networks(model):
-        relevant = _relevant(member.network, target, evidence)
-        if isinstance(model, BayesianNetwork):
+    if not model.networks:
+        raise UnsupportedModelError(
+            f"{type(model).__name__} has factors, not distributions, so that there are no "
+            "probabilities to vary: see sensitivity, or by='findings'."
+        )
+    found: list[tuple[_Parameter, tuple[int, ...], int]] = []
+    others = 0
+    for number, (place, network) in enumerate(networks_in(model)):
+        relevant = _relevant(network, target, evidence)
+        if not place:
             # The same posterior from fewer tables.
-            member = member._replace(network=member.network.restricted(relevant))
-        for cpd in member.network.cpds:
+            network = network.restricted(relevant)
+            model = network
+        for cpd in network.cpds:
             if cpd.variable in relevant:
                 if isinstance(cpd, (TableCPD, GaussianCPD)):
-                    found += [(parameter, member) for parameter in _parameters(cpd, spread)]
+                    found += [(parameter, place, number) for parameter in _parameters(cpd, spread)]
                 else:
                     others += 1
     if not found:
@@ -311,8 +304,31 @@ def _by_parameters(
             f"this {type(model).__name__} has no derivatives by which to choose: observe more, or "
             "vary the findings (by='findings')."
         )
-    bars = [_bar(*item, target, code, evidence) for item in found]
+    bars = []
+    for parameter, place, number in found:
+        answers = [
+            _with_cpd(model, number, parameter.at(end)).query(target.name, evidence)
+            for end in parameter.ends
+        ]
+        shares = [float(answer.probabilities[code]) for answer in answers]
+        (low, at_low), (high, at_high) = sorted(zip(shares, parameter.ends, strict=True))
+        which = ", ".join(f"network {i}" for i in place) if len(model.networks) > 1 else ""
+        name = f"{parameter.name} ({which})" if which else parameter.name
+        bars.append(Bar(name, low, high, at_low, at_high, parameter.now))
     return bars, " ".join(remarks)
+
+
+def _with_cpd(model: Model, number: int, cpd: CPD) -> Model:
+    """Return the model with another CPD of a variable in the network with this number."""
+    place = count()
+
+    def change(network: BayesianNetwork) -> BayesianNetwork:
+        if next(place) != number:
+            return network
+        cpds = [cpd if own.variable == cpd.variable else own for own in network.cpds]
+        return BayesianNetwork(cpds, order=network.variables)
+
+    return map_networks(model, change)
 
 
 def _slopes(
@@ -325,10 +341,10 @@ def _slopes(
         return None
 
 
-def _width(parameter: _Parameter, member: _Member, slopes: Sensitivity) -> float:
+def _width(parameter: _Parameter, place: tuple[int, ...], slopes: Sensitivity) -> float:
     """Return by how much a posterior moves with a parameter, to first order."""
     name = parameter.cpd.variable.name
-    key = (*member.places, name) if member.places else name
+    key = (*place, name) if place else name
     if parameter.array:
         gaussian = slopes.gaussians.get(key)
         table = None if gaussian is None else getattr(gaussian, parameter.array)
@@ -338,40 +354,6 @@ def _width(parameter: _Parameter, member: _Member, slopes: Sensitivity) -> float
     return abs(slope) * (parameter.ends[1] - parameter.ends[0])
 
 
-def _networks(model: Model) -> Iterator[_Member]:
-    """Yield the networks of a model."""
-    if isinstance(model, BayesianNetwork):
-        yield _Member((), model, lambda network: network)
-    elif isinstance(model, WeightedNetwork):
-        yield _Member((), model.network, lambda network: WeightedNetwork(
-            network, model.target.name, model.exponents, bias=model.bias,
-            prior_exponent=model.prior_exponent, domain=model.domain,
-        ))  # fmt: skip
-    elif isinstance(model, Ensemble):
-        for i, network in enumerate(model.networks):
-            for own in _networks(network):
-                yield _Member((i, *own.places), own.network, _Replaced(model, i, own.rebuilt))
-    else:
-        raise UnsupportedModelError(
-            f"{type(model).__name__} has factors, not distributions, so that there are no "
-            "probabilities to vary: see sensitivity, or by='findings'."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class _Replaced:
-    """A function that returns an ensemble with another network in one place."""
-
-    model: Ensemble
-    place: int
-    rebuilt: Any
-
-    def __call__(self, network: BayesianNetwork) -> Model:
-        networks = list(self.model.networks)
-        networks[self.place] = self.rebuilt(network)
-        return self.model.with_networks(networks)
-
-
 def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike) -> set[Any]:
     above = {cpd.variable: cpd.parents for cpd in network.cpds}
     known = [v for v in network.variables if v.name in as_mapping(evidence)]
@@ -379,32 +361,10 @@ def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike
     return ancestral_set(above, [*own, *known])
 
 
-def _bar(
-    parameter: _Parameter,
-    member: _Member,
-    target: Discrete,
-    code: int,
-    evidence: EvidenceLike,
-) -> Bar:
-    found = []
-    network = member.network
-    for cpd in map(parameter.at, parameter.ends):
-        cpds = [cpd if own.variable == cpd.variable else own for own in network.cpds]
-        changed = member.rebuilt(BayesianNetwork(cpds, order=network.variables))
-        found.append(float(changed.query(target.name, evidence).probabilities[code]))
-    name = f"{parameter.name} ({member.label})" if member.places else parameter.name
-    (low, at_low), (high, at_high) = sorted(zip(found, parameter.ends, strict=True))
-    return Bar(name, low, high, at_low, at_high, parameter.now)
-
-
 def _parameters(cpd: TableCPD | GaussianCPD, spread: float) -> Iterator[_Parameter]:
-    if isinstance(cpd, TableCPD):
-        yield from _of_table(cpd, spread)
-    else:
+    if isinstance(cpd, GaussianCPD):
         yield from _of_gaussian(cpd, spread)
-
-
-def _of_table(cpd: TableCPD, spread: float) -> Iterator[_Parameter]:
+        return
     shares = cpd.values
     n = shares.shape[-1]
     for index in np.ndindex(shares.shape):
