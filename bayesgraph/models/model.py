@@ -120,6 +120,10 @@ class Model(Edits, Answering):
 
     training: Training | None = None
     exponents: Mapping[Name, Floats] = MappingProxyType({})
+    # The class of a model of one class, and what averages have besides their networks.
+    target: Any = None
+    weights: Any = ()
+    prior_ratios: Mapping[Name, Floats] = MappingProxyType({})
 
     def links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]

@@ -26,7 +26,7 @@ from bayesgraph.core.variables import (
     Variable,
 )
 from bayesgraph.inference import log_normalised
-from bayesgraph.models import Ensemble, Model, WeightedNetwork, arcs_of, table_for
+from bayesgraph.models import Model, arcs_of, table_for
 from bayesgraph.questions.contribution_terms import Contrast, signed
 from bayesgraph.questions.contributions import explain
 from bayesgraph.questions.family_differences import FamilyChange, families_table, family_changes
@@ -523,8 +523,8 @@ def diff(
 
 
 def _of_averages(before: Model, after: Model) -> list[str]:
-    """Return what differs between two averages besides their networks, in words."""
-    if not (isinstance(before, Ensemble) and isinstance(after, Ensemble)):
+    """Return what differs between two ensembles besides their networks, in words."""
+    if min(len(before.networks), len(after.networks)) < 2:
         return []
     found = []
     for name in ("weights", "prior_ratios", "exponents"):
@@ -552,7 +552,7 @@ def _model(source: Any) -> Model:
 
 def _target(a: Any, b: Any) -> Name:
     names = {source.target_.name for source in (a, b) if hasattr(source, "target_")}
-    names |= {m.target.name for m in map(_model, (a, b)) if isinstance(m, WeightedNetwork)}
+    names |= {m.target.name for m in map(_model, (a, b)) if m.target is not None}
     if len(names) != 1:
         why = f"the models predict {quoted(names)}" if names else "networks predict anything"
         raise DataError(f"target= is needed with a table: {why}. Name the variable to predict.")
@@ -568,7 +568,7 @@ def _words(source: Any) -> str:
 
 def _exponents(before: Model, after: Model) -> dict[Name, tuple[float, float]]:
     """Return the exponents of weighted networks that differ, the largest difference first."""
-    if not (isinstance(before, WeightedNetwork) and isinstance(after, WeightedNetwork)):
+    if before.target is None or after.target is None:
         return {}
     found = {
         name: (float(p.max()), float(after.exponents[name].max()))

@@ -42,11 +42,10 @@ from bayesgraph.inference import NumberMixture
 from bayesgraph.models import (
     Belief,
     Between,
-    Ensemble,
     Model,
-    WeightedNetwork,
     as_mapping,
     is_soft,
+    networks_in,
     scalar,
     with_findings,
 )
@@ -364,12 +363,10 @@ def range_of(
 
 def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
     """Return the central range of a continuous variable with nothing observed, if it is known."""
-    if isinstance(model, WeightedNetwork):
-        model = model.network
-    if model.form == "average" and isinstance(model, Ensemble):
+    if not model.is_joint:
         ranges = [
             _of_model(network, own)
-            for network in model.networks
+            for _, network in networks_in(model)
             for own in network.variables
             if own.name == variable.name and isinstance(own, Continuous)
         ]

@@ -32,7 +32,6 @@ from bayesgraph.core.variables import (
 )
 from bayesgraph.inference import All, NumberMixture, Posterior
 from bayesgraph.models import (
-    BayesianNetwork,
     Belief,
     Between,
     Model,
@@ -574,9 +573,10 @@ class _Told:
     @cached_property
     def _parents(self) -> dict[Name, list[Name]] | None:
         """The parents of each variable, if the graph tells which findings bear on the target."""
-        if not isinstance(self.model, BayesianNetwork):
+        model: Any = self.model
+        if not any(network is model for network in model.networks):
             return None
-        return {cpd.variable.name: [p.name for p in cpd.parents] for cpd in self.model.cpds}
+        return {cpd.variable.name: [p.name for p in cpd.parents] for cpd in model.cpds}
 
     def links(self, name: Name) -> Links:
         """Return the active paths from a variable to the target, and what blocks others."""
