@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, islice
@@ -15,6 +15,7 @@ from bayesgraph.core.errors import GraphError, NotIdentifiableError, quoted, unk
 from bayesgraph.core.variables import Name, ancestral_set
 from bayesgraph.graphs import (
     build_dag,
+    cpdag,
     d_separated,
     directed_graph,
     is_graph_or_model,
@@ -54,24 +55,6 @@ class Independence(NamedTuple):
 # ------------------------------------------------------------------------------- separators
 
 
-def minimal_separator(
-    graph: CausalGraph,
-    x: set[Name],
-    y: set[Name],
-    required: set[Name],
-    allowed: set[Name],
-) -> tuple[Name, ...] | None:
-    """Return one minimal separator; see `CausalGraph.minimal_separator`."""
-    dag = graph.dag
-    above = ancestral_set(dag.pred, x | y | required)
-    found = above & allowed | required
-    if not reachable(dag, x, found, above).isdisjoint(y):
-        return None
-    for side in (x, y):
-        found = found & reachable(dag, side, found, above) | required
-    return graph.in_order(found)
-
-
 def minimal_separators(
     graph: CausalGraph,
     dag: nx.DiGraph,
@@ -98,34 +81,16 @@ def minimal_separators(
         See `_cuts`.
     """
     place = {name: i for i, name in enumerate(graph.nodes)}
-    neighbours = _moral_graph(dag, x | y | required)
-    _remove(neighbours, required)
+    # Sets are separated in the moral graph of all their ancestors if and only if they are
+    # d-separated (Lauritzen et al. 1990).
+    moral = nx.moral_graph(dag.subgraph(ancestral_set(dag.pred, x | y | required)))
+    moral.remove_nodes_from(required)
+    neighbours = {node: set(moral.adj[node]) for node in moral}
     found = [
         tuple(sorted([*between, *required], key=place.__getitem__))
         for between in _cuts(neighbours, x, y, allowed | y, place, maximum, holds)
     ]
     return sorted(found, key=lambda names: (len(names), [place[name] for name in names]))
-
-
-def _moral_graph(dag: nx.DiGraph, nodes: Collection[Any]) -> dict[Any, set[Any]]:
-    """Return the neighbours in the moral graph of nodes and their ancestors.
-
-    Parents of a common child are neighbours. Sets are separated in this graph if and only if they
-    are d-separated (Lauritzen et al. 1990).
-    """
-    above = ancestral_set(dag.pred, nodes)
-    neighbours: dict[Any, set[Any]] = {node: set() for node in dag if node in above}
-    for node in neighbours:
-        for a, b in combinations([node, *dag.predecessors(node)], 2):
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    return neighbours
-
-
-def _remove(neighbours: dict[Any, set[Any]], nodes: Iterable[Any]) -> None:
-    for node in nodes:
-        for other in neighbours.pop(node):
-            neighbours[other].discard(node)
 
 
 def _cuts(
@@ -190,7 +155,9 @@ def _border(neighbours: _Neighbours, nodes: set[Any]) -> set[Any]:
     return set().union(*(neighbours[node] for node in nodes)) - nodes
 
 
-def _component(neighbours: _Neighbours, start: set[Any], without: Collection[Any]) -> set[Any]:
+def _component(
+    neighbours: Mapping[Any, Iterable[Any]], start: set[Any], without: Collection[Any]
+) -> set[Any]:
     """Return the nodes that paths from `start` reach without passing through `without`."""
     found, stack = set(start), list(start)
     while stack:
@@ -204,53 +171,7 @@ def _component(neighbours: _Neighbours, start: set[Any], without: Collection[Any
 # -------------------------------------------------------------------------- independencies
 
 
-def local_independencies(graph: CausalGraph) -> list[Independence]:
-    """Return what follows from the local Markov property; see `CausalGraph`."""
-    _check_unconfounded(graph, "pairwise_independencies() lists what it implies.")
-    found = []
-    for node in graph.nodes:
-        parents = set(graph.dag.predecessors(node))
-        rest = set(graph.nodes) - parents - below(graph.dag, [node])
-        if rest:
-            found.append(Independence((node,), graph.in_order(rest), graph.in_order(parents)))
-    return found
-
-
-def pairwise_independencies(graph: CausalGraph) -> Iterator[Independence]:
-    """Yield an independence for each pair of nodes that can be separated; see `CausalGraph`."""
-    for a, b in combinations(graph.nodes, 2):
-        given = minimal_separator(graph, {a}, {b}, set(), set(graph.nodes) - {a, b})
-        if given is not None:
-            yield Independence((a,), (b,), given)
-
-
 # ----------------------------------------------------------------------------- equivalence
-
-
-def are_equivalent(one: CausalGraph, other: CausalGraph) -> bool:
-    """Tell whether two graphs imply the same independencies; see `CausalGraph.is_equivalent`."""
-    for graph in (one, other):
-        _check_unconfounded(graph, "Compare what pairwise_independencies() gives.")
-    if set(one.nodes) != set(other.nodes):
-        raise GraphError(
-            "Graphs over the same variables can be equivalent; these have different ones."
-        )
-    return _skeleton(one) == _skeleton(other) and _colliders(one) == _colliders(other)
-
-
-def _skeleton(graph: CausalGraph) -> set[frozenset[Name]]:
-    return {frozenset(arc) for arc in graph.arcs}
-
-
-def _colliders(graph: CausalGraph) -> set[tuple[frozenset[Name], Name]]:
-    """Return the pairs of parents without an arc between them, with their common child."""
-    linked = _skeleton(graph)
-    return {
-        (frozenset(pair), node)
-        for node in graph.nodes
-        for pair in combinations(graph.dag.predecessors(node), 2)
-        if frozenset(pair) not in linked
-    }
 
 
 def _check_unconfounded(graph: CausalGraph, instead: str) -> None:
@@ -287,22 +208,9 @@ class Instrument(NamedTuple):
 
 def on_causal_paths(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> set[Name]:
     """Return the nodes besides x on paths of arcs from x to y that return to no node of x."""
-    after = _reached_nodes(dag.succ, x, x) - x
-    before = _reached_nodes(dag.pred, y, x)
+    after = _component(dag.succ, x, x) - x
+    before = _component(dag.pred, y, x)
     return after & before
-
-
-def _reached_nodes(
-    neighbours: Mapping[Any, Iterable[Any]], start: set[Name], stop: set[Name]
-) -> set[Name]:
-    """Return the nodes that arcs lead to from a start, without going on from nodes of `stop`."""
-    found, stack = set(start), list(start)
-    while stack:
-        for node in neighbours[stack.pop()]:
-            if node not in found and node not in stop:
-                found.add(node)
-                stack.append(node)
-    return found
 
 
 def below(dag: nx.DiGraph, nodes: Iterable[Name]) -> set[Name]:
@@ -321,23 +229,6 @@ def without_arcs(dag: nx.DiGraph, arcs: Iterable[tuple[Name, Name]]) -> nx.DiGra
     found = nx.DiGraph(dag)
     found.remove_edges_from(arcs)
     return found
-
-
-def adjustment_sets(
-    graph: CausalGraph, x: set[Name], y: set[Name], forbidden: set[Name], maximum: int
-) -> list[tuple[Name, ...]]:
-    """Return all minimal adjustment sets; see `CausalGraph.adjustment_sets`."""
-    spoiled = below(graph.dag, on_causal_paths(graph.dag, x, y))
-    allowed = set(graph.nodes) - x - y - spoiled - forbidden
-    cut = proper_back_door_graph(graph.dag, x, y)
-    return minimal_separators(graph, cut, x, y, set(), allowed, maximum)
-
-
-def is_adjustment_set(graph: CausalGraph, x: set[Name], y: set[Name], z: set[Name]) -> bool:
-    """Tell whether a set satisfies the adjustment criterion; see `CausalGraph`."""
-    if not z.isdisjoint(below(graph.dag, on_causal_paths(graph.dag, x, y))):
-        return False
-    return d_separated(proper_back_door_graph(graph.dag, x, y), x, y, z)
 
 
 # ------------------------------------------------------------------------------- front-door
@@ -359,7 +250,7 @@ class _FrontDoor:
 
     def intercepts(self, z: set[Name]) -> bool:
         """Tell whether a set is on all causal paths."""
-        return _reached_nodes(self.graph.dag.succ, self.x, z).isdisjoint(self.y)
+        return _component(self.graph.dag.succ, self.x, z).isdisjoint(self.y)
 
     def largest(self, among: set[Name]) -> set[Name]:
         """Return the largest subset whose back-door paths to the outcome the treatment blocks.
@@ -384,57 +275,7 @@ class _FrontDoor:
         return not any(self.intercepts(self.largest(z - {node})) for node in z)
 
 
-def front_door_sets(
-    graph: CausalGraph, x: set[Name], y: set[Name], forbidden: set[Name], maximum: int
-) -> list[tuple[Name, ...]]:
-    """Return all minimal front-door sets; see `CausalGraph.front_door_sets`.
-
-    Branches decide node by node whether it is in the set, and end where no set is left.
-    """
-    criterion = _FrontDoor(graph, x, y)
-    place = {name: i for i, name in enumerate(graph.nodes)}
-    found: list[set[Name]] = []
-    branches: list[tuple[set[Name], set[Name]]] = [(set(), criterion.candidates(forbidden))]
-    # The first set may take a branch for each candidate.
-    left = _BRANCHES_PER_SET * maximum + 2 * len(branches[0][1])
-    while branches and left and len(found) < maximum:
-        left -= 1
-        required, among = branches.pop()
-        among = criterion.largest(among)
-        if not required <= among or not criterion.intercepts(among):
-            continue
-        if criterion.holds(required):
-            if criterion.is_minimal(required):
-                found.append(required)
-            continue
-        node = min(among - required, key=place.__getitem__)
-        branches += [(required | {node}, among), (required, among - {node})]
-    ordered = [graph.in_order(names) for names in found]
-    return sorted(ordered, key=lambda names: (len(names), [place[name] for name in names]))
-
-
 # ------------------------------------------------------------------------------ instruments
-
-
-def instruments(graph: CausalGraph, x: set[Name], y: set[Name], maximum: int) -> list[Instrument]:
-    """Return instrumental variables with their minimal sets; see `CausalGraph.instruments`."""
-    dag = graph.dag
-    spoiled = below(dag, on_causal_paths(dag, x, y) | y) | x
-    cut = proper_back_door_graph(dag, x, y)
-    found = list[Instrument]()
-    for node in graph.nodes:
-        if node in spoiled or len(found) >= maximum:
-            continue
-        allowed = set(graph.nodes) - spoiled - {node}
-        # The nearer to the outcome a separator is, the less it keeps from the treatment.
-
-        def acts(given: Iterable[Name], node: Name = node) -> bool:
-            return not d_separated(dag, node, x, given)
-
-        left = maximum - len(found)
-        sets = minimal_separators(graph, cut, y, {node}, set(), allowed, left, acts)
-        found += [Instrument(node, given) for given in sets]
-    return sorted(found, key=lambda one: len(one.given))
 
 
 # ----------------------- Identification of interventional distributions: the algorithms ID and IDC
@@ -499,42 +340,6 @@ def relevant(graph: CausalGraph, name: Name, before: tuple[Name, ...]) -> tuple[
     return tuple(other for other in before if other in reached)
 
 
-def observed_arcs(graph: CausalGraph) -> list[tuple[Name, Name]]:
-    """Return arcs that fit every distribution of the variables; see `CausalGraph.to_dag`."""
-    order = _order(graph)
-    return [
-        (parent, name)
-        for i, name in enumerate(order)
-        for parent in relevant(graph, name, tuple(order[:i]))
-    ]
-
-
-def identify(graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]) -> Estimand:
-    """Return the estimand of P(y | do(x), z); see `CausalGraph.identify`."""
-    observed = _Observed(graph, graph.nodes)
-    names = graph.in_order(y), graph.in_order(x), graph.in_order(z)
-    order = _order(graph)
-    try:
-        if not z:
-            return Estimand(*names, _id(y, x, observed, graph, order))
-        acting, seen = _exchanged(graph, y, x, z)
-        joint = _id(y | seen, acting, observed, graph, order)
-        expression = ratio(joint, summed(graph.in_order(y), joint)) if seen else joint
-    except _HedgeError as hedge:
-        (outcome, do, given), (larger, smaller) = names, hedge.args
-        condition = ", ".join(map(str, given))
-        question = f"P({', '.join(map(str, outcome))} | do({', '.join(map(str, do))})"
-        question += f", {condition})" if condition else ")"
-        raise NotIdentifiableError(
-            f"{question} is not identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form "
-            "a hedge, sets that unobserved common causes connect, so that models agree in all that "
-            "is observed and differ in the answer. Observe one of these causes, or make an "
-            "experiment.",
-            (larger, smaller),
-        ) from None
-    return Estimand(*names, expression)
-
-
 def _exchanged(
     graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]
 ) -> tuple[set[Name], set[Name]]:
@@ -568,7 +373,7 @@ def _id(
         nodes, x, p = kept, x & kept, p.marginal(graph.in_order(kept))
     if not x:  # 1
         return p.joint(graph.in_order(y))
-    if more := nodes - x - _reached_nodes(above, y, x):  # 3
+    if more := nodes - x - _component(above, y, x):  # 3
         return _id(y, x | more, p, graph, order)
     parts = _districts(graph, nodes - x)
     if len(parts) > 1:  # 4
@@ -815,7 +620,19 @@ class CausalGraph:
         -------
         tuple of names, or None if there is no such set
         """
-        return minimal_separator(self, *self._separated(x, y, required, forbidden))
+        left, right, needed, allowed = self._separated(x, y, required, forbidden)
+        return self._separator(left, right, needed, allowed)
+
+    def _separator(
+        self, x: set[Name], y: set[Name], required: set[Name], allowed: set[Name]
+    ) -> tuple[Name, ...] | None:
+        above = ancestral_set(self.dag.pred, x | y | required)
+        found = above & allowed | required
+        if not reachable(self.dag, x, found, above).isdisjoint(y):
+            return None
+        for side in (x, y):
+            found = found & reachable(self.dag, side, found, above) | required
+        return self.in_order(found)
 
     def separators(
         self,
@@ -862,7 +679,14 @@ class CausalGraph:
         GraphError
             For a graph with confounded pairs; `pairwise_independencies` works for those too.
         """
-        return local_independencies(self)
+        _check_unconfounded(self, "pairwise_independencies() lists what it implies.")
+        found = []
+        for node in self.nodes:
+            parents = set(self.dag.pred[node])
+            rest = set(self.nodes) - parents - below(self.dag, [node])
+            if rest:
+                found.append(Independence((node,), self.in_order(rest), self.in_order(parents)))
+        return found
 
     def pairwise_independencies(self, maximum: int | None = None) -> list[Independence]:
         """Return an independence for each pair of variables that some set separates.
@@ -877,7 +701,12 @@ class CausalGraph:
             Number of independencies after which the search stops: a thousand variables have half a
             million pairs.
         """
-        return list(islice(pairwise_independencies(self), maximum))
+        separated = (
+            (a, b, self._separator({a}, {b}, set(), set(self.nodes) - {a, b}))
+            for a, b in combinations(self.nodes, 2)
+        )
+        found = (Independence((a,), (b,), given) for a, b, given in separated if given is not None)
+        return list(islice(found, maximum))
 
     def is_equivalent(self, other: CausalGraph) -> bool:
         """Tell whether two graphs imply the same independencies.
@@ -890,7 +719,15 @@ class CausalGraph:
         GraphError
             For graphs with confounded pairs, or over different variables.
         """
-        return are_equivalent(self, other)
+        for graph in (self, other):
+            _check_unconfounded(graph, "Compare what pairwise_independencies() gives.")
+        if set(self.nodes) != set(other.nodes):
+            raise GraphError(
+                "Graphs over the same variables can be equivalent; these have different ones."
+            )
+        one, two = cpdag(self), cpdag(other)
+        same = {frozenset(edge) for edge in one.edges} == {frozenset(edge) for edge in two.edges}
+        return same and set(one.arcs) == set(two.arcs)
 
     # -------------------------------------------------------------------- what to adjust for
 
@@ -916,15 +753,20 @@ class CausalGraph:
             Number of sets after which the search stops.
         """
         x, y = self.disjoint(treatment, outcome)
-        refused = set(self.named(forbidden))
-        return adjustment_sets(self, x, y, refused, maximum)
+        spoiled = below(self.dag, on_causal_paths(self.dag, x, y))
+        allowed = set(self.nodes) - x - y - spoiled - set(self.named(forbidden))
+        cut = proper_back_door_graph(self.dag, x, y)
+        return minimal_separators(self, cut, x, y, set(), allowed, maximum)
 
     def is_adjustment_set(self, treatment: Names, outcome: Names, adjusted: Names) -> bool:
         """Tell whether adjusting for a set gives the effect; the set need not be minimal.
 
         See `adjustment_sets`.
         """
-        return is_adjustment_set(self, *self.disjoint(treatment, outcome, adjusted))
+        x, y, z = self.disjoint(treatment, outcome, adjusted)
+        if not z.isdisjoint(below(self.dag, on_causal_paths(self.dag, x, y))):
+            return False
+        return d_separated(proper_back_door_graph(self.dag, x, y), x, y, z)
 
     def front_door_sets(
         self, treatment: Names, outcome: Names, *, forbidden: Names = (), maximum: int = 1000
@@ -941,9 +783,28 @@ class CausalGraph:
         treatment, outcome, forbidden, maximum
             As in `adjustment_sets`.
         """
-        x, y = self.disjoint(treatment, outcome)
-        refused = set(self.named(forbidden))
-        return front_door_sets(self, x, y, refused, maximum)
+        criterion = _FrontDoor(self, *self.disjoint(treatment, outcome))
+        found: list[set[Name]] = []
+        # Branches decide node by node whether it is in the set, and end where no set is left.
+        branches: list[tuple[set[Name], set[Name]]]
+        branches = [(set(), criterion.candidates(self.named(forbidden)))]
+        # The first set may take a branch for each candidate.
+        left = _BRANCHES_PER_SET * maximum + 2 * len(branches[0][1])
+        while branches and left and len(found) < maximum:
+            left -= 1
+            required, among = branches.pop()
+            among = criterion.largest(among)
+            if not required <= among or not criterion.intercepts(among):
+                continue
+            if criterion.holds(required):
+                if criterion.is_minimal(required):
+                    found.append(required)
+                continue
+            node = self.in_order(among - required)[0]
+            branches += [(required | {node}, among), (required, among - {node})]
+        place = {name: i for i, name in enumerate(self.nodes)}
+        ordered = [self.in_order(names) for names in found]
+        return sorted(ordered, key=lambda names: (len(names), [place[name] for name in names]))
 
     def instruments(
         self, treatment: Name, outcome: Name, *, maximum: int = 1000
@@ -967,7 +828,22 @@ class CausalGraph:
             Pairs ``(variable, given)``, those with small sets first.
         """
         x, y = self.disjoint([treatment], [outcome])
-        return instruments(self, x, y, maximum)
+        spoiled = below(self.dag, on_causal_paths(self.dag, x, y) | y) | x
+        cut = proper_back_door_graph(self.dag, x, y)
+        found: list[Instrument] = []
+        for node in self.nodes:
+            if node in spoiled or len(found) >= maximum:
+                continue
+            allowed = set(self.nodes) - spoiled - {node}
+
+            # The nearer to the outcome a separator is, the less it keeps from the treatment.
+            def acts(given: Iterable[Name], node: Name = node) -> bool:
+                return not d_separated(self.dag, node, x, given)
+
+            left = maximum - len(found)
+            sets = minimal_separators(self, cut, y, {node}, set(), allowed, left, acts)
+            found += [Instrument(node, given) for given in sets]
+        return sorted(found, key=lambda one: len(one.given))
 
     def identify(self, outcome: Names, *, do: Names, given: Names = ()) -> Estimand:
         """Return an interventional distribution as an expression in observed probabilities.
@@ -995,7 +871,26 @@ class CausalGraph:
             If two models of the graph agree in all that is observed and differ in the answer; the
             message names the hedge that shows it.
         """
-        return identify(self, *self.disjoint(outcome, do, given))
+        y, x, z = self.disjoint(outcome, do, given)
+        observed, order = _Observed(self, self.nodes), _order(self)
+        names = self.in_order(y), self.in_order(x), self.in_order(z)
+        try:
+            if not z:
+                return Estimand(*names, _id(y, x, observed, self, order))
+            acting, seen = _exchanged(self, y, x, z)
+            joint = _id(y | seen, acting, observed, self, order)
+        except _HedgeError as hedge:
+            targets, set_, condition = (", ".join(map(str, some)) for some in names)
+            larger, smaller = hedge.args
+            raise NotIdentifiableError(
+                f"P({targets} | do({set_}){f', {condition}' if condition else ''}) is not "
+                f"identifiable: {{{quoted(larger)}}} and {{{quoted(smaller)}}} form a hedge, sets "
+                "that unobserved common causes connect, so that models agree in all that is "
+                "observed and differ in the answer. Observe one of these causes, or make an "
+                "experiment.",
+                (larger, smaller),
+            ) from None
+        return Estimand(*names, ratio(joint, summed(names[0], joint)) if seen else joint)
 
     def to_dag(self) -> list[Pair]:
         """Return arcs of a directed acyclic graph that fits every distribution of the variables.
@@ -1004,7 +899,12 @@ class CausalGraph:
         depends given the others. A network with these arcs can be fitted to columns of observed
         variables, and evaluates estimands; the arcs say nothing about causes.
         """
-        return observed_arcs(self)
+        order = _order(self)
+        return [
+            (parent, name)
+            for i, name in enumerate(order)
+            for parent in relevant(self, name, tuple(order[:i]))
+        ]
 
 
 @question()

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
+from itertools import count
 from typing import Any, NamedTuple, TypeAlias
 
+import networkx as nx
 import numpy as np
 
 from bayesgraph.core.display import rounded
@@ -30,6 +32,7 @@ from bayesgraph.core.variables import (
     ancestral_set,
     is_missing,
 )
+from bayesgraph.graphs import d_separated
 from bayesgraph.inference import All, NumberMixture, Posterior
 from bayesgraph.models import (
     Belief,
@@ -94,182 +97,123 @@ def links(
     if start == end:
         return Links(((start,),))
     opened = ancestral_set(parents, given)
-    graph = _Graph.of(parents)
+    graph = _graph_of(parents)
 
     def is_open(step: _Step, up: bool) -> bool:
         node, is_from_child = step
-        is_collider = up and not is_from_child
-        return node in opened if is_collider else node not in given
-
-    kinds: dict[tuple[Name, frozenset[Name]], Path] = {}
-    for path in graph.paths(start, end, is_open):
-        kinds.setdefault((path[-2], frozenset(graph.colliders(path))), path)
-    if not kinds and (path := active_path(parents, start, end, given)):
-        kinds[path[-2], frozenset()] = path
-
-    found = _blockers(graph, start, end, given, opened)
-    if not kinds and not found:
-        # Known nodes that separate two nodes, none of which can be left out.
-        found = list(given)
-        for one in found[:]:
-            rest = [n for n in found if n != one]
-            if not active_path(parents, start, end, rest):
-                found = rest
-    return Links(tuple(kinds.values()), tuple(found))
-
-
-def _blockers(
-    graph: _Graph, start: Name, end: Name, given: set[Name], opened: set[Name]
-) -> list[Name]:
-    """Return the known nodes nearest to the start that block a path; see `Links`."""
-    found: dict[Name, None] = {}
+        return node not in given if is_from_child or not up else node in opened
 
     def is_open_if_unknown(step: _Step, up: bool) -> bool:
         return step[0] in opened or step[1] or not up
 
+    kinds: dict[tuple[Name, frozenset[Name]], Path] = {}
+    for path in _paths(graph, start, end, is_open):
+        kinds.setdefault((path[-2], frozenset(colliders(graph, path))), path)
+
+    blockers: dict[Name, None] = {}
+
     def first_blocker(path: Path) -> Name | None:
-        colliders = graph.colliders(path)
-        return next((n for n in path[1:-1] if n in given and n not in colliders), None)
+        common = colliders(graph, path)
+        return next((n for n in path[1:-1] if n in given and n not in common), None)
 
     def tells_nothing_new(path: Path) -> bool:
-        return first_blocker(path) in found
+        return first_blocker(path) in blockers
 
-    for path in graph.paths(start, end, is_open_if_unknown, tells_nothing_new):
-        first = first_blocker(path)
-        if first is not None:
-            found[first] = None
-    return list(found)
-
-
-class _Graph(NamedTuple):
-    """A directed acyclic graph in both directions."""
-
-    parents: Mapping[Name, Collection[Name]]
-    children: Mapping[Name, list[Name]]
-
-    @classmethod
-    def of(cls, parents: Mapping[Name, Collection[Name]]) -> _Graph:
-        """Return the graph of nodes with their parents."""
-        children: dict[Name, list[Name]] = {node: [] for node in parents}
-        for node, above in parents.items():
-            for parent in above:
-                children[parent].append(node)
-        return cls(parents, children)
-
-    def following(self, step: _Step, passes: _Passes) -> list[_Step]:
-        """Return the steps that may follow a step."""
-        node = step[0]
-        above = [(parent, True) for parent in self.parents[node]] if passes(step, True) else []
-        below = [(child, False) for child in self.children[node]] if passes(step, False) else []
-        return above + below
-
-    def colliders(self, path: Path) -> list[Name]:
-        """Return the nodes of a path that are children of both of their neighbours."""
-        triples = zip(path, path[1:], path[2:], strict=False)
-        return [b for a, b, c in triples if a in self.parents[b] and c in self.parents[b]]
-
-    def paths(
-        self,
-        start: Name,
-        end: Name,
-        passes: _Passes,
-        skip: Callable[[Path], bool] = lambda _: False,
-    ) -> Iterator[Path]:
-        """Yield paths without repeated nodes whose inner nodes may be passed, short ones first.
-
-        Beginnings for which `skip` is true are not continued.
-
-        A search by A* (Hart, Nilsson and Raphael 1968), whose bound is the number of arcs to the
-        end if nodes may be repeated.
-        """
-        first = [*((p, True) for p in self.parents[start])]
-        first += [(c, False) for c in self.children[start]]
-        left = self._distances(first, end, passes)
-        waiting: list[tuple[int, int, Path, _Step]] = []
-        n = 0
-        for step in first:
-            if step in left:
-                heappush(waiting, (1 + left[step], n := n + 1, (start,), step))
-        for _ in range(_MOST):
-            if not waiting:
-                return
-            _, _, path, step = heappop(waiting)
-            path = (*path, step[0])
-            if skip(path):
-                continue
-            if step[0] == end:
-                yield path
-                continue
-            for one in self.following(step, passes):
-                if one in left and one[0] not in path:
-                    heappush(waiting, (len(path) + left[one], n := n + 1, path, one))
-
-    def _distances(self, first: list[_Step], end: Name, passes: _Passes) -> dict[_Step, int]:
-        """Return the number of arcs to the end of each step that leads there."""
-        before: dict[_Step, list[_Step]] = {step: [] for step in first}
-        stack = list(before)
-        while stack:
-            step = stack.pop()
-            if step[0] == end:
-                continue
-            for one in self.following(step, passes):
-                if one not in before:
-                    before[one] = []
-                    stack.append(one)
-                before[one].append(step)
-        found = {step: 0 for step in before if step[0] == end}
-        waiting = list(found)
-        for step in waiting:
-            for one in before[step]:
-                if one not in found:
-                    found[one] = found[step] + 1
-                    waiting.append(one)
-        return found
+    for path in _paths(graph, start, end, is_open_if_unknown, tells_nothing_new):
+        if (first := first_blocker(path)) is not None:
+            blockers[first] = None
+    found = list(blockers)
+    if not kinds and not found:
+        # Known nodes that separate the two, none of which can be left out.
+        found = list(given)
+        for one in found[:]:
+            rest = [n for n in found if n != one]
+            if d_separated(graph, start, end, rest):
+                found = rest
+    return Links(tuple(kinds.values()), tuple(found))
 
 
-def active_path(
-    parents: Mapping[Name, Collection[Name]], start: Name, end: Name, given: Collection[Name]
-) -> Path:
-    """Return the shortest path between two nodes that is active given others; empty if none is.
+def _graph_of(parents: Mapping[Name, Collection[Name]]) -> nx.DiGraph[Name]:
+    """Return the graph of nodes with their parents."""
+    graph: nx.DiGraph[Name] = nx.DiGraph()
+    graph.add_nodes_from(parents)
+    graph.add_edges_from((parent, node) for node, above in parents.items() for parent in above)
+    return graph
 
-    Parameters
-    ----------
-    parents : mapping from node to its parents
-    start, end : nodes
-    given : collection of nodes
+
+def colliders(graph: nx.DiGraph[Name], path: Path) -> list[Name]:
+    """Return the nodes of a path that are children of both of their neighbours."""
+    triples = zip(path, path[1:], path[2:], strict=False)
+    return [b for a, b, c in triples if graph.has_edge(a, b) and graph.has_edge(c, b)]
+
+
+def _following(graph: nx.DiGraph[Name], step: _Step, passes: _Passes) -> list[_Step]:
+    """Return the steps that may follow a step."""
+    node = step[0]
+    above = [(parent, True) for parent in graph.pred[node]] if passes(step, True) else []
+    below = [(child, False) for child in graph.succ[node]] if passes(step, False) else []
+    return above + below
+
+
+def _paths(
+    graph: nx.DiGraph[Name],
+    start: Name,
+    end: Name,
+    passes: _Passes,
+    skip: Callable[[Path], bool] = lambda _: False,
+) -> Iterator[Path]:
+    """Yield paths that visit no node twice, those with few arcs first, up to a number of steps.
+
+    Beginnings for which `skip` is true are not continued.
+
+    A search by A* (Hart, Nilsson and Raphael 1968), whose bound is the number of arcs to the end if
+    nodes may be repeated. Of equal bounds the longest beginning is continued, so that a shortest
+    path is found at once.
     """
-    graph, opened = _Graph.of(parents), ancestral_set(parents, given)
-    before: dict[_Step, _Step | None] = {(start, True): None}
-    waiting = [(start, True)]
+    first = _following(graph, (start, True), lambda *_: True)
+    steps: nx.DiGraph[_Step] = nx.DiGraph()
+    steps.add_nodes_from(first)
+    stack = list(first)
+    while stack:
+        step = stack.pop()
+        for one in _following(graph, step, passes) if step[0] != end else ():
+            if one not in steps:
+                stack.append(one)
+            steps.add_edge(one, step)
+    ends = {step for step in steps if step[0] == end}
+    # The number of arcs to the end of each step that leads there.
+    left = nx.multi_source_dijkstra_path_length(steps, ends) if ends else {}
+    waiting: list[tuple[int, int, int, Path, _Step]] = []
+    number = count()
 
-    def is_open(step: _Step, up: bool) -> bool:
-        node, is_from_child = step
-        free = node not in given or node == start
-        return free if is_from_child or not up else node in opened
+    def wait(path: Path, following: Iterable[_Step]) -> None:
+        for one in following:
+            if one in left and one[0] not in path:
+                bound = len(path) + left[one]
+                heappush(waiting, (bound, -len(path), next(number), path, one))
 
-    for step in waiting:
+    wait((start,), first)
+    for _ in range(_MOST):
+        if not waiting:
+            return
+        *_, path, step = heappop(waiting)
+        path = (*path, step[0])
+        if skip(path):
+            continue
         if step[0] == end:
-            path = [end]
-            while (earlier := before[step]) is not None:
-                step = earlier
-                path.append(step[0])
-            return tuple(reversed(path))
-        for one in graph.following(step, is_open):
-            if one not in before:
-                before[one] = step
-                waiting.append(one)
-    return ()
+            yield path
+            continue
+        wait(path, _following(graph, step, passes))
 
 
 def known_below(
     parents: Mapping[Name, Collection[Name]], node: Name, given: Collection[Name]
 ) -> list[Name]:
     """Return the known nodes that descend from a node by unknown ones, the nearest first."""
-    children = _Graph.of(parents).children
-    waiting = [node]
+    graph, waiting = _graph_of(parents), [node]
     for one in waiting:
         if one not in given:
-            waiting += [child for child in children[one] if child not in waiting]
+            waiting += [child for child in graph.succ[one] if child not in waiting]
     return [one for one in waiting if one in given]
 
 
