@@ -198,11 +198,6 @@ class Axes(Displayed):
         )
 
 
-def _check_iterable(names: Any) -> None:
-    if isinstance(names, str) or not isinstance(names, Iterable):
-        raise DataTypeError(f"names= takes the names of the numeric variables; got {names!r:.80}.")
-
-
 def principal_axes(
     source: Source,
     names: Sequence[Name],
@@ -241,25 +236,16 @@ def principal_axes(
     >>> principal_axes(rows, ["x", "y"]).shares.round(6).tolist()
     [1.0]
     """
-    _check_iterable(names)
-    model = model_of(source)
-    if model is None:
-        values, weights = _numbers(source, names, sample_weight, evidence)
-        mean = weights @ values / weights.sum()
-        # The root of the covariance: products of columns would square its condition number.
-        root = (values - mean) * np.sqrt(weights / max(weights.sum() - 1.0, 1.0))[:, None]
-    else:
-        mean, covariance = _moments(model, names, evidence, sample_weight)
-        root = scipy.linalg.sqrtm(covariance).real
-    scale = np.sqrt((root**2).sum(axis=0))
+    _, _, (mean,), covariance = _moments(source, None, names, evidence, sample_weight)
+    scale = np.sqrt(covariance.diagonal())
     if standardise and not scale.all():
         constant = [name for name, sd in zip(names, scale.tolist(), strict=True) if not sd]
         raise DataError(f"{quoted(constant)} do not vary: leave them out, or standardise=False.")
     unit = scale if standardise else np.ones_like(scale)
-    _, roots, directions = np.linalg.svd(root / unit, full_matrices=False)
-    variances = roots**2
+    variances, directions = np.linalg.eigh(covariance / np.outer(unit, unit))
+    variances, directions = np.maximum(variances[::-1], 0.0), directions[:, ::-1]
     kept = variances > _ROUNDING * variances[0]
-    vectors = directions[kept].T
+    vectors = directions[:, kept]
     vectors = signs(vectors) * vectors
     sizes = np.where(scale > 0, scale, 1.0)
     correlations = vectors * np.sqrt(variances[kept]) * (unit / sizes)[:, None]
@@ -306,13 +292,7 @@ def discriminant_axes(
     UnknownVariableError
         For an unknown name.
     """
-    _check_iterable(names)
-    model = model_of(source)
-    if model is None:
-        found = _classes_of_rows(source, target, names, sample_weight, evidence)
-    else:
-        found = _classes_of_model(model, target, names, evidence, sample_weight)
-    states, shares, means, within = found
+    states, shares, means, within = _moments(source, target, names, evidence, sample_weight)
     if len(states) < 2:
         raise DataError(f"Discriminant axes take two classes or more of {target!r}.")
     mean = shares @ means
@@ -344,84 +324,55 @@ def discriminant_axes(
     )
 
 
-def _numbers(
-    table: TableLike, names: Sequence[Name], sample_weight: ArrayLike | None, evidence: Any
-) -> tuple[Floats, Floats]:
-    """Return the columns of a table as a matrix, and the weights of its rows."""
-    if evidence is not None:
-        raise DataError(f"evidence= is for a model; leave rows out yourself; got {evidence!r:.80}.")
-    _check_names(names, 2)
-    rows, weights = complete_rows(table, names, None, sample_weight)
-    _check_numeric([v for v in rows.variables if not isinstance(v, Continuous)])
-    return rows.values, weights
-
-
-def _check_names(names: Sequence[Name], least: int) -> None:
-    if isinstance(names, str) or len(set(names)) < len(names) or len(names) < least:
-        raise DataError(f"Axes are of {least} or more different variables; got {names!r}.")
-
-
-def _check_numeric(wrong: Sequence[Any]) -> None:
-    if wrong:
-        raise DataError(f"Axes are of numeric variables; {quoted(v.name for v in wrong)} are not.")
-
-
 def _moments(
-    model: Model, names: Sequence[Name], evidence: EvidenceLike, sample_weight: Any
-) -> tuple[Floats, Floats]:
-    """Return mean and covariance of variables of a model."""
-    if sample_weight is not None:
-        raise DataError(f"sample_weight= is for a table; got {sample_weight!r:.80}.")
-    _check_names(names, 1)
-    _check_numeric([v for v in map(model.variable, names) if not isinstance(v, Continuous)])
-    found = model.query(list(names), evidence)
-    return np.atleast_1d(found.mean), found.covariance
-
-
-def _classes_of_rows(
-    table: TableLike,
-    target: Name,
-    names: Sequence[Name],
-    sample_weight: ArrayLike | None,
-    evidence: Any,
-) -> tuple[tuple[State, ...], Floats, Floats, Floats]:
-    """Return classes, their shares and means, and the covariance within, from rows."""
-    if evidence is not None:
-        raise DataError(f"evidence= is for a model; leave rows out yourself; got {evidence!r:.80}.")
-    _check_names([target, *names], 2)
-    rows, weights = complete_rows(table, [target, *names], [target], sample_weight)
-    _check_numeric([v for v in rows.variables[1:] if not isinstance(v, Continuous)])
-    labels, values = rows.variables[0], rows.values
-    assert isinstance(labels, Discrete)  # it is named as categorical
-    codes = rows.column(labels)
-    counts = np.bincount(codes, weights, labels.cardinality)
-    seen = np.flatnonzero(counts > 0)
-    means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in seen])
-    away = values - means[np.searchsorted(seen, codes)]
-    freedom = weights.sum() - len(seen)
-    if freedom <= 0:
-        raise DataError(f"There are {len(seen)} classes of {target!r} in as many rows.")
-    within = away.T @ (away * weights[:, None]) / freedom
-    states = tuple(labels.states[k] for k in seen.tolist())
-    return states, counts[seen] / counts.sum(), means, within
-
-
-def _classes_of_model(
-    model: Model,
-    target: Name,
+    source: Source,
+    target: Name | None,
     names: Sequence[Name],
     evidence: EvidenceLike,
-    sample_weight: Any,
+    sample_weight: ArrayLike | None,
 ) -> tuple[tuple[State, ...], Floats, Floats, Floats]:
-    """Return classes, their shares and means, and the covariance within, from a model."""
-    labels = model.variable(target)
-    if not isinstance(labels, Discrete):
+    """Return classes, their shares and means, and the covariance within; one class without target.
+
+    The covariance of rows has their number less that of classes as its denominator.
+    """
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise DataTypeError(f"names= takes the names of the numeric variables; got {names!r:.80}.")
+    chosen, model = [*([] if target is None else [target]), *names], model_of(source)
+    least = 2 if model is None else 1
+    if len(set(chosen)) < len(chosen) or len(chosen) < least:
+        raise DataError(f"Axes are of {least} or more different variables; got {chosen!r}.")
+    if model is None:
+        _refuse("evidence=", evidence, "a model; leave rows of a table out yourself")
+        rows, weights = complete_rows(
+            source, chosen, None if target is None else [target], sample_weight
+        )
+        found = list(rows.variables)
+    else:
+        _refuse("sample_weight=", sample_weight, "a table")
+        found = list(map(model.variable, chosen))
+    labels = found.pop(0) if target is not None else None
+    if labels is not None and not isinstance(labels, Discrete):
         raise DataError(f"The class of discriminant axes is a discrete variable; got {labels!r}.")
-    shares = model.query(labels.name, evidence).probabilities
-    seen = np.flatnonzero(shares > 0)
-    states = tuple(labels.states[k] for k in seen.tolist())
-    given = dict(evidence or {})
-    parts = [_moments(model, names, {**given, labels.name: s}, sample_weight) for s in states]
-    means = np.array([mean for mean, _ in parts])
-    within = sum(share * cov for share, (_, cov) in zip(shares[seen], parts, strict=True))
-    return states, shares[seen], means, np.asarray(within)
+    if wrong := [v.name for v in found if not isinstance(v, Continuous)]:
+        raise DataError(f"Axes are of numeric variables; {quoted(wrong)} are not.")
+    if model is not None:
+        shares, given = np.ones(1), [dict(evidence or {})]
+        if labels is not None:
+            shares = model.query(labels.name, evidence).probabilities
+            given = [{**given[0], labels.name: state} for state in labels.states]
+        seen = np.flatnonzero(shares > 0)
+        answers = [model.query(list(names), given[k]) for k in seen.tolist()]
+        means = np.array([np.atleast_1d(answer.mean) for answer in answers])
+        within = np.einsum("k,kij->ij", shares[seen], [answer.covariance for answer in answers])
+    else:
+        codes = np.zeros(rows.n_rows, dtype=np.intp) if labels is None else rows.column(labels)
+        values, counts = rows.values, np.bincount(codes, weights)
+        seen, shares = np.flatnonzero(counts > 0), counts / counts.sum()
+        means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in seen])
+        away = values - means[np.searchsorted(seen, codes)]
+        freedom = weights.sum() - len(seen)
+        if freedom <= 0 and labels is not None:
+            raise DataError(f"There are {len(seen)} classes of {target!r} in as many rows.")
+        within = away.T @ (away * weights[:, None]) / max(freedom, 1.0 if labels is None else 0.0)
+    states = () if labels is None else tuple(labels.states[k] for k in seen.tolist())
+    return states, shares[seen], means, within
