@@ -15,6 +15,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.inference import All, Case, Joint, normalised_if_possible, refused
 from bayesgraph.models import Model
+from bayesgraph.questions.estimators import discrete_target
 from bayesgraph.questions.measures import DecisionRule, cost_matrix
 
 # ---- What a question is worth: the information that its answer brings, and the gain of a decision
@@ -128,6 +129,8 @@ class Terms:
     ----------
     target : int
         Index of the target.
+    variable : Discrete
+        The target.
     candidates : tuple of int
         Indices of the variables that may be asked for.
     prices : mapping from int to float
@@ -143,6 +146,7 @@ class Terms:
     """
 
     target: int
+    variable: Discrete
     candidates: tuple[int, ...]
     prices: Mapping[int, float]
     by: str
@@ -167,12 +171,7 @@ class Terms:
         """Return the terms for the arguments of `next_question`."""
         if not model.answers(Joint):
             raise refused(model, Joint)
-        variable = model.variable(target)
-        if not isinstance(variable, Discrete):
-            raise EvidenceError(
-                f"Questions are ranked for a discrete target; {variable.name!r} is not. Cut it "
-                "into intervals, by a discretiser, to ask about it."
-            )
+        variable = discrete_target(model, target, "Questions are ranked for a")
         number = model.number[variable.name]
         prices = None if costs is None else _prices(model, costs)
         chosen = _chosen(model, number, among, prices)
@@ -192,7 +191,9 @@ class Terms:
         limit = usual if least is None else checked_number("least=", least)
         known = dict.fromkeys(chosen, 1.0) if prices is None else prices
         is_chosen = among is not None or prices is not None
-        return cls(number, chosen, known, by, stakes, limit, prices is not None, is_chosen)
+        return cls(
+            number, variable, chosen, known, by, stakes, limit, prices is not None, is_chosen
+        )
 
     def without(self, numbers: Collection[int]) -> Terms:
         """Return the terms without some of the candidates."""

@@ -46,7 +46,7 @@ from bayesgraph.questions.contribution_terms import (
     Contributions,
     RowContributions,
 )
-from bayesgraph.questions.estimators import question
+from bayesgraph.questions.estimators import discrete_target, question
 
 
 def contributions(
@@ -98,7 +98,7 @@ def contributions(
                 "them."
             )
         return contributions(after, target, evidence, positive=positive, negative=negative)
-    variable = _class_of(model, target)
+    variable = discrete_target(model, target, "Log odds are of a")
     given = as_mapping(evidence)
     asked, known = with_findings(model, given)
     row = asked.encode(known)
@@ -171,7 +171,7 @@ def contributions_rows(
       mean texture     0.9792  ████████
     """
     asked = model.do(do) if do else model
-    variable = _class_of(asked, target)
+    variable = discrete_target(asked, target, "Log odds are of a")
     if isinstance(table, Evidence):
         rows = table.without({variable})
     else:
@@ -179,17 +179,6 @@ def contributions_rows(
     if do:
         rows = rows.without({asked.variable(name) for name in do})
     return explain_rows(asked, Contrast.of(variable, positive, negative), rows)
-
-
-def _class_of(model: Model, target: Name | None) -> Discrete:
-    """Return the variable whose log odds are asked for, which is discrete."""
-    assert target is not None  # estimators have a default
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise errors.EvidenceError(
-            f"Log odds are of a discrete variable; {target!r} is continuous."
-        )
-    return variable
 
 
 # ---------------------------------------------- what each finding adds, in all rows that have it

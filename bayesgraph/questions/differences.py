@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import DisplayTable, Report, more, rounded
-from bayesgraph.core.errors import BayesGraphError, DataError, DataTypeError, EvidenceError, quoted
+from bayesgraph.core.errors import BayesGraphError, DataError, DataTypeError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import (
@@ -29,6 +29,7 @@ from bayesgraph.inference import log_normalised
 from bayesgraph.models import Model, arcs_of, table_for
 from bayesgraph.questions.contribution_terms import Contrast, signed
 from bayesgraph.questions.contributions import explain
+from bayesgraph.questions.estimators import discrete_target
 from bayesgraph.questions.family_differences import FamilyChange, families_table, family_changes
 from bayesgraph.tables import columns_of
 
@@ -296,7 +297,9 @@ def prediction_changes(
         For a table without rows, or with no column of a model.
     """
     columns = columns_of(frame)
-    targets = [_discrete(model, target) for model in (before, after)]
+    targets = [
+        discrete_target(m, target, "Predictions are compared for a") for m in (before, after)
+    ]
     states = list({(type(s), s): s for v in targets for s in v.states}.values())
     sides = [
         _side(model, variable, columns, states)
@@ -319,16 +322,6 @@ def prediction_changes(
         target, len(old), int(changed.sum()), float(distance.mean()), moves, tuple(largest),
         (sides[0].impossible, sides[1].impossible),
     )  # fmt: skip
-
-
-def _discrete(model: Model, target: Name) -> Discrete:
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(
-            f"Predictions are compared state by state; {target!r} is not discrete. Choose another "
-            "target=."
-        )
-    return variable
 
 
 def _side(model: Model, target: Discrete, columns: Any, states: list[State]) -> _Side:

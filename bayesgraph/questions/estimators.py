@@ -8,6 +8,7 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from bayesgraph.core.errors import DataTypeError, EvidenceError, quoted
+from bayesgraph.core.variables import Discrete, Name
 from bayesgraph.inference import Joint
 from bayesgraph.models import Model
 
@@ -71,3 +72,15 @@ def question(
         return ask
 
     return decorate
+
+
+def discrete_target(model: Model, target: Name | None, what: str) -> Discrete:
+    """Return a discrete variable; an error about another one begins with `what`."""
+    assert target is not None  # estimators have a default
+    variable = model.variable(target)
+    if not isinstance(variable, Discrete):
+        raise EvidenceError(
+            f"{what} discrete target; {variable.name!r} is continuous, not discrete. Cut it into "
+            "intervals, by a discretiser, to ask about its states."
+        )
+    return variable

@@ -26,13 +26,14 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import DisplayTable, more, rounded
 from bayesgraph.core.errors import BayesGraphError, MemoryLimitError, UnsupportedModelError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable, plain
+from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor, NumberMixture, align
 from bayesgraph.models import (
     CPD,
     BayesianNetwork,
     GaussianCPD,
     networks_in,
+    table_for,
 )
 from bayesgraph.statistics import Family
 
@@ -291,16 +292,8 @@ class _Pair:
     @cached_property
     def _drawn(self) -> Evidence:
         """Rows of the first network."""
-        found = self.before.sample(_DRAWS, random_state=0, frame="dict")
-        columns: dict[Variable, Any] = {}
-        for variable in self.before.variables:
-            if isinstance(variable, Discrete):
-                codes = {(type(s), s): code for code, s in enumerate(variable.states)}
-                states = [plain(s) for s in found[variable.name]]
-                columns[variable] = np.array([codes[type(s), s] for s in states])
-            else:
-                columns[variable] = np.asarray(found[variable.name], dtype=np.float64)
-        return Evidence(_DRAWS, columns)
+        drawn = self.before.sample(_DRAWS, random_state=0, frame="dict")
+        return table_for(self.before, drawn, None).evidence()
 
 
 class _Moments(NamedTuple):

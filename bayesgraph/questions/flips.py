@@ -25,7 +25,7 @@ from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State
 from bayesgraph.inference import Posterior, log_normalised, log_total
 from bayesgraph.models import Model, as_mapping, impossible, with_findings
-from bayesgraph.questions.estimators import question
+from bayesgraph.questions.estimators import discrete_target, question
 from bayesgraph.questions.flip_options import (
     Choice,
     Part,
@@ -531,9 +531,7 @@ def flip(
       free     'yes' → 'no'     1
       cost 1: proved that no change costs less
     """
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(f"A flip is one of a discrete answer; {target!r} is not discrete.")
+    variable = discrete_target(model, target, "A flip turns the answer about a")
     given = dict(as_mapping(evidence))
     if variable.name in given:
         raise EvidenceError(f"The evidence has {target!r}, whose answer is to turn; leave it out.")

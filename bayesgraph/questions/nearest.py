@@ -26,7 +26,7 @@ from bayesgraph.core.variables import (
 )
 from bayesgraph.inference import log_normalised
 from bayesgraph.models import Between, Model, as_mapping, read_targets, table_for, with_findings
-from bayesgraph.questions.estimators import question
+from bayesgraph.questions.estimators import discrete_target, question
 from bayesgraph.questions.flip_options import Rules
 from bayesgraph.tables import Table, columns_of
 
@@ -133,9 +133,7 @@ def nearest_rows(
     DataError
         If there is no table, or it has no rows, or lacks a finding.
     """
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(f"The answer is a state; {target!r} is not discrete.")
+    variable = discrete_target(model, target, "The answer is a state of a")
     if table is None:
         raise DataError("table= is needed: the rows among which to look.")
     n = whole_number("n", "rows", n, 1)

@@ -291,8 +291,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
         raise errors.DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
     model, evidence = with_findings(model, as_mapping(evidence))
     rows = model.encode(evidence)
-    variable = model.variables[terms.target]
-    assert isinstance(variable, Discrete)  # the terms have checked it
+    variable = terms.variable
     if variable in rows:
         raise errors.EvidenceError(
             f"{variable.name!r} is both the target and observed; leave it out of one of them."
@@ -332,8 +331,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
 
 def values_of_rows(model: Model, terms: Terms, rows: Evidence) -> Values:
     """Return what the candidates are worth in each row that does not observe them."""
-    target = model.variables[terms.target]
-    assert isinstance(target, Discrete)  # the terms have checked it
+    target = terms.variable
     before, tables = np.zeros((rows.n_rows, target.cardinality)), None
     if model.compiled is not None and rows.n_rows <= _FEW:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
@@ -385,8 +383,7 @@ def _worths(
     tables: Sequence[Any] | None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield some of the rows, and information, gain and error of a candidate in these."""
-    number, target = model.number[candidate.name], model.variables[terms.target]
-    assert isinstance(target, Discrete)  # the terms have checked it
+    number, target = model.number[candidate.name], terms.variable
     if not isinstance(candidate, Discrete):
         for row in chosen.tolist():
             case = _case(model, rows, row)
@@ -445,8 +442,7 @@ def _answers(
     model: Model, terms: Terms, candidate: Variable, rows: Evidence
 ) -> tuple[NDArray[Any], Floats]:
     """Return values of a candidate, as they are encoded, and their probabilities in one row."""
-    target = model.variables[terms.target]
-    assert isinstance(target, Discrete)  # the terms have checked it
+    target = terms.variable
     if not isinstance(candidate, Discrete):
         number, case = model.number[candidate.name], _case(model, rows, 0)
         return typical_answers(model, number, case), np.full(len(RANKS), 1.0 / len(RANKS))
@@ -553,8 +549,7 @@ def next_question_rows(
         `next_question`.
     """
     terms = Terms.of(model, target, **options)
-    variable = model.variables[terms.target]
-    assert isinstance(variable, Discrete)  # the terms have checked it
+    variable = terms.variable
     rows = evidence_rows(model, table, variable, unseen)
     values = values_of_rows(model, terms, rows)
     if terms.is_chosen and values.refused:

@@ -26,7 +26,6 @@ from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more
 from bayesgraph.core.errors import (
     DataError,
-    EvidenceError,
     UnsupportedModelError,
     quoted,
     unknown_variable,
@@ -40,7 +39,7 @@ from bayesgraph.models import (
 )
 from bayesgraph.questions.contribution_terms import Contrast, signed
 from bayesgraph.questions.contributions import Walk
-from bayesgraph.questions.estimators import question
+from bayesgraph.questions.estimators import discrete_target, question
 
 # ---- Shapes: the log odds of a class as a sum of functions of single features and of a few
 # together
@@ -471,9 +470,7 @@ def top_items(
     UnsupportedModelError
         If there is no vector of counts whose only parent is the class.
     """
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(f"Log odds are of a discrete variable; {target!r} is not.")
+    variable = discrete_target(model, target, "Log odds are of a")
     n = whole_number("n", "items", n, 1)
     walk = Walk(model, variable, Evidence(1, {}))
     # How much one occurrence of an item adds to the log score of each class, (n_classes, n_items).

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
-from bayesgraph.core.errors import DataError, EvidenceError, UnsupportedModelError
+from bayesgraph.core.errors import DataError, UnsupportedModelError
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State, ancestral_set
 from bayesgraph.inference import Sensitivity
@@ -34,7 +34,7 @@ from bayesgraph.models import (
     networks_in,
     texts,
 )
-from bayesgraph.questions.estimators import question
+from bayesgraph.questions.estimators import discrete_target, question
 from bayesgraph.questions.flip_options import Rules, Scorer
 
 _VALUES = 17
@@ -167,9 +167,7 @@ def tornado(
         For parameters of a model without tables or Gaussians of its own, and for more than 1,000
         of a model without derivatives.
     """
-    variable = model.variable(target)
-    if not isinstance(variable, Discrete):
-        raise EvidenceError(f"A tornado is one of a probability; {target!r} is not discrete.")
+    variable = discrete_target(model, target, "A tornado is of the probability of a")
     if by not in _KINDS:
         raise DataError(f"by= is one of {', '.join(map(repr, _KINDS))}; got {by!r}.")
     if not 0 < spread < 1:
@@ -187,7 +185,9 @@ def tornado(
     else:
         bars, remark = _by_parameters(model, variable, code, evidence, spread, n)
     bars.sort(key=lambda bar: -bar.width)
-    return Tornado(target, variable.states[code], now, tuple(bars[:n]), by, len(bars), remark)
+    return Tornado(
+        variable.name, variable.states[code], now, tuple(bars[:n]), by, len(bars), remark
+    )
 
 
 # --------------------------------------------------------------------------------- findings
