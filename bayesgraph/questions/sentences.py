@@ -231,12 +231,18 @@ _STRENGTHS = (
     (3.0, "speaks"),
     (1.02, "speaks a little"),
 )
+# Part of a standard deviation by which a finding has to move the mean of a number to count.
+_LEAST_SHIFT = 0.01
+# Strengths from which on a finding counts, and what it then does if it is negative, or positive.
+_OF_STATES = (
+    (math.inf, "rules it out", "makes it certain"),
+    *((math.log(least), f"{words} against it", f"{words} for it") for least, words in _STRENGTHS),
+)
+_OF_NUMBERS = ((_LEAST_SHIFT, "lowers it", "raises it"),)
 # Probabilities nearer to 1 than this are 1.
 _ROUNDING = 1e-14
 # Links that are told in full, and names of a list.
 _MOST_LINKS, _MOST_NAMES = 3, 5
-# Part of a standard deviation by which a finding has to move the mean of a number to count.
-_LEAST_SHIFT = 0.01
 
 
 class Bearing(NamedTuple):
@@ -358,8 +364,8 @@ def explanation(
     before, after = told.value_of(prior), told.value_of(answer)
     sentences = [told.opening(answer, prior if known else None)]
     if finding is None:
-        bearings = sorted((told.bearing(name, answer) for name in known), key=told.size)
-        bearings.reverse()
+        bearings = [told.bearing(name, answer) for name in known]
+        bearings = sorted(bearings, key=lambda one: abs(told.strength(one)))[::-1]
         sentences += [told.sentence(bearing) for bearing in bearings]
         return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
     name = model.variable(finding).name
@@ -432,27 +438,25 @@ class _Told:
         value = self.intervals.get(name, self.known[name])
         return Bearing(name, value, without, factor, *self.links(name))
 
-    def size(self, bearing: Bearing) -> float:
-        """Return how much a finding does, whether for the state or against it."""
-        if self.state is None:
-            return abs(bearing.factor)
-        return abs(math.log(bearing.factor)) if 0 < bearing.factor < math.inf else math.inf
+    def strength(self, bearing: Bearing) -> float:
+        """Return what a finding does, above 0 if it speaks for the state or raises the mean."""
+        if self.state is None or bearing.factor == math.inf:
+            return bearing.factor
+        return math.log(bearing.factor) if bearing.factor > 0 else -math.inf
 
     # ----------------------------------------------------------------------------- sentences
 
     def opening(self, answer: Any, prior: Any) -> str:
         """Return the sentence on the answer, and on what is believed without findings."""
-        name, value = self.target.name, self.value_of(answer)
+        name, value = self.target.name, self._number(self.value_of(answer))
         if self.state is None:
             spread = rounded(float(answer.std), 3)
-            text = f"{name} is expected to be {rounded(value)}, give or take {spread}."
-            if prior is None:
-                return text
-            return f"{text} Without the findings it would be {rounded(self.value_of(prior))}."
-        text = f"{_is(name, self.state)} with a probability of {_percent(value)}."
+            text = f"{name} is expected to be {value}, give or take {spread}."
+        else:
+            text = f"{_is(name, self.state)} with a probability of {value}."
         if prior is None:
             return text
-        return f"{text} Without the findings it would be {_percent(self.value_of(prior))}."
+        return f"{text} Without the findings it would be {self._number(self.value_of(prior))}."
 
     def sentence(self, bearing: Bearing) -> str:
         """Return the sentence on a finding: what it does, and how it reaches the target."""
@@ -466,33 +470,20 @@ class _Told:
         return f"That {found} {self._verdict(bearing)}"
 
     def _verdict(self, bearing: Bearing) -> str:
-        others = "" if len(self.known) == 1 else ", with the other findings,"
-        blocked = self._blocked(Links(bearing.paths, bearing.blockers))
-        if blocked:
+        if blocked := self._blocked(bearing):
             return f"says nothing about it: {blocked}."
-        without = f"without this finding it would be {self._number(bearing.without)}"
-        if self.state is None:
-            if abs(bearing.factor) < _LEAST_SHIFT:
-                return f"hardly matters{others}".removesuffix(",") + "."
-            moves = "raises" if bearing.factor > 0 else "lowers"
-            verdict = f"{moves} it: {without}."
-        elif bearing.factor in (0.0, math.inf):
-            verdict = f"{'rules it out' if bearing.factor == 0 else 'makes it certain'}: {without}."
-        else:
-            size = max(bearing.factor, 1.0 / bearing.factor)
-            words = next((words for least, words in _STRENGTHS if size >= least), None)
-            if words is None:
-                return f"hardly matters{others}".removesuffix(",") + "."
-            verdict = f"{words} {'for' if bearing.factor > 1 else 'against'} it: {without}."
-        return " ".join(
-            [verdict, *self._ways(bearing.name, Links(bearing.paths, bearing.blockers))]
-        )
+        strength = self.strength(bearing)
+        table = _OF_NUMBERS if self.state is None else _OF_STATES
+        words = next((words for least, *words in table if abs(strength) >= least), None)
+        if words is None:
+            return f"hardly matters{'' if len(self.known) == 1 else ', with the other findings'}."
+        without = f"without this finding it would be {self._number(bearing.without)}."
+        return " ".join([f"{words[strength > 0]}: {without}", *self._ways(bearing.name, bearing)])
 
     def if_it_were(self, name: Name) -> list[str]:
         """Return sentences on what would be believed for each value of an unobserved variable."""
         found = self.links(name)
-        blocked = self._blocked(found)
-        if blocked:
+        if blocked := self._blocked(found):
             return [f"{name} says nothing about it: {blocked}."]
         parts = []
         for value in _values(self.model, name, self.known):
@@ -543,7 +534,7 @@ class _Told:
         """Return the nodes that are known besides a variable."""
         return {(_JUDGEMENT, n) if n in self._judged else n for n in self.known if n != name}
 
-    def _blocked(self, found: Links) -> str:
+    def _blocked(self, found: Links | Bearing) -> str:
         """Return why a variable says nothing about the target; nothing if a path is active."""
         if found.paths or self._parents is None:
             return ""
@@ -552,7 +543,7 @@ class _Told:
         verb = "says" if len(found.blockers) == 1 else "say"
         return f"{_few(found.blockers)} {verb} all that it could say"
 
-    def _ways(self, name: Name, found: Links) -> list[str]:
+    def _ways(self, name: Name, found: Links | Bearing) -> list[str]:
         """Return sentences on the active paths, and on what blocks others."""
         if name == self.target.name:
             return []
@@ -579,8 +570,7 @@ class _Told:
 
     def _common_effects(self, path: Path) -> list[Name]:
         assert self._parents is not None
-        triples = zip(path, path[1:], path[2:], strict=False)
-        return [b for a, b, c in triples if {a, c} <= {*self._parents[b]}]
+        return colliders(_graph_of(self._parents), path)
 
     def _way(self, name: Name, paths: Sequence[Path]) -> str:
         """Return a path in words, or several on which a common effect is all between the ends."""
