@@ -547,46 +547,40 @@ class AverageSlopes(Work):
     prior (1 by default). Its gradient with respect to p is (r_t 1(c = t) - q_t r_c) / (r . p).
     """
 
-    def _begin(self, model: Any) -> None:
-        target = self.question.target
-        self.members = model.members_with((target,))
-        self._ratio = model.ratio_of((target,))
-
     def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
-        target, state = self.question
-        model = self.model
-        variable = model.variables[target]
-        found = [self._of_member(member, case, memory_limit) for member in self.members]
-        if not any(possible for _, possible in found):
+        model, (target, state) = self.model, self.question
+        members = model.members_with((target,))
+        each = [self._derivatives(member, member.case(case), memory_limit) for member in members]
+        if all(own[0] is None for own in each):
             return None
+        nothing = Case({})
+        for k, member in enumerate(members):
+            if each[k][0] is None:  # ruled out: its prior is in the average, as in `AverageJoint`
+                each[k] = self._derivatives(member, nothing, memory_limit)
         posteriors = [
             member.tempered((target,), np.array([one.both for one in own]))
-            for member, (own, _) in zip(self.members, found, strict=True)
+            for member, own in zip(members, each, strict=True)
         ]
-        shares = [
-            member.spread((target,), own)
-            for member, own in zip(self.members, posteriors, strict=True)
-        ]
-        weights = np.array([member.weight for member in self.members])
+        shares = np.array(
+            [m.spread((target,), own) for m, own in zip(members, posteriors, strict=True)]
+        )
+        weights = np.array([member.weight for member in members])
         own_weights = weights / weights.sum()
-        mean = own_weights @ np.array(shares)
-        ratio = np.ones(len(mean)) if self._ratio is None else self._ratio
+        mean = own_weights @ shares
+        known = model.ratio_of((target,))
+        ratio = np.ones(len(mean)) if known is None else known
         total = float(ratio @ mean)
         if total <= 0:
             return None
         posterior = float(ratio[state] * mean[state] / total)
-        gradient = -posterior * ratio
-        gradient[state] += ratio[state]
-        gradient /= total
+        gradient = (np.eye(len(mean))[state] * ratio - posterior * ratio) / total
         parts = {}
-        for member, (own, _), q, weight in zip(
-            self.members, found, posteriors, own_weights.tolist(), strict=True
-        ):
+        for member, own, q, weight in zip(members, each, posteriors, own_weights, strict=True):
             by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
             both, exponent = own, member.exponent(target)
             if exponent != 1.0:
                 # By the chain rule through prior (posterior / prior)^exponent, normalised.
-                prior = self._derivatives(member, Case({}), memory_limit)
+                prior = self._derivatives(member, nothing, memory_limit)
                 p, start = (np.array([one.both for one in o]) for o in (own, prior))
                 pulled = q * (by_state - by_state @ q)
                 by_state = np.concatenate(
@@ -595,23 +589,14 @@ class AverageSlopes(Work):
                 both = [*own, *prior]
             parts[member.place] = own[0], _added(both, by_state)
         slopes = np.zeros(len(model.weights))
-        for member, own_share in zip(self.members, shares, strict=True):
-            slopes[member.place] = gradient @ (own_share - mean) / weights.sum()
+        slopes[[member.place for member in members]] = (shares - mean) @ gradient / weights.sum()
         return sensitivity.sensitivity_of_parts(
-            variable, state, posterior, parts, sensitivity.proportional(slopes, model.weights)
+            model.variables[target],
+            state,
+            posterior,
+            parts,
+            sensitivity.proportional(slopes, model.weights),
         )
-
-    def _of_member(
-        self, member: Any, case: Case, memory_limit: float | None
-    ) -> tuple[list[sensitivity.Derivatives], bool]:
-        """Return a member's derivatives for each of its states, and whether it is possible.
-
-        A member that rules out the evidence has its prior in the average, as in `AverageJoint`.
-        """
-        found = self._derivatives(member, member.case(case), memory_limit)
-        if found[0] is None:
-            return self._derivatives(member, Case({}), memory_limit), False
-        return found, True
 
     def _derivatives(self, member: Any, own: Case, memory_limit: float | None) -> list[Any]:
         """Return the derivatives of each state of the target, of a case of the member."""
@@ -624,23 +609,21 @@ class AverageSlopes(Work):
 def _added(found: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitivity.PosteriorSlopes:
     """Return the sum of the derivatives of the states' posteriors, each times its share."""
     each = [own.slopes(own.both, share) for own, share in zip(found, shares.tolist(), strict=True)]
-    names = dict.fromkeys(n for own in each for n in own.tables)
-    tables = {n: np.sum([own.tables[n] for own in each if n in own.tables], axis=0) for n in names}
-    gaussians: dict[Any, Any] = {}
+    tables: dict[Any, list[Floats]] = {}
+    gaussians: dict[Any, list[Any]] = {}
     for own in each:
-        for n, slopes in own.gaussians.items():
-            known = gaussians.get(n)
-            gaussians[n] = (
-                slopes
-                if known is None
-                else replace(
-                    known,
-                    mean=known.mean + slopes.mean,
-                    variance=known.variance + slopes.variance,
-                    coefficients=known.coefficients + slopes.coefficients,
-                )
-            )
-    return sensitivity.PosteriorSlopes(tables, gaussians)
+        for name, table in own.tables.items():
+            tables.setdefault(name, []).append(table)
+        for name, slopes in own.gaussians.items():
+            gaussians.setdefault(name, []).append(slopes)
+    fields = "mean", "variance", "coefficients"
+    return sensitivity.PosteriorSlopes(
+        {name: np.sum(some, axis=0) for name, some in tables.items()},
+        {
+            name: replace(some[0], **{f: sum(getattr(one, f) for one in some) for f in fields})
+            for name, some in gaussians.items()
+        },
+    )
 
 
 class Mixture(Solver):

@@ -522,15 +522,7 @@ class Finding:
 
 
 def whole_intervals(variable: Binned, value: Between) -> Any:
-    """Return the interval of a discretised number, or likelihoods of its intervals."""
-    inside = intervals_within(variable, (value.low, value.high))
-    if len(inside) == 1:
-        return inside[0]
-    return {state: float(state in inside) for state in variable.states}
-
-
-def intervals_within(variable: Binned, bounds: tuple[float, float]) -> tuple[State, ...]:
-    """Return the intervals of a discretised number from one cut point to another.
+    """Return the interval of a discretised number, or likelihoods of its intervals.
 
     Raises
     ------
@@ -538,13 +530,13 @@ def intervals_within(variable: Binned, bounds: tuple[float, float]) -> tuple[Sta
         If a bound is no cut point: the share of an interval is not known.
     """
     ends = [-math.inf, *variable.cuts, math.inf]
-    low, high = bounds
-    if not {low, high} <= set(ends) or low == high:
+    if not {value.low, value.high} <= set(ends) or value.low == value.high:
         raise EvidenceError(
-            f"{variable.name!r} has intervals, of which {Between(low, high)!r} would have a part: "
-            f"give one or two of the cut points {quoted(variable.cuts)}."
+            f"{variable.name!r} has intervals, of which {value!r} would have a part: give one or "
+            f"two of the cut points {quoted(variable.cuts)}."
         )
-    return variable.states[ends.index(low) : ends.index(high)]
+    inside = variable.states[ends.index(value.low) : ends.index(value.high)]
+    return inside[0] if len(inside) == 1 else {s: float(s in inside) for s in variable.states}
 
 
 def slopes_of_findings(
