@@ -272,7 +272,8 @@ def take_snapshot(
         content["variables"][int(at)]["range"] = own.get("range")
     for at, variable in cut_numbers(model).items():
         content["variables"][at]["kind"] = "continuous"
-        if code := content["initial"].get(str(at), {}).get("state"):
+        code = content["initial"].get(str(at), {}).get("state")
+        if code is not None:
             low, high = variable.edges[code : code + 2].tolist()
             content["initial"][str(at)] = {"value": (low + high) / 2}
     content["positions"] = placed(content)

@@ -9,6 +9,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import MemoryLimitError, UnsupportedModelError
+from bayesgraph.page.snapshot import rows_of as rows_of_page
 from bayesgraph.page.snapshot import take_snapshot
 
 ANSWERS = ("answer", "mostProbable", "contributions")
@@ -191,6 +192,41 @@ def test_mixtures_of_mixed_networks_and_averages_with_shifted_priors_and_exponen
     check(engine, [asked.first(7)], ("answer", "contributions"))
     check(engine, [asked.first(2)], ("information",))
     check(engine, [handmade(average, rows, "d").first(7)], ("answer", "contributions"))
+
+
+def test_numbers_that_networks_cut_differently_stay_numbers(engine):
+    kind = bg.Discrete("kind", ["a", "b"])
+    members = [
+        bg.BayesianNetwork(
+            [
+                bg.TableCPD(kind, [0.3, 0.7]),
+                bg.TableCPD(bg.Binned("x", cuts), table, [kind]),
+                bg.TableCPD(bg.Discrete("y", states), [[0.9, 0.1], [0.2, 0.8]], [kind]),
+            ]
+        )
+        for cuts, table, states in (
+            ([0.0, 2.0], [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], ["u", "v"]),
+            ([1.0], [[0.6, 0.4], [0.3, 0.7]], ["w", "v"]),
+        )
+    ]
+    model = bg.Ensemble(members, [0.6, 0.4], combine="posterior")
+    content = take_snapshot(model, evidence={"x": 0.5}).content
+    variable = content["variables"][1]
+    assert (variable["kind"], len(variable["states"])) == ("continuous", 4)
+    assert variable["range"] == [-1.0, 3.0]
+    assert content["initial"] == {"1": {"value": 0.5}}
+    low = take_snapshot(model, evidence={"x": -9.0}).content["initial"]
+    assert low == {"1": {"value": -0.5}}
+    data = {"x": [0.25, None], "kind": ["a", "b"], "y": ["w", "v"]}
+    assert rows_of_page(model, kind, data)["columns"]["1"] == [0.25, None]
+    sets = [
+        ({"x": 1.5}, {"1": {"value": 1.5}}),
+        ({"x": -4.0, "y": "w"}, {"1": {"value": -4.0}, "2": {"state": 2}}),
+        ({"kind": "b"}, {"0": {"state": 1}}),
+        ({"x": bg.Between(0, 2)}, {"1": {"not": [0, 3]}}),
+        ({"y": {"u": 0.2, "v": 0.5, "w": 0.9}}, {"2": {"weights": [0.2, 0.5, 0.9]}}),
+    ]
+    check(engine, [parity.Asked("cut", model, 0, sets)], ("answer", "information", "flip"))
 
 
 def test_rare_branches_of_trees(engine):
