@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 60_259,
-    "nodes of syntax trees": 675_341,
+    "lines of code": 60_232,
+    "nodes of syntax trees": 675_112,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,

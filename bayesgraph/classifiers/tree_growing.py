@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,39 +142,6 @@ def _ranks(column: Floats) -> Floats:
 # --------------------------------------------------------------------------------------- growing
 
 
-class Growing(Protocol):
-    """A way to grow trees from the rows of a table.
-
-    Attributes
-    ----------
-    variables : tuple of Variable
-        To which trees refer by index.
-    y : ndarray, shape (n_rows,)
-        Codes of classes, or numbers.
-    weights : ndarray, shape (n_rows,)
-    is_class : bool
-        Whether `y` has codes of classes.
-    """
-
-    @property
-    def variables(self) -> tuple[Variable, ...]: ...
-    @property
-    def y(self) -> NDArray[Any]: ...
-    @property
-    def weights(self) -> Floats: ...
-    @property
-    def is_class(self) -> bool: ...
-
-    def tree(self, alpha: float) -> Trees:
-        """Return the tree that is pruned with the complexity parameter `alpha`."""
-
-    def alphas(self) -> Floats:
-        """Return complexity parameters at which the pruned tree changes, ascending."""
-
-    def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
-        """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas))."""
-
-
 def grow(growing: Growing, pruning: Pruning) -> tuple[Trees, tuple[Variable, ...], float]:
     """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
 
@@ -199,7 +166,7 @@ def grow(growing: Growing, pruning: Pruning) -> tuple[Trees, tuple[Variable, ...
 
 @dataclass(frozen=True)
 class ScikitLearn:
-    """Growing by scikit-learn; see `Growing`.
+    """Growing by scikit-learn.
 
     Attributes
     ----------
@@ -227,18 +194,21 @@ class ScikitLearn:
         return issubclass(self.learner, DecisionTreeClassifier)
 
     def tree(self, alpha: float) -> Trees:
-        """Return the pruned tree; see `Growing`."""
+        """Return the tree that is pruned with the complexity parameter `alpha`."""
         return _taken_over(self._fitted(slice(None), alpha).tree_, self.data)
 
     def alphas(self) -> Floats:
-        """Return complexity parameters; see `Growing`."""
+        """Return complexity parameters at which the pruned tree changes, ascending."""
         path = self.learner(**self.parameters).cost_complexity_pruning_path(
             self.data.matrix, self.y, sample_weight=self.weights
         )
         return np.unique(np.maximum(path.ccp_alphas, 0.0))
 
     def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
-        """Return misclassifications or squared errors; see `Growing`."""
+        """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas)).
+
+        They are misclassifications or squared errors.
+        """
         result = np.empty((len(test), len(alphas)))
         y = self.y[test]
         for k, alpha in enumerate(alphas.tolist()):
@@ -370,7 +340,7 @@ def _splitter(growing: Growing, pruning: Pruning) -> Any:
 
 @dataclass(frozen=True)
 class CriterionGrowing:
-    """Growing by a criterion of this library; see `tree_growing.Growing`.
+    """Growing by a criterion of this library.
 
     Attributes
     ----------
@@ -434,15 +404,15 @@ class CriterionGrowing:
         return grown if self.confidence is None else pessimistically_pruned(grown, self.confidence)
 
     def tree(self, alpha: float) -> Trees:
-        """Return the pruned tree; see `Growing`."""
+        """Return the tree that is pruned with the complexity parameter `alpha`."""
         return cost_complexity_pruned(self._whole, alpha).to_tree()[0]
 
     def alphas(self) -> Floats:
-        """Return complexity parameters; see `Growing`."""
+        """Return complexity parameters at which the pruned tree changes, ascending."""
         return cost_complexities(self._whole)
 
     def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
-        """Return misclassifications; see `Growing`.
+        """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas)).
 
         Rows with a missing value take the branches by the weights of the rows in `train`.
         """
@@ -466,3 +436,7 @@ class CriterionGrowing:
         share[:, inner] = log_of(below / weight[inner])
         means = trees.means(coded_rows(trees, self.variables, self.table, rows), share)
         return np.asarray(np.argmax(means, axis=1))
+
+
+# A way to grow trees from the rows of a table.
+Growing: TypeAlias = ScikitLearn | CriterionGrowing

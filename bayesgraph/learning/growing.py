@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -144,14 +144,6 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Minima:
-    """Minimum number of rows and minimum weight of a branch."""
-
-    rows: float
-    weight: float
-
-
-@dataclass(frozen=True)
 class Node:
     """The rows that reached a node.
 
@@ -201,25 +193,10 @@ class Split:
         return list(zip(seen[last].tolist(), seen[last + 1].tolist(), strict=True))
 
 
-class Criterion(Protocol):
-    """Chooses the split of a node."""
-
-    @property
-    def counts_weight(self) -> bool:
-        """Whether the number of rows is the sum of their weights; else, rows count as they are."""
-
-    @property
-    def n_intervals(self) -> int | None:
-        """Maximum number of intervals into which numbers are cut beforehand, if they are."""
-
-    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
-        """Return the split of a node, or None."""
-
-
-def _searched(kernel: Callable[..., Any], rows: Rows, node: Node, minima: Minima) -> Any:
+def _searched(kernel: Callable[..., Any], rows: Rows, node: Node, *minima: float) -> Any:
     return kernel(
         rows.columns.codes, rows.columns.n_codes, rows.place, node.order, node.share, rows.labels,
-        rows.weights, rows.mass, rows.n_classes, minima.rows, minima.weight,
+        rows.weights, rows.mass, rows.n_classes, *minima,
     )  # fmt: skip
 
 
@@ -230,9 +207,9 @@ class ErrorRate:
     counts_weight = False
     n_intervals = None
 
-    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
-        """Return the split of a node, or None; see `Criterion`."""
-        feature, low, high, left, gain = _searched(growing_kernels.error_split, rows, node, minima)
+    def split(self, rows: Rows, node: Node, *minima: float) -> Split | None:
+        """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
+        feature, low, high, left, gain = _searched(growing_kernels.error_split, rows, node, *minima)
         if feature < 0:
             return None
         if rows.place[feature]:
@@ -249,9 +226,9 @@ class GainRatio:
     counts_weight = True
     n_intervals = None
 
-    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
-        """Return the split of a node, or None; see `Criterion`."""
-        feature, low, high, gain = _searched(growing_kernels.gain_ratio_split, rows, node, minima)
+    def split(self, rows: Rows, node: Node, *minima: float) -> Split | None:
+        """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
+        feature, low, high, gain = _searched(growing_kernels.gain_ratio_split, rows, node, *minima)
         if feature < 0:
             return None
         if rows.place[feature]:
@@ -421,7 +398,7 @@ def grow_tree(
         for given in (limits.min_samples_leaf, limits.min_samples_split)
     )
     least = max(2 * leaf, least)
-    minima = Minima(leaf, limits.min_weight_fraction_leaf * total)
+    lightest = limits.min_weight_fraction_leaf * total
     depth_limit = math.inf if limits.max_depth is None else limits.max_depth
     most_leaves = math.inf if limits.max_leaf_nodes is None else limits.max_leaf_nodes
     branch = np.empty(n, dtype=np.int32)
@@ -438,7 +415,7 @@ def grow_tree(
         children.append([])
         pure = own.max() >= weight * (1 - growing_kernels.ROUNDING)
         if depth < depth_limit and n_rows >= least - 1e-9 and not pure:
-            split = criterion.split(rows, node, minima)
+            split = criterion.split(rows, node, leaf, lightest)
             # The tolerance is for rounding errors of a gain of zero.
             if split is not None and split.gain >= total * (
                 limits.min_impurity_decrease - growing_kernels.ROUNDING
@@ -501,14 +478,14 @@ class ChiSquared:
 
     counts_weight = True
 
-    def split(self, rows: Rows, node: Node, minima: Minima) -> Split | None:
-        """Return the split of a node, or None; see `Criterion`."""
+    def split(self, rows: Rows, node: Node, *minima: float) -> Split | None:
+        """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
         columns = rows.columns
         branch_of = np.empty((len(columns.codes), columns.n_codes.max() + 1), dtype=np.int32)
         log_p, gain, found = chi_squared_kernels.chi_squared_splits(
             columns.codes, columns.n_codes, columns.is_number, node.order[0], node.share,
             rows.labels, rows.weights, rows.n_classes, math.log(self.alpha_merge),
-            max(minima.rows, minima.weight), branch_of,
+            max(minima), branch_of,
         )  # fmt: skip
         best, lowest = -1, math.log(self.alpha_split)
         for j, (n_categories, n_groups, floats) in enumerate(found.tolist()):
@@ -524,6 +501,12 @@ class ChiSquared:
         n = int(columns.n_codes[best])
         codes, missing = branch_of[best, :n].copy(), int(branch_of[best, n])
         return Split(best, float(gain[best]), codes, int(found[best, 1]), missing)
+
+
+# What chooses the split of a node. `counts_weight` says whether the number of rows is the sum of
+# their weights; else, rows count as they are. `n_intervals` is the maximum number of intervals into
+# which numbers are cut beforehand, if they are.
+Criterion: TypeAlias = ErrorRate | GainRatio | ChiSquared
 
 
 def log_tests(n_categories: int, n_groups: int, *, ordered: bool, floats: bool) -> float:

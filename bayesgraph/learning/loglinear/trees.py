@@ -41,8 +41,6 @@ MAX_GROUPS = 62
 _SEED = 20_011
 # Weight of the class frequencies in the distribution of a leaf, in rows.
 _PRIOR_ROWS = 0.5
-# Bound of the factors of hashes, and of hashes that have no rounding errors.
-_FACTORS, _EXACT = 1 << 36, 2.0**53
 
 
 def grow_trees(
@@ -139,25 +137,12 @@ def _joined(
 
 
 def _distinct(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the index of the first of equal rows of whole numbers, and each row's place there.
-
-    Where two rows have one hash, or numbers are so large that hashes would depend on the order of
-    summation, all rows are returned.
-    """
-    if not len(counts):
-        return np.arange(0), np.arange(0)
-    marks = _hashes(counts)
-    _, first, place = np.unique(marks, return_index=True, return_inverse=True)
-    if marks.max() >= _EXACT or not np.array_equal(counts[first[place]], counts):
-        return np.arange(len(counts)), np.arange(len(counts))
-    return first, place
-
-
-def _hashes(counts: Floats) -> Floats:
-    """Return the sum of each row's numbers times random whole numbers, shape (n_rows,)."""
-    random = np.random.RandomState(0)
-    factors = random.randint(1, _FACTORS, size=counts.shape[1], dtype=np.int64)
-    return np.asarray(counts @ factors.astype(np.float64))
+    """Return the index of the first of equal rows, and each row's place among these."""
+    order = np.lexsort(counts.T)
+    is_first = np.append(True, (np.diff(counts[order], axis=0) != 0).any(axis=1))[: len(order)]
+    place = np.empty(len(order), dtype=np.intp)
+    place[order] = np.cumsum(is_first) - 1
+    return order[is_first], place
 
 
 def mean_distributions(trees: Trees, views: Sequence[View], codes: Codes) -> Floats:
