@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 60_232,
-    "nodes of syntax trees": 675_112,
+    "lines of code": 60_174,
+    "nodes of syntax trees": 674_408,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 137,
+    "comments that silence a check": 134,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

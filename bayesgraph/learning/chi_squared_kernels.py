@@ -173,11 +173,10 @@ def chi_squared_splits(
     codes: Codes,
     n_codes: NDArray[np.int64],
     is_number: NDArray[np.bool_],
-    rows: Codes,
-    share: Floats,
     labels: Codes,
-    weights: Floats,
+    mass: Floats,
     n_classes: int,
+    order: NDArray[np.intp],
     log_alpha: float,
     min_weight: float,
     branch_of: Codes,
@@ -186,14 +185,8 @@ def chi_squared_splits(
 
     Parameters
     ----------
-    codes, n_codes, labels, weights
+    codes, n_codes, is_number, labels, mass, n_classes, order
         As in `gain_ratio_split`.
-    is_number : ndarray of bool, shape (n_features,)
-        Whether the codes are ordered.
-    rows : ndarray, shape (n_rows,)
-        The rows of the node.
-    share : ndarray, shape (n_rows,)
-        The part of each row that reached the node.
     log_alpha, min_weight
         As in `merge_categories`.
     branch_of : ndarray of int32, shape (n_features, largest number of codes + 1)
@@ -215,10 +208,10 @@ def chi_squared_splits(
     for j in range(n_features):
         n = n_codes[j]
         table, size = np.zeros((n + 1, n_classes)), np.zeros(n + 1)
-        for i in range(len(rows)):
-            code = codes[j, rows[i]]
+        for i in range(len(labels)):
+            code = codes[j, i]
             at = code if code >= 0 else n
-            table[at, labels[rows[i]]] += share[i] * weights[rows[i]]
+            table[at, labels[i]] += mass[i]
             size[at] += 1.0
         branch_of[j] = -1
         kept = np.flatnonzero(size > 0.0)

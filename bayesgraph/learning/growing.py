@@ -6,7 +6,7 @@ import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -99,7 +99,7 @@ class CodedColumns:
 
     def rows(self, rows: NDArray[np.integer[Any]]) -> CodedColumns:
         """Return the codes of some rows."""
-        codes = np.ascontiguousarray(self.codes[:, rows])
+        codes = np.take(self.codes, rows, axis=1)
         return CodedColumns(self.variables, codes, self.n_codes, self.is_number, self.values)
 
     def threshold(self, feature: int, low: int, high: int) -> float:
@@ -119,28 +119,8 @@ class CodedColumns:
 # -------------------------------------------------------- Criteria that choose the split of a node
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows from which a tree is grown.
-
-    Attributes
-    ----------
-    columns : CodedColumns
-    labels : ndarray of int32, shape (n,)
-    weights : ndarray, shape (n,)
-    n_classes : int
-    place : ndarray of int, shape (n_features,)
-        Row of a number in `Node.order`; 0 of discrete features.
-    mass : ndarray, shape (n,)
-        Space for kernels.
-    """
-
-    columns: CodedColumns
-    labels: NDArray[np.int32]
-    weights: Floats
-    n_classes: int
-    place: NDArray[np.int64]
-    mass: Floats = field(repr=False)
+# Smaller parts of a row are dropped: a row of many missing values would reach thousands of nodes.
+_SMALLEST_PART = 1e-3
 
 
 @dataclass(frozen=True)
@@ -149,14 +129,58 @@ class Node:
 
     Attributes
     ----------
-    order : ndarray of int32, shape (1 + n_numbers, n_rows)
-        Indices of the rows, and below them the same in ascending order of each number.
+    columns : CodedColumns
+        Of these rows.
+    labels : ndarray of int32, shape (n_rows,)
+    weights : ndarray, shape (n_rows,)
+    n_classes : int
     share : ndarray, shape (n_rows,)
-        The part of each row of ``order[0]``; a row that misses the feature of a split is divided.
+        The part of each row; a row that misses the feature of a split is divided.
+    order : ndarray, shape (n_features, n_rows)
+        The rows in ascending order of the codes of each feature.
     """
 
-    order: NDArray[np.int32]
+    columns: CodedColumns
+    labels: NDArray[np.int32]
+    weights: Floats
+    n_classes: int
     share: Floats
+    order: NDArray[np.intp]
+
+    @cached_property
+    def mass(self) -> Floats:
+        """The weight of each row, times its part."""
+        return self.share * self.weights
+
+    def searched(self, kernel: Callable[..., Any], *options: Any) -> Any:
+        """Return what a kernel finds in the rows."""
+        columns = self.columns
+        rows = columns.codes, columns.n_codes, columns.is_number, self.labels, self.mass
+        return kernel(*rows, self.n_classes, self.order, *options)
+
+    def divided(self, split: Split) -> list[Node]:
+        """Return the nodes of the branches of a split.
+
+        Rows with a missing value go to the branch `split.missing`, or (-1) to all branches, in
+        proportion to the weight of the other rows there (Quinlan 1993, section 3.2).
+        """
+        code = self.columns.codes[split.feature]
+        branch = split.branch_of[code] if len(split.branch_of) else 1 * (code > split.between[0])
+        branch = np.where(code < 0, split.missing, branch)
+        known = branch >= 0
+        weights = np.bincount(branch[known], self.mass[known], split.n_branches)
+        portions = weights / weights.sum()
+        nodes = []
+        for b, portion in enumerate(portions.tolist()):
+            share = np.where(known, self.share, self.share * portion)
+            own = np.flatnonzero((branch == b) | (~known & (share >= _SMALLEST_PART)))
+            rows = self.columns.rows(own), self.labels[own], self.weights[own]
+            inside = np.zeros(len(share), dtype=bool)
+            inside[own] = True
+            kept = self.order[inside[self.order]].reshape(-1, len(own))
+            order = (np.cumsum(inside) - 1)[kept]
+            nodes.append(Node(*rows, self.n_classes, share[own], order))
+        return nodes
 
 
 @dataclass(frozen=True)
@@ -193,13 +217,6 @@ class Split:
         return list(zip(seen[last].tolist(), seen[last + 1].tolist(), strict=True))
 
 
-def _searched(kernel: Callable[..., Any], rows: Rows, node: Node, *minima: float) -> Any:
-    return kernel(
-        rows.columns.codes, rows.columns.n_codes, rows.place, node.order, node.share, rows.labels,
-        rows.weights, rows.mass, rows.n_classes, *minima,
-    )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class ErrorRate:
     """The binary split that decreases the classification error most (Breiman et al. 1984, 4.1)."""
@@ -207,14 +224,14 @@ class ErrorRate:
     counts_weight = False
     n_intervals = None
 
-    def split(self, rows: Rows, node: Node, *minima: float) -> Split | None:
+    def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
-        feature, low, high, left, gain = _searched(growing_kernels.error_split, rows, node, *minima)
+        feature, low, high, left, gain = node.searched(growing_kernels.error_split, *minima)
         if feature < 0:
             return None
-        if rows.place[feature]:
+        if node.columns.is_number[feature]:
             return Split(feature, gain, missing=0 if left else 1, between=(low, high))
-        branch_of = np.zeros(rows.columns.n_codes[feature], dtype=np.int32)
+        branch_of = np.zeros(node.columns.n_codes[feature], dtype=np.int32)
         branch_of[low] = 1
         return Split(feature, gain, branch_of, missing=1 if left else 0)
 
@@ -226,15 +243,15 @@ class GainRatio:
     counts_weight = True
     n_intervals = None
 
-    def split(self, rows: Rows, node: Node, *minima: float) -> Split | None:
+    def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
-        feature, low, high, gain = _searched(growing_kernels.gain_ratio_split, rows, node, *minima)
+        feature, low, high, gain = node.searched(growing_kernels.gain_ratio_split, *minima)
         if feature < 0:
             return None
-        if rows.place[feature]:
+        if node.columns.is_number[feature]:
             return Split(feature, gain, between=(low, high))
-        codes = rows.columns.codes[feature, node.order[0]]
-        branch_of = np.full(rows.columns.n_codes[feature], -1, dtype=np.int32)
+        codes = node.columns.codes[feature]
+        branch_of = np.full(node.columns.n_codes[feature], -1, dtype=np.int32)
         states = np.unique(codes[codes >= 0])
         branch_of[states] = np.arange(len(states))
         return Split(feature, gain, branch_of, len(states))
@@ -390,8 +407,6 @@ def grow_tree(
     limits : Limits
     """
     n = len(labels)
-    place = np.where(columns.is_number, np.cumsum(columns.is_number), 0)
-    rows = Rows(columns, labels.astype(np.int32), weights, n_classes, place, np.empty(n))
     total = float(weights.sum())
     leaf, least = (
         _number(given, total if criterion.counts_weight else n)
@@ -401,13 +416,13 @@ def grow_tree(
     lightest = limits.min_weight_fraction_leaf * total
     depth_limit = math.inf if limits.max_depth is None else limits.max_depth
     most_leaves = math.inf if limits.max_leaf_nodes is None else limits.max_leaf_nodes
-    branch = np.empty(n, dtype=np.int32)
     counts: list[Floats] = []
     splits: list[Split | None] = []
     children: list[list[int]] = []
     heap: list[tuple[float, int, int, Node, Split]] = []
 
-    def add(node: Node, own: Floats, depth: int) -> int:
+    def add(node: Node, depth: int) -> int:
+        own = np.bincount(node.labels, node.mass, n_classes).astype(np.float64)
         at, weight = len(counts), own.sum()
         n_rows = weight if criterion.counts_weight else len(node.share)
         counts.append(own)
@@ -415,7 +430,7 @@ def grow_tree(
         children.append([])
         pure = own.max() >= weight * (1 - growing_kernels.ROUNDING)
         if depth < depth_limit and n_rows >= least - 1e-9 and not pure:
-            split = criterion.split(rows, node, leaf, lightest)
+            split = criterion.split(node, leaf, lightest)
             # The tolerance is for rounding errors of a gain of zero.
             if split is not None and split.gain >= total * (
                 limits.min_impurity_decrease - growing_kernels.ROUNDING
@@ -423,26 +438,16 @@ def grow_tree(
                 heapq.heappush(heap, (-split.gain, at, depth, node, split))
         return at
 
-    numbers = [np.argsort(columns.codes[j], kind="stable") for j in np.flatnonzero(place)]
-    start = np.array([np.arange(n), *numbers], dtype=np.int32)
-    whole = np.bincount(labels, weights, minlength=n_classes)
-    add(Node(start, np.ones(n)), whole.astype(np.float64), 0)
+    order = np.argsort(columns.codes, axis=1, kind="stable")
+    add(Node(columns, labels.astype(np.int32), weights, n_classes, np.ones(n), order), 0)
     n_leaves = 1
     while heap:
         _, at, depth, node, split = heapq.heappop(heap)
         n_leaves += split.n_branches - 1
         if n_leaves > most_leaves:
             break
-        order, share, begins, below = growing_kernels.divide(
-            node.order, node.share, rows.labels, weights, columns.codes[split.feature],
-            split.branch_of, split.missing, split.between[0], split.n_branches, n_classes,
-            rows.mass, branch,
-        )  # fmt: skip
         splits[at] = split
-        for b in range(split.n_branches):
-            own = slice(begins[b], begins[b + 1])
-            child = Node(order[:, own].copy(), share[own].copy())
-            children[at].append(add(child, below[b], depth + 1))
+        children[at] = [add(child, depth + 1) for child in node.divided(split)]
     return GrownTree(columns, np.array(counts), splits, children)
 
 
@@ -478,15 +483,16 @@ class ChiSquared:
 
     counts_weight = True
 
-    def split(self, rows: Rows, node: Node, *minima: float) -> Split | None:
+    def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
-        columns = rows.columns
+        columns = node.columns
         branch_of = np.empty((len(columns.codes), columns.n_codes.max() + 1), dtype=np.int32)
-        log_p, gain, found = chi_squared_kernels.chi_squared_splits(
-            columns.codes, columns.n_codes, columns.is_number, node.order[0], node.share,
-            rows.labels, rows.weights, rows.n_classes, math.log(self.alpha_merge),
-            max(minima), branch_of,
-        )  # fmt: skip
+        log_p, gain, found = node.searched(
+            chi_squared_kernels.chi_squared_splits,
+            math.log(self.alpha_merge),
+            max(minima),
+            branch_of,
+        )
         best, lowest = -1, math.log(self.alpha_split)
         for j, (n_categories, n_groups, floats) in enumerate(found.tolist()):
             if n_groups < 2:

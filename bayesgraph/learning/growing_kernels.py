@@ -1,4 +1,4 @@
-"""Compiled loops of growing trees: the search for the best split of a node, and the division."""
+"""Compiled loops of growing trees: the search for the best split of a node."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from bayesgraph.core.compilation import kernel
 
 Codes = NDArray[np.int32]
 
-# Smaller parts of a row are dropped: a row of many missing values would reach thousands of nodes.
-_SMALLEST_PART = 1e-3
 # Decreases of impurity, as shares of the weight, that differ by less count as equal.
 ROUNDING = 1e-12
 
@@ -24,57 +22,57 @@ def _x_log2_x(x: float) -> float:
 
 
 @kernel(interpreted=False)
-def _weigh(
-    mass: Floats, rows: Codes, share: Floats, weights: Floats, labels: Codes, whole: Floats
-) -> None:
-    """Write the weight of each row in the node to `mass`, and add the class weights to `whole`."""
-    for i in range(len(rows)):
-        row = rows[i]
-        mass[row] = share[i] * weights[row]
-        whole[labels[row]] += mass[row]
+def _class_weights(labels: Codes, mass: Floats, n_classes: int) -> Floats:
+    """Return the weight of each class in a node."""
+    whole = np.zeros(n_classes)
+    for i in range(len(labels)):
+        whole[labels[i]] += mass[i]
+    return whole
 
 
 @kernel(interpreted=False)
 def _observed(
-    codes: Codes, rows: Codes, mass: Floats, labels: Codes, whole: Floats, known: Floats
+    codes: Codes,
+    order: NDArray[np.intp],
+    mass: Floats,
+    labels: Codes,
+    whole: Floats,
+    known: Floats,
 ) -> int:
     """Write the class weights of the rows with a value to `known`; return where they start.
 
-    `rows` are in ascending order of `codes`, those of missing values first.
+    `order` has the rows in ascending order of `codes`, those of missing values first.
     """
     known[:] = whole
     first = 0
-    while first < len(rows) and codes[rows[first]] < 0:
-        known[labels[rows[first]]] -= mass[rows[first]]
+    while first < len(order) and codes[order[first]] < 0:
+        known[labels[order[first]]] -= mass[order[first]]
         first += 1
     return first
 
 
 @kernel(interpreted=False)
 def _states(
-    codes: Codes, rows: Codes, mass: Floats, labels: Codes, counts: Floats, size: Floats
-) -> None:
-    """Write the class weights of each state to `counts`, and its number of rows to `size`."""
-    counts[:] = 0.0
-    size[:] = 0.0
-    for i in range(len(rows)):
-        row = rows[i]
-        if codes[row] >= 0:
-            counts[codes[row], labels[row]] += mass[row]
-            size[codes[row]] += 1.0
+    codes: Codes, mass: Floats, labels: Codes, n_codes: int, n_classes: int
+) -> tuple[Floats, Floats]:
+    """Return the class weights of each state, and its number of rows."""
+    counts, size = np.zeros((n_codes, n_classes)), np.zeros(n_codes)
+    for i in range(len(codes)):
+        if codes[i] >= 0:
+            counts[codes[i], labels[i]] += mass[i]
+            size[codes[i]] += 1.0
+    return counts, size
 
 
 @kernel(interpreted=False)
 def gain_ratio_split(
     codes: Codes,
     n_codes: NDArray[np.int64],
-    place: NDArray[np.int64],
-    order: Codes,
-    share: Floats,
+    is_number: NDArray[np.bool_],
     labels: Codes,
-    weights: Floats,
     mass: Floats,
     n_classes: int,
+    order: NDArray[np.intp],
     min_rows: float,
     min_weight: float,
 ) -> tuple[int, int, int, float]:
@@ -82,19 +80,16 @@ def gain_ratio_split(
 
     Parameters
     ----------
-    codes : ndarray, shape (n_features, n)
-        Codes of all rows; -1 where missing.
+    codes : ndarray, shape (n_features, n_rows)
+        Codes of the rows of the node; -1 where missing.
     n_codes : ndarray, shape (n_features,)
-    place : ndarray, shape (n_features,)
-        Index in `order` of a number; 0 of a discrete feature.
-    order : ndarray, shape (1 + n_numbers, n_rows)
-        The rows of the node, and below them the same rows in ascending order of each number.
-    share : ndarray, shape (n_rows,)
-        The part of each row of ``order[0]`` that reached the node.
-    labels, weights : ndarray, shape (n,)
-    mass : ndarray, shape (n,)
-        Is overwritten.
+    is_number : ndarray of bool, shape (n_features,)
+    labels : ndarray, shape (n_rows,)
+    mass : ndarray, shape (n_rows,)
+        The weight of each row, times the part of it that reached the node.
     n_classes : int
+    order : ndarray, shape (n_features, n_rows)
+        The rows in ascending order of each feature's codes.
     min_rows, min_weight : float
         At least two branches have as much weight as the larger of both.
 
@@ -107,9 +102,8 @@ def gain_ratio_split(
     gain : float
         Information gain of the split times the weight of the node, in bits.
     """
-    rows = order[0]
-    whole, known, left = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
-    _weigh(mass, rows, share, weights, labels, whole)
+    whole = _class_weights(labels, mass, n_classes)
+    known, left = np.empty(n_classes), np.empty(n_classes)
     total = whole.sum()
     n_features = len(codes)
     gains, ratios = np.zeros(n_features), np.zeros(n_features)
@@ -119,8 +113,8 @@ def gain_ratio_split(
     for j in range(n_features):
         code = codes[j]
         split_information = _x_log2_x(total)
-        if place[j]:
-            sorted_rows = order[place[j]]
+        if is_number[j]:
+            sorted_rows = order[j]
             first = _observed(code, sorted_rows, mass, labels, whole, known)
             weight = known.sum()
             # Quinlan's rule for thresholds: a tenth of the rows of an average class, at most 25.
@@ -154,8 +148,7 @@ def gain_ratio_split(
             for part in (at_left, weight - at_left, total - weight):
                 split_information -= _x_log2_x(part)
         else:
-            counts, size = np.empty((n_codes[j], n_classes)), np.empty(n_codes[j])
-            _states(code, rows, mass, labels, counts, size)
+            counts, size = _states(code, mass, labels, n_codes[j], n_classes)
             gain = weight = 0.0
             branches = 0
             known[:] = 0.0
@@ -196,13 +189,11 @@ def gain_ratio_split(
 def error_split(
     codes: Codes,
     n_codes: NDArray[np.int64],
-    place: NDArray[np.int64],
-    order: Codes,
-    share: Floats,
+    is_number: NDArray[np.bool_],
     labels: Codes,
-    weights: Floats,
     mass: Floats,
     n_classes: int,
+    order: NDArray[np.intp],
     min_rows: float,
     min_weight: float,
 ) -> tuple[int, int, int, bool, float]:
@@ -225,9 +216,8 @@ def error_split(
     gain : float
         Decrease of the weight of the rows that are not of the most frequent class of their node.
     """
-    rows = order[0]
-    whole, known, left = np.zeros(n_classes), np.empty(n_classes), np.empty(n_classes)
-    _weigh(mass, rows, share, weights, labels, whole)
+    whole = _class_weights(labels, mass, n_classes)
+    known, left = np.empty(n_classes), np.empty(n_classes)
     rounding = ROUNDING * whole.sum()
     most = whole.max()
     gain, purity, feature, low, high = -np.inf, -np.inf, -1, -1, -1
@@ -235,24 +225,23 @@ def error_split(
     for j in range(len(codes)):
         code = codes[j]
         counts, size = np.empty((0, n_classes)), np.empty(0)
-        if place[j]:
-            sorted_rows = order[place[j]]
+        if is_number[j]:
+            sorted_rows = order[j]
             first = _observed(code, sorted_rows, mass, labels, whole, known)
             last, n_missing = len(sorted_rows) - 1, float(first)
         else:
-            sorted_rows = rows
-            counts, size = np.empty((n_codes[j], n_classes)), np.empty(n_codes[j])
-            _states(code, rows, mass, labels, counts, size)
+            sorted_rows = order[j]
+            counts, size = _states(code, mass, labels, n_codes[j], n_classes)
             known[:] = 0.0
             for s in range(n_codes[j]):
                 known += counts[s]
-            n_missing = len(rows) - size.sum()
+            n_missing = len(labels) - size.sum()
             # Of two states, one is split from the other.
             first, last = (1 if n_codes[j] == 2 else 0), n_codes[j]
         left[:] = 0.0
         n_left = 0.0
         for i in range(first, last):
-            if place[j]:
+            if is_number[j]:
                 row, following = sorted_rows[i], sorted_rows[i + 1]
                 left[labels[row]] += mass[row]
                 n_left += 1.0
@@ -264,11 +253,11 @@ def error_split(
                 n_left = size[i]
                 at = after = np.int32(i)
             # Both branches have rows with a value.
-            if min(n_left, len(rows) - n_missing - n_left) < 1.0:
+            if min(n_left, len(labels) - n_missing - n_left) < 1.0:
                 continue
             for side in range(2 if n_missing > 0.0 else 1):
                 here = n_left + side * n_missing
-                if min(here, len(rows) - here) < min_rows:
+                if min(here, len(labels) - here) < min_rows:
                     continue
                 a = b = most_a = most_b = squares_a = squares_b = 0.0
                 for c in range(n_classes):
@@ -287,89 +276,3 @@ def error_split(
                     gain, purity, feature, low, high = found, pure, j, at, after
                     missing_left = side == 1
     return feature, low, high, missing_left, gain
-
-
-@kernel(interpreted=False)
-def divide(
-    order: Codes,
-    share: Floats,
-    labels: Codes,
-    weights: Floats,
-    code: Codes,
-    branch_of: Codes,
-    missing: int,
-    cut: int,
-    n_branches: int,
-    n_classes: int,
-    mass: Floats,
-    branch: Codes,
-) -> tuple[Codes, Floats, NDArray[np.int64], Floats]:
-    """Divide the rows of a node among the branches of a split.
-
-    Rows with a missing value go to the branch `missing`, or (-1) to all branches, in proportion to
-    the weight of the other rows there (Quinlan 1993, section 3.2).
-
-    Parameters
-    ----------
-    order, share, labels, weights
-        As in `gain_ratio_split`.
-    code : ndarray, shape (n,)
-        Codes of the feature.
-    branch_of : ndarray, shape (n_codes,) or (0,)
-        The branch of each code; if empty, codes up to `cut` go to branch 0 and others to branch 1.
-    missing, cut, n_branches, n_classes : int
-    mass : ndarray, shape (n,)
-    branch : ndarray of int32, shape (n,)
-        Both are overwritten.
-
-    Returns
-    -------
-    order : ndarray, shape (len(order), total number of rows in the branches)
-        The rows of one branch after those of the other.
-    share : ndarray, shape (total number of rows in the branches,)
-    start : ndarray, shape (n_branches + 1,)
-        Offsets of the branches.
-    counts : ndarray, shape (n_branches, n_classes)
-        Weight of each class.
-    """
-    portion, size = np.zeros(n_branches), np.zeros(n_branches + 1, dtype=np.int64)
-    rows = order[0]
-    for i in range(len(rows)):
-        row = rows[i]
-        mass[row] = share[i]
-        if code[row] < 0:
-            branch[row] = missing
-        elif len(branch_of):
-            branch[row] = branch_of[code[row]]
-        else:
-            branch[row] = 0 if code[row] <= cut else 1
-        if branch[row] >= 0:
-            size[branch[row] + 1] += 1
-            portion[branch[row]] += share[i] * weights[row]
-    portion /= portion.sum()
-    for i in range(len(rows)):
-        if branch[rows[i]] < 0:
-            for b in range(n_branches):
-                size[b + 1] += share[i] * portion[b] >= _SMALLEST_PART
-    start = np.cumsum(size)
-    divided = np.empty((len(order), start[n_branches]), dtype=np.int32)
-    parts = np.empty(start[n_branches])
-    counts = np.zeros((n_branches, n_classes))
-    at = np.empty(n_branches, dtype=np.int64)
-    for k in range(len(order)):
-        at[:] = start[:n_branches]
-        for i in range(order.shape[1]):
-            row = order[k, i]
-            first, last = branch[row], branch[row] + 1
-            if first < 0:
-                first, last = 0, n_branches
-            for b in range(first, last):
-                part = mass[row] * (portion[b] if branch[row] < 0 else 1.0)
-                if branch[row] < 0 and part < _SMALLEST_PART:
-                    continue
-                divided[k, at[b]] = row
-                if k == 0:
-                    parts[at[b]] = part
-                    counts[b, labels[row]] += part * weights[row]
-                at[b] += 1
-    return divided, parts, start, counts
