@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtr
+from scipy.special import chdtr, ndtri
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, quoted
@@ -369,8 +369,10 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
     """Return smoothed class weights of cells, and a mask of cells that begin an interval."""
     start, counts = cells.start, cells.counts
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
-    factorial, belief = cell_factorials(start, counts), _belief(start, counts)
-    arrays = (start, counts, held, begins, factorial, belief)
+    pooled, below = _pooled_shares(start, counts)
+    # The mean rank of a cell, relative to the weight of its feature.
+    cells_of = (start, counts, pooled, ndtri((below + pooled / 2).clip(1e-12, 1.0 - 1e-12)))
+    arrays = (*cells_of, held, begins, cell_factorials(start, counts), _belief(*cells_of))
     by_rows(density_kernels.smooth_cells, arrays, len(start) - 1, _COST, together=1)
     return held, begins
 
@@ -383,14 +385,20 @@ def _pooled(start: NDArray[np.int64], counts: Floats, smoothing: float) -> Float
     away from the others.
     """
     size = np.repeat(np.diff(start), np.diff(start))
+    return np.asarray((smoothing * size * _pooled_shares(start, counts)[0])[:, None])
+
+
+def _pooled_shares(start: NDArray[np.int64], counts: Floats) -> tuple[Floats, Floats]:
+    """Return the share of each cell in the weight of its feature, and of the cells before it."""
+    size = np.diff(start)
     pooled = counts.sum(axis=1)
     sums = np.concatenate([[0.0], np.cumsum(pooled)])
-    whole = np.repeat(sums[start[1:]] - sums[start[:-1]], np.diff(start))
-    share = np.divide(pooled, whole, out=1.0 / size, where=whole > 0)
-    return np.asarray((smoothing * size * share)[:, None])
+    whole, before = (np.repeat(a, size) for a in (np.diff(sums[start]), sums[start[:-1]]))
+    share = np.divide(pooled, whole, out=1.0 / np.repeat(size, size), where=whole > 0)
+    return share, safe_divide(sums[:-1] - before, whole)
 
 
-def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
+def _belief(start: NDArray[np.int64], counts: Floats, pooled: Floats, score: Floats) -> Floats:
     """Return the shrinkage factors of polynomial coefficients with gains below the penalty.
 
     There is one (empirical-Bayes, James-Stein type) factor for each of the first `_BELIEVED`
@@ -405,7 +413,13 @@ def _belief(start: NDArray[np.int64], counts: Floats) -> Floats:
     free = counts.shape[1] - 1
     if free == 0:
         return np.zeros(_BELIEVED)
-    by_rows(density_kernels.first_gains, (start, counts, gains), len(gains), _COST, together=1)
+    by_rows(
+        density_kernels.first_gains,
+        (start, counts, pooled, score, gains),
+        len(gains),
+        _COST,
+        together=1,
+    )
     maximum = 2.0 * density_kernels.PRICE * free
     below = chdtr([free, free + 2, free + 4], maximum)
     by_chance = free * below[1] / below[0]

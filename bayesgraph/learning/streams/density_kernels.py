@@ -30,28 +30,6 @@ _DEVIATIONS = 3.0
 
 
 @kernel(interpreted=False, error_model="numpy")
-def _normal_quantile(u: float) -> float:
-    """Return the standard normal quantile (Acklam's rational approximation, 1e-9 relative)."""
-    if min(u, 1.0 - u) < 0.02425:
-        q = math.sqrt(-2.0 * math.log(min(u, 1.0 - u)))
-        top = -7.784894002430293e-03 * q - 3.223964580411365e-01
-        top = ((top * q - 2.400758277161838e00) * q - 2.549732539343734e00) * q
-        top = (top + 4.374664141464968e00) * q + 2.938163982698783e00
-        low = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996e00
-        low = (low * q + 3.754408661907416e00) * q + 1.0
-        return top / low if u < 0.5 else -top / low
-    q = u - 0.5
-    r = q * q
-    top = -3.969683028665376e01 * r + 2.209460984245205e02
-    top = ((top * r - 2.759285104469687e02) * r + 1.383577518672690e02) * r
-    top = (top - 3.066479806614716e01) * r + 2.506628277459239e00
-    low = -5.447609879822406e01 * r + 1.615858368580409e02
-    low = ((low * r - 1.556989798598866e02) * r + 6.680131188771972e01) * r
-    low = (low - 1.328068155288572e01) * r + 1.0
-    return top * q / low
-
-
-@kernel(interpreted=False, error_model="numpy")
 def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     """Write orthonormal polynomials evaluated at points; return the number of polynomials.
 
@@ -183,30 +161,14 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
 
 
 @kernel(interpreted=False, error_model="numpy")
-def _normal_scores(counts: Floats, totals: Floats, share: Floats, place: Floats) -> float:
-    """Write class totals, shares of cells, and normal scores of their ranks; return total weight.
-
-    The normal score (`place`) is the standard normal quantile of a cell's mean relative rank.
-    """
-    n, n_classes = counts.shape
-    totals[:], share[:] = 0.0, 0.0
-    for j in range(n):
-        for k in range(n_classes):
-            totals[k] += counts[j, k]
-            share[j] += counts[j, k]
-    weight = totals.sum()
-    if weight > 0.0:
-        below = 0.0
-        for j in range(n):
-            share[j] /= weight
-            place[j] = _normal_quantile(min(max(below + share[j] / 2, 1e-12), 1.0 - 1e-12))
-            below += share[j]
-    return weight
-
-
-@kernel(interpreted=False, error_model="numpy")
 def first_gains(
-    start: NDArray[np.int64], counts: Floats, out: Floats, first: int, last: int
+    start: NDArray[np.int64],
+    counts: Floats,
+    pooled: Floats,
+    score: Floats,
+    out: Floats,
+    first: int,
+    last: int,
 ) -> None:
     """Write the gain by each polynomial degree of `smooth_cells`, estimated by the score test.
 
@@ -214,15 +176,14 @@ def first_gains(
     n_degrees); NaN for degrees that a feature of few cells does not have.
     """
     n_classes = counts.shape[1]
-    totals = np.empty(n_classes)
     for f in range(first, last):
         a, b = start[f], start[f + 1]
-        share, place = np.empty(b - a), np.empty(b - a)
+        totals = counts[a:b].sum(axis=0)
         basis = np.empty((out.shape[1], b - a))
         out[f] = np.nan
-        if _normal_scores(counts[a:b], totals, share, place) <= 0.0:
+        if totals.sum() <= 0.0:
             continue
-        for d in range(_polynomials(share, place, basis)):
+        for d in range(_polynomials(pooled[a:b], score[a:b], basis)):
             out[f, d] = 0.0
             for k in range(n_classes):
                 if totals[k] > 0.0:
@@ -236,6 +197,8 @@ def first_gains(
 def smooth_cells(
     start: NDArray[np.int64],
     counts: Floats,
+    pooled: Floats,
+    score: Floats,
     shares: Floats,
     begins: NDArray[np.bool_],
     factorial: Floats,
@@ -258,6 +221,8 @@ def smooth_cells(
     ----------
     start : ndarray of int, shape (n_features + 1,)
     counts : ndarray, shape (n_cells, n_classes)
+    pooled, score : ndarray, shape (n_cells,)
+        Share of each cell in the weight of its feature, and normal score of its mean rank.
     shares : ndarray, shape (n_cells, n_classes)
         Receives the smoothed weights, which have the same class totals as the counts.
     begins : ndarray of bool, shape (n_cells,)
@@ -277,11 +242,11 @@ def smooth_cells(
         if n == 0:
             continue
         begins[a] = True
-        totals, share, place = np.empty(n_classes), np.empty(n), np.empty(n)
-        if _normal_scores(counts[a:b], totals, share, place) <= 0.0:
+        totals, share = counts[a:b].sum(axis=0), pooled[a:b]
+        if totals.sum() <= 0.0:
             continue
         basis = np.empty((min(_MAX_DEGREES, n), n))
-        known = _polynomials(share, place, basis)
+        known = _polynomials(share, score[a:b], basis)
         mean = np.zeros((n_classes, known))
         gain, best, degree = 0.0, 0.0, 0
         price = PRICE * (n_classes - 1)

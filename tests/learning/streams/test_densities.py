@@ -202,12 +202,21 @@ def plain_intervals(logs, share):
     return begins
 
 
+def normal_scores(cells):
+    """Return the share of each cell of its feature, and the normal score of its mean rank."""
+    parts = np.split(cells.counts.sum(axis=1), cells.start[1:-1])
+    shares = [part / part.sum() for part in parts]
+    places = [stats.norm.ppf(np.cumsum(share) - share / 2) for share in shares]
+    return np.concatenate(shares), np.concatenate(places)
+
+
 def smoothed(cells):
     held, begins = np.zeros(cells.counts.shape), np.zeros(len(cells.cuts), dtype=bool)
     n = len(cells.start) - 1
     unbelieved = np.zeros(2)
     factorial = cell_factorials(cells.start, cells.counts)
-    kernels.smooth_cells(cells.start, cells.counts, held, begins, factorial, unbelieved, 0, n)
+    cells_of = (cells.start, cells.counts, *normal_scores(cells))
+    kernels.smooth_cells(*cells_of, held, begins, factorial, unbelieved, 0, n)
     return held, begins
 
 
@@ -285,7 +294,7 @@ def test_faint_features_are_believed_by_what_they_gain_together(strength, least,
     effects = rng.normal(size=d) * np.sqrt(strength * 4 / n)
     X = rng.normal(size=(n, d)) + y[:, None] * effects
     cells = GKSummary(d, 2).update(X, y).cells()
-    place, spread = _belief(cells.start, cells.counts)
+    place, spread = _belief(cells.start, cells.counts, *normal_scores(cells))
     # Strong ones are above the price, and leave a weaker sample.
     assert least <= place <= most
     assert spread < 0.1
