@@ -14,11 +14,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.errors import DataError, MemoryLimitError
 from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.learning import row_kernels
 from bayesgraph.learning.arcs import n_moments
 from bayesgraph.learning.information import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
@@ -238,7 +237,12 @@ def losses(joint: Floats, part: Part, kind: str) -> float:
     kind : {"log", "rmse", "0-1"}
         -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable classes.
     """
-    return float(row_kernels.add_losses(joint, part.labels, part.weights, LOSSES.index(kind)))
+    if kind == "0-1":
+        each = (joint.argmax(axis=1) != part.labels).astype(np.float64)
+    else:
+        log_p = joint[np.arange(len(joint)), part.labels] - log_sum_exp(joint, 1)
+        each = -log_p if kind == "log" else np.expm1(log_p) ** 2
+    return float(np.sum(part.weights * each))
 
 
 def _all(keys: Iterable[Key]) -> Iterator[Variable]:

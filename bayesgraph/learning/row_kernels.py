@@ -1,4 +1,4 @@
-"""Loops over rows: EM for Gaussians with missing values, and prediction losses."""
+"""Loops over rows: EM for Gaussians with missing values."""
 
 from __future__ import annotations
 
@@ -131,37 +131,3 @@ def expect_normal(
                 for b in range(a + 1):
                     products[g, gone[a], gone[b]] += mass * spread[a, b]
     return True
-
-
-@kernel(interpreted=False)
-def add_losses(
-    joint: Floats, labels: NDArray[np.signedinteger], weights: Floats, kind: int
-) -> float:
-    """Return the sum of the weighted prediction losses of rows.
-
-    Parameters
-    ----------
-    joint : ndarray, shape (n, K)
-        Log joint probabilities of the classes and the row.
-    labels : ndarray, shape (n,)
-        The true classes y.
-    weights : ndarray, shape (n,)
-    kind : {0, 1, 2}
-        The loss: -log P(y | x), (1 - P(y | x))², or 1 if y is not the first of the most probable
-        classes.
-    """
-    total = 0.0
-    for i in range(joint.shape[0]):
-        best = 0
-        for k in range(1, joint.shape[1]):
-            if joint[i, k] > joint[i, best]:
-                best = k
-        if kind == 2:
-            total += weights[i] if best != labels[i] else 0.0
-            continue
-        mass = 0.0
-        for k in range(joint.shape[1]):
-            mass += math.exp(joint[i, k] - joint[i, best])
-        log_p = joint[i, labels[i]] - joint[i, best] - math.log(mass)
-        total += weights[i] * (-log_p if kind == 0 else math.expm1(log_p) ** 2)
-    return total
