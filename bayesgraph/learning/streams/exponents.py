@@ -12,18 +12,12 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.learning.streams import exponent_kernels
+from bayesgraph.learning.streams.settings import DOMAINS, MODES, StreamSettings
 from bayesgraph.statistics import ArrayState, Field
 
 # -------- Exponents and biases of a streaming weighted naive Bayes, with one gradient step per row
 
 
-MODES = {
-    None: exponent_kernels.FIXED,
-    "variable": exponent_kernels.VARIABLE,
-    "class": exponent_kernels.CLASS,
-    "mixed": exponent_kernels.MIXED,
-}
-DOMAINS = {"free": -np.inf, "nonnegative": 0.0}
 # Step size of adaptive steps (exponents are near 1 and have no unit, so that one value serves all
 # streams), and initial sum of squared gradients, in nats.
 ADAPTIVE_STEP, _FIRST_SQUARES = 0.1, 1.0
@@ -64,15 +58,7 @@ class StreamExponents(ArrayState):
     Parameters
     ----------
     n_classes, n_features : int
-    mode : {None, "variable", "class", "mixed"}
-        Which exponents are learned; None for none.
-    step : float or None
-        Fixed step size; None for adaptive steps.
-    domain : {"free", "nonnegative"}
-    decay : float
-        Factor of the weight of all earlier rows after each row.
-    smoothing : float
-        Pseudo-count of each class in the prior.
+    settings : StreamSettings
 
     Attributes
     ----------
@@ -90,21 +76,11 @@ class StreamExponents(ArrayState):
     }
     n_clocks = 2
 
-    def __init__(
-        self,
-        n_classes: int,
-        n_features: int,
-        *,
-        mode: str | None,
-        step: float | None,
-        domain: str,
-        decay: float,
-        smoothing: float,
-    ) -> None:
-        self._mode, self._minimum = MODES[mode], DOMAINS[domain]
-        self._decay, self._smoothing = decay, smoothing
-        self._adaptive = step is None
-        self._step = ADAPTIVE_STEP if step is None else step
+    def __init__(self, n_classes: int, n_features: int, settings: StreamSettings) -> None:
+        self._mode, self._minimum = MODES[settings.exponents], DOMAINS[settings.domain]
+        self._decay, self._smoothing = settings.decay, settings.smoothing.alpha
+        self._adaptive = settings.step is None
+        self._step = ADAPTIVE_STEP if settings.step is None else settings.step
         self.clock = np.array([0.0, _AVERAGE_POWER])
         self.n_classes, self.n_features = n_classes, n_features
         self.grow()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import ModelError, quoted
 from bayesgraph.core.variables import plain
-from bayesgraph.learning.streams.exponents import DOMAINS, MODES
+from bayesgraph.learning.streams import exponent_kernels
 from bayesgraph.statistics import (
     CELL_METHODS,
     FIRST_KEY,
@@ -33,6 +33,13 @@ from bayesgraph.statistics import (
 # Name of the method that estimates densities as smooth functions of ranks, not by a discretiser.
 SMOOTH = "smooth"
 DISCRETIZERS = (SMOOTH, *CELL_METHODS)
+MODES = {
+    None: exponent_kernels.FIXED,
+    "variable": exponent_kernels.VARIABLE,
+    "class": exponent_kernels.CLASS,
+    "mixed": exponent_kernels.MIXED,
+}
+DOMAINS = {"free": -np.inf, "nonnegative": 0.0}
 REACTIONS = ("forget", "quicken", "note")
 
 

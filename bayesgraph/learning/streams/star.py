@@ -121,15 +121,7 @@ class StreamingStar(ArrayState):
             summaries.n_classes, summaries.n_features, n_states,
         )  # fmt: skip
         self.counts = StateCounts(self.n_classes, n_states, max_categories=settings.max_categories)
-        self.exponents = StreamExponents(
-            self.n_classes,
-            self.n_features,
-            mode=settings.exponents,
-            step=settings.step,
-            domain=settings.domain,
-            decay=settings.decay,
-            smoothing=settings.smoothing.alpha,
-        )
+        self.exponents = StreamExponents(self.n_classes, self.n_features, settings)
         self.detector = chosen_detector(settings.detector)
         self.drifts: list[int] = []
         self.n_seen = self._absorbed = self._looked = self._grown = 0
