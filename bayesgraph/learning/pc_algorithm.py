@@ -282,7 +282,6 @@ class Skeleton:
         self.least: Floats = np.full(allowed.shape, np.inf)
         self._allowed, self._kept = allowed, forced | forced.T
         self._tests, self._alpha = tests, alpha
-        self._silent: dict[tuple[int, int], list[tuple[int, ...]]] = {}
         self._order = np.empty(allowed.shape, dtype=np.intp)
 
     def search(self, most: int) -> None:
@@ -310,16 +309,8 @@ class Skeleton:
         left, right = [c for c in around[a] if c != b], [c for c in around[b] if c != a]
         if max(len(left), len(right)) < size:
             return None
-        # What tells given columns with which a test may have a result; None for all. A test without
-        # one, whose given columns determine an end or have too many states, leaves none for those
-        # that are given more.
-        silent = self._silent.get((a, b))
-        # A function that tells whether columns contain none of some sets of columns.
-        told = (
-            None if silent is None else (lambda given: not any(map(set(given).issuperset, silent)))
-        )
-        first = filter(told, combinations(left, size))
-        second = filter(told, filterfalse(set(left).issuperset, combinations(right, size)))
+        first = combinations(left, size)
+        second = filterfalse(set(left).issuperset, combinations(right, size))
         tests = zip(repeat(a), repeat(b), first, strict=False)
         return chain(tests, zip(repeat(b), repeat(a), second, strict=False))
 
@@ -372,11 +363,7 @@ class Skeleton:
         hits = hits[np.searchsorted(hits, starts)]
         counts = ~np.isnan(information) & (np.arange(len(asked)) <= np.repeat(hits, sizes))
         least = np.minimum.reduceat(np.where(counts, information, np.inf), starts)
-        pairs = list(tests)
-        for i in np.flatnonzero(np.isnan(p_values)).tolist():
-            pair = pairs[int(np.searchsorted(starts, i, side="right")) - 1]
-            self._silent.setdefault(pair, []).append(asked[i][2])
-        a, b = np.array(pairs).T
+        a, b = np.array(list(tests)).T
         self.least[a, b] = np.minimum(self.least[a, b], least)
         found = set()
         for pair, hit, end in zip(tests, hits.tolist(), (starts + sizes).tolist(), strict=True):
