@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from operator import call
 from typing import Any
 
+import narwhals as nw
+
 from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, DataError, DataTypeError, warn
@@ -30,7 +32,6 @@ from bayesgraph.tables import (
     EVERY,
     Dataset,
     EncodedRows,
-    Factorised,
     Rows,
     Run,
     Table,
@@ -38,7 +39,7 @@ from bayesgraph.tables import (
     arrow,
     categorical_names,
     columns_of,
-    factorise_chunks,
+    factorise,
     is_discrete,
     naturally_ordered,
     summed,
@@ -330,8 +331,9 @@ class Domain:
     n_missing: int = 0
 
     @classmethod
-    def of(cls, found: Factorised) -> Domain:
-        """Return the domain of a column in memory."""
+    def of(cls, table: Any, name: Name) -> Domain:
+        """Return the domain of a column of a pyarrow Table."""
+        found = factorise(nw.from_native(table.column(name), series_only=True), name)
         counts = found.counts()
         occurs = zip(found.states, counts[1:].tolist(), strict=True)
         by_state = Counter({(type(state), state): count for state, count in occurs if count})
@@ -404,12 +406,10 @@ class _Finding:
     def __call__(self, first: int, run: Any) -> Domains:
         y, labels = self.rows.y, Domain()
         kept = self.rows.kept(run)
-        domains = {
-            name: Domain.of(factorise_chunks(kept.column(name), name)) for name in self.names
-        }
+        domains = {name: Domain.of(kept, name) for name in self.names}
         if y is not None:
             is_all = kept is run and y in domains
-            labels = domains[y] if is_all else Domain.of(factorise_chunks(run.column(y), y))
+            labels = domains[y] if is_all else Domain.of(run, y)
         return Domains(domains, len(kept), labels, self.maximum)
 
 

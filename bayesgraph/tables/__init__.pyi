@@ -11,7 +11,6 @@ from .columns import check_unseen as check_unseen
 from .columns import codes_of as codes_of
 from .columns import encode_column as encode_column
 from .columns import factorise as factorise
-from .columns import factorise_chunks as factorise_chunks
 from .columns import infinite as infinite
 from .columns import is_discrete as is_discrete
 from .columns import is_matrix as is_matrix

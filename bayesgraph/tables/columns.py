@@ -124,8 +124,6 @@ def cells_without_state(table: Any, matrix: Any, unseen: UnseenValues) -> None:
 Column: TypeAlias = "NDArray[Any] | nw.Series[Any]"
 Codes: TypeAlias = NDArray[np.signedinteger[Any]]
 
-# The type of categories of text as datasets read them.
-_CATEGORIES = "dictionary<values=string, indices=int32, ordered=0>"
 # Maximum range of integers that are coded by a look-up table; others are coded by sorting.
 _LOOKUP_RANGE = 1 << 20
 
@@ -146,9 +144,8 @@ class Factorised:
 
     def counts(self) -> NDArray[np.int64]:
         """Return the number of missing rows, and of the rows with each state."""
-        counts = np.zeros(len(self.states) + 1, dtype=np.int64)
-        encoding_kernels.count_codes(self.codes, counts)
-        return counts
+        places = self.codes.astype(np.intp) + 1
+        return np.bincount(places, minlength=len(self.states) + 1)
 
     def values(self) -> list[State]:
         """Return the states that occur in at least one row of the column, in order."""
@@ -515,41 +512,6 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     if isinstance(column.dtype, nw.Enum):
         return _factorise_text(text, column.dtype.categories)
     return _factorise_text(text)
-
-
-def factorise_chunks(column: Any, name: Name) -> Factorised:
-    """Return a ChunkedArray of Arrow as its distinct states and a state code for each row.
-
-    Unlike those of `factorise`, states that are categories of text are sorted too.
-    """
-    if str(column.type) != _CATEGORIES:
-        return factorise(nw.from_native(column, series_only=True), name)
-    chunks = [chunk for chunk in column.chunks if len(chunk)]
-    values = [chunk.dictionary.to_pylist() for chunk in chunks]
-    states = sorted(set().union(*values) - {None})
-    code_of = {state: code for code, state in enumerate(states)} | {None: -1}
-    codes = np.empty(len(column), dtype=np.min_scalar_type(-max(len(states), 1)))
-    first = 0
-    for chunk, own in zip(chunks, values, strict=True):
-        # There is a last place for an empty dictionary, of which all rows are missing.
-        places = np.array([*map(code_of.__getitem__, own), -1], dtype=codes.dtype)
-        last = first + len(chunk)
-        encoding_kernels.look_up_categories(*_indices(chunk), places, codes[first:last])
-        first = last
-    return Factorised(states, codes)
-
-
-def _indices(chunk: Any) -> tuple[NDArray[np.int32], NDArray[np.uint8], int]:
-    """Return the indices of categories, and bits of rows with a value from a first one on.
-
-    There are no bits if no value is missing.
-    """
-    found = chunk.indices
-    bits, data = found.buffers()
-    indices = np.frombuffer(data, np.int32, len(found), found.offset * 4)
-    if not found.null_count:
-        return indices, np.empty(0, dtype=np.uint8), 0
-    return indices, np.frombuffer(bits, np.uint8), found.offset
 
 
 def _factorise_integers(column: NDArray[Any]) -> Factorised:

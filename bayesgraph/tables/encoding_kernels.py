@@ -195,47 +195,6 @@ def _scan(
 
 
 @kernel()
-def count_codes(codes: NDArray[np.signedinteger], counts: NDArray[np.int64]) -> None:
-    """Add the number of rows with each code to ``counts[code + 1]``; -1 is missing."""
-    # A sum that was just written is waited for: four rows in turn have sums of their own.
-    sums = np.zeros((len(counts), 4), dtype=np.int64)
-    for row in range(len(codes)):
-        sums[np.uint64(codes[row] + 1), row & 3] += 1
-    for code in range(len(counts)):
-        counts[code] += sums[code].sum()
-
-
-@kernel()
-def look_up_categories(
-    indices: NDArray[np.int32],
-    valid: NDArray[np.uint8],
-    first: int,
-    places: NDArray[np.signedinteger],
-    out: NDArray[np.signedinteger],
-) -> None:
-    """Write ``places[index]`` of each row to `out`, -1 where the value is missing.
-
-    Parameters
-    ----------
-    indices : ndarray, shape (n_rows,)
-        Any numbers where the value is missing.
-    valid : ndarray
-        Bits of rows with a value, the lowest of a byte first; empty if all have one.
-    first : int
-        Number of the bit of the first row.
-    places : ndarray, not empty
-    out : ndarray, shape (n_rows,)
-    """
-    if len(valid) == 0:
-        for row in range(len(indices)):
-            out[row] = places[np.uint64(indices[row])]
-        return
-    for row in range(len(indices)):
-        bit = (np.int64(valid[(first + row) >> 3]) >> ((first + row) & 7)) & 1
-        out[row] = places[np.uint64(indices[row] * bit)] | (bit - 1)
-
-
-@kernel()
 def are_within(values: Floats, maximum: float) -> bool:
     """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing."""
     good = True

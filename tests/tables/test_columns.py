@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import fractions
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -14,14 +15,14 @@ import scipy.sparse as sp
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, DataTypeError, UnknownStateError
 from bayesgraph.core.variables import is_missing
+from bayesgraph.statistics import Domain
 from bayesgraph.tables import (
     columns_of,
     encode_table,
-    factorise_chunks,
     infer_variables,
     sparse_rows,
 )
-from bayesgraph.tables.encoding_kernels import count_codes, scan
+from bayesgraph.tables.encoding_kernels import scan
 
 D = decimal.Decimal
 
@@ -487,29 +488,20 @@ CHUNKS = {
 }
 
 
+def check_domain(column):
+    """Check the states of a column, how often each occurs, and how many are missing."""
+    domain, values = Domain.of(pa.table({"v": column}), "v"), column.to_pylist()
+    assert domain.n_missing == values.count(None)
+    assert domain.counts == Counter((type(v), v) for v in values if v is not None)
+
+
 @pytest.mark.parametrize("chunks", CHUNKS.values(), ids=CHUNKS)
-def test_chunks_of_categories_have_sorted_states(chunks):
-    column = pa.chunked_array(chunks)
-    found = factorise_chunks(column, "v")
-    assert found.states == sorted(found.states)
-    states = [*found.states, None]
-    assert [states[code] for code in found.codes.tolist()] == column.to_pylist()
-    assert found.codes.itemsize == (1 if len(found.states) <= 128 else 2)
+def test_domains_of_chunks_of_categories(chunks):
+    check_domain(pa.chunked_array(chunks))
 
 
 @pytest.mark.parametrize(
     "values", [["b", None, "a"], [3, None, 1], [True, None, False], [2.5, None, 0.5]]
 )
-def test_chunks_of_other_types(values):
-    found = factorise_chunks(pa.chunked_array([values, values]), "v")
-    states = [*found.states, None]
-    assert [states[code] for code in found.codes.tolist()] == values * 2
-
-
-@pytest.mark.parametrize("n", [0, 1, 6, 1001])
-@pytest.mark.parametrize("dtype", [np.int8, np.int32])
-def test_counts_of_codes(n, dtype):
-    codes = np.random.default_rng(n).integers(-1, 4, n).astype(dtype)
-    counts = np.ones(5, dtype=np.int64)
-    count_codes(codes, counts)
-    np.testing.assert_array_equal(counts, 1 + np.bincount(codes + 1, minlength=5))
+def test_domains_of_chunks_of_other_types(values):
+    check_domain(pa.chunked_array([values, values]))
