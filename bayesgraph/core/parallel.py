@@ -143,18 +143,10 @@ def over_rows(
         Number of rows that a kernel processes as one block; ranges start at multiples of it.
     """
     pieces = max(1, min(_n_threads(), n_rows // minimum))
-    if pieces == 1:
-        work(0, n_rows)
-        return
     # Ranges start at multiples of the block size, so that each row is computed in the same way by
     # any number of threads.
     ends = [n_rows * i // pieces // together * together for i in range(pieces)]
-    ends.append(n_rows)
-    pool = _pool(os.getpid(), N_THREADS - 1)
-    others = [pool.submit(work, a, b) for a, b in pairwise(ends[1:])]
-    work(0, ends[1])
-    for other in others:
-        other.result()
+    at_once([partial(work, a, b) for a, b in pairwise([*ends, n_rows])])
 
 
 def by_rows(

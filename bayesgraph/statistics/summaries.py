@@ -557,22 +557,17 @@ class FamiliesSummary(requests.Additive):
         found: dict[requests.Family, FamilyStatistics] = {}
         beside: dict[tuple[Discrete, ...], list[requests.Family]] = {}
         for family in request.families:
-            if len(family.discrete) > 1 and not family.continuous:
+            if family.discrete and not family.continuous:
                 beside.setdefault(family.discrete[1:], []).append(family)
         for rest, families in beside.items():
-            if len(families) > 1:
-                found.update(_collect_beside(table, rest, families, weights))
-        left = [family for family in request.families if family not in found]
-        found |= {f: _collect_family(table, f, weights) for f in left if not f.continuous}
-        if continuous := tuple(family for family in left if family.continuous):
+            found.update(_collect_beside(table, rest, families, weights))
+        if left := tuple([family for family in request.families if family not in found]):
+            asked = requests.Families(left)
             parts = (
-                cls(
-                    requests.Families(continuous),
-                    _of_block(table.rows(rows), continuous, weights[rows]),
-                )
+                cls(asked, _of_block(table.rows(rows), left, weights[rows]))
                 for rows in blocks(table.n_rows)
             )
-            found |= zip(continuous, tree_sum(parts).found, strict=True)
+            found |= zip(left, tree_sum(parts).found, strict=True)
         return cls(request, tuple(found[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
@@ -677,13 +672,7 @@ def _collect_family(table: Table, family: requests.Family, weights: Floats) -> F
     n_rows = table.n_rows if rows is None else len(rows)
     key = np.ravel_multi_index(codes, cards) if codes else np.zeros(n_rows, dtype=np.intp)
     n = len(family.continuous)
-    if n:
-        counts, mean, comoment = group_comoments(values, key, size, weights, rows)
-    else:
-        weight = weights if rows is None or not len(weights) else weights[rows]
-        weight = weight if len(weight) else np.ones(n_rows)
-        counts = np.bincount(key, weights=weight, minlength=size).astype(np.float64)
-        mean, comoment = np.zeros((size, 0)), np.zeros((size, 0, 0))
+    counts, mean, comoment = group_comoments(values, key, size, weights, rows)
     return FamilyStatistics(
         counts.reshape(cards),
         mean.reshape(*cards, n),
