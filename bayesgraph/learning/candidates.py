@@ -186,7 +186,13 @@ def scores_of_pairs(
     MemoryLimitError
         If a number for each two columns is too much.
     """
-    check_matrices(len(columns))
+    size = 8 * _MATRICES * len(columns) ** 2
+    if size > default_memory_limit():
+        raise MemoryLimitError(
+            f"The scores of all pairs of {len(columns):,} columns take {format_bytes(size)}, more "
+            "than half of the machine's memory. Choose among the best partners of each column, as "
+            "in TANClassifier(candidates=10), or use fewer columns."
+        )
     shape = (len(columns), len(columns))
     whole = [np.zeros(shape, dtype) for dtype in (float, float, float, float, bool)]
     for places, summary in pair_summaries(source, columns, given):
@@ -196,22 +202,6 @@ def scores_of_pairs(
         for array, of_tile in zip(whole, part, strict=True):
             array[np.ix_(places, places)] = of_tile
     return ArcScores(*whole)
-
-
-def check_matrices(n: int) -> None:
-    """Raise a MemoryLimitError if the scores of all pairs of n columns do not fit in memory."""
-    size = matrices_bytes(n)
-    if size > default_memory_limit():
-        raise MemoryLimitError(
-            f"The scores of all pairs of {n:,} columns take {format_bytes(size)}, more than half "
-            "of the machine's memory. Choose among the best partners of each column, as in "
-            "TANClassifier(candidates=10), or use fewer columns."
-        )
-
-
-def matrices_bytes(n: int) -> int:
-    """Return the number of bytes of the scores of all pairs of n columns, and of copies of them."""
-    return 8 * _MATRICES * n**2
 
 
 # ----------- Trees among candidate pairs: the best partners of each column in a sample of the rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -14,12 +13,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bayesgraph.core.arrays import LENGTHS
 from bayesgraph.core.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
 from bayesgraph.core.typing import RandomState, TableLike
-from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.graphs import build_dag
-from bayesgraph.learning import candidates
 from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
@@ -28,9 +25,7 @@ from bayesgraph.learning.spanning import chow_liu
 from bayesgraph.learning.structure import Structure, card_of, learned_by
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import (
-    CountSource,
     DatasetSource,
-    Family,
     RowSource,
     Smoothing,
     SmoothingLike,
@@ -538,51 +533,3 @@ def learn_network(
     settings = {"method": method, "missing": missing, "smoothing": smoothing, **given}
     changed = changed_settings(learn_network, settings | {"categorical": categorical})
     return noted(network, source, "BayesianNetwork.learn", changed)
-
-
-# ---------------------------------------------------- The memory that the statistics of a fit take
-
-
-def statistics_bytes(source: CountSource, counts: str | Structure) -> int:
-    """Return the number of bytes of the statistics that a fit holds at a time.
-
-    Numbers are taken to have no missing values, and the distributions of leaves to need no more
-    than counts of states, moments and totals of items. What depends on the rows is left out: the
-    candidates of `candidates=` and the families that a search tries, which are checked where they
-    are counted.
-
-    Parameters
-    ----------
-    source : CountSource
-        The columns and the class; nothing is counted.
-    counts : str or Structure
-        What a learner counts, as in `LearnerCard`, or the structure whose parameters are estimated.
-    """
-    given, columns = source.target, source.features
-    n_groups = 1 if given is None else given.cardinality
-    n_items = [len(v.items) for v in columns if isinstance(v, CountVector)]
-    totals = n_groups * sum(n + 1 + len(LENGTHS) for n in n_items)
-    n_numbers = sum(isinstance(v, Continuous) for v in columns)
-    if isinstance(counts, Structure):
-        above = counts.parents()
-        families = [Family.of(*above[v], v) for v in above if not isinstance(v, CountVector)]
-        values = totals
-        for family in families:
-            n_cells, n = math.prod(v.cardinality for v in family.discrete), len(family.continuous)
-            values += n_cells * (1 + n + n**2)
-        if any(v != given and parents != [given] for v, parents in above.items()):
-            # The variance of each number in all rows; a star's follows from its single columns.
-            values += 3 * n_numbers
-        return 8 * source.copies * values
-    if given is not None and counts.startswith("joint"):
-        columns, given, n_groups = (given, *columns), None, 1
-    n_states = sum(v.cardinality for v in columns if isinstance(v, Discrete))
-    singles = n_groups * (1 + n_states + 3 * n_numbers)
-    if counts == "singles":
-        return 8 * source.copies * (totals + singles)
-    order = 1
-    if counts.endswith("tiles"):
-        order = candidates.tile_order(columns, given, candidates.budget() // source.copies)
-    pairs = source.copies * (8 * totals + candidates.tile_bytes(columns, given, order))
-    # A tile is dropped for the next one; what was counted of single columns before is kept.
-    return pairs if order == 1 else pairs + 8 * singles

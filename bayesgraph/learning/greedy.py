@@ -39,7 +39,7 @@ from bayesgraph.statistics import (
 _MAX_CELLS = 1 << 21
 
 
-@learner(counts_ahead={"k": (0, 1)}, counts="tiles")
+@learner(counts_ahead={"k": (0, 1)})
 def kdb(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -169,7 +169,7 @@ def _named(
     }
 
 
-@learner(counts_ahead=True, counts="tiles")
+@learner(counts_ahead=True)
 def superparent(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -222,7 +222,7 @@ def superparent(
 # ---------------- Feature selection by the leave-one-out loss: selective kDB and forward selection
 
 
-@learner(counts_ahead=False, counts="tiles")
+@learner(counts_ahead=False)
 def selective_kdb(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -327,7 +327,7 @@ def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure
 # ------------------------------------------------------------------------------ forward selection
 
 
-@learner(counts_ahead=False, counts="singles")
+@learner(counts_ahead=False)
 def forward_selection(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

@@ -99,7 +99,7 @@ def hill_climb(
     return below_class(target, features, climber.climb())
 
 
-@learner(counts_ahead={"max_parents": (0, 1)}, counts="joint pairs")
+@learner(counts_ahead={"max_parents": (0, 1)})
 def unrestricted(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

@@ -35,7 +35,7 @@ from bayesgraph.statistics import (
 _Worth: TypeAlias = Callable[[ArcScores], Floats]
 
 
-@learner(counts_ahead={"candidates": (None,)}, counts="tiles")
+@learner(counts_ahead={"candidates": (None,)})
 def tan(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -103,7 +103,7 @@ def tan(
     return _augmented(source, smoothing, target, features, root, worth, rules, candidates)
 
 
-@learner(counts_ahead={"candidates": (None,)}, counts="tiles")
+@learner(counts_ahead={"candidates": (None,)})
 def forest(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",
@@ -142,7 +142,7 @@ def forest(
     return _augmented(*args, pays=True)
 
 
-@learner(counts_ahead={"candidates": (None,)}, counts="joint tiles")
+@learner(counts_ahead={"candidates": (None,)})
 def chow_liu(
     source: CountSource,
     smoothing: SmoothingLike = "dirichlet",

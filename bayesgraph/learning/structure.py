@@ -77,15 +77,10 @@ class LearnerCard:
         Whether the statistics that the learner requests do not depend on the data, so that rows can
         be added to and removed from collected statistics. A mapping lists, for each option, the
         values for which this holds.
-    counts : {"singles", "pairs", "tiles", "joint pairs", "joint tiles"}
-        Statistics that it requests first, of the features given the class: of single columns; of
-        all pairs at a time; or of all pairs, by tiles if they are too large. Where they are joint,
-        the class is one of the columns.
     """
 
     learn: Callable[..., Structure]
     counts_ahead: bool | Mapping[str, Collection[Any]]
-    counts: str
 
     def counts_ahead_with(self, options: Mapping[str, Any]) -> bool:
         """Return whether the requested statistics are known ahead with given options.
@@ -105,15 +100,15 @@ LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
 
 
 def learner(
-    *, counts_ahead: bool | Mapping[str, Collection[Any]], counts: str = "pairs"
+    *, counts_ahead: bool | Mapping[str, Collection[Any]]
 ) -> Callable[[LearnerT], LearnerT]:
     """Return a decorator that registers a structure learner by its function name.
 
-    `counts_ahead` and `counts` are described in LearnerCard.
+    `counts_ahead` is described in LearnerCard.
     """
 
     def register(function: LearnerT) -> LearnerT:
-        LEARNERS[function.__name__] = LearnerCard(function, counts_ahead, counts)
+        LEARNERS[function.__name__] = LearnerCard(function, counts_ahead)
         return function
 
     return register
@@ -139,7 +134,7 @@ def counts_ahead(value: Any) -> bool:
     return found is not None and LEARNERS[found[0]].counts_ahead_with(found[1])
 
 
-@learner(counts_ahead=True, counts="singles")
+@learner(counts_ahead=True)
 def star(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the naive Bayes structure: the class is the only parent of every feature.
 

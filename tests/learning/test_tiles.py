@@ -141,7 +141,7 @@ def test_three_thousand_columns(monkeypatch):
     assert found.network_.arc_scores == whole.network_.arc_scores
     np.testing.assert_array_equal(found.predict_proba(X[:50]), whole.predict_proba(X[:50]))
     # The rest are scores of pairs.
-    assert peak_of_tiles < 100e6 + tiles.matrices_bytes(d) < peak
+    assert peak_of_tiles < 100e6 + 8 * tiles._MATRICES * d**2 < peak
     monkeypatch.setattr("bayesgraph.learning.candidates.SAMPLE_ROWS", 500)
     weight = sum(whole.network_.arc_scores.values())
     few, _ = fitted(sample, X, y)

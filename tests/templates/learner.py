@@ -21,8 +21,8 @@ from bayesgraph.statistics import CountSource, Pairs, SmoothingLike, as_smoothin
 
 
 # Whether all that is requested is known before the data are, so that rows can be added and
-# forgotten; and what is requested, as `LearnerCard` says.
-@learner(counts_ahead=True, counts="pairs")
+# forgotten; see `LearnerCard`.
+@learner(counts_ahead=True)
 def new_learner(source: CountSource, smoothing: SmoothingLike = "dirichlet") -> Structure:
     """Return the new structure.
 
