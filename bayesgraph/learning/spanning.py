@@ -316,6 +316,9 @@ def _discrete_first(
     discrete = kind[:, None] & kind
     if not discrete.any() or kind.all():
         return spanning_edges(weights, allowed, forced)
+    # Of two kinds, the discrete column is the parent.
+    turned = ~kind[:, None] & kind
+    weights, allowed, forced = (np.where(turned, a.T, a) for a in (weights, allowed, forced))
     # Edges are taken by levels: required and allowed ones of discrete columns, then such as are not
     # allowed, then required and allowed ones of continuous columns.
     level = 2.0 * discrete + (forced + 1.0) * (allowed & discrete) + (forced & ~discrete)
