@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -210,23 +209,19 @@ class Gains:
         Statistics of pairs are kept by the source; those of more columns, of which each search
         asks many times, are counted for all parents that may be added to a child at a time.
         """
-        found: dict[int, Floats] = {}
-        counted = [
-            i
-            for i, (new, others, child) in enumerate(asked)
-            if new and self.cards[child] and any(other != self.target for other in others)
+        is_counted = [
+            bool(self.cards[child])
+            and any(p != self.target for p in others)
+            and self.score != "fcll"
+            for _, others, child in asked
         ]
-        if counted:
-            found |= zip(counted, self._extended([asked[i] for i in counted]), strict=True)
-        rest = [i for i in range(len(asked)) if i not in found]
-        if rest:
-            single = [
-                ((new, *asked[i].others), asked[i].child) for i in rest for new in asked[i].new
-            ]
-            ends = np.cumsum([len(asked[i].new) for i in rest])
-            parts = np.split(self.of_families(single)[0], ends[:-1])
-            found |= zip(rest, parts, strict=True)
-        return [found[i] for i in range(len(asked))]
+        counted = [part for part, together in zip(asked, is_counted, strict=True) if together]
+        rest = [part for part, together in zip(asked, is_counted, strict=True) if not together]
+        single = [((new, *part.others), part.child) for part in rest for new in part.new]
+        ends = np.cumsum([len(part.new) for part in rest])
+        of_rest = iter(np.split(self.of_families(single)[0], ends[:-1]) if rest else ())
+        of_counted = iter(self._extended(counted) if counted else ())
+        return [next(of_counted if together else of_rest) for together in is_counted]
 
     def _extended(self, asked: Sequence[Extension]) -> list[Floats]:
         """Return the gains by adding new parents to the other parents of discrete children."""
@@ -235,23 +230,10 @@ class Gains:
         ends = list(accumulate(len(new) for new, _ in groups))
         if self.score == "bdeu":
             found = information.extended_bdeu(tables, ends[-1], self.ess)
-        elif self.score == "fcll":
-            found = self._fcll(tables.cells, asked)
         else:
             told = information.extended_information(tables, ends[-1])
             found = told.information - penalty_rate(self.score, told.rows) * told.parameters
         return [found[first:end] for first, end in zip([0, *ends], ends, strict=False)]
-
-    def _fcll(self, cells: Floats, asked: Sequence[Extension]) -> Floats:
-        found, at = [], 0
-        for new, others, child in asked:
-            shape = [self.cards[i] for i in (*others, child)]
-            for i in new:
-                end = at + self.cards[i] * math.prod(shape)
-                counts = cells[at:end].reshape(1, self.cards[i], *shape)
-                found.append(self._tables(counts, others[0] == self.target)[0])
-                at = end
-        return np.array(found)
 
     def of_families(self, asked: Sequence[tuple[tuple[int, ...], int]]) -> tuple[Floats, Floats]:
         """Return for each (parents, child) the gain by the first parent, and the rows with all.
