@@ -227,7 +227,7 @@ class Ensemble(Model):
         networks = list(networks)
         left = {v.name for network in networks for v in network.variables}
         first = [v for v in self.variables if v.name in left and v.name not in changed]
-        arcs = {arc for network in networks for arc in arcs_of(network)}
+        arcs = {arc for network in networks for arc in network.arc_probabilities}
         return Ensemble(
             networks,
             self.weights,
@@ -248,7 +248,8 @@ class Ensemble(Model):
         is for plots and not a factorisation. The graphs of the networks are
         ``[network.graph for network in model.networks]``.
         """
-        members = zip(map(arcs_of, self.networks), self.weights.tolist(), strict=True)
+        each = [network.arc_probabilities for network in self.networks]
+        members = zip(each, self.weights.tolist(), strict=True)
         return graphs.union_of_arcs(self.names, members, self._given_probabilities)
 
     @property
@@ -778,19 +779,6 @@ class Member:
                 new = self.shares(target, log_of(own[None]))[0]
                 values = values * np.expand_dims(divided(new, own), others)
         return values
-
-
-def arcs_of(network: Any) -> Mapping[Arc, float]:
-    """Return a mapping from the arcs of a model to their probabilities.
-
-    The probabilities are 1 unless the model is itself an ensemble.
-    """
-    if isinstance(network, Ensemble):
-        return network.arc_probabilities
-    cpds = getattr(getattr(network, "network", network), "blocks", None)
-    if cpds is None:  # a factor graph: its terms may be CPDs
-        cpds = [term.source for term in network.terms if isinstance(term.source, CPD)]
-    return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
 
 def _checked_networks(networks: Any, is_joint: bool) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from bayesgraph import graphs
 from bayesgraph.core.arrays import Floats, ItemTerms
 from bayesgraph.core.errors import ImpossibleEvidenceError, ModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.inference import (
     Case,
     CompiledTables,
@@ -344,6 +344,12 @@ class FactorGraph(Model):
     ) -> list[tuple[Variable, ...]]:
         """Return the scopes of all terms; see `Model.links`."""
         return [term.scope for term in self.terms]
+
+    @property
+    def arc_probabilities(self) -> dict[Arc, float]:
+        """The arcs of the terms that are CPDs."""
+        cpds = [term.source for term in self.terms if isinstance(term.source, CPD)]
+        return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
     def addends(self, target: Discrete) -> list[Addend]:
         """Return the terms, each of which is of its child or of all its variables."""

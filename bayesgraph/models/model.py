@@ -27,6 +27,7 @@ from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
 from bayesgraph.core.upward import Ask, Upward
 from bayesgraph.core.variables import (
+    Arc,
     Binned,
     Continuous,
     Count,
@@ -134,6 +135,12 @@ class Model(Edits, Answering):
     def addends(self, target: Discrete) -> Sequence[Addend]:
         """Return the findings there may be, in the order in which contributions add them up."""
         return [Addend((v,), (), None) for v in self.variables if v != target]
+
+    @property
+    def arc_probabilities(self) -> dict[Arc, float]:
+        """Probability of each arc, which is 1 in a single network."""
+        cpds = [cpd for network in self.networks for cpd in network.blocks]
+        return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
     def with_networks(self, networks: Iterable[Any]) -> Model:
         """Return the model with other networks, one in the place of each."""

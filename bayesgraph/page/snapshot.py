@@ -36,7 +36,6 @@ from bayesgraph.models import (
     FactorGraph,
     Model,
     WeightedNetwork,
-    arcs_of,
     state_texts,
     table_for,
     texts,
@@ -334,21 +333,12 @@ def findings(model: Model, evidence: EvidenceLike) -> Json:
     return found
 
 
-def _arcs(model: Model) -> list[list[Any]]:
+def _arcs(model: Any) -> list[list[Any]]:
     """Return the arcs with their scores; of several networks all arcs, without scores."""
     number = model.number
-    network = model.network if isinstance(model, WeightedNetwork) else model
-    if isinstance(network, Ensemble):
-        arcs = {arc: None for member in network.networks for arc in arcs_of(member)}
-        return [[number[parent], number[child], None] for parent, child in arcs]
-    if not isinstance(network, BayesianNetwork):
-        return []
-    scores = network.arc_scores
-    return [
-        [number[parent], number[child], _finite(scores.get((parent, child)))]
-        for cpd in network.cpds
-        for parent, child in cpd.arcs()
-    ]
+    scores = model.arc_scores if len(model.networks) == 1 else {}
+    arcs = model.arc_probabilities if model.networks else ()
+    return [[number[a], number[b], _finite(scores.get((a, b)))] for a, b in arcs]
 
 
 # ------------------------------------------------------------------------------- tables and trees

@@ -599,9 +599,8 @@ def _cpd(net: _Net, variable: Variable) -> CPD | None:
 def _hub(net: _Net) -> Variable | None:
     """Return the variable that is a parent of all other variables (such as the class), or None."""
     others = len(net.variables) - 1
-    arcs = net.graph.edges
-    if isinstance(net, Ensemble):  # arcs of every member
-        arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
+    # The arcs of every network of an ensemble.
+    arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
     below = Counter(parent for parent, _ in arcs)
     found = [v for v in net.variables if others and below[v.name] == others]
     return found[0] if found else None

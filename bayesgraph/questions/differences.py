@@ -26,7 +26,7 @@ from bayesgraph.core.variables import (
     Variable,
 )
 from bayesgraph.inference import log_normalised
-from bayesgraph.models import Model, arcs_of, table_for
+from bayesgraph.models import Model, table_for
 from bayesgraph.questions.contribution_terms import Contrast, signed
 from bayesgraph.questions.contributions import explain
 from bayesgraph.questions.estimators import discrete_target
@@ -113,7 +113,7 @@ def structure_changes(before: Model, after: Model) -> StructureChanges:
         other = after.variable(variable.name) if variable.name in after.number else variable
         if other != variable:
             changed[variable.name] = _difference(variable, other)
-    first, second = arcs_of(before), arcs_of(after)
+    first, second = before.arc_probabilities, after.arc_probabilities
     turned = [
         (a, b)
         for a, b in second
