@@ -35,7 +35,7 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
     bayesgraph show iris.bayesgraph
     """
     if tables or table:
-        network = reading.load_model(model)
+        network: Any = reading.load_model(model)
         say(
             cli.printing.distributions_text(
                 network, [reading.named(network, t) for t in table or ()]
@@ -53,7 +53,7 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
         kind = "target" if getattr(loaded, "classes_", None) is None else "class"
         say(f"{text}, {kind} {loaded.target_.name!r}")
     cli.printing.show(cli.printing.variables_table(network))
-    if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) and network.arc_scores:
+    if len(network.networks) == 1 and network.arc_scores:
         cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
 
 

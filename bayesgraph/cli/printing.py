@@ -126,8 +126,8 @@ def scores_table(scores: dict[tuple[Any, Any], float]) -> RichTable:
 
 def variables_table(network: Model) -> RichTable:
     """Return a table with a row for each variable of a model: states, parents, parameters."""
-    exponents = network.exponents if isinstance(network, bg.WeightedNetwork) else None
-    known = network.cpds if isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)) else ()
+    exponents = network.exponents if network.target is not None else None
+    known = network.networks[0].cpds if len(network.networks) == 1 else ()
     cpds = {cpd.variable: cpd for cpd in known}
     rows = []
     for variable in network.variables:
@@ -179,7 +179,7 @@ def distributions_text(network: Any, names: Sequence[Name]) -> str:
     DataError
         If the model has no distribution of each variable given others.
     """
-    if not isinstance(network, (bg.BayesianNetwork, bg.WeightedNetwork)):
+    if len(network.networks) != 1:
         raise DataError(
             f"Tables are those of a single network; got {network!r}. Fit one, such as by "
             "--trees 0, or ask by 'bayesgraph query'."

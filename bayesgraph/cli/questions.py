@@ -70,7 +70,7 @@ def _print_posterior(
     # A posterior with all of its states, however many.
     whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
     say(whole)
-    if given and network.form not in ("tempered", "average"):
+    if given and network.is_joint:
         word = "density" if _has_densities(network, given) else "probability"
         if any(
             (isinstance(value, Mapping) and isinstance(network.variable(name), Discrete))

@@ -60,14 +60,9 @@ def described(model: Model) -> str:
     return type(model).__name__
 
 
-def networks_of(model: Any) -> list[BayesianNetwork]:
-    """Return the networks that a model is made of; a factor graph has none."""
-    return [network for _, network in networks_in(model)]
-
-
 def n_arcs(model: Model) -> int | None:
     """Return the number of different arcs of a model's networks; None without networks."""
-    networks = networks_of(model)
+    networks = [network for _, network in networks_in(model)]
     if len(networks) == 1:
         return sum(len(block.arcs()) for block in networks[0].blocks)
     arcs = {arc for network in networks for block in network.blocks for arc in block.arcs()}
@@ -96,18 +91,18 @@ def _kind(block: CPD) -> str:
     return type(block).__name__.removesuffix("CPD").removesuffix("Plate")
 
 
-def _blocks(model: Model) -> Iterator[CPD]:
-    if isinstance(model, FactorGraph):
+def _blocks(model: Any) -> Iterator[CPD]:
+    if not model.networks:
         yield from (term.source for term in model.terms if isinstance(term.source, CPD))
-    for network in networks_of(model):
+    for _, network in networks_in(model):
         yield from network.blocks
 
 
-def width_of(model: Model) -> int:
+def width_of(model: Any) -> int:
     """Return a bound of the treewidth: the largest of those of its networks; see `width`."""
-    if isinstance(model, FactorGraph):
+    if not model.networks:
         return width([term.source.scope for term in model.terms])
-    return max(width(_scopes(network)) for network in networks_of(model))
+    return max(width(_scopes(network)) for _, network in networks_in(model))
 
 
 def _scopes(network: BayesianNetwork) -> Iterator[Collection[Variable]]:
@@ -161,7 +156,7 @@ def _places(mask: int) -> Iterator[int]:
 
 def variables_table(model: Model) -> DisplayTable:
     """Return a table with a line for each variable: kind, parents, distribution."""
-    networks = networks_of(model)
+    networks = [network for _, network in networks_in(model)]
     single = networks[0] if len(networks) == 1 else None
     shown = model.variables[:_LISTED_PARTS]
     rows = []
@@ -422,7 +417,7 @@ def _missing_table(training: Training) -> DisplayTable:
 def _structure_table(source: Any, model: Model, checksum: str | None) -> DisplayTable:
     kinds = [isinstance(v, Discrete) for v in model.variables]
     facts = [("kind", described(model))]
-    target = getattr(source, "target_", getattr(model, "target", None))
+    target = getattr(source, "target_", model.target)
     if target is not None:
         facts.append(("class" if isinstance(target, Discrete) else "target", _of_class(target)))
     n, n_discrete = len(kinds), sum(kinds)

@@ -23,14 +23,12 @@ from bayesgraph.graphs import PDAG
 from bayesgraph.inference import Factor, NumberMixture, Posterior, interval_text
 from bayesgraph.models import (
     CPD,
-    BayesianNetwork,
-    Ensemble,
     FactorGraph,
     Model,
     Term,
     TreesCPD,
-    WeightedNetwork,
     describe_factor,
+    networks_in,
     number,
     state_texts,
     texts,
@@ -162,7 +160,7 @@ def model_to_dot(
         max_states=max(1, max_states),
         max_rows=max(1, max_rows),
     )
-    if isinstance(drawn, FactorGraph):
+    if not drawn.networks:
         kind, body = "graph FactorGraph", drawing.factor_graph(drawn)
     else:
         kind, body = "digraph BayesianNetwork", drawing.network(drawn, notes, plate)
@@ -176,7 +174,7 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     Of an average of a network and random trees it is the network: trees of all features have an arc
     from each of them, which shows nothing.
     """
-    if not isinstance(model, Ensemble) or model.combine == "joint":
+    if model.is_joint or len(model.networks) < 2:
         return model, []
     members = list(zip(model.networks, model.weights.tolist(), strict=True))
     trees = [sum(_n_trees(network)) for network, _ in members]
@@ -184,7 +182,6 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     if len(drawn) != 1 or set(drawn[0][0].names) != set(model.names):
         return model, []
     network, weight = drawn[0]
-    assert isinstance(network, BayesianNetwork | WeightedNetwork)
     note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
     note += f"{weight:.2f} and {1.0 - weight:.2f}"
     # The exponents of evidence about each variable in words.
@@ -204,7 +201,7 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
 
 def _n_trees(network: Model) -> list[int]:
     """Return the number of trees of each average of trees in a network."""
-    cpds = network.cpds if isinstance(network, BayesianNetwork) else ()
+    cpds = [cpd for _, own in networks_in(network) for cpd in own.cpds]
     numbers = [len(c.trees.roots) for c in cpds if isinstance(c, TreesCPD)]
     return [n for n in numbers if n > 1]
 
@@ -250,8 +247,8 @@ def defaults(rankdir: str) -> list[str]:
     ]
 
 
-_Net: TypeAlias = BayesianNetwork | Ensemble | WeightedNetwork
-_Drawn: TypeAlias = _Net | FactorGraph
+_Net: TypeAlias = Any
+_Drawn: TypeAlias = Any
 
 
 @dataclass(frozen=True)
@@ -324,7 +321,7 @@ class _Drawing:
             return self.pale_arcs({arc: known.get((arc[0].name, arc[1].name), 1.0) for arc in arcs})
         # Value, label and tooltip text of the number on each arc.
         numbers: dict[tuple[Variable, Variable], tuple[float, str, str]] = {}
-        if not isinstance(net, WeightedNetwork):
+        if net.target is None:
             scores = net.arc_scores if self.scores else {}
             for arc in arcs:
                 if (score := scores.get((arc[0].name, arc[1].name))) is not None:
@@ -350,18 +347,19 @@ class _Drawing:
                 value, label, full = numbers[arc]
                 share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
                 look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
-                if not share and isinstance(net, WeightedNetwork):
+                if not share and net.target is not None:
                     look |= {"color": display.PALE, "style": "dashed"}
                 tooltip += f": {full}"
-            elif finite and not isinstance(net, WeightedNetwork):
+            elif finite and net.target is None:
                 look = {"color": display.PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
         return lines, [f"numbers on arcs: {note}"] if numbers else []
 
     def probabilities(self, net: _Net) -> Mapping[Arc, float] | None:
         """Return the probabilities of arcs that are drawn, None if there are none."""
-        if self.arc_probabilities is None and isinstance(net, Ensemble):
-            return net.arc_probabilities
+        if self.arc_probabilities is None and len(net.networks) > 1:
+            known: Mapping[Arc, float] = net.arc_probabilities
+            return known
         return self.arc_probabilities
 
     def pale_arcs(
@@ -402,7 +400,7 @@ class _Drawing:
         """Return exponents or scores as texts, if one arrow to a box replaces the arcs of `hub`."""
         if hub is None:
             return {}
-        if isinstance(net, WeightedNetwork):
+        if net.target is not None:
             # The exponent of each feature as text, if `hub` is the class; none if all are 1.
             if hub != net.target or _is_plain(net):
                 return {}
@@ -411,7 +409,7 @@ class _Drawing:
                 for variable in net.variables
                 if variable != hub
             }
-        scores = net.arc_scores if self.scores and isinstance(net, BayesianNetwork) else {}
+        scores = net.arc_scores if self.scores and len(net.networks) == 1 else {}
         found = {v: scores.get((hub.name, v.name)) for v in net.variables if v != hub}
         return {
             v: f"{dot_labels.score(score)} nats" for v, score in found.items() if score is not None
@@ -426,7 +424,7 @@ class _Drawing:
         if not numbered:
             return note
         whose = "scores"
-        if isinstance(net, WeightedNetwork):
+        if net.target is not None:
             whose = _whose(net, list(net.exponents))
         return f"{note}; under their names the {whose}"
 
@@ -591,9 +589,8 @@ class _Drawing:
 
 def _cpd(net: _Net, variable: Variable) -> CPD | None:
     """Return the CPD of a variable; None in a mixture, whose networks have different CPDs of it."""
-    if isinstance(net, WeightedNetwork):
-        net = net.network
-    return net[variable.name] if isinstance(net, BayesianNetwork) else None
+    networks = [network for _, network in networks_in(net)]
+    return networks[0][variable.name] if len(networks) == 1 else None
 
 
 def _hub(net: _Net) -> Variable | None:
@@ -606,12 +603,12 @@ def _hub(net: _Net) -> Variable | None:
     return found[0] if found else None
 
 
-def _is_plain(net: WeightedNetwork) -> bool:
+def _is_plain(net: _Net) -> bool:
     """Return whether all exponents are 1, so that no number needs to be drawn."""
     return all(bool((exponent == 1).all()) for exponent in net.exponents.values())
 
 
-def _whose(net: WeightedNetwork, names: Sequence[Name]) -> str:
+def _whose(net: _Net, names: Sequence[Name]) -> str:
     """Return the caption of exponents, with the classes if exponents differ between classes."""
     if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in names):
         return "exponents"
