@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_981,
-    "nodes of syntax trees": 672_045,
+    "lines of code": 59_950,
+    "nodes of syntax trees": 671_942,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
-from bayesgraph.learning.growing_kernels import Codes, _x_log2_x
+from bayesgraph.learning.growing_kernels import Codes, Node, _x_log2_x
 
 # Logarithms of probabilities that differ by less count as equal.
 _ROUNDING = 1e-10
@@ -170,23 +170,13 @@ def merge_categories(
 
 @kernel(interpreted=False)
 def chi_squared_splits(
-    codes: Codes,
-    n_codes: NDArray[np.int64],
-    is_number: NDArray[np.bool_],
-    labels: Codes,
-    mass: Floats,
-    n_classes: int,
-    order: NDArray[np.intp],
-    log_alpha: float,
-    min_weight: float,
-    branch_of: Codes,
+    node: Node, log_alpha: float, min_weight: float, branch_of: Codes
 ) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Merge the categories of each feature at a node, and test the groups that remain.
 
     Parameters
     ----------
-    codes, n_codes, is_number, labels, mass, n_classes, order
-        As in `gain_ratio_split`.
+    node : Node
     log_alpha, min_weight
         As in `merge_categories`.
     branch_of : ndarray of int32, shape (n_features, largest number of codes + 1)
@@ -202,7 +192,8 @@ def chi_squared_splits(
     found : ndarray of int, shape (n_features, 3)
         The number of categories and of groups, and whether missing values were merged with others.
     """
-    n_features = len(codes)
+    codes, n_codes, is_number, labels, _, _, mass, _, classes = node
+    n_features, n_classes = len(codes), len(classes)
     log_ps, gains = np.zeros(n_features), np.zeros(n_features)
     found = np.zeros((n_features, 3), dtype=np.int64)
     for j in range(n_features):

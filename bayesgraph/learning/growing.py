@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats, betaincinv
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import chi_squared_kernels, growing_kernels
+from bayesgraph.learning.growing_kernels import Node
 from bayesgraph.models import (
     CPD,
     HistogramCPD,
@@ -124,66 +125,6 @@ _SMALLEST_PART = 1e-3
 
 
 @dataclass(frozen=True)
-class Node:
-    """The rows that reached a node.
-
-    Attributes
-    ----------
-    columns : CodedColumns
-        Of these rows.
-    labels : ndarray of int32, shape (n_rows,)
-    weights : ndarray, shape (n_rows,)
-    n_classes : int
-    share : ndarray, shape (n_rows,)
-        The part of each row; a row that misses the feature of a split is divided.
-    order : ndarray, shape (n_features, n_rows)
-        The rows in ascending order of the codes of each feature.
-    """
-
-    columns: CodedColumns
-    labels: NDArray[np.int32]
-    weights: Floats
-    n_classes: int
-    share: Floats
-    order: NDArray[np.intp]
-
-    @cached_property
-    def mass(self) -> Floats:
-        """The weight of each row, times its part."""
-        return self.share * self.weights
-
-    def searched(self, kernel: Callable[..., Any], *options: Any) -> Any:
-        """Return what a kernel finds in the rows."""
-        columns = self.columns
-        rows = columns.codes, columns.n_codes, columns.is_number, self.labels, self.mass
-        return kernel(*rows, self.n_classes, self.order, *options)
-
-    def divided(self, split: Split) -> list[Node]:
-        """Return the nodes of the branches of a split.
-
-        Rows with a missing value go to the branch `split.missing`, or (-1) to all branches, in
-        proportion to the weight of the other rows there (Quinlan 1993, section 3.2).
-        """
-        code = self.columns.codes[split.feature]
-        branch = split.branch_of[code] if len(split.branch_of) else 1 * (code > split.between[0])
-        branch = np.where(code < 0, split.missing, branch)
-        known = branch >= 0
-        weights = np.bincount(branch[known], self.mass[known], split.n_branches)
-        portions = weights / weights.sum()
-        nodes = []
-        for b, portion in enumerate(portions.tolist()):
-            share = np.where(known, self.share, self.share * portion)
-            own = np.flatnonzero((branch == b) | (~known & (share >= _SMALLEST_PART)))
-            rows = self.columns.rows(own), self.labels[own], self.weights[own]
-            inside = np.zeros(len(share), dtype=bool)
-            inside[own] = True
-            kept = self.order[inside[self.order]].reshape(-1, len(own))
-            order = (np.cumsum(inside) - 1)[kept]
-            nodes.append(Node(*rows, self.n_classes, share[own], order))
-        return nodes
-
-
-@dataclass(frozen=True)
 class Split:
     """A split of a node.
 
@@ -217,6 +158,39 @@ class Split:
         return list(zip(seen[last].tolist(), seen[last + 1].tolist(), strict=True))
 
 
+def _node(
+    columns: tuple[Any, Any, Any], rows: tuple[Any, Floats, Floats, Any], n_classes: int
+) -> Node:
+    """Return a node of codes, their numbers and kinds; and of labels, weights, shares, order."""
+    labels, weights, share, order = rows
+    mass = share * weights
+    whole = np.bincount(labels, mass, n_classes).astype(np.float64)
+    return Node(*columns, labels, weights, share, mass, order, whole)
+
+
+def divided(node: Node, split: Split) -> list[Node]:
+    """Return the nodes of the branches of a split.
+
+    Rows with a missing value go to the branch `split.missing`, or (-1) to all branches, in
+    proportion to the weight of the other rows there (Quinlan 1993, section 3.2).
+    """
+    code = node.codes[split.feature]
+    branch = split.branch_of[code] if len(split.branch_of) else 1 * (code > split.between[0])
+    branch = np.where(code < 0, split.missing, branch)
+    known = branch >= 0
+    weights = np.bincount(branch[known], node.mass[known], split.n_branches)
+    portions = weights / weights.sum()
+    nodes = []
+    for b, portion in enumerate(portions.tolist()):
+        share = np.where(known, node.share, node.share * portion)
+        inside = (branch == b) | (~known & (share >= _SMALLEST_PART))
+        order = (np.cumsum(inside) - 1)[node.order[inside[node.order]].reshape(len(node.order), -1)]
+        codes = np.compress(inside, node.codes, axis=1)
+        rows = node.labels[inside], node.weights[inside], share[inside], order
+        nodes.append(_node((codes, node.n_codes, node.is_number), rows, len(node.whole)))
+    return nodes
+
+
 @dataclass(frozen=True)
 class ErrorRate:
     """The binary split that decreases the classification error most (Breiman et al. 1984, 4.1)."""
@@ -226,12 +200,12 @@ class ErrorRate:
 
     def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
-        feature, low, high, left, gain = node.searched(growing_kernels.error_split, *minima)
+        feature, low, high, left, gain = growing_kernels.error_split(node, *minima)
         if feature < 0:
             return None
-        if node.columns.is_number[feature]:
+        if node.is_number[feature]:
             return Split(feature, gain, missing=0 if left else 1, between=(low, high))
-        branch_of = np.zeros(node.columns.n_codes[feature], dtype=np.int32)
+        branch_of = np.zeros(node.n_codes[feature], dtype=np.int32)
         branch_of[low] = 1
         return Split(feature, gain, branch_of, missing=1 if left else 0)
 
@@ -245,13 +219,13 @@ class GainRatio:
 
     def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
-        feature, low, high, gain = node.searched(growing_kernels.gain_ratio_split, *minima)
+        feature, low, high, gain = growing_kernels.gain_ratio_split(node, *minima)
         if feature < 0:
             return None
-        if node.columns.is_number[feature]:
+        if node.is_number[feature]:
             return Split(feature, gain, between=(low, high))
-        codes = node.columns.codes[feature]
-        branch_of = np.full(node.columns.n_codes[feature], -1, dtype=np.int32)
+        codes = node.codes[feature]
+        branch_of = np.full(node.n_codes[feature], -1, dtype=np.int32)
         states = np.unique(codes[codes >= 0])
         branch_of[states] = np.arange(len(states))
         return Split(feature, gain, branch_of, len(states))
@@ -422,7 +396,7 @@ def grow_tree(
     heap: list[tuple[float, int, int, Node, Split]] = []
 
     def add(node: Node, depth: int) -> int:
-        own = np.bincount(node.labels, node.mass, n_classes).astype(np.float64)
+        own = node.whole
         at, weight = len(counts), own.sum()
         n_rows = weight if criterion.counts_weight else len(node.share)
         counts.append(own)
@@ -439,7 +413,8 @@ def grow_tree(
         return at
 
     order = np.argsort(columns.codes, axis=1, kind="stable")
-    add(Node(columns, labels.astype(np.int32), weights, n_classes, np.ones(n), order), 0)
+    rows = labels.astype(np.int32), weights, np.ones(n), order
+    add(_node((columns.codes, columns.n_codes, columns.is_number), rows, n_classes), 0)
     n_leaves = 1
     while heap:
         _, at, depth, node, split = heapq.heappop(heap)
@@ -447,7 +422,7 @@ def grow_tree(
         if n_leaves > most_leaves:
             break
         splits[at] = split
-        children[at] = [add(child, depth + 1) for child in node.divided(split)]
+        children[at] = [add(child, depth + 1) for child in divided(node, split)]
     return GrownTree(columns, np.array(counts), splits, children)
 
 
@@ -485,26 +460,22 @@ class ChiSquared:
 
     def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
-        columns = node.columns
-        branch_of = np.empty((len(columns.codes), columns.n_codes.max() + 1), dtype=np.int32)
-        log_p, gain, found = node.searched(
-            chi_squared_kernels.chi_squared_splits,
-            math.log(self.alpha_merge),
-            max(minima),
-            branch_of,
+        branch_of = np.empty((len(node.codes), node.n_codes.max() + 1), dtype=np.int32)
+        log_p, gain, found = chi_squared_kernels.chi_squared_splits(
+            node, math.log(self.alpha_merge), max(minima), branch_of
         )
         best, lowest = -1, math.log(self.alpha_split)
         for j, (n_categories, n_groups, floats) in enumerate(found.tolist()):
             if n_groups < 2:
                 continue
             tests = log_tests(
-                n_categories, n_groups, ordered=bool(columns.is_number[j]), floats=bool(floats)
+                n_categories, n_groups, ordered=bool(node.is_number[j]), floats=bool(floats)
             )
             if log_p[j] + tests < lowest - (_ROUNDING if best >= 0 else 0.0):
                 best, lowest = j, log_p[j] + tests
         if best < 0:
             return None
-        n = int(columns.n_codes[best])
+        n = int(node.n_codes[best])
         codes, missing = branch_of[best, :n].copy(), int(branch_of[best, n])
         return Split(best, float(gain[best]), codes, int(found[best, 1]), missing)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +17,41 @@ Codes = NDArray[np.int32]
 ROUNDING = 1e-12
 
 
+class Node(NamedTuple):
+    """The rows that reached a node.
+
+    Attributes
+    ----------
+    codes : ndarray, shape (n_features, n_rows)
+        -1 where missing.
+    n_codes : ndarray of int, shape (n_features,)
+    is_number : ndarray of bool, shape (n_features,)
+    labels : ndarray, shape (n_rows,)
+    weights : ndarray, shape (n_rows,)
+    share : ndarray, shape (n_rows,)
+        The part of each row; a row that misses the feature of a split is divided.
+    mass : ndarray, shape (n_rows,)
+        The weight of each row times its part.
+    order : ndarray, shape (n_features, n_rows)
+        The rows in ascending order of each feature's codes.
+    whole : ndarray, shape (n_classes,)
+        The weight of each class.
+    """
+
+    codes: Codes
+    n_codes: NDArray[np.int64]
+    is_number: NDArray[np.bool_]
+    labels: Codes
+    weights: Floats
+    share: Floats
+    mass: Floats
+    order: NDArray[np.intp]
+    whole: Floats
+
+
 @kernel(interpreted=False)
 def _x_log2_x(x: float) -> float:
     return x * math.log2(x) if x > 0.0 else 0.0
-
-
-@kernel(interpreted=False)
-def _class_weights(labels: Codes, mass: Floats, n_classes: int) -> Floats:
-    """Return the weight of each class in a node."""
-    whole = np.zeros(n_classes)
-    for i in range(len(labels)):
-        whole[labels[i]] += mass[i]
-    return whole
 
 
 @kernel(interpreted=False)
@@ -65,31 +89,12 @@ def _states(
 
 
 @kernel(interpreted=False)
-def gain_ratio_split(
-    codes: Codes,
-    n_codes: NDArray[np.int64],
-    is_number: NDArray[np.bool_],
-    labels: Codes,
-    mass: Floats,
-    n_classes: int,
-    order: NDArray[np.intp],
-    min_rows: float,
-    min_weight: float,
-) -> tuple[int, int, int, float]:
+def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[int, int, int, float]:
     """Return the split of C4.5: of at least average gain, the one of the largest gain ratio.
 
     Parameters
     ----------
-    codes : ndarray, shape (n_features, n_rows)
-        Codes of the rows of the node; -1 where missing.
-    n_codes : ndarray, shape (n_features,)
-    is_number : ndarray of bool, shape (n_features,)
-    labels : ndarray, shape (n_rows,)
-    mass : ndarray, shape (n_rows,)
-        The weight of each row, times the part of it that reached the node.
-    n_classes : int
-    order : ndarray, shape (n_features, n_rows)
-        The rows in ascending order of each feature's codes.
+    node : Node
     min_rows, min_weight : float
         At least two branches have as much weight as the larger of both.
 
@@ -102,7 +107,8 @@ def gain_ratio_split(
     gain : float
         Information gain of the split times the weight of the node, in bits.
     """
-    whole = _class_weights(labels, mass, n_classes)
+    codes, n_codes, is_number, labels, _, _, mass, order, whole = node
+    n_classes = len(whole)
     known, left = np.empty(n_classes), np.empty(n_classes)
     total = whole.sum()
     n_features = len(codes)
@@ -187,15 +193,7 @@ def gain_ratio_split(
 
 @kernel(interpreted=False)
 def error_split(
-    codes: Codes,
-    n_codes: NDArray[np.int64],
-    is_number: NDArray[np.bool_],
-    labels: Codes,
-    mass: Floats,
-    n_classes: int,
-    order: NDArray[np.intp],
-    min_rows: float,
-    min_weight: float,
+    node: Node, min_rows: float, min_weight: float
 ) -> tuple[int, int, int, bool, float]:
     """Return the binary split that decreases the classification error most.
 
@@ -216,7 +214,8 @@ def error_split(
     gain : float
         Decrease of the weight of the rows that are not of the most frequent class of their node.
     """
-    whole = _class_weights(labels, mass, n_classes)
+    codes, n_codes, is_number, labels, _, _, mass, order, whole = node
+    n_classes = len(whole)
     known, left = np.empty(n_classes), np.empty(n_classes)
     rounding = ROUNDING * whole.sum()
     most = whole.max()
