@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_950,
-    "nodes of syntax trees": 671_942,
+    "lines of code": 59_940,
+    "nodes of syntax trees": 671_889,
     "files": 268,
     "public names": 166,
     "bytes of the front end": 302_828,

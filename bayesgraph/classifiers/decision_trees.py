@@ -35,6 +35,7 @@ from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning import (
     ChiSquared,
+    CodedColumns,
     Criterion,
     ErrorRate,
     GainRatio,
@@ -328,8 +329,12 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         if criterion is None:
             return super()._growing(table, y, weights)
         limits = {f.name: getattr(self, f.name) for f in fields(Limits)}
+        # scikit-learn checks the parameters, by fitting two rows.
+        DecisionTreeClassifier(**limits).fit([[0.0], [1.0]], [0, 1])
+        columns = CodedColumns.of(table, weights, criterion.n_intervals)
         confidence = self.confidence if self.criterion == "gain_ratio" else None
-        return CriterionGrowing.of(table, y, weights, criterion, limits, confidence)
+        n_classes, stops = int(y.max()) + 1, Limits(**limits)
+        return CriterionGrowing(table, columns, y, n_classes, weights, criterion, stops, confidence)
 
     def _criterion(self) -> Criterion | None:
         """Return the criterion, if it is one of this library."""

@@ -367,29 +367,6 @@ class CriterionGrowing:
 
     is_class = True
 
-    @classmethod
-    def of(
-        cls,
-        table: Table,
-        y: NDArray[np.intp],
-        weights: Floats,
-        criterion: Criterion,
-        limits: Mapping[str, Any],
-        confidence: float | None,
-    ) -> CriterionGrowing:
-        """Return the growing of trees from a table; `limits` has the values of a `Limits`.
-
-        Raises
-        ------
-        ValueError
-            For limits that scikit-learn's trees do not take.
-        """
-        # Fitting two rows checks the parameters.
-        DecisionTreeClassifier(**limits).fit([[0.0], [1.0]], [0, 1])
-        columns = CodedColumns.of(table, weights, criterion.n_intervals)
-        n_classes = int(y.max()) + 1
-        return cls(table, columns, y, n_classes, weights, criterion, Limits(**limits), confidence)
-
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The variables of the table."""
