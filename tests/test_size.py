@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_940,
-    "nodes of syntax trees": 671_889,
-    "files": 268,
+    "lines of code": 59_596,
+    "nodes of syntax trees": 668_016,
+    "files": 267,
     "public names": 166,
     "bytes of the front end": 302_828,
     "comments that silence a check": 134,

@@ -60,6 +60,11 @@ _CHUNK = 2**20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER = 30  # bytes before a member's name, which is followed by an extra field
 _NUMBERS = "biuf"  # kinds of dtype: booleans, integers, floats
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<|][biuf][1248])', 'fortran_order': False, "
+    rb"'shape': \((\d{1,18}),\), \} *+\n",
+    re.DOTALL,
+)
 _NOT_OURS = "is not a file of bayesgraph's native format; other formats have other suffixes."
 # Arrays of a file are copied, as floats, and models keep a second form of many.
 _BYTES_OF_NUMBER = 24
@@ -293,15 +298,12 @@ def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
 
 def _array(part: memoryview) -> NDArray[Any]:
     """Return the one-dimensional array of a ``.npy`` member, without copying its bytes."""
-    stream = io.BytesIO(part[:_CHUNK])
-    if npy.read_magic(stream) != (1, 0):
-        raise ValueError("a member is not an array of .npy version 1.0")
-    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
-    if dtype.kind not in _NUMBERS or fortran_order or len(shape) != 1:
-        raise ValueError(f"a member is an array of {dtype} with the shape {shape}")
-    content = part[stream.tell() :]
-    if len(content) != shape[0] * dtype.itemsize:
-        raise ValueError(f"a member has {len(content)} bytes for {shape[0]} numbers of {dtype}")
+    match = _NPY.match(part)
+    if match is None:
+        raise ValueError("a member is not a list of numbers in .npy version 1.0")
+    dtype, size, content = np.dtype(match[1].decode()), int(match[2]), part[match.end() :]
+    if len(content) != size * dtype.itemsize:
+        raise ValueError(f"a member has {len(content)} bytes for {size} numbers of {dtype}")
     return np.frombuffer(content, dtype)
 
 
@@ -355,6 +357,8 @@ _DECODERS: dict[str, Callable[[str], Any]] = {
     "int": lambda text: int(text, 16),
     **{codec.tag: codec.decode for codec in _CODECS.values()},
 }
+# Types of names and states.
+VALUES = frozenset({type(None), str, bool, int, tuple, *_CODECS})
 _HELD = "str, bool, int, float, tuple of these, bytes, Decimal, Fraction, date, time and datetime"
 
 
@@ -398,7 +402,7 @@ def encode_value(value: object, what: str = "value", owner: object = None) -> Js
     title = f"{what} {_shown(value)}" + ("" if owner is None else f" of {owner!r}")
     raise LossyExportError(
         f"The {title} {fault}: the native format cannot hold it. It holds {_HELD}; use one of "
-        "these."
+        "these. Of an estimator with another parameter, save its network_ alone."
     )
 
 

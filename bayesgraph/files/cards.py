@@ -23,8 +23,7 @@ from bayesgraph.core.variables import (
     MissingIndicator,
     Variable,
 )
-from bayesgraph.files.archive import ArrayWriter
-from bayesgraph.files.payloads import MODELS
+from bayesgraph.files.payloads import Writer
 from bayesgraph.models import (
     CPD,
     BayesianNetwork,
@@ -207,10 +206,8 @@ def shortened(name: object, length: int = _NAME) -> str:
 
 
 # What files hold of a model beside its distributions.
-_BESIDE = (
-    *("training", "annotations", "scored_arcs", "arc_scores", "arc_probabilities", "posterior"),
-)
-_GROUPS = ("arc_scores", "arc_probabilities", "posterior.")
+_BESIDE = ("training", "annotations", "arc_scores", "arc_probabilities", "posterior")
+_POSTERIORS = "ParameterPosterior."
 
 
 def parameter_checksum(model: Model) -> str | None:
@@ -219,17 +216,14 @@ def parameter_checksum(model: Model) -> str | None:
     Notes, positions, scores of arcs and what the model was fitted on are left out. It is None for a
     model that native files do not hold.
     """
-    kind = next((kind for kind in MODELS.values() if kind.holds(model)), None)
-    if kind is None:
-        return None
-    arrays = ArrayWriter()
+    writer = Writer()
     try:
-        item = kind.encode(model, arrays)
+        item = writer.model(model)
     except LossyExportError:
         return None
     digest = hashlib.sha256(json.dumps(_kept(item), sort_keys=True).encode())
-    for group, parts in sorted(arrays.groups.items()):
-        if not group.startswith(_GROUPS):
+    for group, parts in sorted(writer.arrays.groups.items()):
+        if not group.startswith(_POSTERIORS):
             digest.update(group.encode())
             for part in parts:
                 digest.update(part.data)

@@ -1,16 +1,16 @@
 """The native format: every name, state and number exactly, in a zip of JSON and NumPy arrays.
 
 See `bayesgraph.files.archive` for the container. Each file holds a model of one *kind*. A kind has
-an encoder, from model to JSON and arrays, and a decoder. Its module is imported when a file of that
-kind is read, or when a model to write is of none of the kinds listed before.
+a record, see `payloads`. Its module is imported when a file of that kind is read, or when a model
+to write is of none of the kinds listed before.
 """
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -27,42 +27,43 @@ from bayesgraph.core.errors import (
     quoted,
 )
 from bayesgraph.core.files import Budget, LossReport
-from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.files.archive import (
-    ArrayReader,
-    ArrayWriter,
-    archive_bytes,
-    decode_value,
-    read_archive,
-    without_repeats,
-)
+from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.files.archive import archive_bytes, decode_value, read_archive
 from bayesgraph.files.formats import AnySpelling, Capabilities, FileFormat
-from bayesgraph.files.payloads import MODELS, STORED, Kind, variable_at
+from bayesgraph.files.payloads import RECORDS, STORED, Reader, Writer, attributes, record
 from bayesgraph.models import Model
 from bayesgraph.tables import columns_of, plain_columns
 
 # ------ The native format: every name, state and number exactly, in a zip of JSON and NumPy arrays
 
 
-# From kind to "module:name" of its payloads.Kind.
+# From the tag of what a file holds to the module with its record.
 KINDS: dict[str, str] = {
-    "network": "bayesgraph.files.payloads:NETWORK",
-    "factor_graph": "bayesgraph.files.payloads:FACTOR_GRAPH",
-    "classifier": "bayesgraph.files.classifier_payload:CLASSIFIER",
-    "tree_regressor": "bayesgraph.files.classifier_payload:REGRESSOR",
-    "mixture": "bayesgraph.files.payloads:MIXTURE",
-    "weighted network": "bayesgraph.files.payloads:WEIGHTED",
-    "average": "bayesgraph.files.payloads:AVERAGE",
-    "stream": "bayesgraph.files.classifier_payload:STREAM",
-    "collected statistics": "bayesgraph.files.classifier_payload:COLLECTED",
+    **dict.fromkeys(
+        ("network", "factor_graph", "weighted network", "ensemble"),
+        "bayesgraph.files.payloads",
+    ),
+    **dict.fromkeys(
+        ("estimator", "stream", "collected statistics"), "bayesgraph.files.classifier_payload"
+    ),
 }
-# Kinds whose files `read_saved` reads otherwise, by "module:name" of the decoder.
-SAVED: dict[str, str] = {"classifier": "bayesgraph.files.native:decode_saved"}
 
 
-def _kind(name: str) -> Kind:
-    kind: Kind = pkgutil.resolve_name(KINDS[name])
-    return kind
+def tag_of(model: Any) -> str:
+    """Return the tag of the record that holds a model.
+
+    Raises
+    ------
+    LossyExportError
+        If there is none.
+    """
+    for tag, module in KINDS.items():
+        import_module(module)
+        if RECORDS[tag].holds(model):
+            return tag
+    raise LossyExportError(
+        f"The native format does not hold {type(model).__name__}; it holds {quoted(KINDS)}."
+    )
 
 
 def native_bytes(model: Any) -> bytes:
@@ -73,14 +74,9 @@ def native_bytes(model: Any) -> bytes:
     LossyExportError
         If the model, a CPD, a name or a state is of a type that the format does not hold.
     """
-    name = next((name for name in KINDS if _kind(name).holds(model)), None)
-    if name is None:
-        raise LossyExportError(
-            f"The native format does not hold {type(model).__name__}; it holds {quoted(KINDS)}."
-        )
-    arrays = ArrayWriter()
+    tag, writer = tag_of(model), Writer()
     try:
-        return archive_bytes(name, _kind(name).encode(model, arrays), arrays)
+        return archive_bytes(tag, writer.model(model), writer.arrays)
     except RecursionError as error:
         raise LossyExportError(
             f"{model!r} has a name or a state of tuples nested too deep for a file."
@@ -103,7 +99,7 @@ def formatted(model: Any) -> tuple[bytes, LossReport]:
 
 
 def parse(data: bytes, budget: Budget) -> Any:
-    """Return the model in the bytes of a native file.
+    """Return the model in the bytes of a native file, within the budget of the file around it.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
 
@@ -113,7 +109,7 @@ def parse(data: bytes, budget: Budget) -> Any:
         If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
         limit.
     """
-    return decoded(data, budget)
+    return _parsed(data, budget, Reader.model)
 
 
 def parse_saved(data: bytes, budget: Budget) -> Any:
@@ -122,32 +118,31 @@ def parse_saved(data: bytes, budget: Budget) -> Any:
     The result is then a `SavedClassifier`. Parameters and statistics of the estimator are neither
     read nor checked.
     """
-    return decoded(data, budget, SAVED)
+
+    def decode(reader: Reader, tag: str, item: Mapping[str, Any]) -> Any:
+        is_classifier = tag == "estimator" and item[tag].get("label_type") is not None
+        return decode_saved(reader, item[tag]) if is_classifier else reader.model(tag, item)
+
+    return _parsed(data, budget, decode)
 
 
-def decoded(data: bytes, budget: Budget, decoders: Mapping[str, str] | None = None) -> Any:
-    """Return the model in the bytes of a native file, within the budget of the file around it.
-
-    Some kinds may have other decoders, by "module:name".
-    """
-    name, payload, arrays = read_archive(data, budget)
+def _parsed(data: bytes, budget: Budget, decode: Callable[[Reader, str, Any], Any]) -> Any:
+    tag, item, arrays = read_archive(data, budget)
     source = budget.source
-    if name not in KINDS:
+    if tag not in KINDS:
         raise FileFormatError(
-            f"{source} holds a model of the kind {name!r}, which this bayesgraph does not know (it "
+            f"{source} holds a model of the kind {tag!r}, which this bayesgraph does not know (it "
             f"knows {quoted(KINDS)}); upgrade bayesgraph."
         )
-    other = (decoders or {}).get(name)
-    decode = pkgutil.resolve_name(other) if other else _kind(name).decode
     try:
-        return decode(payload, arrays)
+        return decode(Reader(item, arrays), tag, item)
     except (FileFormatError, MissingDependencyError, Warning):
         raise
     except Exception as error:
         # As in read_archive: the checksum matches, but the content violates the format.
         text = str(error) if isinstance(error, (BayesGraphError, ValueError)) else cause(error)
         raise FileFormatError(
-            f"{source} does not hold a valid model of the kind {name!r}: {text}"
+            f"{source} does not hold a valid model of the kind {tag!r}: {text}"
         ) from error
 
 
@@ -224,38 +219,44 @@ class SavedClassifier:
             yield rows, n_rows, *self.network_.rows_with_prior(self.target_, table.evidence())
 
 
-def decode_saved(item: Mapping[str, Any], arrays: ArrayReader) -> SavedClassifier:
-    """Return what the JSON of a fitted estimator says of its network, columns and classes.
-
-    Raises
-    ------
-    ValueError
-        If the class and the features are no different variables, or the classes no labels.
-    """
-    network = MODELS[item["model"]].decode(item["network"], arrays)
-    variables = network.variables
-    target = variable_at(variables, item["target"])
-    features = tuple(variable_at(variables, at) for at in item["features"])
-    if len({target, *features}) <= len(features):
-        raise ValueError("the class and the features are not different variables")
-    layout = decode_layout(item["layout"])
-    classes = None
-    if "label_type" in item:
-        if not isinstance(target, Discrete):
-            raise ValueError(f"the class {target.name!r} is not discrete")
-        classes = decode_labels(target.states, item["label_type"], arrays)
-    name, given = item["estimator"], item["parameters"]
+def decode_saved(reader: Reader, item: Mapping[str, Any]) -> SavedClassifier:
+    """Return what the JSON of a fitted estimator says of its network, columns and classes."""
+    network, target, features, layout = (
+        reader.decode(item[name]) for name in ("network", "target", "features", "layout")
+    )
+    classes = saved(network, target, features, item["label_type"], reader.arrays.budget)
+    name, given = item["estimator"], item["parameters"]["fields"]
     return SavedClassifier(
         network,
         target,
-        features,
+        tuple(features),
         layout,
         classes,
         _text(name, given, item["changed"]),
         # The columns of a model that was fitted without names are compared otherwise.
-        classes is not None and item["named"] is True and name != _PREDICTS_OTHERWISE,
-        decode_value(given["unseen"]["value"]) if "unseen" in given else "missing",
+        item["named"] is True and name != _PREDICTS_OTHERWISE,
+        decode_value(given["unseen"]) if "unseen" in given else "missing",
     )
+
+
+def saved(
+    network: Any, target: Any, features: Sequence[Variable], label_type: Any, budget: Budget
+) -> NDArray[Any] | None:
+    """Return the labels of the classes of a fitted estimator; None if the target is no class.
+
+    Raises
+    ------
+    ValueError
+        If the class and the features are no different variables of the network, or the classes no
+        labels.
+    """
+    if not {target, *features} <= {*network.variables} or len({target, *features}) <= len(features):
+        raise ValueError("the class and the features are not different variables")
+    if label_type is None:
+        return None
+    if not isinstance(target, Discrete):
+        raise ValueError(f"the class {target.name!r} is not discrete")
+    return decode_labels(target.states, label_type, budget)
 
 
 def _text(name: Any, parameters: Mapping[str, Any], changed: Any) -> str | None:
@@ -263,16 +264,17 @@ def _text(name: Any, parameters: Mapping[str, Any], changed: Any) -> str | None:
 
     It is None if a parameter or the whole is longer than scikit-learn writes in a line.
     """
-    if not all("value" in parameters[key] for key in changed):
+    try:
+        values = {key: decode_value(parameters[key]) for key in changed}
+    except ValueError:  # of a list, a learner and the like
         return None
-    values = {key: decode_value(parameters[key]["value"]) for key in changed}
     if not all(isinstance(value, _PLAIN) for value in values.values()):
         return None
     text = f"{name}({', '.join(f'{key}={value!r}' for key, value in values.items())})"
     return text if len(text) <= _LINE else None
 
 
-def decode_labels(states: Sequence[Any], label_type: Any, arrays: ArrayReader) -> NDArray[Any]:
+def decode_labels(states: Sequence[Any], label_type: Any, budget: Budget) -> NDArray[Any]:
     """Return classes as an array of a type that holds each of them as it is.
 
     Raises
@@ -283,7 +285,7 @@ def decode_labels(states: Sequence[Any], label_type: Any, arrays: ArrayReader) -
     dtype = np.dtype(label_type)
     if dtype.str != label_type:
         raise ValueError(f"{label_type!r:.80} is not the type of labels")
-    arrays.budget.take(dtype.itemsize * len(states), f"{len(states)} labels of the type {dtype}")
+    budget.take(dtype.itemsize * len(states), f"{len(states)} labels of the type {dtype}")
     labels = np.empty(len(states), dtype=dtype)
     labels[:] = states
     held = labels.tolist()
@@ -292,13 +294,20 @@ def decode_labels(states: Sequence[Any], label_type: Any, arrays: ArrayReader) -
     return labels
 
 
-def decode_layout(layout: Any) -> Layout:
-    """Return the layout of columns that an estimator's JSON has."""
-    columns = without_repeats((decode_value(name), None) for name in layout["columns"])
-    groups = ((name, tuple(map(decode_value, items))) for name, items in layout["groups"])
-    return Layout(
-        tuple(columns),
-        without_repeats((decode_value(name), str(family)) for name, family in layout["families"]),
-        without_repeats((decode_value(name), items) for name, items in groups),
-        frozenset(decode_value(name) for name in layout["categorical"]),
-    )
+def _layout_fields(layout: Layout) -> dict[str, Any]:
+    return {
+        **attributes(layout),
+        "categorical": [*filter(layout.categorical.__contains__, layout.columns)],
+    }
+
+
+@record("Layout", Layout, _layout_fields)
+def _layout(
+    columns: tuple[Name, ...],
+    families: dict[Name, str],
+    groups: dict[Name, tuple[Name, ...]],
+    categorical: list[Name],
+) -> Layout:
+    if len({*columns}) < len(columns):
+        raise ValueError(f"a column is there twice in {columns!r:.80}")
+    return Layout(columns, families, groups, frozenset(categorical))

@@ -18,8 +18,8 @@ import numpy as np
 from bayesgraph.core.errors import FileFormatError
 from bayesgraph.core.files import Budget, LossReport
 from bayesgraph.core.upward import upward
+from bayesgraph.files import native
 from bayesgraph.files.formats import FileFormat, check_options
-from bayesgraph.files.native import HELD, SAVED, decoded
 
 # Version of pages; `snapshot` says what is in one.
 VERSION = 1
@@ -35,12 +35,12 @@ def parse(data: bytes, budget: Budget) -> Any:
     FileFormatError
         If the file is no page of bayesgraph, truncated, altered, newer, or beyond the limit.
     """
-    return decoded(_archive(data, budget), budget)
+    return native.parse(_archive(data, budget), budget)
 
 
 def parse_saved(data: bytes, budget: Budget) -> Any:
     """Read a page as `parse` does, but a classifier without its estimator."""
-    return decoded(_archive(data, budget), budget, SAVED)
+    return native.parse_saved(_archive(data, budget), budget)
 
 
 def _archive(data: bytes, budget: Budget) -> bytes:
@@ -124,7 +124,7 @@ FORMAT = FileFormat(
     "an HTML page",
     parse,
     formatted,
-    replace(HELD, format="an HTML page"),
+    replace(native.HELD, format="an HTML page"),
     parse_saved,
     holds_estimators=True,
 )

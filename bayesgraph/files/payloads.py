@@ -1,20 +1,29 @@
-"""Networks and factor graphs in native files: JSON and arrays.
+"""The codec of native files: objects as JSON of their fields, with arrays as references.
 
-The variables of a model are listed once; other entries refer to them by their index in that list.
+A file lists the variables and the CPDs of a model once; other objects refer to them by their index
+in those lists. An object is ``{tag: {field: ...}}``; a `Record` says what its fields are, and what
+makes the object of them. Fields are decoded before they are checked: types by the annotations of
+the function that makes the object, the rest by this function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import functools
+import types
+import typing
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bayesgraph.core.errors import LossyExportError, quoted
-from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import LossyExportError
+from bayesgraph.core.files import Budget
+from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.archive import (
+    VALUES,
     ArrayReader,
     ArrayWriter,
     decode_value,
@@ -44,89 +53,268 @@ from bayesgraph.models import (
 from bayesgraph.statistics import ParameterPosterior
 from bayesgraph.tables import Training, TrainingRows
 
-# ------------------- What a model was fitted on, in native files: JSON without a value of the data
-
-
-Encode = Callable[[Any, ArrayWriter], dict[str, Any]]
-Decode = Callable[[Any, ArrayReader], Any]
-
-
-def with_training(encode: Encode, decode: Decode) -> tuple[Encode, Decode]:
-    """Return the encoder and the decoder of a kind of models that keep what they were fitted on."""
-
-    def encoded(model: Model, arrays: ArrayWriter) -> dict[str, Any]:
-        item = encode(model, arrays)
-        if model.training is not None:
-            item["training"] = encode_training(model.training)
-        return item
-
-    def decoded(item: Mapping[str, Any], arrays: ArrayReader) -> Any:
-        model = decode(item, arrays)
-        if "training" in item:  # networks made by hand have none
-            model.training = decode_training(item["training"])
-        return model
-
-    return encoded, decoded
-
-
-def encode_training(training: Training) -> dict[str, Any]:
-    """Return as JSON what a model was fitted on."""
-    item: dict[str, Any] = {
-        "method": training.method,
-        "columns": training.n_columns,
-        "settings": dict(training.settings),
-        "version": training.version,
-    }
-    if training.rows is not None:
-        item["rows"] = encode_rows(training.rows)
-    return item
-
-
-def decode_training(item: Any) -> Training:
-    """Return what `encode_training` encoded."""
-    return Training(
-        item["method"],
-        item["columns"],
-        decode_rows(item["rows"]) if "rows" in item else None,
-        item["settings"],
-        item["version"],
-    )
-
-
-def encode_rows(rows: TrainingRows) -> dict[str, Any]:
-    """Return numbers of rows and of missing values as JSON."""
-    missing = [[encode_value(name), n] for name, n in rows.missing.items()]
-    return {"n": rows.n_rows, "missing": missing, "weight": rows.weight}
-
-
-def decode_rows(item: Any) -> TrainingRows:
-    """Return what `encode_rows` encoded."""
-    missing = without_repeats((decode_value(name), n) for name, n in item["missing"])
-    return TrainingRows(item["n"], missing, item["weight"])
-
-
-# ------------------------------------- Networks and factor graphs in native files: JSON and arrays
+# -------------------------------------------------------------------------------------- the codec
 
 
 @dataclass(frozen=True)
-class Kind:
-    """A kind of model that native files hold.
+class Record:
+    """How objects of a class are stored.
 
     Attributes
     ----------
     holds : callable
-        Returns whether a model is exactly of this kind; for an instance of a subclass, which may
+        Returns whether an object is exactly of this class; for an instance of a subclass, which may
         have more to save, it is false.
-    encode : callable
-        From model and ArrayWriter to a dict that JSON can hold.
-    decode : callable
-        From that dict and ArrayReader to the model. May raise LookupError, TypeError, ValueError
-        for content that `encode` never returns.
+    fields : callable
+        Returns what is stored of an object, by the names of fields.
+    make : callable
+        Takes these fields by name, and ``budget`` if it has such a parameter. May raise any
+        exception for fields that no object has.
     """
 
-    holds: Callable[[object], bool]
-    encode: Callable[[Any, ArrayWriter], dict[str, Any]]
-    decode: Callable[[Any, ArrayReader], Any]
+    holds: Callable[[Any], bool]
+    fields: Callable[[Any], Mapping[str, Any]]
+    make: Callable[..., Any]
+
+
+# Records by their tags. Modules whose imports take longer add theirs.
+RECORDS: dict[str, Record] = {}
+
+
+def record(
+    tag: str, kind: type[Any], fields: Callable[[Any], Mapping[str, Any]]
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator of the function that makes an object of a class of its stored fields."""
+
+    def register(make: Callable[..., Any]) -> Callable[..., Any]:
+        RECORDS[tag] = Record(lambda value: type(value) is kind, fields, make)
+        return make
+
+    return register
+
+
+def dataclass_record(kind: type[Any], check: Callable[[Any], None] = lambda made: None) -> None:
+    """Register a dataclass, whose fields are stored as they are; `check` raises for wrong ones."""
+    record(kind.__name__, kind, attributes)(functools.partial(_of_fields, kind, check))
+
+
+def attributes(value: Any) -> dict[str, Any]:
+    """Return the values of the fields of a dataclass; an array without axes may be a float."""
+    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    arrays = [field.name for field in fields(value) if str(field.type).startswith("Floats")]
+    return content | {k: np.asarray(content[k]) for k in arrays if content[k] is not None}
+
+
+def _of_fields(kind: type[Any], check: Callable[[Any], None], **values: Any) -> Any:
+    made = kind(**values)
+    check(made)
+    return made
+
+
+class Writer:
+    """Encodes objects; variables and CPDs are listed once, and arrays collected in groups."""
+
+    def __init__(self) -> None:
+        self.arrays = ArrayWriter()
+        self.variables: dict[Variable, int] = {}
+        self._cpds: dict[int, int] = {}
+        # The CPDs themselves stay referred to, so that each has a number of its own.
+        self._items: list[tuple[CPD, dict[str, Any]]] = []
+
+    def model(self, value: Any) -> dict[str, Any]:
+        """Return the JSON of an object with the lists that it refers to.
+
+        Raises
+        ------
+        LossyExportError
+            If something in it is of a type that files do not hold.
+        """
+        content = self.encode(value)
+        listed = [encode_variable(variable) for variable in self.variables]
+        return {"variables": listed, "cpds": [item for _, item in self._items], **content}
+
+    def encode(self, value: Any, group: str = "", owner: object = None) -> Any:
+        """Return a value as JSON.
+
+        `group` is the name of the group of its arrays, and `owner` what has it, for messages.
+        """
+        if type(value) in VALUES and type(value) is not tuple:
+            return encode_value(value, "value", owner)
+        if isinstance(value, Variable):
+            return {"variable": self._place(value)}
+        if isinstance(value, CPD):
+            return {"cpd": self._cpd(value)}
+        if isinstance(value, np.ndarray):
+            # Each type of numbers but floats has a group of its own.
+            is_float = value.dtype == np.float64
+            return self.arrays.add(group if is_float else f"{group}.{value.dtype}", value)
+        if isinstance(value, list):
+            return [self.encode(item, group, owner) for item in value]
+        if type(value) is tuple:
+            return {"tuple": [self.encode(item, group, owner) for item in value]}
+        if isinstance(value, set):
+            # A set has no order; sorting gives the same bytes for the same model.
+            items = sorted(value, key=repr)
+            return {"set": [self.encode(item, group, owner) for item in items]}
+        if isinstance(value, Mapping):
+            if all(type(key) is str for key in value):
+                return {"fields": {k: self.encode(v, group, k) for k, v in value.items()}}
+            pairs = value.items()
+            return {"mapping": [[self.encode(k), self.encode(v, group, k)] for k, v in pairs]}
+        tag = next((tag for tag, known in RECORDS.items() if known.holds(value)), None)
+        if tag is None:
+            return encode_value(value, "value", owner)
+        content = RECORDS[tag].fields(value).items()
+        return {tag: {name: self.encode(v, f"{tag}.{name}", name) for name, v in content}}
+
+    def _place(self, variable: Variable) -> int:
+        return self.variables.setdefault(variable, len(self.variables))
+
+    def _cpd(self, cpd: CPD) -> int:
+        place = self._cpds.get(id(cpd))
+        if place is None:
+            name = next((name for name, stored in STORED.items() if type(cpd) is stored), None)
+            if name is None:
+                raise LossyExportError(
+                    f"{cpd.title}: the native format has no entry for {type(cpd).__name__}; it "
+                    f"holds {', '.join(stored.__name__ for stored in STORED.values())}."
+                )
+            item = {
+                "family": name,
+                "children": [self._place(variable) for variable in cpd.children],
+                "parents": [self._place(parent) for parent in cpd.parents],
+            }
+            for key, array in cpd.to_arrays().items():
+                if array.size or key not in cpd.optional_arrays:
+                    item[key] = self.encode(array, f"{name}.{key}")
+            if cpd.parameter_posterior is not None:
+                item["posterior"] = self.encode(cpd.parameter_posterior)
+            place = self._cpds[id(cpd)] = len(self._items)
+            self._items.append((cpd, item))
+        return place
+
+
+class Reader:
+    """Decodes what `Writer` encoded.
+
+    Methods raise any exception for content that it never writes.
+    """
+
+    def __init__(self, item: Mapping[str, Any], arrays: ArrayReader) -> None:
+        self.arrays = arrays
+        self.variables = [decode_variable(variable) for variable in item["variables"]]
+        self._cpds: list[CPD] = []
+        for cpd in item["cpds"]:
+            self._cpds.append(self._cpd(cpd))
+
+    def model(self, tag: str, item: Mapping[str, Any]) -> Any:
+        """Return the object of a tag, given its JSON with the lists that it refers to."""
+        return self._made(tag, item[tag])
+
+    def decode(self, item: Any) -> Any:
+        """Return the value that `Writer.encode` encoded."""
+        if isinstance(item, list):
+            return [self.decode(entry) for entry in item]
+        if not isinstance(item, dict):
+            return decode_value(item)
+        if "array" in item:
+            return self.arrays.take(item)
+        ((tag, content),) = item.items()
+        if tag == "variable":
+            return _at(self.variables, content)
+        if tag == "cpd":
+            return _at(self._cpds, content)
+        if tag == "tuple" and isinstance(content, list):
+            return tuple(self.decode(content))
+        if tag == "set":
+            return set(without_repeats((self.decode(value), None) for value in content))
+        if tag == "fields":
+            return {str(key): self.decode(value) for key, value in content.items()}
+        if tag == "mapping":
+            return without_repeats((self.decode(k), self.decode(v)) for k, v in content)
+        return self._made(tag, content) if tag in RECORDS else decode_value(item)
+
+    def _made(self, tag: str, content: Mapping[str, Any]) -> Any:
+        make = RECORDS[tag].make
+        values = {name: self.decode(value) for name, value in content.items()}
+        hints = _hints(make)
+        for name, value in values.items():
+            if not conforms(value, hints.get(name, Any)):
+                raise ValueError(f"{name} of {tag} is {value!r:.80}")
+        if hints.get("budget") is Budget:
+            values["budget"] = self.arrays.budget
+        return make(**values)
+
+    def _cpd(self, item: Mapping[str, Any]) -> CPD:
+        name = item["family"]
+        if name not in STORED:
+            raise ValueError(f"it has a CPD of the unknown family {name!r}")
+        stored = STORED[name]
+        children = [_at(self.variables, place) for place in item["children"]]
+        parents = [_at(self.variables, place) for place in item["parents"]]
+        if len(children) != 1 and not stored.takes_children:
+            raise ValueError(f"{name!r} has one variable; got {len(children)}")
+        names = (*stored.arrays, *stored.other_arrays)
+        kept = [key for key in names if key in item or key not in stored.optional_arrays]
+        values = {key: self.arrays.view(item[key]) for key in kept}
+        lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
+        for key in stored.arrays:
+            # No small array is written that the class would broadcast to a huge table.
+            if values[key].shape[: len(lead)] != lead:
+                raise ValueError(f"{key} of {children[0].name!r} has the shape {values[key].shape}")
+        cpd = stored.from_arrays(children, parents, values)
+        if "posterior" in item:
+            posterior = self.decode(item["posterior"])
+            _check_posterior(posterior, cpd)
+            cpd.parameter_posterior = posterior
+        return cpd
+
+
+def _at(values: list[Any], place: Any) -> Any:
+    """Return the value at an index read from a file; an error if it is no valid index."""
+    if type(place) is not int or place < 0:
+        raise ValueError(f"expected a position in a list; got {place!r:.80}")
+    return values[place]
+
+
+@functools.cache
+def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
+    if isinstance(make, functools.partial):
+        make = make.args[0].__init__
+    return typing.get_type_hints(make)
+
+
+def conforms(value: Any, hint: Any) -> bool:
+    """Return whether a value is of the type that an annotation names."""
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is Hashable:
+        # A name or state is hashable, and of a type that files hold.
+        return hint is Any or type(value) in VALUES
+    if origin in (types.UnionType, typing.Union):
+        return any(conforms(value, each) for each in inner)
+    if origin is np.ndarray:
+        return isinstance(value, np.ndarray) and (Floats != hint or value.dtype == np.float64)
+    if origin is tuple and inner[-1] is not ...:
+        pairs = zip(value, inner, strict=False)
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(inner)
+            and all(conforms(v, each) for v, each in pairs)
+        )
+    if getattr(hint, "_is_protocol", False):
+        return isinstance(value, np.ndarray)
+    if origin is None:
+        # Whole numbers are floats too; booleans are no numbers.
+        kinds = (int, float) if hint is float else (hint,)
+        return type(value) in kinds or (hint not in (int, float) and isinstance(value, hint))
+    if not isinstance(value, origin):
+        return False
+    if isinstance(value, Mapping):
+        return all(conforms(k, inner[0]) and conforms(v, inner[1]) for k, v in value.items())
+    return all(conforms(each, inner[0]) for each in value)
+
+
+# ------------------------------------------------------------------------------------------ CPDs
 
 
 # Classes of CPDs by their names in files.
@@ -141,398 +329,91 @@ STORED: dict[str, type[CPD]] = {
     "deterministic": DeterministicCPD,
 }
 
-# The arrays of a `ParameterPosterior`.
-_OF_POSTERIOR = ("rows", "strength", "centre", "covariance")
-
-# The annotations of single variables.
-_OF_VARIABLES = ("positions", "notes", "titles")
+for _kind in (ParameterPosterior, Training, TrainingRows, Annotations):
+    dataclass_record(_kind)
 
 
-def positions(variables: Iterable[Variable]) -> dict[Variable, int]:
-    """Return the index of each variable."""
-    return {variable: i for i, variable in enumerate(variables)}
-
-
-# ------------------------------------------------------------------------------------------ CPDs
-
-
-def encode_cpd(cpd: CPD, at: Mapping[Variable, int], arrays: ArrayWriter) -> dict[str, Any]:
-    """Return a CPD as JSON, in which variables are indices and arrays are references.
-
-    `at` maps each variable to its index.
-
-    Raises
-    ------
-    LossyExportError
-        If the class of the CPD is not in `STORED`.
-    """
-    name = next((name for name, stored in STORED.items() if type(cpd) is stored), None)
-    if name is None:
-        raise LossyExportError(
-            f"{cpd.title}: the native format has no entry for {type(cpd).__name__}; it holds "
-            f"{', '.join(stored.__name__ for stored in STORED.values())}."
-        )
-    child: dict[str, Any] = {"children": [at[variable] for variable in cpd.children]}
-    if not cpd.takes_children:
-        child = {"variable": at[cpd.variable]}
-    return {
-        "family": name,
-        **child,
-        "parents": [at[parent] for parent in cpd.parents],
-        **{
-            key: arrays.add(_group(f"{name}.{key}", array), array)
-            for key, array in cpd.to_arrays().items()
-            if array.size or key not in cpd.optional_arrays
-        },
-        **_encode_posterior(cpd.parameter_posterior, arrays),
-    }
-
-
-def _encode_posterior(
-    posterior: ParameterPosterior | None, arrays: ArrayWriter
-) -> dict[str, dict[str, Any]]:
-    if posterior is None:
-        return {}
-    found = {key: getattr(posterior, key) for key in _OF_POSTERIOR}
-    return {
-        "posterior": {
-            key: arrays.add(f"posterior.{key}", np.asarray(array, dtype=np.float64))
-            for key, array in found.items()
-            if array is not None
-        }
-    }
-
-
-def _group(name: str, array: NDArray[Any]) -> str:
-    """Return the name of the group of an array: small integers have a group for each size."""
-    is_small = array.dtype.kind == "i" and array.dtype.itemsize < 8
-    return f"{name}.{array.dtype}" if is_small else name
-
-
-def decode_cpd(item: Any, variables: list[Variable], arrays: ArrayReader) -> CPD:
-    """Return the CPD that `encode_cpd` encoded."""
-    name = item["family"]
-    if name not in STORED:
-        raise ValueError(f"it has a CPD of the unknown family {name!r}")
-    stored = STORED[name]
-    places = item["children"] if stored.takes_children else [item["variable"]]
-    children = [variable_at(variables, place) for place in places]
-    parents = [variable_at(variables, parent) for parent in item["parents"]]
-    names = (*stored.arrays, *stored.other_arrays)
-    kept = [key for key in names if key in item or key not in stored.optional_arrays]
-    values = {key: arrays.view(item[key]) for key in kept}
-    lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
-    for key in stored.arrays:
-        array = values[key]
-        # `encode_cpd` never writes a small array that the class would broadcast to a huge table.
-        if array.shape[: len(lead)] != lead:
-            raise ValueError(f"{key} of {children[0].name!r} has the shape {array.shape}")
-    cpd = stored.from_arrays(children, parents, values)
-    if "posterior" in item:
-        cpd.parameter_posterior = _decode_posterior(item["posterior"], cpd, arrays)
-    return cpd
-
-
-def _decode_posterior(item: Any, cpd: CPD, arrays: ArrayReader) -> ParameterPosterior:
-    found = {key: arrays.take(item[key]) for key in _OF_POSTERIOR if key in item}
+def _check_posterior(posterior: ParameterPosterior, cpd: CPD) -> None:
     lead = tuple(p.cardinality for p in cpd.parents if isinstance(p, Discrete))
     shapes = [lead]
     if cpd.takes_children:
         shapes = [(*lead, 1), (*lead, len(cpd.children))]
     size = len(cpd.continuous_parents)
     of_parents = {"centre": [(*lead, size)], "covariance": [(*lead, size, size)]}
-    if size and not of_parents.keys() <= found.keys():
+    given = {k: array for k, array in attributes(posterior).items() if array is not None}
+    if size and not of_parents.keys() <= given.keys():
         raise ValueError(f"{cpd.title} lacks the covariance of its coefficients")
-    for key, array in found.items():
-        allowed = of_parents.get(key, shapes)
-        if array.shape not in allowed or np.isnan(array).any():
+    for key, array in given.items():
+        if array.shape not in of_parents.get(key, shapes) or np.isnan(array).any():
             raise ValueError(f"the {key} of {cpd.title} have the shape {array.shape}, or NaN")
-    if (found["rows"] < 0).any() or (found["strength"] < 0).any():
+    if (posterior.rows < 0).any() or (posterior.strength < 0).any():
         raise ValueError(f"{cpd.title} rests on less than no rows")
-    return ParameterPosterior(**found)
 
 
-def variable_at(variables: Sequence[Variable], position: Any) -> Variable:
-    """Return the variable at an index read from a file; an error if it is no valid index."""
-    if type(position) is not int or position < 0:
-        raise ValueError(f"expected the position of a variable; got {position!r:.80}")
-    return variables[position]
+# ---------------------------------------------------------------------------------------- models
 
 
-# -------------------------------------------------------------------------------------- networks
+def _model_record(tag: str, kind: type[Model], **arguments: str | Callable[[Any], Any]) -> None:
+    """Register a class of models: arguments of its constructor, and where they are in a model."""
+    getters = {k: attrgetter(v) if isinstance(v, str) else v for k, v in arguments.items()}
+
+    def stored(model: Any) -> dict[str, Any]:
+        content = {name: get(model) for name, get in getters.items()}
+        return {**content, "training": model.training}
+
+    record(tag, kind, stored)(functools.partial(_trained, kind))
 
 
-def _encode_network(model: BayesianNetwork, arrays: ArrayWriter) -> dict[str, Any]:
-    at = positions(model.variables)
-    by_name: dict[Name, int] = {variable.name: i for variable, i in at.items()}
-    return {
-        "variables": [encode_variable(variable) for variable in model.variables],
-        "cpds": [encode_cpd(cpd, at, arrays) for cpd in model.blocks],
-        "scored_arcs": [[by_name[parent], by_name[child]] for parent, child in model.arc_scores],
-        "arc_scores": arrays.add(
-            "arc_scores", np.array([float(score) for score in model.arc_scores.values()])
-        ),
-        **_encode_annotations(model.annotations, by_name),
-    }
+def _trained(kind: type[Model], training: Training | None = None, **content: Any) -> Model:
+    model = kind(**content)
+    model.training = training
+    return model
 
 
-def _encode_annotations(annotations: Annotations, at: Mapping[Name, int]) -> dict[str, Any]:
-    """Return annotations in which positions of variables stand for their names."""
-    if not annotations:
-        return {}
-    mappings = {key: getattr(annotations, key) for key in _OF_VARIABLES}
-    listed = {key: [[at[n], value] for n, value in m.items()] for key, m in mappings.items() if m}
-    return {"annotations": {"note": annotations.note, **listed}}
+_model_record(
+    "network",
+    BayesianNetwork,
+    cpds=lambda model: list(model.blocks),
+    order="variables",
+    arc_scores="arc_scores",
+    annotations=lambda model: model.annotations or None,
+)
+_model_record(
+    "factor_graph",
+    FactorGraph,
+    factors=lambda model: [term.source for term in model.terms],
+    exponents=lambda model: [term.exponent for term in model.terms],
+    domain="domain",
+)
+_model_record(
+    "weighted network",
+    WeightedNetwork,
+    network="network",
+    target="target.name",
+    exponents="exponents",
+    bias="bias",
+    prior_exponent="prior_exponent",
+    domain="domain",
+)
+_model_record(
+    "ensemble",
+    Ensemble,
+    networks="networks",
+    weights="weights",
+    combine="combine",
+    first="variables",
+    arc_probabilities="_given_probabilities",
+    prior_ratios="prior_ratios",
+    exponents="exponents",
+)
 
 
-def _decode_annotations(item: Any, variables: Sequence[Variable]) -> Annotations:
-    mappings = {
-        key: without_repeats((variable_at(variables, i).name, value) for i, value in item[key])
-        for key in _OF_VARIABLES
-        if key in item
-    }
-    return Annotations(item["note"], **mappings)
-
-
-def _decode_network(item: Any, arrays: ArrayReader) -> BayesianNetwork:
-    variables = [decode_variable(variable) for variable in item["variables"]]
-    cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
-    scores = decode_arcs(item["scored_arcs"], item["arc_scores"], variables, arrays)
-    annotations = None
-    if "annotations" in item:
-        annotations = _decode_annotations(item["annotations"], variables)
-    return BayesianNetwork(cpds, arc_scores=scores, order=variables, annotations=annotations)
-
-
-def decode_arcs(
-    arcs: Any, numbers: Any, variables: Sequence[Variable], arrays: ArrayReader
-) -> dict[tuple[Name, Name], float]:
-    """Return the number of each arc, given pairs of positions and the reference to an array."""
-    named = [(variable_at(variables, i).name, variable_at(variables, j).name) for i, j in arcs]
-    values = arrays.view(numbers)
-    if values.ndim != 1:
-        raise ValueError(f"the scores of arcs have the shape {values.shape}")
-    return without_repeats(zip(named, values.tolist(), strict=True))
-
-
-# --------------------------------------------------------------------------------- factor graphs
-
-
-def _encode_factor_graph(model: FactorGraph, arrays: ArrayWriter) -> dict[str, Any]:
-    at = positions(model.variables)
-    terms: list[dict[str, Any]] = []
-    for term in model.terms:
-        if isinstance(term.source, Factor):
-            source: dict[str, Any] = {
-                "scope": [at[variable] for variable in term.source.scope],
-                "log_values": arrays.add("factor.log_values", term.source.log_values),
-            }
-        else:
-            source = {"cpd": encode_cpd(term.source, at, arrays)}
-        terms.append({**source, "exponent": arrays.add("exponents", term.exponent)})
-    return {
-        "domain": model.domain,
-        "variables": [encode_variable(variable) for variable in model.variables],
-        "terms": terms,
-    }
-
-
-def _decode_factor_graph(item: Any, arrays: ArrayReader) -> FactorGraph:
-    variables = [decode_variable(variable) for variable in item["variables"]]
-    return FactorGraph(
-        [_decode_source(term, variables, arrays) for term in item["terms"]],
-        exponents=[arrays.view(term["exponent"]) for term in item["terms"]],
-        domain=item["domain"],
-    )
-
-
-def _decode_source(item: Any, variables: list[Variable], arrays: ArrayReader) -> Factor | CPD:
-    if "cpd" in item:
-        return decode_cpd(item["cpd"], variables, arrays)
-    scope = [variable_at(variables, position) for position in item["scope"]]
-    discrete = [variable for variable in scope if isinstance(variable, Discrete)]
-    log_values = arrays.take(item["log_values"])
-    shape = tuple(variable.cardinality for variable in discrete)
-    rows = log_values.shape[:1]
-    if len(discrete) < len(scope) or log_values.shape != (*rows, *shape) or not sum(rows):
-        raise ValueError(f"a factor of the shape {log_values.shape} does not fit its variables")
-    if np.isnan(log_values).any() or np.isposinf(log_values).any():
+@record("factor", Factor, lambda factor: {"scope": factor.scope, "log": factor.log_values})
+def _factor(scope: tuple[Discrete, ...], log: Floats) -> Factor:
+    shape = tuple(variable.cardinality for variable in scope)
+    rows = log.shape[:1]
+    if log.shape != (*rows, *shape) or not sum(rows):
+        raise ValueError(f"a factor of the shape {log.shape} does not fit its variables")
+    if np.isnan(log).any() or np.isposinf(log).any():
         raise ValueError("a factor has NaN or infinity")
-    return Factor.from_log(discrete, log_values)
-
-
-NETWORK = Kind(
-    lambda model: type(model) is BayesianNetwork, *with_training(_encode_network, _decode_network)
-)
-FACTOR_GRAPH = Kind(
-    lambda model: type(model) is FactorGraph,
-    *with_training(_encode_factor_graph, _decode_factor_graph),
-)
-
-
-# --------------- Models made of networks in native files: mixtures, weighted networks and averages
-# A mixture lists each CPD once, although networks share CPDs, and the indices of the CPDs of each
-# network. The members of an average are encoded as in files of their own.
-
-
-def _encode_mixture(model: Ensemble, arrays: ArrayWriter) -> dict[str, Any]:
-    at = positions(model.variables)
-    by_name = {variable.name: i for variable, i in at.items()}
-    numbers: dict[int, int] = {}
-    cpds: list[CPD] = []
-    for network in model.networks:
-        for cpd in network.blocks:
-            if numbers.setdefault(id(cpd), len(cpds)) == len(cpds):
-                cpds.append(cpd)
-    return {
-        "variables": [encode_variable(variable) for variable in model.variables],
-        "cpds": [encode_cpd(cpd, at, arrays) for cpd in cpds],
-        "networks": [
-            {
-                "cpds": [numbers[id(cpd)] for cpd in network.blocks],
-                "order": [at[variable] for variable in network.variables],
-                "arc_scores": _encode_arcs("arc_scores", network.arc_scores, by_name, arrays),
-            }
-            for network in model.networks
-        ],
-        "weights": arrays.add("mixture.weights", model.weights),
-        "arc_probabilities": _encode_arcs(
-            "arc_probabilities", model.arc_probabilities, by_name, arrays
-        ),
-    }
-
-
-def _encode_arcs(
-    group: str, values: Any, by_name: dict[Name, int], arrays: ArrayWriter
-) -> dict[str, Any]:
-    numbers = np.array([float(value) for value in values.values()])
-    return {
-        "arcs": [[by_name[parent], by_name[child]] for parent, child in values],
-        "values": arrays.add(group, numbers),
-    }
-
-
-def _decode_mixture(item: Any, arrays: ArrayReader) -> Ensemble:
-    variables = [decode_variable(variable) for variable in item["variables"]]
-    cpds = [decode_cpd(cpd, variables, arrays) for cpd in item["cpds"]]
-
-    def arcs(part: Any) -> dict[tuple[Name, Name], float]:
-        return decode_arcs(part["arcs"], part["values"], variables, arrays)
-
-    networks = []
-    for network in item["networks"]:
-        if any(type(i) is not int or i < 0 for i in network["cpds"]):
-            raise ValueError("a network names its CPDs by something else than their numbers")
-        networks.append(
-            BayesianNetwork(
-                [cpds[i] for i in network["cpds"]],
-                arc_scores=arcs(network["arc_scores"]),
-                order=[variable_at(variables, i) for i in network["order"]],
-            )
-        )
-    weights = arrays.take(item["weights"])
-    return Ensemble(networks, weights, "joint", arc_probabilities=arcs(item["arc_probabilities"]))
-
-
-def _encode_weighted(model: WeightedNetwork, arrays: ArrayWriter) -> dict[str, Any]:
-    at = positions(model.variables)
-    values = np.concatenate([np.empty(0), *(e.ravel() for e in model.exponents.values())])
-    return {
-        "network": NETWORK.encode(model.network, arrays),
-        "class": at[model.target],
-        "domain": model.domain,
-        "prior_exponent": model.prior_exponent,
-        "by_class": [bool(exponent.ndim) for exponent in model.exponents.values()],
-        "exponents": arrays.add("weighted.exponents", values),
-        "bias": arrays.add("weighted.bias", model.bias),
-    }
-
-
-def _decode_weighted(item: Any, arrays: ArrayReader) -> WeightedNetwork:
-    network = NETWORK.decode(item["network"], arrays)
-    target = variable_at(network.variables, item["class"])
-    bias = arrays.take(item["bias"])
-    values = arrays.take(item["exponents"])
-    by_class = item["by_class"]
-    names = [v.name for v in network.variables if v != target]
-    sizes = [len(bias) if each else 1 for each in by_class]
-    if not all(type(each) is bool for each in by_class) or bias.ndim != 1 or values.ndim != 1:
-        raise ValueError("the exponents are no list of numbers, with a bias for each class")
-    if len(names) != len(by_class) or sum(sizes) != len(values):
-        raise ValueError("the exponents do not fit the features")
-    parts = np.split(values, np.cumsum(sizes)[:-1]) if sizes else []
-    exponents = {
-        name: part if each else part[0]
-        for name, part, each in zip(names, parts, by_class, strict=True)
-    }
-    return WeightedNetwork(
-        network,
-        target.name,
-        exponents,
-        bias=bias,
-        prior_exponent=item["prior_exponent"],
-        domain=item["domain"],
-    )
-
-
-def _encode_average(model: Ensemble, arrays: ArrayWriter) -> dict[str, Any]:
-    members = []
-    for network in model.networks:
-        name = next((name for name, kind in MODELS.items() if kind.holds(network)), None)
-        if name is None:
-            raise LossyExportError(
-                f"The native format holds averages of {quoted(MODELS)}; got {network!r}."
-            )
-        members.append({"model": name, "network": MODELS[name].encode(network, arrays)})
-    return {
-        "variables": [encode_variable(variable) for variable in model.variables],
-        "members": members,
-        "weights": arrays.add("average.weights", model.weights),
-        "prior_ratios": [
-            [model.number[name], arrays.add("average.prior_ratios", ratio)]
-            for name, ratio in model.prior_ratios.items()
-        ],
-        "exponents": [
-            [model.number[name], arrays.add("average.exponents", own)]
-            for name, own in model.exponents.items()
-        ],
-    }
-
-
-def _decode_average(item: Any, arrays: ArrayReader) -> Ensemble:
-    members = [MODELS[m["model"]].decode(m["network"], arrays) for m in item["members"]]
-    first = [decode_variable(variable) for variable in item["variables"]]
-    ratios, exponents = (
-        {variable_at(first, place).name: arrays.take(own) for place, own in item[key]}
-        for key in ("prior_ratios", "exponents")
-    )
-    return Ensemble(
-        members,
-        arrays.take(item["weights"]),
-        first=first,
-        prior_ratios=ratios,
-        exponents=exponents,
-        combine="posterior",
-    )
-
-
-MIXTURE = Kind(
-    lambda model: type(model) is Ensemble and model.combine == "joint",
-    *with_training(_encode_mixture, _decode_mixture),
-)
-WEIGHTED = Kind(
-    lambda model: type(model) is WeightedNetwork,
-    *with_training(_encode_weighted, _decode_weighted),
-)
-AVERAGE = Kind(
-    lambda model: type(model) is Ensemble and model.combine == "posterior",
-    *with_training(_encode_average, _decode_average),
-)
-# Kinds of models that a file of another kind may contain, by their name in that file.
-MODELS: dict[str, Kind] = {
-    "network": NETWORK,
-    "factor graph": FACTOR_GRAPH,
-    "mixture": MIXTURE,
-    "weighted network": WEIGHTED,
-    "average": AVERAGE,
-}
+    return Factor.from_log(scope, log)

@@ -256,7 +256,7 @@ def test_files_do_not_hold_what_users_write(tmp_path):
     X, y = load_iris(return_X_y=True)
     clf = bg.NaiveBayesClassifier(discretizer=Given()).fit(X, y)
     assert clf.features_[0] == bg.Binned("x0", [0.0, 1.0])
-    with pytest.raises(LossyExportError, match=r"Given\(\) of 'discretizer='.*save its network_"):
+    with pytest.raises(LossyExportError, match=r"Given\(\) of 'discretizer'.*save its network_"):
         clf.save(tmp_path / "model.bayesgraph")
 
 

@@ -165,11 +165,11 @@ def test_variables_in_no_scope_take_from_the_budget() -> None:
 def test_references_to_one_array_take_from_the_budget(path: Path) -> None:
     def change(header: dict) -> None:
         term = {"array": "table.values", "at": 0, "shape": [2]}
-        model = header["model"]
+        scope = {"tuple": [{"variable": 0}]}
+        factor = {"factor": {"scope": scope, "log": {**term, "shape": [1, 2]}}}
         header["kind"] = "factor_graph"
-        model["domain"] = "nonnegative"
-        model["terms"] = [{"scope": [0], "log_values": {**term, "shape": [1, 2]}, "exponent": term}]
-        model["terms"] *= 5_000
+        graph = {"factors": [factor] * 5_000, "exponents": [term] * 5_000}
+        header["model"]["factor_graph"] = {**graph, "domain": "nonnegative", "training": None}
 
     forged(path, change)
     with pytest.raises(FileFormatError, match=r"the arrays of the model would take .* limit="):

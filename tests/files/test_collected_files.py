@@ -42,17 +42,28 @@ def path(tmp_path):
     return path
 
 
+def part_of(model):
+    """Return the fields of collected statistics."""
+    return model["collected statistics"]
+
+
+def first(model):
+    """Return the fields of the request of the first statistics."""
+    summary = part_of(model)["statistics"]["Statistics"]["summaries"][0]
+    return summary["SinglesSummary"]["request"]["Singles"]
+
+
 WRONG = {
-    "another estimator": lambda m: m.update(estimator="DecisionTreeNetworkClassifier"),
-    "no estimator": lambda m: m.update(estimator="CollectedStatistics"),
+    "another estimator": lambda m: part_of(m).update(estimator="DecisionTreeNetworkClassifier"),
+    "no estimator": lambda m: part_of(m).update(estimator="CollectedStatistics"),
     "no classes": lambda m: m["variables"].pop(),
     "a feature twice": lambda m: m["variables"].__setitem__(1, m["variables"][0]),
     "another feature": lambda m: m["variables"][1].update(continuous="other"),
-    "a column less": lambda m: m["layout"]["columns"].pop(),
-    "no statistics": lambda m: m["statistics"].clear(),
-    "statistics of no class": lambda m: m["statistics"][0].update(given=None),
-    "a parameter that is none": lambda m: m["parameters"].update(unseen={"value": "what"}),
-    "labels of another type": lambda m: m.update(label_type="<i8"),
+    "a column less": lambda m: part_of(m)["layout"]["Layout"]["columns"]["tuple"].pop(),
+    "no statistics": lambda m: part_of(m)["statistics"]["Statistics"]["summaries"].clear(),
+    "statistics of no class": lambda m: first(m).update(given=None),
+    "a parameter that is none": lambda m: part_of(m)["parameters"]["fields"].update(unseen="what"),
+    "labels of another type": lambda m: part_of(m).update(label_type="<i8"),
 }
 
 

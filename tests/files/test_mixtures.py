@@ -54,10 +54,11 @@ def test_a_forged_file_is_refused(tmp_path):
     mixture().save(tmp_path / "m.bayesgraph")
 
     def negative(header):
-        header["model"]["networks"][0]["cpds"][0] = -1
+        networks = header["model"]["ensemble"]["networks"]["tuple"]
+        networks[0]["network"]["cpds"][0] = {"cpd": -1}
 
     forged(tmp_path / "m.bayesgraph", negative)
-    with pytest.raises(FileFormatError, match="mixture"):
+    with pytest.raises(FileFormatError, match="ensemble"):
         bg.load(tmp_path / "m.bayesgraph")
 
 

@@ -87,7 +87,7 @@ def test_files_without_statistics_say_that_they_cannot_be_updated(case, kind, tm
     data = cases.make_data(kind)
     path = tmp_path / "model.bayesgraph"
     cases.fitted(case, data).save(path)
-    forged(path, lambda header: header["model"].pop("statistics"))
+    forged(path, lambda header: header["model"]["estimator"].pop("statistics"))
     old = bg.load(path)
     np.testing.assert_array_equal(
         old.predict_proba(data.pandas()), cases.fitted(case, data).predict_proba(data.pandas())
@@ -122,8 +122,13 @@ def saved(name, path):
     MODELS[name]().fit(frame, data.y).save(path)
     with zipfile.ZipFile(path) as file:
         header = json.loads(file.read("header.json"))
-    names = [item["summary"] for item in header["model"]["statistics"]]
-    return names.index(name)
+    names = [next(iter(item)) for item in summaries(header)]
+    return names.index(f"{name.title()}Summary")
+
+
+def summaries(header):
+    """Return the JSON of all statistics in a header."""
+    return header["model"]["estimator"]["statistics"]["Statistics"]["summaries"]
 
 
 def parts(item, trail=()):
@@ -152,13 +157,13 @@ def test_forged_statistics_do_no_harm(name, part, tmp_path):
     at = saved(name, path)
     original = path.read_bytes()
     with zipfile.ZipFile(path) as file:
-        item = json.loads(file.read("header.json"))["model"]["statistics"][at]
+        item = summaries(json.loads(file.read("header.json")))[at]
     refused = 0
     trails = [trail for trail in parts(item) if trail][part::4]
     for trail in trails:
         for value in (None, -1, 10**9, "x", {}):
             path.write_bytes(original)
-            forged(path, lambda h, t=trail, v=value: replaced(h["model"]["statistics"][at], t, v))
+            forged(path, lambda h, t=trail, v=value: replaced(summaries(h)[at], t, v))
             # What is loaded all the same is a model: None is a threshold that was not given.
             try:
                 bg.load(path)
@@ -167,15 +172,25 @@ def test_forged_statistics_do_no_harm(name, part, tmp_path):
     assert refused >= 5 * len(trails) - 3
 
 
+def request(summary):
+    """Return the fields of the request of single columns."""
+    return summary["SinglesSummary"]["request"]["Singles"]
+
+
+def columns(summary):
+    """Return the columns of the request of single columns."""
+    return request(summary)["columns"]["tuple"]
+
+
 WRONG = {
-    "unknown summary": lambda s: s.update(summary="spline"),
-    "no summary": lambda s: s.pop("summary"),
-    "columns twice": lambda s: s.update(columns=[s["columns"][0]] * len(s["columns"])),
-    "columns that are not there": lambda s: s.update(columns=[99]),
-    "given a number": lambda s: s.update(given=s["columns"][2]),
-    "other shape": lambda s: s["counts"].update(shape=[1, *s["counts"]["shape"]]),
-    "other group": lambda s: s["totals"].update(array="label"),
-    "other cards": lambda s: s.update(columns=s["columns"][1:]),
+    "unknown summary": lambda s: s.update(SplineSummary=s.pop("SinglesSummary")),
+    "no summary": lambda s: s.pop("SinglesSummary"),
+    "columns twice": lambda s: columns(s).__setitem__(0, columns(s)[1]),
+    "columns that are not there": lambda s: columns(s).__setitem__(0, {"variable": 99}),
+    "given a number": lambda s: request(s).update(given=columns(s)[2]),
+    "other shape": lambda s: s["SinglesSummary"]["counts"]["shape"].insert(0, 1),
+    "other group": lambda s: s["SinglesSummary"]["totals"].update(array="label"),
+    "other cards": lambda s: columns(s).pop(0),
 }
 
 
@@ -184,7 +199,7 @@ def test_forged_singles(change, tmp_path):
     path = tmp_path / "model.bayesgraph"
     at = saved("singles", path)
 
-    forged(path, lambda header: change(header["model"]["statistics"][at]))
+    forged(path, lambda header: change(summaries(header)[at]))
     with pytest.raises(FileFormatError, match=r"model\.bayesgraph"):
         bg.load(path)
 
@@ -192,7 +207,7 @@ def test_forged_singles(change, tmp_path):
 def test_statistics_that_are_there_twice(tmp_path):
     path = tmp_path / "model.bayesgraph"
     saved("singles", path)
-    forged(path, lambda h: h["model"]["statistics"].append(h["model"]["statistics"][0]))
+    forged(path, lambda h: summaries(h).append(summaries(h)[0]))
     with pytest.raises(FileFormatError, match="twice"):
         bg.load(path)
 
@@ -209,11 +224,12 @@ def test_numbers_that_no_statistics_have(bad, tmp_path):
     path = tmp_path / "model.bayesgraph"
     saved("totals", path)
     original = path.read_bytes()
-    for group in ("sums", "seen", "lengths", "totals", "counts", "count", "square"):
+    of_totals = [f"TotalsSummary.{name}" for name in ("sums", "seen", "lengths")]
+    of_singles = [f"SinglesSummary.{name}" for name in ("totals", "counts")]
+    for group in (*of_totals, *of_singles, "GroupMoments.count", "GroupMoments.square"):
         path.write_bytes(original)
         with zipfile.ZipFile(path) as file:
-            name = f"statistics.{group}.npy"
-
+            name = f"{group}.npy"
             numbers = np.load(io.BytesIO(file.read(name)))
         numbers[-1] = bad
         forged(path, lambda header: None, **{name.replace(".", "_"): npy(numbers)})

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import pickle
 import re
 import zipfile
@@ -245,18 +246,25 @@ def saved(summary, folder):
     return path
 
 
-def members(path):
-    with zipfile.ZipFile(path) as file:
-        return {n.removesuffix(".npy"): file.read(n) for n in file.namelist() if ".npy" in n}
-
-
 def rewritten(path, name, change):
-    """Change the numbers of a member."""
-    array = np.load(io.BytesIO(members(path)[name]))
+    """Change the numbers of an array of the state."""
+    with zipfile.ZipFile(path) as file:
+        state = json.loads(file.read("header.json"))["model"]["stream"]["state"]["fields"]
+        if name == "table":
+            name = "table_0"
+        at = state[name]
+        group = np.load(io.BytesIO(file.read(f"{at['array']}.npy")))
+    shape = at["shape"]
+    array = group[at["at"] : at["at"] + math.prod(shape)].reshape(shape)
     changed = np.array(change(array.copy()))
     stream = io.BytesIO()
-    np.save(stream, changed)
-    forged(path, lambda header: None, {f"{name}.npy": stream.getvalue()})
+    np.save(stream, changed.reshape(-1))
+    reference = {"array": "forged", "at": 0, "shape": list(changed.shape)}
+    forged(
+        path,
+        lambda header: header["model"]["stream"]["state"]["fields"].update({name: reference}),
+        {"forged.npy": stream.getvalue()},
+    )
 
 
 def put(value, at=0):
@@ -333,9 +341,14 @@ def test_forged_arrays_are_refused(originals, tmp_path):
     path = tmp_path / "model.bayesgraph"
     for summary, name, change in forgeries():
         path.write_bytes(originals[summary])
-        rewritten(path, f"stream.{name}", change)
+        rewritten(path, name, change)
         with pytest.raises(FileFormatError):
             print(summary, name, bg.load(path))  # noqa: T201 - tells which one was taken
+
+
+def vocabulary(model):
+    """Return the values of the first column of states."""
+    return next(iter(model["vocabularies"]["fields"].values()))
 
 
 HEADERS = {
@@ -344,25 +357,27 @@ HEADERS = {
     "a class less": lambda m: m["classes"].pop(),
     "a class twice": lambda m: m.update(classes=["a", "a", "b"]),
     "labels of another type": lambda m: m.update(label_type="<i8"),
-    "a column less": lambda m: m["layout"]["columns"].pop(),
+    "a column less": lambda m: m["layout"]["Layout"]["columns"]["tuple"].pop(),
     "a column twice": lambda m: m.update(numbers=[0, 0]),
     "a column of none": lambda m: m.update(numbers=[0, 9]),
     "a negative column": lambda m: m.update(numbers=[0, -1]),
-    "no vocabularies": lambda m: m.update(vocabularies=[]),
-    "a short vocabulary": lambda m: m["vocabularies"][0].pop(),
-    "a value twice": lambda m: m["vocabularies"][0].append(m["vocabularies"][0][0]),
+    "no vocabularies": lambda m: m["vocabularies"]["fields"].clear(),
+    "a short vocabulary": lambda m: next(iter(m["vocabularies"]["fields"].values())).pop(),
+    "a value twice": lambda m: vocabulary(m).append(vocabulary(m)[0]),
     "another summary": lambda m: m.update(summary="gaussian"),
     "no summary": lambda m: m.update(summary="any"),
-    "settings": lambda m: m["settings"].update(discretizer="any"),
-    "a setting": lambda m: m["settings"].update(decay="much"),
-    "no alpha": lambda m: m["settings"].update(smoothing={"value": 0.0}),
-    "another setting": lambda m: m["settings"].update(more=1.0),
-    "an array less": lambda m: m["state"].pop("clock"),
-    "an array more": lambda m: m["state"].update({"numbers.any": m["state"]["clock"]}),
-    "a table less": lambda m: m["state"].pop("table_1"),
-    "no densities": lambda m: m["state"].pop("states.logs"),
-    "another shape": lambda m: m["state"]["own"].update(shape=[4, 3]),
-    "beyond the end": lambda m: m["state"]["own"].update(at=10**9),
+    "settings": lambda m: m["settings"]["StreamSettings"].update(discretizer="any"),
+    "a setting": lambda m: m["settings"]["StreamSettings"].update(decay="much"),
+    "no alpha": lambda m: m["settings"]["StreamSettings"].update(smoothing=0),
+    "another setting": lambda m: m["settings"]["StreamSettings"].update(more=1.0),
+    "an array less": lambda m: m["state"]["fields"].pop("clock"),
+    "an array more": lambda m: m["state"]["fields"].update(
+        {"numbers.any": m["state"]["fields"]["clock"]}
+    ),
+    "a table less": lambda m: m["state"]["fields"].pop("table_1"),
+    "no densities": lambda m: m["state"]["fields"].pop("states.logs"),
+    "another shape": lambda m: m["state"]["fields"]["own"].update(shape=[4, 3]),
+    "beyond the end": lambda m: m["state"]["fields"]["own"].update(at=10**9),
 }
 
 
@@ -370,7 +385,7 @@ HEADERS = {
 def test_forged_headers_are_refused(change, originals, tmp_path):
     path = tmp_path / "model.bayesgraph"
     path.write_bytes(originals["gk"])
-    forged(path, lambda header: change(header["model"]))
+    forged(path, lambda header: change(header["model"]["stream"]))
     with pytest.raises(FileFormatError):
         bg.load(path)
 
@@ -388,4 +403,4 @@ def test_the_header_is_json_without_state(originals):
     with zipfile.ZipFile(io.BytesIO(originals["pid"])) as file:
         header = json.loads(file.read("header.json"))
     assert header["kind"] == "stream"
-    assert header["model"]["vocabularies"][0]
+    assert vocabulary(header["model"]["stream"])

@@ -58,11 +58,11 @@ def test_a_class_without_features_and_a_domain_are_kept(tmp_path):
 
 
 WRONG = {
-    "class": lambda item: item.update({"class": 0}),
-    "class of no variable": lambda item: item.update({"class": 17}),
+    "class": lambda item: item.update({"target": "a"}),
+    "class of no variable": lambda item: item.update({"target": "none"}),
     "domain": lambda item: item.update({"domain": "any"}),
-    "too few exponents": lambda item: item["by_class"].pop(),
-    "other shapes": lambda item: item.update({"by_class": [True] * 4}),
+    "exponents of others": lambda item: item["exponents"]["fields"].update(none=item["bias"]),
+    "other shapes": lambda item: item["exponents"]["fields"]["a"].update(shape=[4]),
     "prior exponent": lambda item: item.update({"prior_exponent": -1}),
 }
 
@@ -70,7 +70,7 @@ WRONG = {
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
 def test_a_forged_file_is_refused(tmp_path, change):
     weighted().save(tmp_path / "m.bayesgraph")
-    forged(tmp_path / "m.bayesgraph", lambda header: change(header["model"]))
+    forged(tmp_path / "m.bayesgraph", lambda header: change(header["model"]["weighted network"]))
     with pytest.raises(FileFormatError):
         bg.load(tmp_path / "m.bayesgraph")
 
