@@ -69,35 +69,6 @@ def content_of(comment: str) -> str | None:
     return content if mark == _MARK and content.startswith("{") else None
 
 
-def variable_line(variable: Variable, name: str, states: Sequence[str]) -> str:
-    """Return the line of a variable, given the words for its name and its states.
-
-    Raises
-    ------
-    LossyExportError
-        If a name or a state is of a type that JSON cannot hold.
-    """
-    words = {"states": list(states)} if isinstance(variable, Discrete) else {}
-    return line_of({"variable": name, **words, "is": encode_variable(variable)})
-
-
-def scores_line(scores: Mapping[tuple[Name, Name], float], words: Mapping[Name, str]) -> str:
-    """Return the line of the scores of arcs."""
-    listed = [[words[a], words[b], encode_value(float(s))] for (a, b), s in scores.items()]
-    return line_of({"scores": listed})
-
-
-def annotations_line(annotations: Annotations) -> str:
-    """Return the line of annotations whose names are words."""
-    found = {
-        "note": annotations.note,
-        "positions": dict(annotations.positions),
-        "notes": dict(annotations.notes),
-        "titles": dict(annotations.titles),
-    }
-    return line_of({key: value for key, value in found.items() if value})
-
-
 @dataclass(frozen=True)
 class Sidecar:
     """What the lines of a file say.
@@ -156,14 +127,6 @@ class Sidecar:
                     "read as other programs do."
                 ) from error
         return cls(source, spell, variables, scores, annotations)
-
-    def variable(self, read: Variable) -> Variable:
-        """Return the variable that was written for one that was read; itself if none fits."""
-        words, found = self.variables.get(self.spell(read.name), ([], read))
-        if not isinstance(read, Discrete):
-            return found if type(found) is type(read) else read
-        fits = isinstance(found, Discrete) and found.cardinality == read.cardinality
-        return found if fits and words == list(map(self.spell, read.states)) else read
 
     def restored(self, read: Sequence[VariableT]) -> list[VariableT]:
         """Return the variables that were written for those that were read.
@@ -339,11 +302,13 @@ class Words:
     def of(cls, variables: Sequence[Variable], capabilities: Capabilities, losses: Losses) -> Words:
         """Return a word for each name and each state; what has none is noted in `losses`."""
         exact = [capabilities.names.exact(v.name, i) for i, v in enumerate(variables)]
-        found = _filled([v.name for v in variables], exact, capabilities.names)
-        names = dict(zip(variables, found, strict=True))
+        words = _filled([v.name for v in variables], exact, capabilities.names)
+        names = dict(zip(variables, words, strict=True))
         states: dict[Variable, Sequence[str]] = {}
         sidecar: list[str] = []
-        faults = _Faults(capabilities, losses)
+        # By whether they are restored: variables whose names, and whose states, have no words.
+        odd: dict[bool, list[Variable]] = {True: [], False: []}
+        wrong: dict[bool, dict[Variable, list[int]]] = {True: {}, False: {}}
         for variable, spelled in zip(variables, exact, strict=True):
             values = variable.states if isinstance(variable, Discrete) else ()
             known = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
@@ -352,55 +317,31 @@ class Words:
             states[variable] = _filled(values, known, capabilities.states)
             if spelled is not None and None not in known and capabilities.is_plain(variable):
                 continue
-            line = _line(variable, names[variable], states[variable], capabilities)
+            line = _line(variable, names[variable], states[variable])
+            is_restored = line is not None
             sidecar += [] if line is None else [line]
             if spelled is None:
-                faults.name(variable, names[variable], restored=line is not None)
+                odd[is_restored].append(variable)
             if None in known:
-                wrong = [i for i, word in enumerate(known) if word is None]
-                faults.states(variable, wrong, states[variable], restored=line is not None)
-            elif line is None and spelled is not None:
+                wrong[is_restored][variable] = [i for i, word in enumerate(known) if word is None]
+            elif not is_restored and spelled is not None:
                 losses.change(f"{variable.name!r:.80} is no longer known as intervals or groups")
-        faults.note()
+        for is_restored, note in ((True, losses.restore), (False, losses.lose)):
+            if others := odd[is_restored]:
+                fault = _fault("name", [variable.name for variable in others])
+                held, written = capabilities.names.held, [names[variable] for variable in others]
+                note(f"{fault}: names are {held}", errors.quoted(written))
+            held, found = capabilities.states.held, list(wrong[is_restored].items())
+            for variable, places in found[:_LISTED]:
+                all_states = variable.states  # type: ignore[union-attr] # as it has places
+                fault = _fault(
+                    "state", [all_states[i] for i in places], f" of {variable.name!r:.80}"
+                )
+                written = [states[variable][i] for i in places]
+                note(f"{fault}: states are {held}", errors.quoted(written))
+            if left := [variable.name for variable, _ in found[_LISTED:]]:
+                note(f"states of {errors.quoted(left)}: states are {held}", "similar words")
         return cls(names, states, sidecar)
-
-
-class _Faults:
-    """Names and states that a format cannot spell: many of them become one item each."""
-
-    def __init__(self, capabilities: Capabilities, losses: Losses) -> None:
-        self._capabilities = capabilities
-        self._losses = losses
-        self._names: dict[bool, list[tuple[object, str]]] = {True: [], False: []}
-        self._states: dict[bool, list[tuple[Variable, list[object], list[str]]]] = {
-            True: [],
-            False: [],
-        }
-
-    def name(self, variable: Variable, word: str, *, restored: bool) -> None:
-        self._names[restored].append((variable.name, word))
-
-    def states(
-        self, variable: Variable, wrong: Sequence[int], words: Sequence[str], *, restored: bool
-    ) -> None:
-        assert isinstance(variable, Discrete)
-        values = [variable.states[i] for i in wrong]
-        self._states[restored].append((variable, values, [words[i] for i in wrong]))
-
-    def note(self) -> None:
-        """Note all of them in the losses."""
-        for restored, note in ((True, self._losses.restore), (False, self._losses.lose)):
-            if names := self._names[restored]:
-                fault = _fault("name", [value for value, _ in names])
-                held = self._capabilities.names.held
-                note(f"{fault}: names are {held}", errors.quoted(word for _, word in names))
-            found, held = self._states[restored], self._capabilities.states.held
-            for variable, values, words in found[:_LISTED]:
-                fault = _fault("state", values, f" of {variable.name!r:.80}")
-                note(f"{fault}: states are {held}", errors.quoted(words))
-            if left := found[_LISTED:]:
-                unlisted = errors.quoted(variable.name for variable, *_ in left)
-                note(f"states of {unlisted}: states are {held}", "similar words")
 
 
 def _fault(what: str, values: Sequence[object], of: str = "") -> str:
@@ -409,14 +350,12 @@ def _fault(what: str, values: Sequence[object], of: str = "") -> str:
     return f"the {what}{'s' * (len(values) > 1)} {listed}{of}"
 
 
-def _line(
-    variable: Variable, name: str, states: Sequence[str], capabilities: Capabilities
-) -> str | None:
-    if not capabilities.restores:
-        return None
+def _line(variable: Variable, name: str, states: Sequence[str]) -> str | None:
+    """Return the line from which a variable is restored; None if there is none."""
+    words = {"states": list(states)} if isinstance(variable, Discrete) else {}
     try:
-        return variable_line(variable, name, states)
-    except errors.LossyExportError:
+        return line_of({"variable": name, **words, "is": encode_variable(variable)})
+    except errors.LossyExportError:  # of a type that JSON cannot hold
         return None
 
 
@@ -476,16 +415,15 @@ class Export:
         by_name = {variable.name: word for variable, word in words.names.items()}
         sidecar = [*words.sidecar]
         if model.arc_scores and not capabilities.scores:
-            if capabilities.restores:
-                sidecar.append(scores_line(model.arc_scores, by_name))
-            else:
-                losses.change("arc scores are left out")
+            scores = model.arc_scores.items()
+            listed = [[by_name[a], by_name[b], encode_value(float(s))] for (a, b), s in scores]
+            sidecar.append(line_of({"scores": listed}))
         annotations = model.annotations.of(by_name).renamed(by_name)
-        left = _not_held(annotations, capabilities)
-        if left and capabilities.restores:
-            sidecar.append(annotations_line(left))
-        elif left:
-            losses.change("notes, titles or positions are left out")
+        held = {field: getattr(capabilities, field) for field in ("positions", "notes", "titles")}
+        left = {field: dict(getattr(annotations, field)) for field in held if not held[field]}
+        note = "" if capabilities.notes else annotations.note
+        if content := {k: v for k, v in {"note": note, **left}.items() if v}:
+            sidecar.append(line_of(content))
         if model.training is not None and not capabilities.training:
             # Another program may change the numbers and would keep what they were fitted on.
             losses.leave_out("what the model was fitted on is left out")
@@ -496,16 +434,6 @@ class Export:
         word, titles = self.words.names[variable], self.annotations.titles
         title = titles.get(word, str(variable.name))
         return title if word in titles or title != word else ""
-
-
-def _not_held(annotations: Annotations, capabilities: Capabilities) -> Annotations:
-    """Return the annotations that a format itself does not hold."""
-    return Annotations(
-        "" if capabilities.notes else annotations.note,
-        {} if capabilities.positions else annotations.positions,
-        {} if capabilities.notes else annotations.notes,
-        {} if capabilities.titles else annotations.titles,
-    )
 
 
 # ------------------------------------------------------------------------------------- CPDs

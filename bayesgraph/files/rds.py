@@ -16,11 +16,10 @@ from __future__ import annotations
 import bz2
 import lzma
 import math
-import os
 import struct
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,12 +34,12 @@ from bayesgraph.core.errors import (
     suggestion,
     warn,
 )
-from bayesgraph.core.files import MAX_AXES, Budget
+from bayesgraph.core.files import Budget
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.files.exporting import skip
 from bayesgraph.files.formats import FileFormat
-from bayesgraph.files.readers import Normalize, RoundedRows
-from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, TableCPD
+from bayesgraph.files.readers import Draft, Normalize
+from bayesgraph.models import BayesianNetwork, GaussianCPD, TableCPD
 
 # ----- Objects in files that R's ``saveRDS`` and ``save`` write, as plain vectors, lists and texts
 # The bytes are parsed by the package rdata: ``pip install 'bayesgraph[r]'``. Nothing in a file is
@@ -165,19 +164,9 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
     module = optional_module("rdata.parser._xdr", extra="r", what="Reading files of R")
     base: Any = module.ParserXDR
 
-    leaves = _Leaves(base.parse_R_object, budget.source)
-
     def parse_object(self: Any, *args: Any, **kwargs: Any) -> Any:
         budget.take(_BYTES_OF_OBJECT, "its objects")
-        return leaves.parsed(self, *args, **kwargs)
-
-    def parse_integer(self: Any) -> int:
-        # An array for each of them takes a third of the time of a file of small objects.
-        word = self.file.read(_INTEGER.size)
-        if len(word) < _INTEGER.size:
-            raise _truncated(budget, 1)
-        number: int = _INTEGER.unpack(word)[0]
-        return number
+        return base.parse_R_object(self, *args, **kwargs)
 
     def parse_numbers(self: Any, dtype: Any, length: int) -> Any:
         nbytes = length * np.dtype(dtype).itemsize
@@ -201,7 +190,6 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
 
     methods: dict[str, Callable[..., Any]] = {
         "parse_R_object": parse_object,
-        "parse_int": parse_integer,
         "_parse_array_values": parse_numbers,
         "parse_string": parse_text,
         "_parse_bytecode": parse_code,
@@ -213,37 +201,6 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rdata warns of tags that it skips
         return parser.parse_all().object
-
-
-class _Leaves:
-    """Parses NULL and texts without attributes, which most objects are, at once.
-
-    rdata asks some thirty questions about the type of each object. The first object with the same
-    flags went through them, and answers for the others.
-    """
-
-    def __init__(self, parse: Callable[..., Any], source: str) -> None:
-        self._parse, self._source = parse, source
-        self._known: dict[bytes, Any] = {}
-
-    def parsed(self, parser: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the next object of rdata's parser."""
-        word = parser.file.read(_INTEGER.size)
-        first = self._known.get(word)
-        if first is not None:
-            return first if word == _NULL else self._text(parser, first)
-        parser.file.seek(-len(word), os.SEEK_CUR)
-        found = self._parse(parser, *args, **kwargs)
-        if word == _NULL or (word[-1:] == _CHAR and not word[-2] & _MARKS):
-            self._known[word] = found
-        return found
-
-    def _text(self, parser: Any, first: Any) -> Any:
-        length = parser.parse_int()
-        if length < -1:
-            raise FileFormatError(f"{self._source} has a text of {length} bytes; get it again.")
-        value = None if length == -1 else parser.parse_string(length)
-        return replace(first, value=value)
 
 
 def _truncated(budget: Budget, n_numbers: int) -> FileFormatError:
@@ -345,8 +302,8 @@ def numbers(item: RObject | None) -> Floats | None:
     """Return the numbers of a vector; None for everything else."""
     if item is None or item.kind != "numbers":
         return None
-    found: Floats = item.values
-    return found
+    values: Floats = item.values
+    return values
 
 
 def whole(item: RObject | None) -> list[int] | None:
@@ -406,7 +363,14 @@ def parse(
     source = budget.source
     item = _chosen(objects_of(data, budget), name, source)
     try:
-        return _Fit(item, source, replace=replace_unidentifiable).network(normalize)
+        draft = Draft(
+            "R's bnlearn",
+            "table",
+            budget,
+            normalize,
+            lambda name, message: FileFormatError(f"{source}: node {name!r}: {message}"),
+        )
+        return _Fit(item, draft, replace=replace_unidentifiable).network()
     except FileFormatError:
         raise
     except BayesGraphError as error:
@@ -454,37 +418,49 @@ def _structure(item: RObject) -> str:
 class _Fit:
     """The nodes of a fit, and the variables and distributions made of them."""
 
-    def __init__(self, item: RObject, source: str, *, replace: bool) -> None:
-        self._source = source
+    def __init__(self, item: RObject, draft: Draft, *, replace: bool) -> None:
+        self._draft = draft
+        self._error = draft.error
         self._replace = replace
         self._replaced: list[str] = []
-        names = texts(item.attributes.get("names"))
+        source, names = draft.budget.source, texts(item.attributes.get("names"))
         if item.kind != "list" or not names or len(names) != len(item.values):
             raise FileFormatError(f"{source}: expected a list of named nodes; got {item.kind}.")
         self._nodes = dict(zip(names, item.values, strict=True))
         if len(self._nodes) < len(names):
             raise FileFormatError(f"{source}: two nodes have one name among {quoted(names)}.")
-        self._variables = {name: self._variable(name) for name in names}
 
-    def network(self, normalize: Normalize) -> BayesianNetwork:
+    def network(self) -> BayesianNetwork:
         """Return the network of the fit."""
-        rounded = RoundedRows(normalize=normalize)
-        network = BayesianNetwork([self._cpd(name, rounded) for name in self._nodes])
-        rounded.warn(self._source)
-        for node in self._nodes.values():
-            for name in node.fields():
-                if name not in _READ:
-                    skip("variables", name)
+        kinds = {name: self._kind(name) for name in self._nodes}
+        for name, kind in kinds.items():
+            if kind in _DISCRETE:
+                self._draft.declare(name, name, Discrete, self._table(name)[1][0])
+            else:
+                self._draft.declare(name, name, Continuous)
+        for name, kind in kinds.items():
+            fields = self._nodes[name].fields()
+            # character(0) is what a node without parents has.
+            names = texts(fields.get("parents"))
+            if names is None:
+                raise self._error(name, "expected the names of its parents; there are none.")
+            family = self._draft.family(name, name, names)
+            if kind in _DISCRETE:
+                self._draft.cpds[name] = self._table_cpd(name, family)
+            else:
+                is_conditional = kind == _CONDITIONAL
+                self._draft.cpds[name] = self._gaussian(name, family, conditional=is_conditional)
+            for key in fields:
+                if key not in _READ:
+                    skip("variables", key)
+        network = self._draft.network([])
         if self._replaced:
             warn(
-                f"{self._source}: the data did not determine all distributions of "
+                f"{self._draft.budget.source}: the data did not determine all distributions of "
                 f"{quoted(self._replaced)}; they are now uniform, and coefficients zero.",
                 BayesGraphWarning,
             )
         return network
-
-    def _error(self, name: str, message: str) -> FileFormatError:
-        return FileFormatError(f"{self._source}: node {name!r}: {message}")
 
     def _kind(self, name: str) -> str:
         kinds = (*_DISCRETE, _GAUSSIAN, _CONDITIONAL)
@@ -493,50 +469,6 @@ class _Fit:
         if found is None:
             raise self._error(name, f"expected a class of {quoted(kinds)}; got {quoted(classes)}.")
         return found
-
-    def _variable(self, name: str) -> Variable:
-        if self._kind(name) not in _DISCRETE:
-            return Continuous(name)
-        return Discrete(name, self._table(name)[1][0])
-
-    def _parents(self, name: str) -> list[Variable]:
-        given = self._nodes[name].fields().get("parents")
-        # character(0) is what a node without parents has.
-        names = texts(given)
-        if names is None:
-            raise self._error(name, "expected the names of its parents; there are none.")
-        unknown = [parent for parent in names if parent not in self._variables]
-        if unknown:
-            raise self._error(name, f"its parents {quoted(unknown)} are no nodes of the fit.")
-        return [self._variables[parent] for parent in names]
-
-    def _cpd(self, name: str, rounded: RoundedRows) -> CPD:
-        kind = self._kind(name)
-        if kind in _DISCRETE:
-            table, labels = self._table(name)
-            parents = self._parents(name)
-            if len(labels) > MAX_AXES:
-                raise self._error(name, f"expected at most {MAX_AXES - 1} parents.")
-            wrong = [
-                parent
-                for parent, states in zip(parents, labels[1:], strict=False)
-                if not isinstance(parent, Discrete) or list(parent.states) != states
-            ]
-            if len(labels) != 1 + len(parents) or wrong:
-                raise self._error(
-                    name,
-                    f"its table has the axes {quoted(_axes(table))} with {quoted(labels[1:])}, its "
-                    f"parents are {quoted(parents)}.",
-                )
-            shape = [len(states) for states in labels]
-            # Arrays of R have the first axis, which is the child's, vary fastest.
-            values = np.moveaxis(table.values.reshape(shape, order="F"), 0, -1)
-            values = self._identified(name, np.ascontiguousarray(values))
-            child, *given = [self._variables[name], *parents]
-            discrete = [parent for parent in given if isinstance(parent, Discrete)]
-            assert isinstance(child, Discrete)
-            return TableCPD(child, rounded.repaired(name, values), discrete)
-        return self._gaussian_cpd(name, conditional=kind == _CONDITIONAL)
 
     # ----------------------------------------------------------------------------------- tables
 
@@ -555,31 +487,50 @@ class _Fit:
             raise self._error(name, f"expected {math.prod(shape)} numbers; got {len(values)}.")
         return table, [list(entry or ()) for entry in found]
 
-    def _identified(self, name: str, values: Floats) -> Floats:
-        """Return a table whose rows of NaN, of parents' states without data, are uniform."""
-        empty = np.asarray(np.isnan(values).all(axis=-1))
-        if not empty.any():
-            return values
-        if not self._replace:
+    def _table_cpd(self, name: str, family: Sequence[Variable]) -> TableCPD:
+        *parents, child = family
+        table, labels = self._table(name)
+        discrete = [variable for variable in (*parents, child) if isinstance(variable, Discrete)]
+        shape = self._draft.shape(name, discrete)
+        states = [list(variable.states) for variable in discrete[:-1]]
+        if len(discrete) < len(family) or states != labels[1:]:
             raise self._error(
+                name,
+                f"its table has the axes {quoted(_axes(table))} with {quoted(labels[1:])}, its "
+                f"parents are {quoted(parents)}.",
+            )
+        # Arrays of R have the first axis, which is the child's, vary fastest.
+        values = np.moveaxis(table.values.reshape([shape[-1], *shape[:-1]], order="F"), 0, -1)
+        # Rows of NaN are of states of the parents without data.
+        empty = np.isnan(values).all(axis=-1, keepdims=True)
+        if empty.any():
+            self._refuse_unidentified(
                 name,
                 f"{int(empty.sum())} of {empty.size} distributions are NaN: the data have no case "
                 "of these states of the parents. Read with replace_unidentifiable=True, which "
                 'makes them uniform, or fit in R with method = "bayes".',
             )
+            values = np.where(empty, 1.0 / shape[-1], values)
+        return self._draft.table(name, discrete, np.ascontiguousarray(values))
+
+    def _refuse_unidentified(self, name: str, message: str) -> None:
+        if not self._replace:
+            raise self._error(name, message)
         self._replaced.append(name)
-        return np.where(empty[..., None], 1.0 / values.shape[-1], values)
 
     # -------------------------------------------------------------------------------- Gaussians
 
-    def _gaussian_cpd(self, name: str, *, conditional: bool) -> GaussianCPD:
-        parents = self._parents(name)
+    def _gaussian(self, name: str, family: Sequence[Variable], *, conditional: bool) -> GaussianCPD:
+        parents = family[:-1]
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
         continuous = [parent for parent in parents if not isinstance(parent, Discrete)]
         if bool(discrete) != conditional:
             raise self._error(name, f"its class does not fit its parents {quoted(parents)}.")
         if conditional:
-            self._check_levels(name, discrete)
+            levels = self._nodes[name].fields().get("dlevels", RObject("other")).fields()
+            for parent in discrete:
+                if texts(levels.get(str(parent.name))) != list(parent.states):
+                    raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
         fields = self._nodes[name].fields()
         cells = math.prod(parent.cardinality for parent in discrete)
         rows = self._coefficients(name, fields, continuous, cells)
@@ -603,12 +554,6 @@ class _Fit:
             table[..., 1:],
         )
 
-    def _check_levels(self, name: str, discrete: Sequence[Discrete]) -> None:
-        levels = self._nodes[name].fields().get("dlevels", RObject("other")).fields()
-        for parent in discrete:
-            if texts(levels.get(str(parent.name))) != list(parent.states):
-                raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
-
     def _coefficients(
         self, name: str, fields: Mapping[str, RObject], parents: Sequence[Variable], cells: int
     ) -> Floats:
@@ -620,13 +565,11 @@ class _Fit:
         values = values.reshape(n, cells, order="F")
         missing = np.isnan(values)
         if missing.any():
-            if not self._replace:
-                raise self._error(
-                    name,
-                    f"{int(missing.sum())} coefficients are NaN: the data do not determine them. "
-                    "Read with replace_unidentifiable=True, which makes them zero.",
-                )
-            self._replaced.append(name)
+            self._refuse_unidentified(
+                name,
+                f"{int(missing.sum())} coefficients are NaN: the data do not determine them. Read "
+                "with replace_unidentifiable=True, which makes them zero.",
+            )
             values = np.where(missing, 0.0, values)
         order = [_INTERCEPT, *(parent.name for parent in parents)]
         # The names of the coefficients, which are a named vector or a matrix.

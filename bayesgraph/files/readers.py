@@ -89,7 +89,8 @@ class Draft:
     normalize : bool or "always"
         Which rows are divided by their sums, with a warning; see `RoundedRows`.
     error : callable
-        Returns an error, given a place in the file and a message.
+        Returns an error, given a place in the file and a message. A place is a position, a line or
+        the name of a node.
     """
 
     # What to do about a row that is no distribution.
@@ -101,7 +102,7 @@ class Draft:
         part: str,
         budget: Budget,
         normalize: Normalize,
-        error: Callable[[int, str], errors.FileFormatError],
+        error: Callable[[Any, str], errors.FileFormatError],
     ) -> None:
         self.name = name
         self.part = part
@@ -114,7 +115,7 @@ class Draft:
         self.notes: dict[Name, str] = {}
         self.titles: dict[Name, str] = {}
 
-    def declare(self, at: int, name: str, make: Callable[..., Variable], *values: Any) -> None:
+    def declare(self, at: Any, name: str, make: Callable[..., Variable], *values: Any) -> None:
         """Declare the variable that a class makes of a name and some values."""
         if name in self.variables:
             raise self.error(at, f"the variable {name!r} is declared a second time.")
@@ -138,7 +139,7 @@ class Draft:
         if position is not None and all(map(math.isfinite, position)):
             self.positions[name] = position
 
-    def family(self, at: int, child: str, parents: Sequence[str]) -> list[Any]:
+    def family(self, at: Any, child: str, parents: Sequence[str]) -> list[Any]:
         """Return the variables of a distribution: the parents, and last the child."""
         for name in (*parents, child):
             if name not in self.variables:
@@ -148,7 +149,7 @@ class Draft:
             raise self.error(at, f"{child!r} has a second {self.part}.")
         return [self.variables[name] for name in (*parents, child)]
 
-    def shape(self, at: int, family: Sequence[Discrete]) -> list[int]:
+    def shape(self, at: Any, family: Sequence[Discrete]) -> list[int]:
         """Return the shape of the table of a family."""
         *parents, child = family
         if len(parents) >= MAX_AXES:
@@ -161,18 +162,18 @@ class Draft:
 
     def table(
         self,
-        at: int,
+        at: Any,
         family: Sequence[Discrete],
         numbers: Floats,
         *,
-        place: Callable[[int], int] | None = None,
+        place: Callable[[int], Any] | None = None,
         slowest: bool = False,
     ) -> TableCPD:
         """Return the distribution of a table, in which rounded rows are divided by their sums.
 
         Parameters
         ----------
-        at : int
+        at : object
             Place of the table.
         family : sequence of Discrete
             The parents, of which the last varies fastest, and the child.
@@ -222,14 +223,14 @@ class Draft:
             return text.format(self.name, *ways)
         return self.advice * (" sum to " in error)
 
-    def network(self, lines: Sequence[str], *, at: int = 0, note: str = "") -> BayesianNetwork:
+    def network(self, lines: Sequence[str], *, at: Any = 0, note: str = "") -> BayesianNetwork:
         """Return the network, and warn of rows that were divided by their sums.
 
         Parameters
         ----------
         lines : sequence of str
             What comments of bayesgraph say.
-        at : int
+        at : object
             Where a missing distribution would be.
         note : str
             That of the network.

@@ -208,23 +208,16 @@ def plain(item: r_objects.RObject) -> Any:
     return item.kind, values, {name: plain(value) for name, value in item.attributes.items()}
 
 
-def test_texts_and_nothing_are_what_rdata_makes_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_texts_and_nothing(tmp_path: Path) -> None:
     texts = R(["a", None, "Größe", "", "Größe", None, "a"], {"comment": R(["b"])})
-    fields = named({"x": R(["a"]), "y": None})
-    items = R([texts, None, R(np.array([1.0, 2.0])), None, R([None, None]), fields])
-    (tmp_path / "a.rds").write_bytes(r_files.rds(items))
+    (tmp_path / "a.rds").write_bytes(r_files.rds(R([texts, None])))
     ours = plain(r_objects.objects_of(*read_unzipped(tmp_path / "a.rds"))[None])
     assert ours[1][0] == ("text", ["a", None, "Größe", "", "Größe", None, "a"], ANY)
-    monkeypatch.setattr(r_objects._Leaves, "parsed", lambda self, *a, **k: self._parse(*a, **k))
-    assert plain(r_objects.objects_of(*read_unzipped(tmp_path / "a.rds"))[None]) == ours
     data = r_files.rds(R(["a", "b", "b"]))
     at = data.rindex(struct.pack(">i", 1))
     (tmp_path / "b.rds").write_bytes(data[:at] + struct.pack(">i", -2) + data[at + 4 :])
-    monkeypatch.undo()
-    with pytest.raises(FileFormatError, match=r"b\.rds has a text of -2 bytes"):
-        r_objects.objects_of(*read_unzipped(tmp_path / "b.rds"))
+    with pytest.raises(FileFormatError, match=r"b\.rds cannot be read as R's bnlearn"):
+        bg.load(tmp_path / "b.rds")
 
 
 def test_one_fit_of_several_objects(tmp_path: Path) -> None:
@@ -305,7 +298,7 @@ REFUSED = {
     ),
     "an unknown node": ([0, "class"], R(["bn.fit.node"]), "'Travel': expected a class of"),
     "no parents": ([0, 1], R(np.arange(2.0)), "'Travel': expected the names of its parents"),
-    "unknown parents": ([0, 1], R(["Age", "y1"]), r"its parents 'y1' are no nodes"),
+    "unknown parents": ([0, 1], R(["Age", "y1"]), "the variable 'y1' is not declared"),
     "other axes": ([0, 1], R(["Age", "Größe"]), "'Travel': its table has the axes"),
     "a number for a parent": ([0, 1], R(["x", "Age"]), "'Travel': its table has the axes"),
     "no table": ([0, 3], R(["0.5"]), "'Travel': expected a table"),
