@@ -441,15 +441,16 @@ def decode_value(value: Json) -> Any:
 # ------ Variables as JSON: in native files, and in the lines from which other formats restore them
 
 
-# From the tag of a variable to its class and the attribute that lists its values; subclasses first.
-_VARIABLES: dict[str, tuple[type[Any], str]] = {
-    "counts": (CountVector, "items"),
-    "count": (Count, ""),
-    "continuous": (Continuous, ""),
-    "binned": (Binned, "cuts"),
-    "grouped": (Grouped, "groups"),
-    "indicator": (MissingIndicator, ""),
-    "discrete": (Discrete, "states"),
+# From the tag of a variable to its class and the arguments of its constructor after the name, each
+# with the depth of its lists of values; subclasses first.
+_VARIABLES: dict[str, tuple[type[Any], dict[str, int]]] = {
+    "counts": (CountVector, {"items": 1}),
+    "count": (Count, {}),
+    "continuous": (Continuous, {}),
+    "binned": (Binned, {"cuts": 1}),
+    "grouped": (Grouped, {"groups": 2, "others": 0}),
+    "indicator": (MissingIndicator, {"of": 0}),
+    "discrete": (Discrete, {"states": 1}),
 }
 
 
@@ -462,30 +463,25 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
         If a name or a state is of a type that files do not hold.
     """
 
-    def encoded(values: Iterable[Any]) -> list[Json]:
-        return [encode_value(value, values_name[:-1], variable) for value in values]
+    def encoded(value: Any, what: str, depth: int) -> Any:
+        if depth:
+            return [encoded(entry, what, depth - 1) for entry in value]
+        return encode_value(value, what, variable)
 
     tag = next(tag for tag, (kind, _) in _VARIABLES.items() if isinstance(variable, kind))
-    values_name = _VARIABLES[tag][1]
-    item: dict[str, Any] = {tag: encode_value(variable.name, "name", variable)}
-    if isinstance(variable, Grouped):
-        item["groups"] = [encoded(group) for group in variable.groups]
-        return item | ({"others": True} if variable.others else {})
-    if isinstance(variable, MissingIndicator):
-        return item | {"of": encode_value(variable.of, "name", variable)}
-    return item | ({values_name: encoded(getattr(variable, values_name))} if values_name else {})
+    arguments = _VARIABLES[tag][1].items()
+    values = {key: encoded(getattr(variable, key), key[:-1], depth) for key, depth in arguments}
+    return {tag: encode_value(variable.name, "name", variable), **values}
 
 
 def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
+
+    def decoded(value: Any, depth: int) -> Any:
+        return [decoded(entry, depth - 1) for entry in value] if depth else decode_value(value)
+
     tag = next((tag for tag in _VARIABLES if tag in item), "discrete")
-    kind, values_name = _VARIABLES[tag]
-    name = decode_value(item[tag])
-    if tag == "grouped":
-        groups = [[decode_value(value) for value in group] for group in item["groups"]]
-        return Grouped(name, groups, item.get("others") is True)
-    if tag == "indicator":
-        return MissingIndicator(name, decode_value(item["of"]))
-    lists = [[decode_value(value) for value in item[values_name]]] if values_name else []
-    variable: Variable = kind(name, *lists)
+    kind, arguments = _VARIABLES[tag]
+    values = [decoded(item[key], depth) for key, depth in arguments.items()]
+    variable: Variable = kind(decode_value(item[tag]), *values)
     return variable

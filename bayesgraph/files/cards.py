@@ -70,20 +70,10 @@ def n_arcs(model: Model) -> int | None:
 
 def distributions(model: Model) -> str:
     """Return how many variables have a distribution of each kind."""
-    kinds = Counter(
-        {
-            name: sum(len(b.children) for b in blocks)
-            for name, blocks in _by_kind(_blocks(model)).items()
-        }
-    )
+    kinds: Counter[str] = Counter()
+    for block in _blocks(model):
+        kinds[_kind(block)] += len(block.children)
     return ", ".join(f"{count:,} {name}" for name, count in kinds.most_common())
-
-
-def _by_kind(blocks: Iterable[CPD]) -> dict[str, list[CPD]]:
-    found: dict[str, list[CPD]] = {}
-    for block in blocks:
-        found.setdefault(_kind(block), []).append(block)
-    return found
 
 
 def _kind(block: CPD) -> str:

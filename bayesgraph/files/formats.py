@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import lazy_loader
 import numpy as np
@@ -299,31 +299,6 @@ def _every(cpd: CPD) -> bool:
     return True
 
 
-class Spelling(Protocol):
-    """Which names, or which states, a format can spell.
-
-    Attributes
-    ----------
-    held : str
-        What it can spell, in words, for messages.
-    """
-
-    @property
-    def held(self) -> str: ...
-
-    def exact(self, value: object, place: int) -> str | None:
-        """Return the word from which a reader makes the value itself; None if there is none.
-
-        `place` is the index of the variable in the network, or of the state in its variable.
-        """
-
-    def near(self, value: object, place: int, taken: dict[str, int]) -> str:
-        """Return a word for a value that has none, which is not among those that are taken.
-
-        `taken` has the words that are taken, each with the number of words made from it.
-        """
-
-
 @dataclass(frozen=True)
 class TextSpelling:
     """Names or states that are text.
@@ -433,6 +408,12 @@ class AnySpelling:
         text = _as_text(value)
         texts = chain([text], (f"{text}_{number}" for number in count(2)))
         return next(word for word in map(_Literal, map(repr, texts)) if word not in taken)
+
+
+# Which names, or which states, a format can spell. `held` says that in words, `exact` returns the
+# word from which a reader makes the value itself (None if there is none), and `near` a word for a
+# value that has none, which is not among those that are taken.
+Spelling: TypeAlias = TextSpelling | NumberSpelling | AnySpelling
 
 
 @dataclass(frozen=True)
