@@ -19,7 +19,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, overload
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -65,14 +65,6 @@ HELD = Capabilities(
 
 def _pgmpy(module: str) -> Any:
     return optional_module(f"pgmpy.{module}", extra="pgmpy", what="Exchanging models with pgmpy")
-
-
-@overload
-def to_pgmpy(model: Any, *, strict: Literal[True] = True) -> Any: ...
-
-
-@overload
-def to_pgmpy(model: Any, *, strict: Literal[False]) -> tuple[Any, LossReport]: ...
 
 
 def to_pgmpy(model: Any, *, strict: bool = True) -> Any:

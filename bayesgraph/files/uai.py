@@ -482,25 +482,16 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
 
 
 def _probabilities(variable: Discrete, value: Any) -> Floats:
-    if isinstance(value, Posterior):
-        if value.variables != (variable,):
-            raise errors.EvidenceError(
-                f"MAR takes the posterior of {variable.name!r} alone; got that of "
-                f"{errors.quoted(value.names)}."
-            )
-        return value.probabilities
+    is_of_it = isinstance(value, Posterior) and value.variables == (variable,)
     try:
-        values = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise errors.EvidenceError(
-            f"MAR takes a Posterior or an array of probabilities of {variable.name!r}; got "
-            f"{value!r}."
-        ) from error
+        values = np.array(value.probabilities if is_of_it else value, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     good = values.shape == (variable.cardinality,) and bool((values >= 0).all())
     if not good or not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
         raise errors.EvidenceError(
-            f"MAR takes {variable.cardinality} probabilities of {variable.name!r} with the sum 1; "
-            f"got {value!r}."
+            f"MAR takes the posterior of {variable.name!r} alone, or an array of its "
+            f"{variable.cardinality} probabilities with the sum 1; got {value!r}."
         )
     return values
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -57,12 +57,24 @@ _SMALL_TABLE, _LARGEST_TABLE = 512, 65_536
 Json: TypeAlias = dict[str, Any]
 
 
-class Numbers(Protocol):
-    """Collects the numbers of a snapshot."""
+class Numbers:
+    """Collects the numbers of a snapshot; other entries refer to them by their offset."""
+
+    def __init__(self) -> None:
+        self._parts: list[Floats] = []
+        self.size = 0
 
     def add(self, values: Any) -> int:
-        """Add an array; return its offset."""
-        ...
+        """Add an array, the last axis fastest; return its offset."""
+        flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
+        at = self.size
+        self._parts.append(flat)
+        self.size += flat.size
+        return at
+
+    def joined(self) -> Floats:
+        """Return all numbers, one after the other."""
+        return np.concatenate(self._parts) if self._parts else np.empty(0)
 
 
 # From tables, and for each variable its index among theirs (-1 if it has none), to their part.

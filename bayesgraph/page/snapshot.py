@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from bayesgraph.models import (
     table_for,
     texts,
 )
-from bayesgraph.page.mixed import cut_numbers, model_part
+from bayesgraph.page.mixed import Json, Numbers, cut_numbers, model_part
 from bayesgraph.pictures import plain_layout
 from bayesgraph.questions import Rules, choices_of, range_of
 from bayesgraph.tables import Table, as_numbers, columns_of
@@ -99,14 +99,6 @@ def placed(content: dict[str, Any]) -> list[list[float]] | None:
 _GRID = 64
 
 
-class NumberStore(Protocol):
-    """Collects the numbers of a snapshot."""
-
-    def add(self, values: Any) -> int:
-        """Add an array; return its offset."""
-        ...
-
-
 def order_of(model: Model) -> list[int]:
     """Return the variables in the order in which findings are explained: parents first.
 
@@ -118,7 +110,7 @@ def order_of(model: Model) -> list[int]:
     return [model.number[cpd.variable.name] for cpd in network.nodes()]
 
 
-def flips_part(model: Model, numbers: NumberStore) -> Json:
+def flips_part(model: Model, numbers: Numbers) -> Json:
     """Return how each number, and each variable with intervals, may change and at what price.
 
     A number has its range, and its cut points if they differ among the networks of an average;
@@ -169,28 +161,6 @@ LIMIT = 20_000_000
 _LONGEST_TEXT = 20_000
 # Logarithm of likelihoods that floats hold with all digits.
 _LOG_TINY = -700.0
-
-Json: TypeAlias = dict[str, Any]
-
-
-class Numbers:
-    """Collects the numbers of a snapshot; other entries refer to them by their offset."""
-
-    def __init__(self) -> None:
-        self._parts: list[Floats] = []
-        self.size = 0
-
-    def add(self, values: Any) -> int:
-        """Add an array, the last axis fastest; return its offset."""
-        flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
-        at = self.size
-        self._parts.append(flat)
-        self.size += flat.size
-        return at
-
-    def joined(self) -> Floats:
-        """Return all numbers, one after the other."""
-        return np.concatenate(self._parts) if self._parts else np.empty(0)
 
 
 @dataclass(frozen=True)
