@@ -455,9 +455,7 @@ HELD = Capabilities(
     names=WORDS,
     states=WORDS,
     families=(TableCPD, DeterministicCPD),
-    positions=True,
-    notes=True,
-    titles=True,
+    also=("positions", "notes", "titles"),
 )
 
 

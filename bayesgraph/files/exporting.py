@@ -414,17 +414,20 @@ class Export:
         words = Words.of(model.variables, capabilities, losses)
         by_name = {variable.name: word for variable, word in words.names.items()}
         sidecar = [*words.sidecar]
-        if model.arc_scores and not capabilities.scores:
+        if model.arc_scores and "scores" not in capabilities.also:
             scores = model.arc_scores.items()
             listed = [[by_name[a], by_name[b], encode_value(float(s))] for (a, b), s in scores]
             sidecar.append(line_of({"scores": listed}))
         annotations = model.annotations.of(by_name).renamed(by_name)
-        held = {field: getattr(capabilities, field) for field in ("positions", "notes", "titles")}
-        left = {field: dict(getattr(annotations, field)) for field in held if not held[field]}
-        note = "" if capabilities.notes else annotations.note
+        left = {
+            field: dict(getattr(annotations, field))
+            for field in ("positions", "notes", "titles")
+            if field not in capabilities.also
+        }
+        note = "" if "notes" in capabilities.also else annotations.note
         if content := {k: v for k, v in {"note": note, **left}.items() if v}:
             sidecar.append(line_of(content))
-        if model.training is not None and not capabilities.training:
+        if model.training is not None and "training" not in capabilities.also:
             # Another program may change the numbers and would keep what they were fitted on.
             losses.leave_out("what the model was fitted on is left out")
         return cls(tuple(cpds), words, annotations, tuple(sidecar), losses.report())
@@ -461,7 +464,7 @@ def held_cpds(network: BayesianNetwork, capabilities: Capabilities, losses: Loss
         losses.refuse(f"{errors.quoted(names)} {verb} {kind}, with {family}")
         losses.advise(_OF_NUMBERS)
     kinds = {isinstance(cpd.variable, Discrete) for cpd in found}
-    if len(kinds) > 1 and not capabilities.mixed:
+    if len(kinds) > 1 and "mixed" not in capabilities.also:
         listed = [cpd.variable.name for cpd in found if not isinstance(cpd.variable, Discrete)]
         losses.refuse(
             f"discrete and continuous variables together; continuous: {errors.quoted(listed)}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count
@@ -435,20 +435,12 @@ class Capabilities:
         written as its table.
     fits : callable
         Whether a CPD of one of these types is written as it is.
-    mixed : bool
-        Whether one network may have both discrete and continuous variables.
-    intervals : bool
-        Whether the format itself says that states are intervals of a number or groups of values.
-    exponents : bool
-        Whether factors may have exponents.
-    mixtures : bool
-        Whether it holds models other than networks and factor graphs, such as mixtures.
-    scores : bool
-        Whether it holds scores of arcs.
-    positions, notes, titles : bool
-        Whether it holds those of :class:`bayesgraph.Annotations` exactly.
-    training : bool
-        Whether it holds what a model was fitted on, a :class:`bayesgraph.Training`.
+    also : set of str
+        What else it holds: discrete and continuous variables in one network ("mixed"), that states
+        are intervals of a number or groups of values ("intervals"), exponents of factors
+        ("exponents"), models other than networks and factor graphs ("mixtures"), scores of arcs
+        ("scores"), :class:`bayesgraph.Annotations` ("positions", "notes", "titles"), and what a
+        model was fitted on ("training").
     equal_states : bool
         Whether it tells states apart that are equal in Python, such as True and 1. Otherwise all
         states of such a variable are written as texts.
@@ -462,15 +454,7 @@ class Capabilities:
     states: Spelling
     families: tuple[type[CPD], ...] = (TableCPD,)
     fits: Callable[[CPD], bool] = _every
-    mixed: bool = False
-    intervals: bool = False
-    exponents: bool = False
-    mixtures: bool = False
-    scores: bool = False
-    positions: bool = False
-    notes: bool = False
-    titles: bool = False
-    training: bool = False
+    also: Collection[str] = ()
     equal_states: bool = True
     restores: bool = True
 
@@ -485,7 +469,11 @@ class Capabilities:
 
     def is_plain(self, variable: Variable) -> bool:
         """Return whether a reader makes the kind of variable that this one is."""
-        return self.intervals or type(variable) is Discrete or not isinstance(variable, Discrete)
+        return (
+            "intervals" in self.also
+            or type(variable) is Discrete
+            or not isinstance(variable, Discrete)
+        )
 
 
 def _as_text(value: object) -> str:

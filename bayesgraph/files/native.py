@@ -151,15 +151,10 @@ HELD = Capabilities(
     names=AnySpelling("text, numbers, times, bytes and tuples of these"),
     states=AnySpelling("text, numbers, times, bytes and tuples of these"),
     families=tuple(STORED.values()),
-    mixed=True,
-    intervals=True,
-    exponents=True,
-    mixtures=True,
-    scores=True,
-    positions=True,
-    notes=True,
-    titles=True,
-    training=True,
+    also=(
+        *("mixed", "intervals", "exponents", "mixtures", "scores", "positions", "notes"),
+        *("titles", "training"),
+    ),
     restores=False,
 )
 FORMAT = FileFormat("the native format", parse, formatted, HELD, parse_saved, holds_estimators=True)

@@ -442,10 +442,7 @@ HELD = Capabilities(
     names=NAMES,
     states=STATES,
     families=(TableCPD, GaussianCPD),
-    mixed=True,
-    positions=True,
-    notes=True,
-    titles=True,
+    also=("mixed", "positions", "notes", "titles"),
 )
 # Programs keep positions as integers of so many bits.
 _LARGEST = 2**31

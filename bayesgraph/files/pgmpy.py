@@ -58,7 +58,7 @@ HELD = Capabilities(
     names=AnySpelling(),
     states=AnySpelling("any values, no two of them equal"),
     families=(TableCPD, GaussianCPD),
-    scores=True,
+    also=["scores"],
     equal_states=False,
 )
 

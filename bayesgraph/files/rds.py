@@ -16,7 +16,6 @@ from __future__ import annotations
 import bz2
 import lzma
 import math
-import struct
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,10 +57,6 @@ _COPIES_OF_NUMBERS = 3
 _HEADS = (b"RDX2\n", b"RDX3\n")  # of files with several objects, before the format
 _XDR = b"X\n"
 _OTHER_FORMATS = (b"A\n", b"A\r\n", b"B\n", b"RDA2\n", b"RDA3\n", b"RDB2\n", b"RDB3\n")
-_INTEGER = struct.Struct(">i")
-# Flags of NULL, the type of a text in their last byte, and in the byte before the marks of a class,
-# of attributes and of a tag.
-_NULL, _CHAR, _MARKS = b"\x00\x00\x00\xfe", b"\x09", 0b111
 _BYTES_FLAG, _LATIN1_FLAG, _UTF8_FLAG = 1 << 1, 1 << 2, 1 << 3
 
 

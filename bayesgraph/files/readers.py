@@ -282,25 +282,37 @@ def _first_bad_row(values: Floats) -> int:
 # ------------------------------------------------ Numbers in texts, as files of networks have them
 
 
-# Of these characters, float() takes decimal numbers alone; it also takes nan, infinity and 1_000.
-_CHARACTERS = b"0123456789+-.eE \t\r\n\f\v"
+# Of these characters, float() takes decimal numbers and "inf" alone; it also takes nan and 1_000.
+_CHARACTERS = b"0123456789+-.eEinf \t\r\n\f\v"
+# Possessive: it never backtracks, so reading is linear.
 _NUMBER = re.compile(rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+")
+_INFINITE = re.compile(rb"[-+]?inf")
 
 
-def floats_of(text: str) -> Floats:
+class NumberError(ValueError):
+    """A word that is no number: the `index` of the word."""
+
+    def __init__(self, index: int, word: bytes) -> None:
+        super().__init__(f"expected a number; got {word.decode(errors='replace')!r:.40}")
+        self.index = index
+
+
+def floats_of(text: str | bytes, *, infinite: bool = False) -> Floats:
     """Return the numbers of a text, separated by blanks; each is the float nearest to its decimal.
 
     Raises
     ------
-    ValueError
-        If a word is not a decimal number; infinity and NaN are none.
+    NumberError
+        If a word is not a decimal number; infinity is none unless `infinite`, and NaN never.
     """
-    data = text.encode(errors="backslashreplace")
+    data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
     words = data.split()
     try:
-        if data.translate(None, _CHARACTERS):
+        if data.translate(None, _CHARACTERS if infinite else _CHARACTERS.replace(b"inf", b"")):
             raise ValueError("not the characters of numbers")
         return np.fromiter(map(float, words), np.float64, len(words))
     except ValueError:
-        wrong = next(word for word in words if not _NUMBER.fullmatch(word))
-        raise ValueError(f"expected a number; got {wrong.decode(errors='replace')!r:.40}") from None
+        for index, word in enumerate(words):
+            if not (_NUMBER.fullmatch(word) or (infinite and _INFINITE.fullmatch(word))):
+                raise NumberError(index, word) from None
+        raise

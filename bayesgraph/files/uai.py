@@ -30,19 +30,22 @@ from bayesgraph.files.exporting import (
     no_table,
 )
 from bayesgraph.files.formats import Capabilities, FileFormat, NumberSpelling
-from bayesgraph.files.readers import Draft, Normalize, RoundedRows, is_swapped, sum_to_one
+from bayesgraph.files.readers import (
+    Draft,
+    Normalize,
+    NumberError,
+    RoundedRows,
+    floats_of,
+    is_swapped,
+    sum_to_one,
+)
 from bayesgraph.inference import Factor, Posterior
 from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model, TableCPD
 
 # ----------------------- Reading of the numbers of UAI files, in which line breaks count as blanks
 
 
-_BLANKS = b" \t\r\n\f\v"
 _WORD = re.compile(rb"\S+")
-# Possessive: it never backtracks, so reading is linear.
-_NUMBER = re.compile(rb"[-+]?(?:(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+|inf)")
-# Characters of valid numbers; float() would also accept nan, infinity and 1_000.
-_CHARACTERS = b"0123456789+-.eEinf" + _BLANKS
 _SIDECAR = re.compile(rb"^#( bayesgraph \{.*+)$", re.MULTILINE)
 _COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
 # Beyond this, a float may stand for several integers.
@@ -102,15 +105,10 @@ class Numbers:
                 )
         if separator and (last := self._data.rfind(separator)) >= 0:
             self._start = last + len(separator)
-        body = self._data[self._start :]
-        words = body.split()
         try:
-            if body.translate(None, _CHARACTERS):
-                raise ValueError("not the characters of numbers")
-            self.values: Floats = np.fromiter(map(float, words), np.float64, len(words))
-        except ValueError:
-            bad = next(i for i, word in enumerate(words) if not _NUMBER.fullmatch(word))
-            raise self.error(bad, "a number") from None
+            self.values = floats_of(self._data[self._start :], infinite=True)
+        except NumberError as error:
+            raise self.error(error.index, "a number") from None
 
     def line(self, index: int) -> int:
         """Return the line of the file with the number at an index; past the end, the last line."""

@@ -26,7 +26,7 @@ TEXT = TextSpelling(
     re.compile(rf"(?! )[^{_BAD}]++(?<! )"),
     wrong=re.compile(rf"[{_BAD}]|^ | $"),
 )
-HELD = Capabilities("XMLBIF", names=TEXT, states=TEXT, positions=True)
+HELD = Capabilities("XMLBIF", names=TEXT, states=TEXT, also=["positions"])
 
 _POSITION = re.compile(
     r"position\s*+=\s*+\(\s*+([-+.0-9eE]++)\s*+,\s*+([-+.0-9eE]++)\s*+\)", re.IGNORECASE

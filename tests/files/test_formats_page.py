@@ -56,8 +56,8 @@ def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
 
 
 def _cells(held: Capabilities) -> tuple[str, ...]:
-    def cell(yes: bool) -> str:
-        return "yes" if yes else "restored" if held.restores else "no"
+    def cell(what: str) -> str:
+        return "yes" if what in held.also else "restored" if held.restores else "no"
 
     def spelled(value: object) -> str:
         if held.names.exact(value, 0) is not None:
@@ -66,14 +66,14 @@ def _cells(held: Capabilities) -> tuple[str, ...]:
 
     return (
         *map(spelled, ("a b", "ä", 1.5)),
-        cell(held.intervals),
-        ("mixed" if held.mixed else "alone") if held.continuous else "no",
+        cell("intervals"),
+        ("mixed" if "mixed" in held.also else "alone") if held.continuous else "no",
         "yes" if NoisyMaxCPD in held.families else "as tables",
         "yes" if DeterministicCPD in held.families else "as tables",
-        "yes" if held.exponents else "no",
-        "yes" if held.mixtures else "no",
-        *map(cell, (held.scores, held.positions, held.notes, held.titles)),
-        "yes" if held.training else "no",
+        "yes" if "exponents" in held.also else "no",
+        "yes" if "mixtures" in held.also else "no",
+        *map(cell, ("scores", "positions", "notes", "titles")),
+        "yes" if "training" in held.also else "no",
     )
 
 
