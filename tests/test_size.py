@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_465,
-    "nodes of syntax trees": 666_714,
+    "lines of code": 59_464,
+    "nodes of syntax trees": 666_727,
     "files": 267,
     "public names": 166,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 135,
+    "comments that silence a check": 134,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -308,7 +308,7 @@ class Words:
         sidecar: list[str] = []
         # By whether they are restored: variables whose names, and whose states, have no words.
         odd: dict[bool, list[Variable]] = {True: [], False: []}
-        wrong: dict[bool, dict[Variable, list[int]]] = {True: {}, False: {}}
+        wrong: dict[bool, dict[Variable, list[tuple[object, str]]]] = {True: {}, False: {}}
         for variable, spelled in zip(variables, exact, strict=True):
             values = variable.states if isinstance(variable, Discrete) else ()
             known = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
@@ -323,7 +323,10 @@ class Words:
             if spelled is None:
                 odd[is_restored].append(variable)
             if None in known:
-                wrong[is_restored][variable] = [i for i, word in enumerate(known) if word is None]
+                spelling = zip(values, states[variable], known, strict=True)
+                wrong[is_restored][variable] = [
+                    (s, near) for s, near, word in spelling if word is None
+                ]
             elif not is_restored and spelled is not None:
                 losses.change(f"{variable.name!r:.80} is no longer known as intervals or groups")
         for is_restored, note in ((True, losses.restore), (False, losses.lose)):
@@ -332,13 +335,9 @@ class Words:
                 held, written = capabilities.names.held, [names[variable] for variable in others]
                 note(f"{fault}: names are {held}", errors.quoted(written))
             held, found = capabilities.states.held, list(wrong[is_restored].items())
-            for variable, places in found[:_LISTED]:
-                all_states = variable.states  # type: ignore[union-attr] # as it has places
-                fault = _fault(
-                    "state", [all_states[i] for i in places], f" of {variable.name!r:.80}"
-                )
-                written = [states[variable][i] for i in places]
-                note(f"{fault}: states are {held}", errors.quoted(written))
+            for variable, pairs in found[:_LISTED]:
+                fault = _fault("state", [s for s, _ in pairs], f" of {variable.name!r:.80}")
+                note(f"{fault}: states are {held}", errors.quoted(near for _, near in pairs))
             if left := [variable.name for variable, _ in found[_LISTED:]]:
                 note(f"states of {errors.quoted(left)}: states are {held}", "similar words")
         return cls(names, states, sidecar)
