@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -117,32 +117,6 @@ def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:
 # ------------------------------------------------------------------------------------- the loop
 
 
-@overload
-def prequential(
-    model: Mapping[str, Any],
-    X: Any,
-    y: Any = None,
-    *,
-    batch: int = 100,
-    classes: ArrayLike | None = None,
-    fading: float = 0.999,
-    window: int | None = None,
-    detector: Any = None,
-    judge_from: int = 0,
-) -> PrequentialComparison: ...
-@overload
-def prequential(
-    model: Any,
-    X: Any,
-    y: Any = None,
-    *,
-    batch: int = 100,
-    classes: ArrayLike | None = None,
-    fading: float = 0.999,
-    window: int | None = None,
-    detector: Any = None,
-    judge_from: int = 0,
-) -> PrequentialResult: ...
 def prequential(
     model: Any,
     X: Any,
