@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,13 @@ from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import (
     Binned,
     Continuous,
-    CountVector,
     Discrete,
-    Grouped,
     MissingIndicator,
     Name,
-    State,
     Variable,
     is_missing,
     plain,
+    values_of,
 )
 from bayesgraph.tables import encoding_kernels
 from bayesgraph.tables.columns import Codes, Unseen, UnseenValues, cells_without_state, infinite
@@ -36,6 +34,8 @@ from bayesgraph.tables.table import Table, checked_table, table_of_codes, table_
 
 # Maximum number of entries of all look-up tables together.
 _LOOKUP_CELLS = 1 << 22
+# Maximum number of rows of objects that are encoded at once.
+_FEW_ROWS = 64
 # Bound of magnitudes below which different integers are different floating-point numbers.
 _EXACT = 2**53
 
@@ -145,132 +145,75 @@ class Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class ObjectColumns:
-    """Encoder of columns of objects: states by dictionaries, intervals by bisection, and numbers.
+class Objects:
+    """Encoder of a few rows of objects: of text, truth values, numbers and missing values.
+
+    Of many rows, columns are encoded one by one in no more time.
 
     Attributes
     ----------
     variables : Arrangement
-    known : tuple, one entry for each variable
-        The states, or the cuts of intervals; None for numbers.
+    kinds : tuple of sets of types
+        The types of the states of each discrete variable, and of the values of its groups.
+    codes : tuple of dict
+        The codes of values that were met, by type and value, for each variable.
     """
 
     variables: Arrangement
-    known: tuple[States | tuple[float, ...] | None, ...]
+    kinds: tuple[set[type[Any]], ...]
+    codes: tuple[dict[tuple[type[Any], Any], int], ...]
 
     @classmethod
-    def of(cls, variables: Sequence[Variable]) -> ObjectColumns | None:
-        """Return the encoder; None if states are of several types, or there are count vectors."""
-        known: list[States | tuple[float, ...] | None] = []
-        for v in variables:
-            if isinstance(v, CountVector):
-                return None
-            if isinstance(v, Binned):
-                known.append(v.cuts)
-            elif isinstance(v, Discrete):
-                states = States.of(v)
-                if states is None:
-                    return None
-                known.append(states)
-            else:
-                known.append(None)
-        return cls(arranged(variables), tuple(known))
+    def of(cls, variables: Sequence[Variable]) -> Objects:
+        """Return the encoder of variables."""
+        kinds = (
+            {*map(type, values_of(v))} if isinstance(v, Discrete) else set() for v in variables
+        )
+        return cls(arranged(variables), tuple(kinds), tuple({} for _ in variables))
 
     def table(self, matrix: NDArray[np.object_]) -> Table | None:
-        """Return a matrix of text, truth values, numbers and missing values as a table.
+        """Return a matrix as a table; values of the type of states that are none are missing.
 
-        Values of the type of a column's states that are no states are missing. None if there are
-        values of other types than those of the column's states.
+        None for many rows, vectors of counts, and values of other types than those of the states.
         """
+        if len(matrix) > _FEW_ROWS or self.variables.vectors:
+            return None
+        columns = zip(self.variables, self.kinds, self.codes, matrix.T.tolist(), strict=True)
         codes: list[Any] = []
         numbers: list[Any] = []
-        found: list[Any]
-        for known, cells in zip(self.known, matrix.T.tolist(), strict=True):
-            if known is None:
-                found = _numbers(cells)
-                numbers.append(found)
-            else:
-                found = (
-                    _codes(known, cells) if isinstance(known, States) else _intervals(known, cells)
-                )
-                codes.append(found)
+        for variable, kinds, known, cells in columns:
+            try:
+                # The first state, whose code is 0, is looked up again.
+                found = [
+                    known.get((type(cell), cell)) or _code(variable, kinds, known, cell)
+                    for cell in cells
+                ]
+            except TypeError:  # what cannot be hashed
+                return None
             if None in found:
                 return None
-        n, variables = len(matrix), self.variables
-        coded = np.array(codes, dtype=variables.code_type).reshape(len(codes), n)
-        values = np.array(numbers, dtype=np.float64).reshape(len(numbers), n)
-        return checked_table(variables, coded.T, values.T, fitting=False)
+            (codes if isinstance(variable, Discrete) else numbers).append(found)
+        coded = np.array(codes, dtype=self.variables.code_type).reshape(len(codes), len(matrix))
+        values = np.array(numbers, dtype=np.float64).reshape(len(numbers), len(matrix))
+        return checked_table(self.variables, coded.T, values.T, fitting=False)
 
 
-class States(NamedTuple):
-    """The codes of the states of a variable, or of the values of its groups.
-
-    Attributes
-    ----------
-    kind : type
-        The type of all values: str, int or bool.
-    codes : mapping from value to code
-    unknown : int
-        The code of other values of the type.
-    """
-
-    kind: type[Any]
-    codes: Mapping[State, int]
-    unknown: int
-
-    @classmethod
-    def of(cls, variable: Discrete) -> States | None:
-        """Return the codes, or None if the values are not all of one of the types."""
-        values: list[State] = list(variable.states)
-        unknown = -1
-        if isinstance(variable, Grouped):
-            values += variable.values
-            unknown = len(variable.groups) - 1 if variable.others else -1
-        kinds = {type(value) for value in values}
-        if len(kinds) > 1 or not kinds <= {str, int, bool}:
-            return None
-        codes = {value: variable.find(value) for value in values}
-        return cls(kinds.pop(), {v: c for v, c in codes.items() if c is not None}, unknown)
-
-
-def _codes(known: States, cells: list[Any]) -> list[int | None]:
-    """Return the codes of values and missing values, None for anything else."""
-    kind, codes, unknown = known
-
-    def of_other(cell: object) -> int | None:
-        if is_missing(cell):
-            return -1
-        value = plain(cell)
-        return codes.get(value, unknown) if type(value) is kind else None
-
-    return [codes.get(c, unknown) if type(c) is kind else of_other(c) for c in cells]
-
-
-def _intervals(cuts: Any, cells: list[Any]) -> list[int | None]:
-    """Return the intervals of finite numbers and missing values, None for anything else."""
-
-    def of_other(cell: object) -> int | None:
-        # A narrower float would be compared with a rounded cut.
-        value = plain(cell)
-        if type(value) in (float, int) and abs(value) < _EXACT:
-            return bisect_left(cuts, value)
-        return -1 if is_missing(value) else None
-
-    return [
-        bisect_left(cuts, c) if type(c) is float and abs(c) < _EXACT else of_other(c) for c in cells
-    ]
-
-
-def _numbers(cells: list[Any]) -> list[float | None]:
-    """Return numbers, NaN where missing, None for anything else."""
-
-    def of_other(cell: object) -> float | None:
-        value = plain(cell)
-        if type(value) is float or (type(value) is int and abs(value) < _EXACT):
-            return value
-        return np.nan if is_missing(value) else None
-
-    return [c if type(c) is float else of_other(c) for c in cells]
+def _code(
+    variable: Variable, kinds: set[type[Any]], known: dict[tuple[type[Any], Any], int], cell: Any
+) -> float | None:
+    """Return the code of a cell, or its number, and keep that of a state; None for other types."""
+    # A narrower float would be compared with a rounded cut.
+    value = plain(cell)
+    if is_missing(value):
+        return -1 if isinstance(variable, Discrete) else np.nan
+    if isinstance(variable, Discrete) and not isinstance(variable, Binned):
+        code = variable.find(value) if type(value) in kinds else None
+        if code is not None:
+            known[type(cell), cell] = code
+        return -1 if code is None and type(value) in kinds else code
+    if type(value) not in (float, int) or abs(value) >= _EXACT:
+        return None
+    return bisect_left(variable.cuts, value) if isinstance(variable, Binned) else value
 
 
 def _differ(variable: Discrete) -> bool:
@@ -323,11 +266,11 @@ class Encoder:
 
     def _table(self, matrix: NDArray[Any], unseen: Unseen) -> Table | None:
         kind = matrix.dtype.kind
-        encoder: Numbers | ObjectColumns | None = None
+        encoder: Numbers | Objects | None = None
         if kind in "iuf":
             encoder = self._numbers
         elif kind in "OU" and not np.ma.isMaskedArray(matrix):
-            encoder = self._object_columns
+            encoder = self._objects
         found = None if encoder is None else encoder.table(matrix)
         if found is None or found.complete or unseen == "missing":
             return found
@@ -351,8 +294,8 @@ class Encoder:
         return Numbers.of(self._columns)
 
     @cached_property
-    def _object_columns(self) -> ObjectColumns | None:
-        return ObjectColumns.of(self._columns)
+    def _objects(self) -> Objects:
+        return Objects.of(self._columns)
 
 
 def floats(matrix: NDArray[Any]) -> Floats:

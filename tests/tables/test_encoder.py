@@ -113,10 +113,6 @@ ONE_BY_ONE = {
     "truth for continuous": ((TEXT, bg.Continuous("a")), np.array([["a", True]], dtype=object)),
     "truth for whole states": ((TEXT, WHOLE), np.array([["a", True]], dtype=object)),
     "floats for whole states": ((TEXT, WHOLE), np.array([["a", 3.0]], dtype=object)),
-    "groups of numbers": (
-        (bg.Grouped("g", [[1], [2, 3]]), TEXT),
-        np.array([[1, "b"]], dtype=object),
-    ),
     "text for numbers": ((WHOLE, NUMBERS), np.array([["a", "b"]], dtype=object)),
     "equal states": ((bg.Discrete("e", [1, 1.0]), WHOLE), [[1.0, 3.0]]),
     "truth values": ((bg.Discrete("e", [True, 2]), WHOLE), [[1, 3]]),
@@ -143,8 +139,10 @@ def test_values_that_are_no_states_are_left_to_the_columns_if_they_are_errors():
 
 def test_infinite_numbers_are_refused_with_their_place():
     objects = Encoder((TEXT, bg.Continuous("a")))
+    rows = np.array([["b", 2.0], ["a", np.inf]], dtype=object)
+    assert objects.table(rows, "missing") is None
     with pytest.raises(DataError, match="'a' has infinity in row 1"):
-        objects.table(np.array([["b", 2.0], ["a", np.inf]], dtype=object), "missing")
+        by_column(objects.variables, rows)
     both = Encoder((bg.Binned("a", [0]), bg.Continuous("b")))
     for column, name in ((0, "a"), (1, "b")):
         matrix = np.zeros((3, 2))
