@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,15 +17,13 @@ from bayesgraph.classifiers.discretizers import (
     Discretizer,
     TableColumns,
 )
-from bayesgraph.classifiers.labels import check_weighed, class_weights, joined_classes
+from bayesgraph.classifiers.labels import check_weighed, joined_classes, weights_of_classes
 from bayesgraph.classifiers.layout import make_layout
 from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
-from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.statistics import (
     DatasetSource,
-    Domain,
     Domains,
     find_domains,
     sample_of,
@@ -129,8 +127,11 @@ def dataset_source(
             "Leave these rows out, such as by where=."
         )
     there = classes_in(found)
-    by_class = _weights_of_classes(estimator.class_weight, found.labels, there)
-    if by_class is not None:
+    by_class = None
+    if estimator.class_weight is not None:
+        check_weighed(estimator.class_weight, there)
+        counts = np.array([found.labels.count_of(label) for label in there.tolist()])
+        by_class = weights_of_classes(estimator.class_weight, there, counts)
         rows = replace(rows, classes=there, by_class=by_class)
         if not by_class.all():
             # Rows of a class without weight do not count: there are no states that others lack.
@@ -220,19 +221,3 @@ def _check_names(data: Dataset, y: Any, weight: Any) -> None:
                 f"{type(name).__name__}. What is elsewhere has to become a column of it first."
             )
         data.checked([name], f"{what}=")
-
-
-def _weights_of_classes(class_weight: Any, labels: Domain, classes: NDArray[Any]) -> Floats | None:
-    """Return the weight of each class that `class_weight` gives, None if all weigh 1."""
-    if class_weight is None:
-        return None
-    if isinstance(class_weight, Mapping):
-        check_weighed(class_weight, classes)
-        return class_weights(class_weight, classes)
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        # A class without rows weighs none.
-        counts = [max(labels.count_of(c), 1.0) for c in classes.tolist()]
-        return labels.counts.total() / (len(labels.counts) * np.array(counts))
-    raise DataError(
-        f"class_weight= is a mapping from class to weight or 'balanced'; got {class_weight!r}."
-    )

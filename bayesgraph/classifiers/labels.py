@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.class_weight import compute_sample_weight
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
@@ -157,26 +156,36 @@ def check_weighed(class_weight: Any, classes: NDArray[Any]) -> None:
 
 
 def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
-    """Return the weight of each row that `class_weight` assigns to its class.
+    """Return the weight of each row that `class_weight` assigns to its class."""
+    present, codes = coded_labels(labels)
+    return np.asarray(weights_of_classes(class_weight, present, np.bincount(codes))[codes])
 
-    `class_weight` is a mapping from class to weight, in which classes that are not named weigh 1,
-    or "balanced" as in scikit-learn.
+
+def weights_of_classes(class_weight: Any, classes: NDArray[Any], counts: NDArray[Any]) -> Floats:
+    """Return the weight of each of the classes.
+
+    Parameters
+    ----------
+    class_weight : mapping from class to weight, or "balanced"
+        Classes that are not named weigh 1; "balanced" is as in scikit-learn.
+    classes : ndarray, shape (n_classes,)
+    counts : ndarray, shape (n_classes,)
+        Number of rows of each class.
 
     Raises
     ------
     DataError
         If a weight is not a finite non-negative number.
     """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1.0)))
     if not isinstance(class_weight, Mapping):
-        if not isinstance(class_weight, str) or class_weight != "balanced":
-            raise errors.DataError(
-                "class_weight= is 'balanced', a mapping from class to weight, or None; got "
-                f"{class_weight!r:.200}."
-            )
-        return np.asarray(compute_sample_weight(class_weight, labels), dtype=np.float64)
-    present, codes = coded_labels(labels)
-    weights = [class_weight.get(label, 1.0) for label in present.tolist()]
+        raise errors.DataError(
+            "class_weight= is 'balanced', a mapping from class to weight, or None; got "
+            f"{class_weight!r:.200}."
+        )
     try:
+        weights = [class_weight.get(label, 1.0) for label in classes.tolist()]
         numbers = np.array(weights, dtype=np.float64)
         good = bool((np.isfinite(numbers) & (numbers >= 0)).all())
     except (TypeError, ValueError):
@@ -186,7 +195,7 @@ def class_weights(class_weight: Any, labels: NDArray[Any]) -> Floats:
             "class_weight= maps classes to finite non-negative numbers; got "
             f"{dict(class_weight)!r}."
         )
-    return np.asarray(numbers[codes])
+    return numbers
 
 
 def class_codes(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.signedinteger]:
