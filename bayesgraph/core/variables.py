@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import pairwise, repeat
 from threading import RLock
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
@@ -165,7 +165,9 @@ def _types(value: Any) -> Any:
     if type(value) is not tuple:
         return math.copysign(1.0, value) if type(value) is float else type(value)
     types = tuple(map(type, value))
-    return tuple(map(_types, value)) if tuple in types or 0.0 in value else types
+    if set(types) == {float}:
+        return tuple(map(math.copysign, repeat(1.0), value))
+    return tuple(map(_types, value)) if tuple in types or float in types else types
 
 
 class Discrete(metaclass=_Unique):
