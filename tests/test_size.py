@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_395,
-    "nodes of syntax trees": 666_261,
+    "lines of code": 59_408,
+    "nodes of syntax trees": 666_389,
     "files": 267,
     "public names": 166,
     "bytes of the front end": 302_828,

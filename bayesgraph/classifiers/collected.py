@@ -121,8 +121,9 @@ class PartsSource(StatisticsSource):
     def _collected(self, request: Request) -> NoReturn:
         held = quoted(sorted({_described(r) for r in self._summaries}))
         raise DataError(
-            f"{self._classifier!r} needs {_described(request)}, and the parts hold {held}. Collect "
-            "them with this classifier and these parameters."
+            f"{self._classifier!r} needs {_described(request)}, and the statistics hold {held}. "
+            "What is chosen from counts takes further passes over the data; fit it on the whole "
+            "table. Or collect all parts with this classifier and these parameters."
         )
 
 

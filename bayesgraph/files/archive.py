@@ -442,12 +442,12 @@ def decode_value(value: Json) -> Any:
 
 
 # From the tag of a variable to its class and the arguments of its constructor after the name, each
-# with the depth of its lists of values; subclasses first.
-_VARIABLES: dict[str, tuple[type[Any], dict[str, int]]] = {
+# with the depth of its lists of values, None for numbers; subclasses first.
+_VARIABLES: dict[str, tuple[type[Any], dict[str, int | None]]] = {
     "counts": (CountVector, {"items": 1}),
     "count": (Count, {}),
     "continuous": (Continuous, {}),
-    "binned": (Binned, {"cuts": 1}),
+    "binned": (Binned, {"cuts": None}),
     "grouped": (Grouped, {"groups": 2, "others": 0}),
     "indicator": (MissingIndicator, {"of": 0}),
     "discrete": (Discrete, {"states": 1}),
@@ -463,7 +463,9 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
         If a name or a state is of a type that files do not hold.
     """
 
-    def encoded(value: Any, what: str, depth: int) -> Any:
+    def encoded(value: Any, what: str, depth: int | None) -> Any:
+        if depth is None:
+            return list(value)
         if depth:
             return [encoded(entry, what, depth - 1) for entry in value]
         return encode_value(value, what, variable)
@@ -477,7 +479,11 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
 def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
 
-    def decoded(value: Any, depth: int) -> Any:
+    def decoded(value: Any, depth: int | None) -> Any:
+        if depth is None:
+            if not all(type(number) is float for number in value):
+                raise ValueError(f"expected numbers; got {value!r:.80}")
+            return value
         return [decoded(entry, depth - 1) for entry in value] if depth else decode_value(value)
 
     tag = next((tag for tag in _VARIABLES if tag in item), "discrete")

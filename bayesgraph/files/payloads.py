@@ -359,7 +359,8 @@ def _model_record(tag: str, kind: type[Model], **arguments: str | Callable[[Any]
 
     def stored(model: Any) -> dict[str, Any]:
         content = {name: get(model) for name, get in getters.items()}
-        return {**content, "training": model.training}
+        content["training"] = model.training
+        return {name: value for name, value in content.items() if value is not None}
 
     record(tag, kind, stored)(functools.partial(_trained, kind))
 

@@ -18,6 +18,9 @@ from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import Description, describe_items, draw_states
 from bayesgraph.models.cpds.density import Plate, parent_states
 
+# Number of cells of which each has a product of its own with a sparse matrix.
+_FEW_CELLS = 4
+
 
 class ItemsCPD(Plate):
     """Base class of CPDs of one vector of item counts (words) given discrete parents."""
@@ -276,7 +279,12 @@ class Weights:
         if not np.isnan(threshold):
             counts = present(counts, threshold)
         if is_sparse(counts):
-            out += (counts @ self.finite.T).T
+            # A product for all cells takes memory, and for few of them more time.
+            if len(out) <= _FEW_CELLS:
+                for cell, table in zip(out, self.finite, strict=True):
+                    cell += counts @ table
+            else:
+                out += (counts @ self.finite.T).T
         else:
             row_kernels.add_products(out, counts, self.finite)
         if self.impossible is not None:
