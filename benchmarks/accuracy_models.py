@@ -156,7 +156,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "tan-averaged": lambda: bg.AveragedTANClassifier(discretizer="mdlp"),
     "kdb": lambda: bg.KDBClassifier(**_GRANULAR),
     "selective-kdb": lambda: bg.BayesianNetworkClassifier(
-        partial(bg.selective_kdb, loss="log"), **_GRANULAR
+        partial(bg.learning.selective_kdb, loss="log"), **_GRANULAR
     ),
     "hill-climb": lambda: bg.BayesianNetworkClassifier("hill_climb", discretizer="mdlp"),
     "tree": lambda: bg.DecisionTreeNetworkClassifier(ccp_alpha="cv"),

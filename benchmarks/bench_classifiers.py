@@ -88,7 +88,7 @@ def readable(case: str, model: bg.BayesianNetworkClassifier, X: pd.DataFrame) ->
         network = network.members[0].network
     intervals = [len(v.states) for v in network.variables if isinstance(v, Binned)]
     sums = model.ask.contributions_rows(X, positive="yes").total
-    off = np.abs(sums - model.log_odds(X, positive="yes")).max()
+    off = np.abs(sums - bg.classifiers.log_odds(model, X, positive="yes")).max()
     found = {
         "intervals of a number, median": (float(np.median(intervals)), 6.0),
         "contributions against log odds": (max(float(off), np.finfo(float).eps), 1e-9),

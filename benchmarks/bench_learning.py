@@ -43,7 +43,7 @@ def f1(found: Any, true: Any) -> float:
 
 def ours(learner: Callable[..., Any], frame: pd.DataFrame) -> Any:
     """Return the arcs that a learner of bayesgraph finds."""
-    return learner(bg.count_source(frame)).arcs
+    return learner(bg.learning.count_source(frame)).arcs
 
 
 def by_pgmpy(score: str, frame: pd.DataFrame) -> Any:
@@ -63,15 +63,19 @@ def by_pyagrum(options: tuple[str, ...], frame: pd.DataFrame) -> Any:
 
 # Ours by method; peers by method and name.
 OURS: dict[str, Learner] = {
-    "hill climbing, BIC": partial(ours, partial(bg.unrestricted, max_parents=None)),
-    "hill climbing, BDeu": partial(ours, partial(bg.unrestricted, max_parents=None, score="bdeu")),
-    "tabu, BIC": partial(ours, bg.tabu),
-    "tabu, BDeu": partial(ours, partial(bg.tabu, score="bdeu")),
-    "10 restarts, BIC": partial(ours, partial(bg.unrestricted, max_parents=None, restarts=10)),
-    "10 restarts, BDeu": partial(
-        ours, partial(bg.unrestricted, max_parents=None, score="bdeu", restarts=10)
+    "hill climbing, BIC": partial(ours, partial(bg.learning.unrestricted, max_parents=None)),
+    "hill climbing, BDeu": partial(
+        ours, partial(bg.learning.unrestricted, max_parents=None, score="bdeu")
     ),
-    "PC": partial(ours, bg.pc),
+    "tabu, BIC": partial(ours, bg.learning.tabu),
+    "tabu, BDeu": partial(ours, partial(bg.learning.tabu, score="bdeu")),
+    "10 restarts, BIC": partial(
+        ours, partial(bg.learning.unrestricted, max_parents=None, restarts=10)
+    ),
+    "10 restarts, BDeu": partial(
+        ours, partial(bg.learning.unrestricted, max_parents=None, score="bdeu", restarts=10)
+    ),
+    "PC": partial(ours, bg.learning.pc),
 }
 _CLIMB, _TABU = "useGreedyHillClimbing", "useLocalSearchWithTabuList"
 PEERS: dict[tuple[str, str], Learner] = {

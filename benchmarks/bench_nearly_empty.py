@@ -49,10 +49,10 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "forest": lambda: _of("forest"),
     "Chow-Liu": lambda: _of("chow_liu"),
     "hill climbing": lambda: _of("hill_climb"),
-    "hill climbing, likelihood": lambda: _of(partial(bg.hill_climb, score="likelihood")),
+    "hill climbing, likelihood": lambda: _of(partial(bg.learning.hill_climb, score="likelihood")),
     "general hill climbing": lambda: _of("unrestricted"),
-    "tabu": lambda: _of(bg.tabu),
-    "PC": lambda: _of(bg.pc),
+    "tabu": lambda: _of(bg.learning.tabu),
+    "PC": lambda: _of(bg.learning.pc),
     "default": bg.BayesianNetworkClassifier,
 }
 # From learner and kind of column to points gained by set, seed and fold.

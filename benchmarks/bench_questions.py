@@ -245,10 +245,10 @@ def terms_of_rows(missing: float, rounds: int) -> Row:
     asked = X.where(seen).iloc[:200]
     singles = [asked.iloc[[i]] for i in range(len(asked))]
 
-    def together() -> bg.RowContributions:
+    def together() -> bg.questions.RowContributions:
         return clf.ask.contributions_rows(asked)
 
-    def one_by_one() -> list[bg.Contributions]:
+    def one_by_one() -> list[bg.questions.Contributions]:
         return [clf.contributions(evidence=row) for row in singles]
 
     totals = [one.total for one in one_by_one()]

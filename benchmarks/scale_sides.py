@@ -148,7 +148,7 @@ def batched_tan(folder: str) -> Cost:
             yield table.drop_columns(["y"]), table.select(["y"])
 
     def fit(data: Any) -> Any:
-        return bg.TANClassifier().fit_batches(pairs(data))
+        return bg.classifiers.fit_batches(bg.TANClassifier(), pairs(data))
 
     fit(ds.dataset(_first_rows(folder)))
     return measured(lambda: fit(ds.dataset(folder)), _digest)

@@ -16,8 +16,8 @@ well = random.random(n) < 0.5 + 0.2 * drug - 0.3 * old
 rows = {"old": old, "drug": drug, "well": well}
 graph = bg.CausalGraph([("old", "drug"), ("old", "well"), ("drug", "well")])
 print("sets to adjust for:", graph.adjustment_sets("drug", "well"))
-print(bg.adjusted_effect(rows, "drug", "well"), "\n")
-print(bg.adjusted_effect(rows, "drug", "well", graph))
+print(bg.questions.adjusted_effect(rows, "drug", "well"), "\n")
+print(bg.questions.adjusted_effect(rows, "drug", "well", graph))
 print("The truth is +0.2.\n")
 
 print("The same from a network: seeing that someone takes the drug, and giving it:")

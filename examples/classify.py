@@ -24,7 +24,7 @@ print("Four structures on the same folds:")
 models = {
     "star": bg.NaiveBayesClassifier(),
     "TAN": bg.TANClassifier(),
-    "TAN rooted at cp": bg.BayesianNetworkClassifier(partial(bg.tan, root="cp")),
+    "TAN rooted at cp": bg.BayesianNetworkClassifier(partial(bg.learning.tan, root="cp")),
     "forest": bg.BayesianNetworkClassifier("forest"),
 }
 for result in bg.evaluate(models, X, y):
@@ -42,7 +42,7 @@ search.fit(rows.drop(columns="disease"), rows["disease"])
 print(search.best_params_, round(search.best_score_, 3), "\n")
 
 print("A structure is a graph; look at what was learned before you trust it:")
-structure = bg.forest(bg.count_source(heart, target="disease"))
+structure = bg.learning.forest(bg.learning.count_source(heart, target="disease"))
 for (parent, child), score in sorted(structure.scores.items(), key=lambda item: -item[1]):
     print(f"  {parent} -> {child}  {score:.3f} nats a row")
 

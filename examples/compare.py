@@ -36,7 +36,7 @@ picked = random.integers(heart.num_rows, size=300)
 later = {name: [values[i] for i in picked] for name, values in rows.items()}
 later["chol"] = [None if v is None else v + 40 for v in later["chol"]]
 gaussian = bg.NaiveBayesClassifier().fit(X, y)
-drift = bg.table_drift(gaussian, heart, later)
+drift = bg.questions.table_drift(gaussian, heart, later)
 for family in drift.families[:4]:
     print(f"  {family.name:<9} {family.information:.4f} nats a row, p = {family.p_value:.2g}")
 bg.pictures.save_figure(bg.plot(drift), OUT / "drift.svg")

@@ -34,7 +34,7 @@ print("The three best explanations, then the best of the diseases alone:")
 for explanation in clinic.k_most_probable(3, patient):
     present = ", ".join(name for name, state in explanation.items() if state == "yes")
     print(f"  {explanation.log_probability:.4f}  {present or 'none of them'}")
-print(" ", dict(clinic.marginal_map(["tub", "lung", "bronc"], patient)), "\n")
+print(" ", dict(clinic.most_probable(patient, over=["tub", "lung", "bronc"])), "\n")
 
 print("The radiologist's word is not certain. Likelihoods count on top of the prior ...")
 print(clinic.query("lung", patient | {"xray": {"no": 1, "yes": 4}}))
@@ -42,10 +42,10 @@ print("... a new belief replaces it (Jeffrey's rule):")
 print(clinic.query("lung", patient | {"xray": bg.Belief({"no": 0.2, "yes": 0.8})}), "\n")
 
 print("Do the findings go together? Above zero they contradict each other:")
-print(clinic.conflict({"xray": "yes", "dysp": "no", "bronc": "yes", "smoke": "no"}), "\n")
+print(clinic.ask.conflict({"xray": "yes", "dysp": "no", "bronc": "yes", "smoke": "no"}), "\n")
 
 print("Which numbers of the model does this posterior hang on?")
-print(clinic.sensitivity("lung", "yes", patient | {"xray": "yes"}), "\n")
+print(clinic.ask.sensitivity("lung", "yes", patient | {"xray": "yes"}), "\n")
 
 drawn = clinic.sample(10_000, patient, random_state=0)
 share = (drawn["bronc"] == "yes").mean()

@@ -41,5 +41,5 @@ for clf, ax in zip((bayes, tan), figure.subplots(1, 2), strict=True):
 save_figure(figure, out / "boundaries.png")
 
 print("\nMore patients like this one, drawn from the exact posterior:")
-drawn = tan.sample(1000, evidence=patient, random_state=0, frame="dict")
+drawn = tan.network_.sample(1000, evidence=patient, random_state=0, frame="dict")
 print(f"  {(drawn['disease'] == 'yes').mean():.3f} ill; the model says {why.probability:.3f}")

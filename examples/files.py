@@ -41,20 +41,22 @@ with tempfile.TemporaryDirectory() as name:
     print("dice, the same:", bg.load(folder / "dice.net") == numbers)
 
     # Positions, notes and titles of graphical programs are annotations.
-    drawn = net.annotated(bg.Annotations(positions={"rain": (100, 60), "wet": (100, 160)}))
+    drawn = bg.models.annotated(
+        net, bg.models.Annotations(positions={"rain": (100, 60), "wet": (100, 160)})
+    )
     drawn.save(folder / "drawn.xdsl")
     print("positions:", dict(bg.load(folder / "drawn.xdsl").annotations.positions))
 
     # UAI, the format of the inference competitions, has no names, and factor graphs too.
-    graph = net.to_factor_graph()
+    graph = bg.FactorGraph.of(net)
     graph.save(folder / "net.uai", strict=False)
     print("UAI:", bg.load(folder / "net.uai").query("rain", {"wet": "wet"}))
 
     # pgmpy's object of the same network, and back.
-    print("pgmpy, the same:", bg.from_pgmpy(net.to_pgmpy()) == net)
+    print("pgmpy, the same:", bg.from_pgmpy(bg.files.to_pgmpy(net)) == net)
 
     # Pictures: evidence is shaded, beliefs are drawn as bars.
     net.render(folder / "net.svg", evidence={"wet": "wet"}, beliefs=True)
     print("drawn:", (folder / "net.svg").stat().st_size > 1000)
 
-print("DOT, the arc:", net.to_dot(states=False).splitlines()[-2].strip())
+print("DOT, the arc:", bg.pictures.to_dot(net, states=False).splitlines()[-2].strip())

@@ -28,8 +28,8 @@ print(f"P(disease | thal) = {posterior['yes']:.3f}")
 
 print("\nWhat the data alone direct, and what could as well be turned:")
 free = bg.BayesianNetwork.learn(table, categorical=codes)
-print(textwrap.fill(str(bg.cpdag(free)), 80))
-distance = bg.structural_hamming_distance(free, net)
+print(textwrap.fill(str(bg.graphs.cpdag(free)), 80))
+distance = bg.graphs.structural_hamming_distance(free, net)
 print(f"{distance} pairs of columns differ between the two networks")
 
 print("\nHow often arcs come back in samples of the rows:")

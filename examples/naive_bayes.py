@@ -55,7 +55,7 @@ customer = {"plan": "monthly", "paid": 20.0, "calls": 4, "refund": 2, "thanks": 
 print(clf.contributions(evidence=customer, positive="leaves"), "\n")
 
 print("Customers like those who leave, drawn from the model:")
-drawn = clf.sample(4, evidence={"customer": "leaves"}, random_state=0)
+drawn = clf.network_.sample(4, evidence={"customer": "leaves"}, random_state=0)
 print(drawn.round(1).to_string(), "\n")
 
 print("Random rows and columns, averaged posteriors, by scikit-learn's bagging:")

@@ -28,7 +28,7 @@ print(clf.query(evidence={"oldpeak": 2.3, "cp": "asympt"}))
 print(clf.contributions(evidence={"oldpeak": 2.3, "cp": "asympt", "age": 63}), "\n")
 
 print("Each cell of a table has an exponent, 1 where counting predicts best:")
-graph = clf.to_factor_graph()
+graph = bg.FactorGraph.of(clf)
 at = [term.source.variable.name for term in graph.terms].index("cp")
 for kind, exponents in zip(clf.classes_, graph.terms[at].exponent.round(2).tolist(), strict=True):
     print(f"  P(cp | disease = {kind}) to the powers {exponents}")

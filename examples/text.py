@@ -90,7 +90,7 @@ save_figure(bg.plot(why), out / "why_this_topic.png")
 
 print("Words drawn from the language model of each topic, as many as documents have:")
 for name in ("asyncio", "email", "numbers"):
-    drawn = clf.sample(1, evidence={"topic": name}, random_state=1, frame="dict")[vector]
+    drawn = clf.network_.sample(1, evidence={"topic": name}, random_state=1, frame="dict")[vector]
     words = np.repeat(table.columns[drawn.indices], drawn.data.astype(int))
     print(f"  {name}: {' '.join(words[:6])}")
 

@@ -23,7 +23,7 @@ print(clf.contributions(evidence={"cp": "asympt", "thal": "reversable_defect", "
 
 print("The same as a literal product of powered tables, where everything is observed:")
 row = {name: X[name][0].as_py() for name in X.column_names}
-graph = clf.to_factor_graph()
+graph = bg.FactorGraph.of(clf)
 print(clf.query(evidence=row)["yes"], graph.query("disease", row)["yes"])
 print("and where it is not, a factor graph sums the powered tables:")
 print(

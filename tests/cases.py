@@ -77,7 +77,7 @@ class Case:
     def asks(self) -> tuple[str, ...]:
         """What every row can be asked."""
         asks = ("predict", "predict_proba", "predict_log_proba")
-        return (*asks, "log_likelihood") if self.likelihood else asks
+        return (*asks, "score_samples") if self.likelihood else asks
 
     def __str__(self) -> str:
         return self.name
@@ -410,19 +410,19 @@ CLASSIFIERS = (
     Case("chow-liu", partial(bg.BayesianNetworkClassifier, "chow_liu")),
     Case(
         "tan-fcll",
-        partial(bg.BayesianNetworkClassifier, partial(bg.tan, score="fcll")),
+        partial(bg.BayesianNetworkClassifier, partial(bg.learning.tan, score="fcll")),
     ),
     Case(
         "tan-ruled",
         partial(
             bg.BayesianNetworkClassifier,
-            partial(bg.tan, required=[("a", "d")], forbidden=[("a", "c"), ("b", "d")]),
+            partial(bg.learning.tan, required=[("a", "d")], forbidden=[("a", "c"), ("b", "d")]),
         ),
         named=True,
     ),
     Case(
         "forest-aic",
-        partial(bg.BayesianNetworkClassifier, partial(bg.forest, score="aic")),
+        partial(bg.BayesianNetworkClassifier, partial(bg.learning.forest, score="aic")),
     ),
     Case("superparent", partial(bg.BayesianNetworkClassifier, "superparent")),
     Case("kdb", bg.KDBClassifier, searched=("k", (0, 2))),
@@ -432,13 +432,16 @@ CLASSIFIERS = (
     Case(
         "selective-kdb",
         partial(bg.BayesianNetworkClassifier, "selective_kdb"),
-        searched=("structure", tuple(partial(bg.selective_kdb, loss=s) for s in ("log", "0-1"))),
+        searched=(
+            "structure",
+            tuple(partial(bg.learning.selective_kdb, loss=s) for s in ("log", "0-1")),
+        ),
     ),
     Case(
         "selective-kdb-mdlp",
         partial(
             bg.BayesianNetworkClassifier,
-            partial(bg.selective_kdb, loss="log"),
+            partial(bg.learning.selective_kdb, loss="log"),
             smoothing="marginal",
             discretizer="mdlp",
         ),
@@ -448,21 +451,28 @@ CLASSIFIERS = (
         "forward-tan",
         partial(
             bg.BayesianNetworkClassifier,
-            partial(bg.forward_selection, learner=bg.tan, loss="0-1", max_features=3),
+            partial(
+                bg.learning.forward_selection, learner=bg.learning.tan, loss="0-1", max_features=3
+            ),
         ),
     ),
     Case(
         "hill-climb-cll",
-        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="cll")),
+        partial(bg.BayesianNetworkClassifier, partial(bg.learning.hill_climb, score="cll")),
     ),
     Case("hill-climb", partial(bg.BayesianNetworkClassifier, "hill_climb")),
     Case(
         "hill-climb-bdeu",
-        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="bdeu", ess=2.0)),
+        partial(
+            bg.BayesianNetworkClassifier, partial(bg.learning.hill_climb, score="bdeu", ess=2.0)
+        ),
     ),
     Case(
         "hill-climb-fcll",
-        partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="fcll", max_parents=3)),
+        partial(
+            bg.BayesianNetworkClassifier,
+            partial(bg.learning.hill_climb, score="fcll", max_parents=3),
+        ),
     ),
     Case(
         "unrestricted",
@@ -473,12 +483,12 @@ CLASSIFIERS = (
     ),
     Case(
         "unrestricted-bdeu",
-        partial(bg.BayesianNetworkClassifier, partial(bg.unrestricted, score="bdeu")),
+        partial(bg.BayesianNetworkClassifier, partial(bg.learning.unrestricted, score="bdeu")),
         kinds=("continuous",),
     ),
     Case(
         "tan-partial",
-        partial(bg.BayesianNetworkClassifier, partial(bg.tan, root="b")),
+        partial(bg.BayesianNetworkClassifier, partial(bg.learning.tan, root="b")),
         named=True,
     ),
     Case("given-arcs", partial(bg.BayesianNetworkClassifier, _GIVEN), named=True),

@@ -41,7 +41,7 @@ def arrays(cpd):
     """Return everything that a CPD holds besides its variables."""
     if hasattr(cpd, "exponent"):  # a term of a factor graph
         return [cpd.exponent, *arrays(cpd.source)]
-    if isinstance(cpd, bg.TreesCPD):
+    if isinstance(cpd, bg.models.TreesCPD):
         return list(cpd.to_arrays().values())
     names = (
         "values", "edges", "mean", "variance", "coefficients", "weights", "counts", "bandwidth",

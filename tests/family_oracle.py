@@ -81,10 +81,10 @@ FAMILIES = {
     **{STORED[name]: density(name) for name in cases.DENSITIES},
     bg.TableCPD: table,
     bg.GaussianCPD: gaussian,
-    bg.KernelDensityCPD: kernel,
+    bg.models.KernelDensityCPD: kernel,
     bg.MultinomialCPD: multinomial,
-    bg.DirichletMultinomialCPD: dirichlet_multinomial,
-    bg.PresenceCPD: presence,
+    bg.models.DirichletMultinomialCPD: dirichlet_multinomial,
+    bg.models.PresenceCPD: presence,
 }
 
 

@@ -157,7 +157,7 @@ class Prints:
 
 def described(answer: Any) -> str:
     """Return the type, shape, fingerprint and hash of an answer."""
-    if isinstance(answer, bg.Plan):
+    if isinstance(answer, bg.inference.Plan):
         return "Plan"  # what it prints is for people
     if isinstance(answer, bytes):
         return f"bytes - {blake2b(answer, digest_size=5).hexdigest()}"
@@ -169,11 +169,11 @@ def described(answer: Any) -> str:
 def _kind(answer: Any) -> str:
     if isinstance(answer, np.ndarray):
         return f"{answer.dtype.kind}{_shape(answer.shape)}"
-    if isinstance(answer, bg.Posterior):
+    if isinstance(answer, bg.inference.Posterior):
         return f"Posterior{_shape(answer.probabilities.shape)}"
-    if isinstance(answer, bg.NumberMixture) and answer.gaussian:
+    if isinstance(answer, bg.inference.NumberMixture) and answer.gaussian:
         return f"GaussianMixture{_shape(answer.means.shape)}"
-    if isinstance(answer, bg.MixedPosterior):
+    if isinstance(answer, bg.inference.MixedPosterior):
         return f"MixedPosterior{_shape(answer.discrete.probabilities.shape)}"
     if isinstance(answer, (Mapping, list, tuple)):
         return f"{type(answer).__name__}({len(answer)})"
@@ -196,12 +196,12 @@ def _plain(answer: Any) -> Any:
     return answer
 
 
-def _of_posterior(answer: bg.Posterior) -> Any:
+def _of_posterior(answer: bg.inference.Posterior) -> Any:
     states = [list(variable.states) for variable in answer.variables]
     return [list(answer.names), states, answer.probabilities, answer.log_evidence]
 
 
-def _of_mixture(answer: bg.NumberMixture) -> Any:
+def _of_mixture(answer: bg.inference.NumberMixture) -> Any:
     names = [variable.name for variable in answer.variables]
     parts = [names, answer.weights, answer.means, answer.covariances, answer.log_evidence]
     if len(names) == 1:
@@ -209,12 +209,12 @@ def _of_mixture(answer: bg.NumberMixture) -> Any:
     return parts
 
 
-def _of_mixed(answer: bg.MixedPosterior) -> Any:
+def _of_mixed(answer: bg.inference.MixedPosterior) -> Any:
     possible = [state for state, p in answer.discrete.items() if p > 0]
     return [_plain(answer.discrete), [_plain(answer.given(state)) for state in possible]]
 
 
-def _of_marginals(answer: bg.Marginals) -> Any:
+def _of_marginals(answer: bg.inference.Marginals) -> Any:
     found: list[Any] = [answer.log_evidence]
     for name in answer:
         try:
@@ -224,13 +224,13 @@ def _of_marginals(answer: bg.Marginals) -> Any:
     return found
 
 
-def _of_samples(answer: bg.WeightedSamples) -> Any:
+def _of_samples(answer: bg.inference.WeightedSamples) -> Any:
     estimate = answer.log_evidence
     columns = [[variable.name, column] for variable, column in answer.columns.items()]
     return [columns, answer.log_weights, estimate.value, estimate.standard_error]
 
 
-def _of_contributions(answer: bg.Contributions) -> Any:
+def _of_contributions(answer: bg.questions.Contributions) -> Any:
     terms = [
         [t.name, t.value, t.log_odds, t.alone, _plain(t.arcs), t.log_likelihoods]
         for t in answer.terms
@@ -239,27 +239,27 @@ def _of_contributions(answer: bg.Contributions) -> Any:
 
 
 _PARTS: dict[Any, Any] = {
-    bg.Posterior: _of_posterior,
-    bg.NumberMixture: _of_mixture,
-    bg.MixedPosterior: _of_mixed,
-    bg.Marginals: _of_marginals,
-    bg.Assignment: lambda answer: [dict(answer), answer.log_probability],
-    bg.WeightedSamples: _of_samples,
-    bg.Sensitivity: lambda answer: [
+    bg.inference.Posterior: _of_posterior,
+    bg.inference.NumberMixture: _of_mixture,
+    bg.inference.MixedPosterior: _of_mixed,
+    bg.inference.Marginals: _of_marginals,
+    bg.inference.Assignment: lambda answer: [dict(answer), answer.log_probability],
+    bg.inference.WeightedSamples: _of_samples,
+    bg.inference.Sensitivity: lambda answer: [
         answer.target,
         answer.state,
         answer.posterior,
         dict(answer.derivatives),
         dict(answer.covaried),
     ],
-    bg.Conflict: lambda answer: [
+    bg.inference.Conflict: lambda answer: [
         answer.log_evidence,
         answer.measure,
         # The worst first, which a last bit decides among equals.
         sorted(answer.findings.items(), key=str),
         sorted([str(name), _plain(found)] for name, found in answer.expected.items()),
     ],
-    bg.Contributions: _of_contributions,
+    bg.questions.Contributions: _of_contributions,
 }
 
 

@@ -138,7 +138,7 @@ def few_factors() -> bg.FactorGraph:
 
 def gaussian_factors() -> bg.FactorGraph:
     """Return the product of powered tables and Gaussians."""
-    return conditional_gaussian().to_factor_graph({"x": [1.0, 0.5, 2.0], "side": 0.75, "u": 0.5})
+    return bg.FactorGraph.of(conditional_gaussian(), {"x": [1.0, 0.5, 2.0], "side": 0.75, "u": 0.5})
 
 
 def weighted() -> bg.WeightedNetwork:
@@ -221,10 +221,10 @@ def trees() -> bg.BayesianNetwork:
     above = bg.Split(place, ["p1"], [0.25, 0.75], bg.Split(age, 4.0, [1 / 3, 2 / 3], [1.0, 0.0]))
     return bg.BayesianNetwork(
         [
-            bg.TreesCPD(sick, bg.Split(dose, 0.5, [0.9, 0.1], above), [place, age, dose]),
-            bg.TreesCPD(leaf, bg.Split(age, 2.0, [1.0, 0.0], [0.0, 1.0]), [sick, age]),
+            bg.models.TreesCPD(sick, bg.Split(dose, 0.5, [0.9, 0.1], above), [place, age, dose]),
+            bg.models.TreesCPD(leaf, bg.Split(age, 2.0, [1.0, 0.0], [0.0, 1.0]), [sick, age]),
             bg.TableCPD(place, [0.5, 0.25, 0.25]),
-            bg.HistogramCPD(age, [-1.5, 0.5, 2.5, 6.0], [0.1, 0.4, 0.3, 0.1, 0.1]),
+            bg.models.HistogramCPD(age, [-1.5, 0.5, 2.5, 6.0], [0.1, 0.4, 0.3, 0.1, 0.1]),
             bg.GaussianCPD(dose, 0.25, 2.0),
             bg.GaussianCPD(price, [1.0, 3.0], [0.5, 0.25], [leaf]),
         ]
@@ -239,8 +239,8 @@ def histograms() -> bg.BayesianNetwork:
     return bg.BayesianNetwork(
         [
             bg.TableCPD(kind, [0.5, 0.5]),
-            bg.HistogramCPD(x, [0.0, 1.0, 2.0], shares, [kind]),
-            bg.HistogramCPD(y, [-1.0, 0.0, 0.5, 3.0], [0.1, 0.2, 0.3, 0.3, 0.1]),
+            bg.models.HistogramCPD(x, [0.0, 1.0, 2.0], shares, [kind]),
+            bg.models.HistogramCPD(y, [-1.0, 0.0, 0.5, 3.0], [0.1, 0.2, 0.3, 0.3, 0.1]),
         ]
     )
 
@@ -264,14 +264,16 @@ def plates() -> bg.BayesianNetwork:
     return bg.BayesianNetwork(
         [
             bg.TableCPD(kind, [0.5, 0.3, 0.2]),
-            bg.GaussianPlate([g0, g1], here(-1, 1), here(0.5, 2), [kind]),
-            bg.TablePlate([t0, t1], tables, [kind]),
-            bg.JointGaussianCPD([j0, j1], here(-1, 1), covariance, [kind]),
-            bg.StudentCPD([s0, s1], here(-1, 1), here(0.5, 2), here(3, 9), [kind]),
-            bg.KernelDensityCPD([kernel], some, np.ones(6), counts, here(0.3, 0.9, 1), [kind]),
+            bg.models.GaussianPlate([g0, g1], here(-1, 1), here(0.5, 2), [kind]),
+            bg.models.TablePlate([t0, t1], tables, [kind]),
+            bg.models.JointGaussianCPD([j0, j1], here(-1, 1), covariance, [kind]),
+            bg.models.StudentCPD([s0, s1], here(-1, 1), here(0.5, 2), here(3, 9), [kind]),
+            bg.models.KernelDensityCPD(
+                [kernel], some, np.ones(6), counts, here(0.3, 0.9, 1), [kind]
+            ),
             bg.LogNormalCPD([log], here(-1, 1, 1), here(0.5, 2, 1), [kind]),
             bg.PoissonCPD([p0, p1], here(0.5, 4), [kind]),
-            bg.NegativeBinomialCPD([n0], here(1, 4, 1), here(0.5, 2, 1), [kind]),
+            bg.models.NegativeBinomialCPD([n0], here(1, 4, 1), here(0.5, 2, 1), [kind]),
         ]
     )
 
@@ -290,8 +292,10 @@ def count_vectors() -> bg.BayesianNetwork:
             bg.TableCPD(kind, [0.5, 0.3, 0.2]),
             bg.TableCPD(mark, table(chance, 3, 2), [kind]),
             bg.MultinomialCPD(words, never, [kind]),
-            bg.DirichletMultinomialCPD(stems, numbers(chance, 3, 4, low=0.5, high=3), [kind]),
-            bg.PresenceCPD(tags, numbers(chance, 3, 4, low=0.1, high=0.9), [kind], 0.5),
+            bg.models.DirichletMultinomialCPD(
+                stems, numbers(chance, 3, 4, low=0.5, high=3), [kind]
+            ),
+            bg.models.PresenceCPD(tags, numbers(chance, 3, 4, low=0.1, high=0.9), [kind], 0.5),
         ]
     )
 

@@ -41,7 +41,7 @@ def k_most_probable(asked: Any, k: int, evidence: Any) -> Any:
 
 
 def marginal_map(asked: Any, targets: Any, evidence: Any) -> Any:
-    return asked.marginal_map(targets, evidence)
+    return asked.most_probable(evidence, over=targets)
 
 
 def log_probability(asked: Any, evidence: Any) -> Any:
@@ -74,11 +74,11 @@ def likelihood_weighting(asked: Any, target: Any, evidence: Any) -> Any:
 
 
 def sensitivity(asked: Any, target: Any, state: Any, evidence: Any) -> Any:
-    return asked.sensitivity(target, state, evidence)
+    return asked.ask.sensitivity(target, state, evidence)
 
 
 def conflict(asked: Any, evidence: Any) -> Any:
-    return asked.conflict(evidence)
+    return asked.ask.conflict(evidence)
 
 
 def plan(asked: Any, target: Any, evidence: Any) -> Any:
@@ -86,7 +86,7 @@ def plan(asked: Any, target: Any, evidence: Any) -> Any:
 
 
 def as_factor_graph(asked: Any) -> Any:
-    return asked.to_factor_graph()
+    return bg.FactorGraph.of(asked)
 
 
 def network_weights(asked: Any, evidence: Any) -> Any:
@@ -100,8 +100,8 @@ def model_contributions(asked: Any, target: Any, evidence: Any, positive: Any) -
 def dot(asked: Any) -> Any:
     # Estimators that grow a tree draw it; the recorded answer is the network.
     if hasattr(asked, "tree_"):
-        return asked.network_.to_dot(target=asked.target_.name)
-    return asked.to_dot()
+        return bg.pictures.to_dot(asked.network_, target=asked.target_.name)
+    return bg.pictures.to_dot(asked)
 
 
 def saved(asked: Any) -> bytes:
@@ -134,11 +134,11 @@ def estimator_query(estimator: Any, targets: Any, evidence: Any) -> Any:
 
 
 def estimator_most_probable(estimator: Any, evidence: Any) -> Any:
-    return estimator.most_probable(evidence)
+    return estimator.network_.most_probable(evidence)
 
 
 def estimator_sample(estimator: Any, n: int) -> Any:
-    return estimator.sample(n, random_state=0, frame="dict")
+    return estimator.network_.sample(n, random_state=0, frame="dict")
 
 
 def predict(estimator: Any, frame: Any) -> Any:
@@ -162,11 +162,11 @@ def predict_one(estimator: Any, row: Any) -> Any:
 
 
 def row_log_likelihoods(estimator: Any, frame: Any) -> Any:
-    return estimator.log_likelihood(frame)
+    return estimator.score_samples(frame)
 
 
 def log_odds(estimator: Any, frame: Any, positive: Any) -> Any:
-    return estimator.log_odds(frame, positive=positive)
+    return bg.classifiers.log_odds(estimator, frame, positive=positive)
 
 
 def decide(estimator: Any, frame: Any) -> Any:
@@ -411,7 +411,7 @@ GRAPH_QUESTIONS: dict[str, Question] = {
         lambda s, e: network_weights(s.graph, e),
         "half",
         "soft",
-        lambda subject: subject.graph.form == "mixture",
+        lambda subject: subject.graph._kind == "mixture",
     ),
     "contributions of model": Question(
         lambda s, e: model_contributions(s.graph, s.target, e, s.state), "", "rest half gone"

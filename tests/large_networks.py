@@ -14,7 +14,7 @@ def bits(model, evidence):
     answers += [model.query(name, evidence).probabilities.tobytes() for name in free]
     if len(free) > 1:
         answers.append(model.query([free[-1], free[0]], evidence).probabilities.tobytes())
-        answers.append(dict(model.marginal_map(free[:2], evidence)))
+        answers.append(dict(model.most_probable(evidence, over=free[:2])))
     answers += [dict(a) for a in model.k_most_probable(3, evidence)]
     drawn = model.sample(4, evidence, random_state=0)
     answers.append({name: column.tolist() for name, column in drawn.items()})

@@ -57,7 +57,7 @@ def asked_of(case, kind):
     estimator = cases.fitted(case, data)
     model = estimator.network_
     rows = cases.evidence_rows(estimator, data)
-    target = model.number[estimator.target_.name]
+    target = model._index_of[estimator.target_.name]
     return Asked(f"{case.name}/{kind}", model, target, finding_sets(model, target, rows))
 
 
@@ -92,7 +92,7 @@ def finding_sets(model, target, rows, seed=7):
 def _findings(model, names, row, kind, random):
     given, js, cut = {}, {}, cut_numbers(model)
     for name in names:
-        at = model.number[name]
+        at = model._index_of[name]
         variable, value = model.variables[at], row[name]
         if isinstance(variable, bg.CountVector):
             given[name] = value
@@ -169,7 +169,7 @@ def _best(model, _, given, answer):
     expected = model.most_probable(given)
     yield "log probability", apart(answer["logProbability"], expected.log_probability)
     states = {
-        name: model.variable(name).states[answer["states"][model.number[name]]]
+        name: model.variable(name).states[answer["states"][model._index_of[name]]]
         for name in expected
         if isinstance(model.variable(name), bg.Discrete)
     }
@@ -184,7 +184,7 @@ def _best(model, _, given, answer):
         if name in states:
             yield f"state of {name}", float(states[name] != value)
         else:
-            yield f"mean of {name}", apart(answer["states"][model.number[name]], value)
+            yield f"mean of {name}", apart(answer["states"][model._index_of[name]], value)
 
 
 def _information(model, target, given, answer):

@@ -71,25 +71,29 @@ def assignment_error(model, page, evidence):
 
 def information_error(model, page, evidence, target):
     """Return how far the information of all variables is apart, in nats."""
-    bits = page.ask("information", findings(model, evidence), model.number[target])["bits"]
+    bits = page.ask("information", findings(model, evidence), model._index_of[target])["bits"]
     known = model.ask.next_question(target, evidence)
     return max(
-        (abs(known[name].information - bits[model.number[name]] * np.log(2)) for name in known),
+        (abs(known[name].information - bits[model._index_of[name]] * np.log(2)) for name in known),
         default=0.0,
     )
 
 
 def conflict_error(model, page, evidence):
     """Return how far the measures of conflict are apart."""
-    return abs(model.conflict(evidence).measure - page.ask("conflict", findings(model, evidence)))
+    return abs(
+        model.ask.conflict(evidence).measure - page.ask("conflict", findings(model, evidence))
+    )
 
 
 def sensitivity_error(model, page, evidence, target):
     """Return how far the derivatives with respect to all entries of all tables are apart."""
     state = model.variable(target).states[-1]
-    expected = model.sensitivity(target, state, evidence).covaried
+    expected = model.ask.sensitivity(target, state, evidence).covaried
     code = model.variable(target).cardinality - 1
-    entries = page.ask("sensitivity", findings(model, evidence), model.number[target], code, 10**9)
+    entries = page.ask(
+        "sensitivity", findings(model, evidence), model._index_of[target], code, 10**9
+    )
     found = {name: np.zeros(table.shape) for name, table in expected.items()}
     for entry in entries:
         name = model.variables[entry["variable"]].name

@@ -41,7 +41,7 @@ for seed in (3, 5, 1001, 1004):
     print(case.network.log_probability(case.given).hex())
     print(dict(case.network.most_probable(case.given)))
     print({k: v.tolist() for k, v in case.network.sample(20, random_state=seed).items()})
-    graph = case.network.to_factor_graph()
+    graph = bg.FactorGraph.of(case.network)
     print(graph.plan(graph.names[0]), graph.log_partition.hex())
     print(list(case.network.graph.nodes), list(case.network.graph.edges))
 random = np.random.default_rng(0)
@@ -52,7 +52,7 @@ for i, node in enumerate(nodes):
     shape = (*(3 for _ in parents), 3)
     cpds.append(bg.TableCPD(node, brute.random_table(random, shape), parents))
 net = bg.BayesianNetwork(cpds)
-print(net.to_factor_graph().plan(["n3", "n30"]))
+print(bg.FactorGraph.of(net).plan(["n3", "n30"]))
 print(net.query(["n3", "n30"], {"n12": "a", "n39": "c"}).probabilities.tobytes().hex())
 for wrong in ("n4o", "m1"):
     try:
@@ -72,9 +72,9 @@ from large_networks import bits, large_evidence, large_network
 network = large_network(4)
 print(bits(network, large_evidence(5, network)))
 print(bits(random_graph(12), {}))
-beliefs = network.sensitivity("v3", 0, {"v9": 1})
+beliefs = network.ask.sensitivity("v3", 0, {"v9": 1})
 print([table.tobytes() for table in beliefs.derivatives.values()])
-print(network.conflict({"v1": 0, "v8": 1}).findings, network.plan("v4", ["v9"]))
+print(network.ask.conflict({"v1": 0, "v8": 1}).findings, network.plan("v4", ["v9"]))
 """
 
 WEIGHTING = """

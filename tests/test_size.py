@@ -32,10 +32,10 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_408,
-    "nodes of syntax trees": 666_389,
+    "lines of code": 59_301,
+    "nodes of syntax trees": 665_840,
     "files": 267,
-    "public names": 166,
+    "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 134,
 }

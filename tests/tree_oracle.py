@@ -36,7 +36,7 @@ def in_word(words, group):
 
 def is_average(cpd):
     """Tell whether a CPD is the mean of several trees."""
-    return isinstance(cpd, bg.TreesCPD) and len(cpd.trees.roots) > 1
+    return isinstance(cpd, bg.models.TreesCPD) and len(cpd.trees.roots) > 1
 
 
 def mass(root, low, high):
@@ -84,7 +84,7 @@ class TreeOracle:
     def __init__(self, network):
         self.cut = {}
         for cpd in network.cpds:
-            if isinstance(cpd, bg.TreesCPD):
+            if isinstance(cpd, bg.models.TreesCPD):
                 for place, parent in enumerate(cpd.parents):
                     if isinstance(parent, bg.Continuous):
                         own = cpd.trees.threshold[cpd.trees.feature == place]
@@ -95,13 +95,13 @@ class TreeOracle:
             cpd.variable: cpd
             for cpd in network.cpds
             if isinstance(cpd.variable, bg.Continuous)
-            and (cpd.variable in self.cut or isinstance(cpd, bg.HistogramCPD))
+            and (cpd.variable in self.cut or isinstance(cpd, bg.models.HistogramCPD))
         }
         kept = [c for c in network.cpds if c.variable not in self.roots or c.variable in self.cut]
         self.oracle = Oracle.of(bg.BayesianNetwork([self._translated(cpd) for cpd in kept]))
 
     def _translated(self, cpd):
-        if isinstance(cpd, bg.TreesCPD):
+        if isinstance(cpd, bg.models.TreesCPD):
             parents = [self.cells.get(p, p) for p in cpd.parents]
             shape = [p.cardinality for p in parents]
             table = np.empty((*shape, cpd.variable.cardinality))
@@ -276,7 +276,7 @@ def oracle_of(network):
     if any(map(is_average, network.cpds)):
         cpds = [average_table(c) if is_average(c) else c for c in network.cpds]
         return Oracle.of(bg.BayesianNetwork(cpds))
-    own = any(isinstance(cpd, (bg.TreesCPD, bg.HistogramCPD)) for cpd in network.cpds)
+    own = any(isinstance(cpd, (bg.models.TreesCPD, bg.models.HistogramCPD)) for cpd in network.cpds)
     return TreeOracle(network) if own else Oracle.of(network)
 
 
@@ -309,7 +309,7 @@ def random_root(random, variable):
         return bg.GaussianCPD(variable, random.normal(), random.uniform(0.2, 3))
     edges = np.sort(np.round(random.normal(0, 1.5, size=int(random.integers(2, 6))), 3))
     edges = np.unique(np.concatenate([edges, [edges[-1] + 0.5]]))
-    return bg.HistogramCPD(variable, edges, random.dirichlet(np.ones(len(edges) + 1)))
+    return bg.models.HistogramCPD(variable, edges, random.dirichlet(np.ones(len(edges) + 1)))
 
 
 def random_tree_network(seed, *, n_discrete=3, n_continuous=2):
@@ -324,7 +324,7 @@ def random_tree_network(seed, *, n_discrete=3, n_continuous=2):
     child = bg.Discrete("c", [1, 2, 3][: int(random.integers(2, 4))])
     below = bg.Discrete("d", ["no", "yes"])
     cpds = [random_root(random, v) for v in features]
-    cpds.append(bg.TreesCPD(child, random_tree(random, child, features), features))
+    cpds.append(bg.models.TreesCPD(child, random_tree(random, child, features), features))
     cpds.append(bg.TableCPD(below, random.dirichlet([1, 1], child.cardinality), [child]))
     return bg.BayesianNetwork([cpds[i] for i in random.permutation(len(cpds))])
 
@@ -363,7 +363,7 @@ def random_trees(random, n_states, cards, *, n_trees=5, depth=5):
         nodes.append(None)
         fill(roots[-1], [np.unique(g) for g in groups], depth)
     feature, states, below = (np.array(column) for column in zip(*nodes, strict=True))
-    return bg.Trees(
+    return bg.models.Trees(
         np.array(roots), feature, states[:, None], below, np.array(values), tuple(groups)
     )
 
@@ -373,7 +373,7 @@ def random_average(seed, cards=(3, 1, 4, 2), n_states=3, **options):
     random = np.random.default_rng(seed)
     parents = [bg.Discrete(f"f{j}", range(n)) for j, n in enumerate(cards)]
     trees = random_trees(random, n_states, cards, **options)
-    return bg.TreesCPD(bg.Discrete("c", range(n_states)), trees, parents)
+    return bg.models.TreesCPD(bg.Discrete("c", range(n_states)), trees, parents)
 
 
 def random_average_network(seed, **options):

@@ -15,4 +15,4 @@ def weighted(network, targets, given=None, **options):
     """Return samples of targets given by name; a seed of 0 unless another is given."""
     options = {"random_state": 0, "n": 20_000} | options
     variables = [network.variable(name) for name in targets]
-    return likelihood_weighting(nodes_of(network), variables, network.encode(given), **options)
+    return likelihood_weighting(nodes_of(network), variables, network._encode(given), **options)

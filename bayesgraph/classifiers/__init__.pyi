@@ -1,4 +1,6 @@
 from .base import GraphClassifier as GraphClassifier
+from .base import fit_batches as fit_batches
+from .base import log_odds as log_odds
 from .bayesian_network import BayesianNetworkClassifier as BayesianNetworkClassifier
 from .collected import CollectedStatistics as CollectedStatistics
 from .decision_trees import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier

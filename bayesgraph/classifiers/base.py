@@ -6,7 +6,7 @@ import inspect
 import re
 import textwrap
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, d
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 
 from bayesgraph.classifiers.conformal import conformalize, prediction_sets
 from bayesgraph.classifiers.discretizers import DISCRETIZERS, Discretizer
@@ -262,7 +263,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
         empty: Collection[MissingIndicator] = self._indicators
-        expected = self.network_.expected
+        expected = self.network_._expected
         far: dict[Variable, float] = {}
         for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
             empty = [v for v in empty if table.column(v).all()]
@@ -287,7 +288,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         The scores have the shape (n_rows, n_classes); a row is impossible if it has probability
         zero.
         """
-        return self.network_.rows_with_prior(self.target_, evidence)
+        return self.network_._rows_with_prior(self.target_, evidence)
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
         """Yield (slice of the rows, total number of rows, log scores, number of impossible rows).
@@ -478,26 +479,6 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         known = vars(self).get("calibration_")
         return prediction_sets(self, known, X, coverage)
 
-    def log_odds(self, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
-        """Return the log odds of a class against another class, in nats, for each row.
-
-        Parameters
-        ----------
-        X : as for `predict`
-        positive : label, optional
-            Class in the numerator of the odds; by default the second of two classes.
-        negative : label, optional
-            Class in the denominator; by default all other classes together.
-
-        Returns
-        -------
-        ndarray, shape (n_rows,)
-            Rows to which the model gives probability zero have the log odds of the prior, with one
-            warning that counts these rows. NaN if only the compared classes are impossible.
-        """
-        check_fitted(self, "network_")
-        return self._by_rows(X, Contrast.of(self.target_, positive, negative))
-
     def contributions(
         self,
         target: Name | None = None,
@@ -587,10 +568,11 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """Return all rows of X as evidence."""
         return together([part for _, _, part in self._evidence(X)])
 
-    def log_likelihood(self, X: Any) -> Floats:
+    @available_if(lambda self: Mass not in self._declined)  # type: ignore[untyped-decorator]
+    def score_samples(self, X: Any) -> Floats:
         """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
         model = self._answering(Mass)
-        parts = [model.log_evidence_rows(part) for _, _, part in self._evidence(X)]
+        parts = [model._log_evidence_rows(part) for _, _, part in self._evidence(X)]
         return np.concatenate(parts)
 
     def __sklearn_tags__(self) -> Any:
@@ -599,3 +581,44 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         tags.input_tags.categorical = not self._takes_sparse
         tags.input_tags.sparse = self._takes_sparse
         return tags
+
+
+def log_odds(classifier: Any, X: Any, *, positive: Any = None, negative: Any = None) -> Floats:
+    """Return the log odds of a class against another class, in nats, for each row.
+
+    Parameters
+    ----------
+    classifier : fitted
+    X : as for `predict`
+    positive : label, optional
+        Class in the numerator of the odds; by default the second of two classes.
+    negative : label, optional
+        Class in the denominator; by default all other classes together.
+
+    Returns
+    -------
+    ndarray, shape (n_rows,)
+        Rows to which the model gives probability zero have the log odds of the prior, with one
+        warning that counts these rows. NaN if only the compared classes are impossible.
+    """
+    check_fitted(classifier, "network_")
+    contrast = Contrast.of(classifier.target_, positive, negative)
+    odds: Floats = classifier._by_rows(X, contrast)
+    return odds
+
+
+def fit_batches(estimator: Any, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
+    """Fit an estimator on batches of rows in turn, such as the parts of a file beyond memory.
+
+    Parameters
+    ----------
+    estimator : one that has `partial_fit`
+    batches : iterable of (X, y) or (X, y, sample_weight)
+    classes : array_like, optional
+        Classes that the first batches may lack.
+
+    Returns
+    -------
+    estimator
+    """
+    return estimator._fit_batches(batches, classes)

@@ -66,7 +66,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     effects are merged. The joint table is the average of random trees on its features. The other
     tables maximise the penalised conditional likelihood of the class instead of the likelihood of
     the rows. Compared with a table estimated by counting, each cell has a learned exponent (see
-    `to_factor_graph`). The structure and the strength of the penalties are those that predict
+    `FactorGraph.of`). The structure and the strength of the penalties are those that predict
     held-out rows best in an internal cross-validation; `choice_` has its losses.
 
     This network is averaged with random trees (Breiman 2001), which learn interactions of several
@@ -82,9 +82,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
     structure : "auto", name of a learner, learner, or graph
         {learners}
         A learner is a function from a count source and a Smoothing to a Structure, such as
-        ``functools.partial(bayesgraph.tan, root="age")``. A graph is a networkx.DiGraph or a list
-        of (parent, child) pairs over the columns and the class, whose name is that of y, or
-        "class" if y has none.
+        ``functools.partial(bayesgraph.learning.tan, root="age")``. A graph is a networkx.DiGraph
+        or a list of (parent, child) pairs over the columns and the class, whose name is that of y,
+        or "class" if y has none.
     exponents : {"auto", "cells", "variable", "class", "mixed"} or None
         What is trained to predict; None estimates the tables by counting. "cells" trains the
         tables; the class must then be a parent of every feature, and in a structure that is given
@@ -145,7 +145,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
     which are those of the average; pictures have the merged ones. Intervals of a given
     `discretizer` stay as they are. (A supervised discretiser, such as "mdlp", uses the rows that
     the cross-validation holds out, so that the held-out losses are too low.)
-    `smoothing` affects only the tables that `to_factor_graph` starts from, and the learner of a
+    `smoothing` affects only the tables that `FactorGraph.of` starts from, and the learner of a
     structure that is not "auto". For the training see
     :func:`bayesgraph.learning.train_network`.
 
@@ -287,7 +287,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         self.features_ = tuple(model.variable(v.name) for v in source.features)
         self.statistics_ = Statistics()
         if found.trees is None:
-            # The statistics from which `to_factor_graph` estimates tables.
+            # The statistics from which `FactorGraph.of` estimates tables.
             counted = source.merged(self.features_)
             estimate_network(found.structure, counted, smoothing)
             self.statistics_ = counted.statistics
@@ -344,7 +344,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         finally:
             self.__dict__.pop("_progress", None)
 
-    def to_factor_graph(self) -> FactorGraph:
+    def _to_factor_graph(self) -> FactorGraph:
         """Return the model as a factor graph of counted tables that are raised to exponents.
 
         A counted table is estimated from the statistics of the rows. If the network was trained to
@@ -353,7 +353,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         every query as the network does.
 
         A WeightedNetwork becomes its tables with the learned exponents, and answers as the network
-        does only if all features are observed; see `WeightedNetwork.to_factor_graph`.
+        does only if all features are observed; see `FactorGraph.of`.
         """
         check_fitted(self, "network_")
         model: Any = self.network_
@@ -363,7 +363,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
                 "network."
             )
         if isinstance(model, WeightedNetwork):
-            return model.to_factor_graph()
+            return model._to_factor_graph()
         check_statistics(self)
         parents = {c.variable: c.parents for c in self.network_.cpds}
         arcs = tuple((p.name, v.name) for v in parents for p in parents[v])

@@ -488,16 +488,16 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         step = max(1, _CHUNK_NUMBERS // fitted.leaf_.cardinality)
         for start in range(0, evidence.n_rows, step):
             rows = slice(start, start + step)
-            share = np.exp(fitted.network_.normalised_rows(fitted.leaf_, evidence.rows(rows)))
+            share = np.exp(fitted.network_._normalised_rows(fitted.leaf_, evidence.rows(rows)))
             mean = share @ cpd.mean
             # Deviations from the mean of each row avoid the cancellation of large squares.
             gap = cpd.mean - mean[:, None]
             result[:, rows] = mean, np.sqrt(np.sum(share * (cpd.variance + gap * gap), axis=1))
         return (result[0], result[1]) if return_std else result[0]
 
-    def log_likelihood(self, X: Any) -> Floats:
+    def score_samples(self, X: Any) -> Floats:
         """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
-        return self.network_.log_evidence_rows(self._evidence(X))
+        return self.network_._log_evidence_rows(self._evidence(X))
 
     @property
     def _leaf_numbers(self) -> GaussianCPD:

@@ -257,7 +257,7 @@ class DiscriminantAnalysisClassifier(
     @property
     def _block(self) -> JointGaussianCPD | GaussianPlate:
         check_fitted(self, "network_")
-        block = self.network_.blocks[1]
+        block = self.network_._blocks[1]
         assert isinstance(block, (JointGaussianCPD, GaussianPlate))  # `_network` put it there
         return block
 
@@ -277,7 +277,7 @@ class DiscriminantAnalysisClassifier(
 
     @property
     def _discriminants(self) -> _Discriminants:
-        block, prior = self._block, self.network_.blocks[0]
+        block, prior = self._block, self.network_._blocks[0]
         assert isinstance(prior, TableCPD)
         covariance = self.covariance_
         if not self._shared:

@@ -159,7 +159,7 @@ class Evaluation:
 
     @property
     def calibration_error(self) -> float:
-        """Expected calibration error, see `bayesgraph.measures.calibration_error`."""
+        """Expected calibration error, see `bayesgraph.questions.measures.calibration_error`."""
         return calibration_error(self.y_true, self.proba, self.classes)
 
     @property

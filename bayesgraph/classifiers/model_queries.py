@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from functools import wraps
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, cast
 
 from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.core.errors import UnsupportedModelError
 from bayesgraph.core.files import LossReport
-from bayesgraph.core.typing import EvidenceLike, Intervention, PathLike, RandomState, Targets
+from bayesgraph.core.typing import EvidenceLike, Intervention, PathLike, Targets
 from bayesgraph.core.upward import Ask, Upward, upward
-from bayesgraph.inference import METHODS, Joint, Plan, Sample, Samples, Slopes
-from bayesgraph.models import QUESTIONS, Model
-from bayesgraph.questions import question
-
-_MethodT = TypeVar("_MethodT", bound=Callable[..., Any])
-
-
-def forwarded(method: _MethodT) -> _MethodT:
-    """Return a method of models as one of estimators, which the fitted network answers."""
-    name = method.__name__
-    kind = QUESTIONS[name][0] if name in QUESTIONS else None
-
-    @wraps(method)
-    def forward(self: ModelQuestions, /, *args: Any, **kwargs: Any) -> Any:
-        return getattr(self._answering(kind), name)(*args, **kwargs)
-
-    return cast(_MethodT, forward)
+from bayesgraph.inference import METHODS, Joint
+from bayesgraph.models import Model
 
 
 class ModelQuestions:
@@ -125,80 +108,10 @@ class ModelQuestions:
         chosen = self.target_.name if targets is None else targets
         return model.query(chosen, self._given(evidence), **options)
 
-    marginals = forwarded(Model.marginals)
-    most_probable = forwarded(Model.most_probable)
-    k_most_probable = forwarded(Model.k_most_probable)
-    marginal_map = forwarded(Model.marginal_map)
-    query_rows = forwarded(Model.query_rows)
-    log_probability = forwarded(Model.log_probability)
-    conflict = forwarded(Model.conflict)
-    do = forwarded(Model.do)
-    d_separated = forwarded(Model.d_separated)
-    markov_blanket = forwarded(Model.markov_blanket)
-    with_cpd = forwarded(Model.with_cpd)
-    without = forwarded(Model.without)
-    with_arc = forwarded(Model.with_arc)
-    renamed = forwarded(Model.renamed)
-    with_states = forwarded(Model.with_states)
-    conditioned = forwarded(Model.conditioned)
-    marginalised = forwarded(Model.marginalised)
-    merged = forwarded(Model.merged)
-    expanded = forwarded(Model.expanded)
-    annotated = forwarded(Model.annotated)
-    sensitivity: Any = question(Slopes)(Model.sensitivity)
-    weighted_samples: Any = question(Samples)(Model.weighted_samples)
-
-    def sample(
-        self,
-        n: int,
-        evidence: EvidenceLike = None,
-        *,
-        do: Intervention = None,
-        random_state: RandomState = None,
-        frame: str | None = None,
-        memory_limit: float | None = None,
-    ) -> Any:
-        """Draw rows of all variables given the evidence; see `BayesianNetwork.sample`.
-
-        By default the table is of the same type (pandas, polars, ...) as X was in fitting.
-        """
-        frame = self._frame if frame is None else frame
-        return self._answering(Sample).sample(
-            n,
-            evidence,
-            do=do,
-            random_state=random_state,
-            frame=frame,
-            memory_limit=memory_limit,
-        )
-
-    def plan(
-        self,
-        targets: Targets | None = None,
-        evidence: EvidenceLike | Collection[Any] = None,
-        *,
-        question: str = "query",
-        method: str = "exact",
-    ) -> Plan:
-        """Return the plan by which a query would be answered, without running it.
-
-        See `BayesianNetwork.plan`. By default `targets` is the class variable, for queries that
-        have targets.
-        """
-        model = self._fitted_model
-        known = QUESTIONS.get(question) if isinstance(question, str) else None
-        if targets is None and known is not None and known[1]:
-            targets = self.target_.name
-        plan = model.plan(targets, evidence, question=question, method=method)
-        self._answering(QUESTIONS[question][0])
-        return plan
-
     # -------------------------------------------------------------------- pictures and files
 
     ask = property(Ask)
-    to_dot = Upward()
     render = Upward()
-    to_pgmpy = Upward()
 
     def save(self, path: PathLike, **options: Any) -> LossReport:
         """Save to a file; ``bayesgraph.load`` returns the estimator from the native format.

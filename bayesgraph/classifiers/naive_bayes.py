@@ -353,10 +353,10 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         found = weighted_network(network, source, self.exponents)
         return found if self.priors is not None else with_class_weights(found, source, target)
 
-    def to_factor_graph(self) -> FactorGraph:
-        """Return a factor graph with exponents; see `WeightedNetwork.to_factor_graph`."""
+    def _to_factor_graph(self) -> FactorGraph:
+        """Return a factor graph with exponents; see `FactorGraph.of`."""
         check_fitted(self, "network_")
-        return self.network_.to_factor_graph()
+        return self.network_._to_factor_graph()
 
 
 # ------ Complement naive Bayes: scores a class by the low likelihood of a row in all other classes
@@ -471,8 +471,8 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         count vector without evidence is passed as a vector of missing counts.
         """
         model = self._fitted_model
-        known = model.case(evidence).hard
-        unknown = [v for v in self._vectors if model.number[v.name] not in known]
+        known = model._case(evidence).hard
+        unknown = [v for v in self._vectors if model._index_of[v.name] not in known]
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
 
     @property

@@ -373,19 +373,7 @@ class NetworkClassifier(base.GraphClassifier):
 
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     @base.one_at_a_time
-    def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
-        """Fit on batches of rows in turn, such as the parts of a file larger than memory.
-
-        Parameters
-        ----------
-        batches : iterable of (X, y) or (X, y, sample_weight)
-        classes : array_like, optional
-            Classes that the first batches may lack.
-
-        Returns
-        -------
-        self
-        """
+    def _fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None) -> Any:
         self._check_updatable()
         self._forget_all()
         for X, y, weights in checked_batches(batches):

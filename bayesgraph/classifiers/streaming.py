@@ -74,7 +74,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         a weight in about 6,900 rows. A row enters the summaries with its block, up to 256 rows
         later, with its weight decayed accordingly.
     detector : {"adwin", "ddm", "page-hinkley"}, detector, optional
-        Detector of concept drift: a name, `bayesgraph.ADWIN(...)`, or any object with
+        Detector of concept drift: a name, `bayesgraph.learning.ADWIN(...)`, or any object with
         `update(error)` and `drift_detected`, such as river's. "ddm" and "page-hinkley" are those of
         river, which they need. A model with another detector than ADWIN cannot be saved. A copy of
         the detector gets the error (0 or 1) of the prediction of each row before the row is
@@ -151,8 +151,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         known: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
         if not isinstance(self.summary, (str, type)) or self.summary not in known:
             raise ModelError(
-                f"summary= is one of {quoted(SUMMARIES)}, or a class such as bayesgraph.GKSummary; "
-                f"got {self.summary!r}."
+                f"summary= is one of {quoted(SUMMARIES)}, or a class such as "
+                f"bayesgraph.statistics.GKSummary; got {self.summary!r}."
             )
         kind = known[self.summary]
         epsilon: Any = self.epsilon
@@ -185,7 +185,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """
         if (data := dataset_of(X, y)) is not None:
             classes = classes_in(data, y, sample_weight)
-            return self.fit_batches(named_batches(data, y, sample_weight), classes)
+            return self._fit_batches(named_batches(data, y, sample_weight), classes)
         self._forget_all()
         labels, _ = validation.target_column(y)
         weights = validation.bounded_weights(sample_weight, len(labels))
@@ -224,19 +224,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return self
 
     @base.one_at_a_time
-    def fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None = None) -> Any:
-        """Fit on batches of rows, in their order, and refresh the densities.
-
-        Parameters
-        ----------
-        batches : iterable of (X, y) or (X, y, sample_weight)
-        classes : array_like, optional
-            Classes that the first batches may lack.
-
-        Returns
-        -------
-        self
-        """
+    def _fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None) -> Any:
         self._forget_all()
         for X, y, weights in checked_batches(batches):
             self._learn(X, y, classes, weights)
@@ -356,12 +344,6 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._columns, self._is_open = columns, False
         self.target_name_ = validation.target_name(name, [Continuous(n) for n in found.names])
         return star
-
-    @property
-    def is_open(self) -> bool:
-        """Whether tables may lack columns or have new ones, as after learning single rows."""
-        validation.check_fitted(self, "star_")
-        return self._is_open
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
         """Return a table as Columns, and its columns that are new to the model.

@@ -226,7 +226,7 @@ def merge(parts: list[Path], *, output: Path) -> None:
     """
     saved = output_to(output, NATIVE)
     check_once(*parts)
-    total = bg.CollectedStatistics.total(map(load_whole, parts), map(str, parts))
+    total = bg.classifiers.CollectedStatistics.total(map(load_whole, parts), map(str, parts))
     classifier = type(total.estimator).from_statistics(total)
     saved.save(classifier)
     saved.done(f"Merged {total!r}; saved {classifier.network_} to {{}}")

@@ -80,7 +80,7 @@ def of_estimators() -> list[inspect.Parameter]:
 def of_learners() -> list[inspect.Parameter]:
     """Return the options of learning a network without a class, and of all methods."""
     functions = [bg.BayesianNetwork.learn, *registered("methods").values()]
-    documents = [*functions, bg.hill_climb, bg.tan, bg.BayesianNetwork.fit]
+    documents = [*functions, bg.learning.hill_climb, bg.learning.tan, bg.BayesianNetwork.fit]
     left_out = ("method", "missing", "variables", "sample_weight")
     return library_options(functions, documents, left_out, LEARNING)
 
@@ -321,7 +321,7 @@ def intervals_of(table: Any, discretizer: Discretizer, categorical: Any) -> list
     DataError
         For a dataset, of which there is no table in memory.
     """
-    if isinstance(table, bg.Dataset):
+    if isinstance(table, bg.tables.Dataset):
         raise DataError(f"--discretizer goes with a single file; got {table.source}.")
     variables = discretizer.set_params(categorical=categorical).fit(table).variables_
     return [variable for variable in variables if isinstance(variable, bg.Binned)]
@@ -340,7 +340,7 @@ def check_holds(
     if output.suffix in NATIVE:
         return
     known = {variable.name: variable for variable in declared}
-    columns = bg.count_source(table, categorical=categorical).features
+    columns = bg.learning.count_source(table, categorical=categorical).features
     variables = [known.get(variable.name, variable) for variable in columns]
     empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
     with temporary_folder() as folder, warnings.catch_warnings():
@@ -348,7 +348,7 @@ def check_holds(
         Output(folder / f"empty{output.suffix}", output.suffix).save(empty, lossy=lossy)
 
 
-def _any_distribution(variable: Any) -> bg.CPD:
+def _any_distribution(variable: Any) -> bg.models.CPD:
     if isinstance(variable, bg.Discrete):
         return bg.TableCPD(variable, [1 / variable.cardinality] * variable.cardinality)
     return bg.GaussianCPD(variable, 0.0, 1.0)

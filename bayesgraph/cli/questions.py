@@ -68,9 +68,13 @@ def _print_posterior(
             )
     found = network.query(targets if len(targets) > 1 else targets[0], given, do=do)
     # A posterior with all of its states, however many.
-    whole = found._display(len(found)).text() if isinstance(found, bg.Posterior) else repr(found)
+    whole = (
+        found._display(len(found)).text()
+        if isinstance(found, bg.inference.Posterior)
+        else repr(found)
+    )
     say(whole)
-    if given and network.is_joint:
+    if given and network._is_joint:
         word = "density" if _has_densities(network, given) else "probability"
         if any(
             (isinstance(value, Mapping) and isinstance(network.variable(name), Discrete))

@@ -94,7 +94,7 @@ class Reading:
         return table
 
     def dataset(self, data: Path, progress: Any, text: Iterable[str] = ()) -> Any:
-        """Open a folder or a glob as a `bayesgraph.Dataset`.
+        """Open a folder or a glob as a `bayesgraph.tables.Dataset`.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ def known_columns(
     target = str(classifier.target_.name)
     if labelled and target not in table.column_names:
         raise DataError(f"{data} lacks the column {target!r} with the classes.")
-    if getattr(classifier, "is_open", False):
+    if getattr(classifier, "_is_open", False):
         return table.select([n for n in table.column_names if n != target] + [target] * labelled)
     lacking = [name for name in names if name not in table.column_names]
     if lacking:

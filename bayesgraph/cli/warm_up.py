@@ -126,9 +126,9 @@ def _ask(network: bg.BayesianNetwork) -> None:
             partial(network.query, "v4", findings),
             partial(network.most_probable, findings),
             partial(network.k_most_probable, 3, findings),
-            partial(network.marginal_map, ["v0", "v2"], findings),
+            partial(network.most_probable, findings, over=["v0", "v2"]),
             partial(network.sample, 20, findings, random_state=0),
-            partial(network.sensitivity, "v0", "a", findings),
+            partial(network.ask.sensitivity, "v0", "a", findings),
         ):
             with _whatever_happens():
                 question()
@@ -178,7 +178,11 @@ def _whatever_happens() -> suppress:
 def _learn(mixed: Any) -> None:
     rows: Any = {f"x{j}": column for j, column in enumerate(mixed.T)}
     states = list(rows)[:N_STATES]
-    for method in (bg.unrestricted, partial(bg.unrestricted, score="bdeu"), bg.pc):
+    for method in (
+        bg.learning.unrestricted,
+        partial(bg.learning.unrestricted, score="bdeu"),
+        bg.learning.pc,
+    ):
         bg.BayesianNetwork.learn(rows, method=method, categorical=states)
     of_states = {name: rows[name] for name in states}
     bg.BayesianNetwork.learn(of_states, method="pc", categorical="all")

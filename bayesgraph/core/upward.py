@@ -18,9 +18,7 @@ from bayesgraph.core.errors import suggestion
 UPWARD = {
     "save": "bayesgraph.files:save",
     "render": "bayesgraph.pictures:render",
-    "to_dot": "bayesgraph.pictures:to_dot",
     "to_html": "bayesgraph.page:to_html",
-    "to_pgmpy": "bayesgraph.files:to_pgmpy",
     "fit": "bayesgraph.learning:fit_network",
     "learn": "bayesgraph.learning:learn_network",
     "contributions": "bayesgraph.questions:contributions",

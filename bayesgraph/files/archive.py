@@ -381,8 +381,8 @@ def encode_value(value: object, what: str = "value", owner: object = None) -> Js
     """
     value = plain(value)
     kind = type(value)
-    if value is None or kind is str or kind is bool:
-        return value  # type: ignore[return-value]
+    if value is None or (isinstance(value, (str, bool)) and kind in (str, bool)):
+        return value
     if kind is tuple:
         return {"tuple": [encode_value(item, what, owner) for item in value]}  # type: ignore[attr-defined]
     if isinstance(value, int) and kind is int:

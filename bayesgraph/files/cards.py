@@ -63,8 +63,8 @@ def n_arcs(model: Model) -> int | None:
     """Return the number of different arcs of a model's networks; None without networks."""
     networks = [network for _, network in networks_in(model)]
     if len(networks) == 1:
-        return sum(len(block.arcs()) for block in networks[0].blocks)
-    arcs = {arc for network in networks for block in network.blocks for arc in block.arcs()}
+        return sum(len(block.arcs()) for block in networks[0]._blocks)
+    arcs = {arc for network in networks for block in network._blocks for arc in block.arcs()}
     return len(arcs) if networks else None
 
 
@@ -84,7 +84,7 @@ def _blocks(model: Any) -> Iterator[CPD]:
     if not model.networks:
         yield from (term.source for term in model.terms if isinstance(term.source, CPD))
     for _, network in networks_in(model):
-        yield from network.blocks
+        yield from network._blocks
 
 
 def width_of(model: Any) -> int:
@@ -95,7 +95,7 @@ def width_of(model: Any) -> int:
 
 
 def _scopes(network: BayesianNetwork) -> Iterator[Collection[Variable]]:
-    for block in network.blocks:
+    for block in network._blocks:
         # The children of a plate are alike: one of them stands for all.
         depend = block.siblings_depend
         yield (*block.parents, *(block.children if depend else block.children[:1]))

@@ -183,7 +183,7 @@ class Sidecar:
         new = {old: found for old, found in pairs if found is not old}
         names = {old.name: found.name for old, found in pairs}
         of_word: dict[Name, Name] = {self.spell(old.name): found.name for old, found in pairs}
-        blocks = [substituted(block, new) for block in network.blocks]
+        blocks = [substituted(block, new) for block in network._blocks]
         arcs = {arc for block in blocks for arc in block.arcs()}
         scored = [(of_word.get(a), of_word.get(b), s) for a, b, s in self.scores]
         own = self.annotations.of(of_word).renamed(of_word)

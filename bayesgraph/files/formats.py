@@ -439,8 +439,8 @@ class Capabilities:
         What else it holds: discrete and continuous variables in one network ("mixed"), that states
         are intervals of a number or groups of values ("intervals"), exponents of factors
         ("exponents"), models other than networks and factor graphs ("mixtures"), scores of arcs
-        ("scores"), :class:`bayesgraph.Annotations` ("positions", "notes", "titles"), and what a
-        model was fitted on ("training").
+        ("scores"), :class:`bayesgraph.models.Annotations` ("positions", "notes", "titles"), and
+        what a model was fitted on ("training").
     equal_states : bool
         Whether it tells states apart that are equal in Python, such as True and 1. Otherwise all
         states of such a variable are written as texts.

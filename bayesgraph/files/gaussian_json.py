@@ -2,8 +2,8 @@
 
 ``LinearGaussianBayesianNetwork.save`` of pgmpy writes them, and the Gaussian networks of bnlearn's
 repository (https://www.bnlearn.com/bnrepository/) come with pgmpy in this form. They hold
-variances, where pgmpy's models hold standard deviations. They are read only: ``model.to_pgmpy()``
-gives what writes them.
+variances, where pgmpy's models hold standard deviations. They are read only:
+``bayesgraph.files.to_pgmpy(model)`` gives what writes them.
 """
 
 from __future__ import annotations

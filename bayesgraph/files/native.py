@@ -211,7 +211,7 @@ class SavedClassifier:
         found = Columns(tuple(columns), n_rows_of(columns), columns, None)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
         for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
-            yield rows, n_rows, *self.network_.rows_with_prior(self.target_, table.evidence())
+            yield rows, n_rows, *self.network_._rows_with_prior(self.target_, table.evidence())
 
 
 def decode_saved(reader: Reader, item: Mapping[str, Any]) -> SavedClassifier:

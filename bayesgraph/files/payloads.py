@@ -99,8 +99,11 @@ def dataclass_record(kind: type[Any], check: Callable[[Any], None] = lambda made
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """Return the values of the fields of a dataclass; an array without axes may be a float."""
-    content = {field.name: getattr(value, field.name) for field in fields(value)}
+    """Return the values of the fields of a dataclass that count when two of them are compared.
+
+    An array without axes may be a float.
+    """
+    content = {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
     arrays = [field.name for field in fields(value) if str(field.type).startswith("Floats")]
     return content | {k: np.asarray(content[k]) for k in arrays if content[k] is not None}
 
@@ -374,7 +377,7 @@ def _trained(kind: type[Model], training: Training | None = None, **content: Any
 _model_record(
     "network",
     BayesianNetwork,
-    cpds=lambda model: list(model.blocks),
+    cpds=lambda model: list(model._blocks),
     order="variables",
     arc_scores="arc_scores",
     annotations=lambda model: model.annotations or None,

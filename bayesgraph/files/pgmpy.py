@@ -112,7 +112,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     Examples
     --------
     >>> network = BayesianNetwork([TableCPD(Discrete("a", [1, True]), [0.25, 0.75])])
-    >>> converted, report = network.to_pgmpy(strict=False)
+    >>> converted, report = to_pgmpy(network, strict=False)
     >>> converted.states
     {'a': ['1', 'True']}
     >>> report.lost
@@ -133,7 +133,7 @@ def _converted(model: Any, *, strict: bool) -> tuple[Any, LossReport]:
             losses.leave_out("arcs, their scores and annotations: the factors are converted")
         # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
         # are already raised to their exponents.
-        model = model.to_factor_graph()
+        model = model._to_factor_graph()
     if isinstance(model, FactorGraph):
         return _to_markov_network(model, losses)
     if not isinstance(model, BayesianNetwork):

@@ -163,7 +163,7 @@ def _known_names(estimator: Any, dataset: Dataset) -> list[str]:
     """
     names = [str(name) for name in estimator.layout_.columns]
     lacking = [name for name in names if name not in dataset.names]
-    if getattr(estimator, "is_open", False) and len(lacking) < len(names):
+    if getattr(estimator, "_is_open", False) and len(lacking) < len(names):
         return [name for name in names if name not in lacking]
     if lacking:
         raise DataError(

@@ -286,7 +286,7 @@ def discrete_variables(model: Model) -> list[Discrete]:
 
 def observed_codes(evidence: Mapping[Name, Any] | None, model: Model) -> dict[Discrete, int]:
     """Return the state code of each observed variable; an error for soft evidence."""
-    encoded = model.encode(evidence)
+    encoded = model._encode(evidence)
     if encoded.likelihoods:
         raise errors.LossyExportError(
             "UAI holds states, not likelihoods; the evidence on "
@@ -750,7 +750,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
     if not isinstance(model, BayesianNetwork):
         raise errors.LossyExportError(
             f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
-            "write the to_factor_graph(), which agrees where all features are observed; of an "
+            "write its FactorGraph.of(), which agrees where all features are observed; of an "
             "average one of its `networks`, or fit with n_trees=0."
         )
     found = Export.of(model, HELD, strict=strict)

@@ -125,7 +125,7 @@ def topological_order(dag: nx.DiGraph) -> list[Node]:
 
 def is_graph_or_model(given: Any) -> bool:
     """Tell whether an argument is a directed graph or a model, which is not to be iterated over."""
-    return isinstance(given, nx.DiGraph) or hasattr(given, "form")
+    return isinstance(given, nx.DiGraph) or hasattr(given, "_kind")
 
 
 def directed_graph(graph: Any) -> nx.DiGraph:
@@ -138,7 +138,7 @@ def directed_graph(graph: Any) -> nx.DiGraph:
         independences.
     """
     dag = graph
-    if getattr(graph, "form", None) in ("product", "tempered"):
+    if getattr(graph, "_kind", None) in ("product", "tempered"):
         dag = graph.graph
     if isinstance(dag, nx.DiGraph):
         if dag is graph:
@@ -344,7 +344,6 @@ class PDAG:
         pattern.extend()
         return build_dag(self.nodes, [(self.nodes[a], self.nodes[b]) for a, b in pattern.arcs()])
 
-    to_dot = Upward()
     render = Upward()
 
     def __repr__(self) -> str:

@@ -75,7 +75,7 @@ class WeightingWork(_ApproximateWork):
         model, question = self.model, self.question
         wanted = self._wanted()
         evidence = case.evidence(model.variables)
-        samples = likelihood_weighting(model.nodes(), wanted, evidence, **question.options)
+        samples = likelihood_weighting(model._nodes(), wanted, evidence, **question.options)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
         if isinstance(question, contract.Samples) or len(discrete) < len(wanted):
             return samples
@@ -132,7 +132,7 @@ class Loopy(contract.Solver):
     works: ClassVar = {contract.Approximate: LoopyWork}
 
     def serves(self, model: Any) -> bool:
-        return bool(model.form in ("product", "tempered"))
+        return bool(model._kind in ("product", "tempered"))
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         return bool(question.method == LOOPY)
@@ -152,7 +152,7 @@ class Weighting(contract.Solver):
     works: ClassVar = {contract.Approximate: WeightingWork, contract.Samples: WeightingWork}
 
     def serves(self, model: Any) -> bool:
-        return hasattr(model, "nodes")
+        return hasattr(model, "_nodes")
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         return isinstance(question, contract.Samples) or bool(question.method == WEIGHTING)
@@ -234,16 +234,16 @@ class UnfoldedWork(contract.Work):
         self._inner = self._prepared()
         self._effects: list[int] = []
         if self._factorises and not self.pattern.rows:
-            self._effects = [v for v in self.pattern.observed if v in model.absences]
+            self._effects = [v for v in self.pattern.observed if v in model._no_effect_factors]
         if self._effects:
-            plan = self._network.plan_of(self.question, self.pattern)
+            plan = self._network._plan_of(self.question, self.pattern)
             self._effects = self._effects if plan.multiplications > _MANY else []
 
     def _asked(self, model: Any) -> Any:
-        return model.unfolded
+        return model._unfolded
 
     def _prepared(self) -> contract.Work:
-        work: contract.Work = self._network.work(self.question, self.pattern, self.memory_limit)
+        work: contract.Work = self._network._work(self.question, self.pattern, self.memory_limit)
         return work
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
@@ -253,10 +253,10 @@ class UnfoldedWork(contract.Work):
             # The answer, with the likelihoods of absent effects as evidence on their causes.
             model = self.model
             names = [model.variables[v].name for v in absent]
-            cut = model.memo.get(("absent", absent), lambda: model.without_parents(names))
+            cut = model._memo.get(("absent", absent), lambda: model._without_parents(names))
             soft, log_scale = dict(case.soft), case.log_scale
             for v in absent:
-                for causes, logs in model.absences[v]:
+                for causes, logs in model._no_effect_factors[v]:
                     codes = tuple(case.hard[u] for u in causes if u in case.hard)
                     if len(codes) == len(causes):
                         log_scale += float(logs[codes])
@@ -265,7 +265,7 @@ class UnfoldedWork(contract.Work):
             if log_scale == -np.inf:
                 return -np.inf if isinstance(self.question, contract.Mass) else None
             own = contract.Case(case.hard, soft, log_scale)
-            return cut.work(self.question, own.pattern, memory_limit).run(own, memory_limit)
+            return cut._work(self.question, own.pattern, memory_limit).run(own, memory_limit)
         return self._run(case, memory_limit)
 
     def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
@@ -312,7 +312,7 @@ class UnfoldedSlopes(UnfoldedWork):
     _factorises = False
 
     def _asked(self, model: Any) -> Any:
-        return model.expanded()
+        return model._expanded()
 
     def derivatives(
         self, case: contract.Case, log_unit: float | None, memory_limit: float | None
@@ -350,7 +350,7 @@ class Unfolded(contract.Solver):
     }
 
     def serves(self, model: Any) -> bool:
-        return getattr(model, "unfolded", None) is not None
+        return getattr(model, "_unfolded", None) is not None
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if isinstance(question, contract.Best):
@@ -358,7 +358,7 @@ class Unfolded(contract.Solver):
         return not isinstance(question, contract.Approximate) or bool(question.method == LOOPY)
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        network = model.expanded() if isinstance(question, contract.Slopes) else model.unfolded
+        network = model._expanded() if isinstance(question, contract.Slopes) else model._unfolded
         targets = getattr(question, "targets", None) or ()
         kept = tuple(model.variables[v] for v in targets)
-        return contract.Plan(keep=kept, parts=(network.plan_of(question, pattern),))
+        return contract.Plan(keep=kept, parts=(network._plan_of(question, pattern),))

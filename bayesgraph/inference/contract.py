@@ -477,7 +477,7 @@ def check_target(model: Any, variable: Variable, *, vectors: bool = True) -> Non
     UnsupportedModelError
         If the variable is a vector of counts, and these cannot be targets.
     """
-    if isinstance(variable, CountVector) and not (vectors and model.leaves([variable])):
+    if isinstance(variable, CountVector) and not (vectors and model._leaf_targets([variable])):
         raise UnsupportedModelError(
             f"{variable.name!r} is a vector of counts, which has no posterior to print; "
             "sample from the model, or ask for another variable."
@@ -668,7 +668,7 @@ class Solver(ABC):
 
     def serves(self, model: Any) -> bool:
         """Return whether the solver handles this kind of model, whatever the query."""
-        return bool(model.form == self.form)
+        return bool(model._kind == self.form)
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
         """Return whether the solver answers this query; if not, later solvers are tried.

@@ -90,16 +90,16 @@ class ProductModel(Protocol):
     variables: tuple[Variable, ...]
 
     @property
-    def number(self) -> Mapping[Any, int]:
+    def _index_of(self) -> Mapping[Any, int]:
         """The index of each variable in `variables`, by name."""
         ...
 
     @property
-    def memo(self) -> Memo:
+    def _memo(self) -> Memo:
         """The model's cache of submodels, by the kept variables and the variables with evidence."""
         ...
 
-    def slice(
+    def _slice(
         self,
         observed: Collection[Variable],
         partial: Sequence[Variable],
@@ -203,7 +203,7 @@ def planned_slice(
         Variables of the columns that are missing in some rows.
     keep : sequence of Variable
     """
-    number = model.number
+    number = model._index_of
     columns, likelihoods = evidence.columns, evidence.likelihoods
     key = (
         "slice",
@@ -212,10 +212,10 @@ def planned_slice(
         tuple([number[v.name] for v in partial]),
         tuple([number[v.name] for v in likelihoods]),
     )
-    found: PlannedSlice = model.memo.get(
+    found: PlannedSlice = model._memo.get(
         key,
         lambda: PlannedSlice(
-            model.slice(tuple(columns), partial, tuple(likelihoods), keep), keep, model.variables
+            model._slice(tuple(columns), partial, tuple(likelihoods), keep), keep, model.variables
         ),
     )
     return found

@@ -219,7 +219,7 @@ def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
 def answer_of(member: Any, question: Question, case: Case, memory_limit: float | None) -> Any:
     """Return a network's own answer to a query; query and case are those of the ensemble."""
     own = member.case(case)
-    work = member.network.work(member.question(question), own.pattern, memory_limit)
+    work = member.network._work(member.question(question), own.pattern, memory_limit)
     return work.run(own, memory_limit)
 
 
@@ -235,7 +235,7 @@ class _EnsembleWork(Work):
         self.members = model.members_with(getattr(self.question, "targets", ()))
         # Which columns of a batch a network has does not depend on their values.
         self.works = [
-            m.network.work(m.question(self.question), m.pattern(self.pattern), self.memory_limit)
+            m.network._work(m.question(self.question), m.pattern(self.pattern), self.memory_limit)
             for m in self.members
             if self.pattern.rows
         ]
@@ -318,7 +318,7 @@ class MixtureBest(_EnsembleWork):
         impossible.
         """
         model = self.model
-        posterior = model.work(Joint(over), case.pattern, limit).run(case, limit)
+        posterior = model._work(Joint(over), case.pattern, limit).run(case, limit)
         if posterior is None:
             return []
         best = posterior.argmax if len(over) > 1 else (posterior.argmax,)
@@ -329,14 +329,14 @@ class MixtureBest(_EnsembleWork):
     def _with_means(self, case: Case, limit: float | None, best: Assignment) -> Assignment:
         """Return an assignment extended by the conditional means of the continuous variables."""
         model = self.model
-        codes = {model.number[name]: _code(model, name, state) for name, state in best.items()}
+        codes = {model._index_of[name]: _code(model, name, state) for name, state in best.items()}
         known = Case({**case.hard, **codes}, case.soft)
         values = {
-            v.name: model.work(Joint((number,)), known.pattern, limit).run(known, limit).mean
+            v.name: model._work(Joint((number,)), known.pattern, limit).run(known, limit).mean
             for number, v in enumerate(model.variables)
             if isinstance(v, Continuous)
             and number not in case.hard
-            and (v not in model.silent or leaves_of(model, [number], known.pattern))
+            and (v not in model._unmarginalisable or leaves_of(model, [number], known.pattern))
         }
         merged = {**best, **values}
         order = [v.name for v in model.variables if v.name in merged]
@@ -349,14 +349,14 @@ class MixtureBest(_EnsembleWork):
         row = case.evidence(model.variables)
         columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
         for name, column in zip(names, zip(*values, strict=True), strict=False):
-            variable = model.variables[model.number[name]]
+            variable = model.variables[model._index_of[name]]
             columns[variable] = np.array([_code(model, name, value) for value in column])
-        logs: Floats = model.log_evidence_rows(Evidence(len(values), columns, row.likelihoods))
+        logs: Floats = model._log_evidence_rows(Evidence(len(values), columns, row.likelihoods))
         return logs
 
 
 def _code(model: Any, name: Name, state: Any) -> int:
-    code: int = model.variables[model.number[name]].index(state)
+    code: int = model.variables[model._index_of[name]].index(state)
     return code
 
 
@@ -403,13 +403,13 @@ class MixtureSlopes(Work):
 
     def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
         model, (target, state) = self.model, self.question
-        log_mass = model.work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
+        log_mass = model._work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
         if log_mass == -np.inf:
             return None
         weights, each = model.weights, []
         for member in model.all_members:  # the posterior depends on weights of zero too
             own = member.case(case)
-            work = member.network.work(member.question(self.question), own.pattern, memory_limit)
+            work = member.network._work(member.question(self.question), own.pattern, memory_limit)
             each.append(work.derivatives(own, log_mass, memory_limit))
         posterior = float(sum(w * own.both for w, own in zip(weights, each, strict=True)))
         slopes = np.array([own.both - posterior * own.mass for own in each])
@@ -531,7 +531,7 @@ class AverageAll(Work):
             if v in case.hard:
                 continue
             try:  # the first answer shows whether the evidence is impossible for all members
-                work = model.work(Joint((v,)), self.pattern, memory_limit)
+                work = model._work(Joint((v,)), self.pattern, memory_limit)
                 if work.run(case, memory_limit) is None:
                     return None
                 break
@@ -602,7 +602,7 @@ class AverageSlopes(Work):
         """Return the derivatives of each state of the target, of a case of the member."""
         target, network = member.places[self.question.target], member.network
         asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
-        works = [network.work(question, own.pattern, memory_limit) for question in asked]
+        works = [network._work(question, own.pattern, memory_limit) for question in asked]
         return [work.derivatives(own, None, memory_limit) for work in works]
 
 
@@ -652,7 +652,7 @@ class Mixture(Solver):
             # Networks may lack the state, of which plans take no notice.
             targets, question = (question.target,), Slopes(question.target, 0)
         parts = tuple(
-            member.network.plan_of(member.question(question), member.pattern(pattern))
+            member.network._plan_of(member.question(question), member.pattern(pattern))
             for member in model.members_with(targets)
         )
         keep = () if isinstance(question, Slopes) else targets
@@ -677,6 +677,6 @@ class AverageDerivatives(Average):
 
     def serves(self, model: Any) -> bool:
         return super().serves(model) and all(
-            member.network.form == "product" and member.network.answers(Slopes)
+            member.network._kind == "product" and member.network._answers(Slopes)
             for member in model.members
         )

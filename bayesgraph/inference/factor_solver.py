@@ -71,7 +71,9 @@ def leaves_of(model: Any, targets: Iterable[int], pattern: Pattern) -> Mapping[V
     descendants with it.
     """
     given = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
-    found: Mapping[Variable, Any] = model.leaves([model.variables[v] for v in targets], given)
+    found: Mapping[Variable, Any] = model._leaf_targets(
+        [model.variables[v] for v in targets], given
+    )
     return found
 
 
@@ -145,9 +147,9 @@ def lazy_marginals(
 def _posterior_of(
     model: Any, pattern: Pattern, case: Case, memory_limit: float | None, name: Any
 ) -> Any:
-    number = model.number[name]
+    number = model._index_of[name]
     check_target(model, model.variables[number])
-    found = model.work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
+    found = model._work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
     if found is None:
         raise impossible_case(model.variables, case)
     return found
@@ -176,7 +178,9 @@ class FactorBest(Work):
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
-            free = [v for v in model.variables if v not in evidence and v not in model.silent]
+            free = [
+                v for v in model.variables if v not in evidence and v not in model._unmarginalisable
+            ]
             values, log_value = most_probable(
                 model, free, evidence, joint=question.mode, memory_limit=memory_limit
             )
@@ -204,9 +208,11 @@ class FactorBest(Work):
         model = self.model
         codes = {model.variables[v]: x for v, x in case.hard.items()}
         codes |= {v: int(x) for v, x in found.items() if isinstance(v, Discrete)}
-        silent = [v for v in model.silent if isinstance(v, Continuous) and v not in codes]
+        silent = [
+            v for v in model._unmarginalisable if isinstance(v, Continuous) and v not in codes
+        ]
         means = {}
-        for leaf, cpd in model.leaves(silent, tuple(codes)).items():
+        for leaf, cpd in model._leaf_targets(silent, tuple(codes)).items():
             cell = parent_cells(cpd, {p: np.array([codes[p]]) for p in cpd.parents}, 1)
             means[leaf] = float(cpd.components(cell).means[0, 0])
         return means
@@ -331,7 +337,7 @@ class Factors(Solver):
         wanted = [
             v
             for v, variable in enumerate(model.variables)
-            if v not in pattern.observed and variable not in model.silent
+            if v not in pattern.observed and variable not in model._unmarginalisable
         ]
         if isinstance(question, All):
             return Plan(parts=tuple(slice_of_case(model, pattern, (v,)).plan for v in wanted))
@@ -380,7 +386,7 @@ class LeafJoint(Work):
         self._continuous = tuple(v for v in wanted if not isinstance(v, Discrete))
         self._discrete = tuple(v for v in wanted if isinstance(v, Discrete))
         parents = dict.fromkeys(p for cpd in self._cpds.values() for p in cpd.parents)
-        number = model.number
+        number = model._index_of
         numbered = {p: number[p.name] for p in parents}
         self._observed = {p: v for p, v in numbered.items() if v in self.pattern.observed}
         hidden = [p for p in parents if p not in self._observed and p not in self._discrete]
@@ -410,7 +416,7 @@ class LeafJoint(Work):
         if not self.inner.targets:
             log_evidence = log_mass(self.model, case, memory_limit)
             return None if log_evidence == -np.inf else _Inner(np.ones(1), (), log_evidence)
-        found = self.model.work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
+        found = self.model._work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
         if found is None:
             return None
         if isinstance(found, results.Posterior):
@@ -468,7 +474,7 @@ class Leaves(Solver):
     works: ClassVar = {Joint: LeafJoint}
 
     def serves(self, model: Any) -> bool:
-        return bool(model.form in ("product", "tempered"))
+        return bool(model._kind in ("product", "tempered"))
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
         return not pattern.rows and bool(leaves_of(model, question.targets, pattern))
@@ -478,7 +484,7 @@ class Leaves(Solver):
         keep = tuple(model.variables[v] for v in question.targets)
         if not work.inner.targets:
             return Plan(keep=keep)
-        inner = model.plan_of(work.inner, pattern)
+        inner = model._plan_of(work.inner, pattern)
         return Plan(keep=keep, parts=(inner,))
 
 

@@ -120,7 +120,7 @@ class RowsWork(contract.Work):
         """
         model = self.model
         evidence, partial = evidence.split()
-        together = model.compiled is not None and not evidence.likelihoods
+        together = model._compiled is not None and not evidence.likelihoods
         ready = self._ready(evidence, partial)
         if evidence.n_rows == 1:
             # If variables must be summed out of tables, a compiled program does it.
@@ -223,7 +223,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     ndarray, shape (n_rows, n_states), or (n_rows, 1) without a target
         log P(target = state, row), or log P(row).
     """
-    compiled: CompiledTables = model.compiled
+    compiled: CompiledTables = model._compiled
     tables = compiled.tables
     n_states = 1 if target is None else target.cardinality
     seen, targets = _numbers(model, target, evidence)
@@ -248,7 +248,7 @@ def _numbers(
     model: Any, target: Discrete | None, evidence: Evidence
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the numbers of the variables that any row observes, ascending, and of the target."""
-    number = model.compiled.tables.number
+    number = model._compiled.tables.number
     columns = {number[v.name]: c for v, c in evidence.columns.items() if v != target}
     seen = sorted(v for v, column in columns.items() if (column >= 0).any())
     return tuple(seen), () if target is None else (number[target.name],)
@@ -282,8 +282,8 @@ def _run_together(
 def _alone(model: Any, targets: tuple[int, ...], case: contract.Case) -> Any:
     """Return log P(target = state, row) for one row, or log P(row) without a target."""
     if not targets:
-        return model.work(contract.Mass(), case.pattern).run(case)
-    posterior = model.work(contract.Joint(targets, whole=True), case.pattern).run(case)
+        return model._work(contract.Mass(), case.pattern).run(case)
+    posterior = model._work(contract.Joint(targets, whole=True), case.pattern).run(case)
     if posterior is None:
         return -np.inf
     return posterior.log_evidence + log_of(posterior.probabilities)
@@ -294,7 +294,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
 
     The model caches it.
     """
-    compiled: CompiledTables = model.compiled
+    compiled: CompiledTables = model._compiled
     tables = compiled.tables
 
     def made() -> RowProgram:
@@ -315,7 +315,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         program = compile_query(extended, tree, (), asked, both=False, hard={})
         return RowProgram(program, extended, n_together, int(alone.total))
 
-    found: RowProgram = model.memo.get(("rows", seen, targets), made)
+    found: RowProgram = model._memo.get(("rows", seen, targets), made)
     return found
 
 
@@ -344,7 +344,7 @@ class Rows(contract.Solver):
         whole = slice_of_case(model, contract.Pattern(pattern.observed, pattern.soft), targets).plan
         reason = "rows that observe all that others depend on"
         parts = [replace(whole, solver="factors", reason=reason)]
-        if model.compiled is not None and not pattern.soft:
+        if model._compiled is not None and not pattern.soft:
             rows = _row_program(model, pattern.observed, targets)
             tree = contract.plan_of_tree(
                 rows.program.tree,
@@ -386,7 +386,7 @@ class ClassScores:
     kernel: str
     scores: Callable[[Any], Floats]
 
-    form = "scores"
+    _kind = "scores"
     compiled = None
     instead = ""
 
@@ -473,13 +473,13 @@ class Tempered(Factors):
     ) -> contract.Work:
         if not pattern.rows:
             return super().prepare(model, question, pattern, memory_limit)
-        is_class = question.targets == (model.number[model.target.name],)
+        is_class = question.targets == (model._index_of[model.target.name],)
         return (TemperedRows if is_class else RowsWork)(self, model, question, pattern)
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         plan = super().plan(model, question, contract.Pattern(pattern.observed, pattern.soft))
         features = [v for v in pattern.observed if model.variables[v] != model.target]
         known = contract.Pattern(tuple(features), pattern.soft, pattern.rows)
-        inner = model.network.plan_of(contract.Joint((model.number[model.target.name],)), known)
+        inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), known)
         own = replace(plan, solver="factors", reason="of the network")
         return contract.Plan(keep=plan.keep, parts=(own, inner))

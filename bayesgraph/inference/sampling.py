@@ -572,7 +572,7 @@ def _above(model: Any, pattern: contract.Pattern) -> set[Variable]:
     """Return the variables with evidence, and all of their ancestors."""
     # Parents in the order of drawing, in which children of a block are drawn one after the other.
     parents: dict[Variable, tuple[Variable, ...]] = {
-        node.variable: node.parents for node in model.nodes()
+        node.variable: node.parents for node in model._nodes()
     }
     known = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
     return ancestral_set(parents, known)
@@ -588,11 +588,13 @@ class ForwardWork(contract.Work):
         if not above:
             return contract.Taken(partial(_rows, model, given, None))
         # The other variables are barren: they do not change the posterior of the ancestors.
-        part = model.restricted(above)
-        own = case.renumbered({v: part.number.get(x.name) for v, x in enumerate(model.variables)})
+        part = model._restricted(above)
+        own = case.renumbered(
+            {v: part._index_of.get(x.name) for v, x in enumerate(model.variables)}
+        )
         question = contract.Mass() if above <= set(given.columns) else contract.Draw()
         try:
-            found = part.work(question, own.pattern, memory_limit).run(own, memory_limit)
+            found = part._work(question, own.pattern, memory_limit).run(own, memory_limit)
         except errors.UnsupportedModelError:  # there is no exact posterior of the ancestors
             return contract.Taken(partial(_accepted_rows, model, given))
         if isinstance(question, contract.Mass):
@@ -621,7 +623,7 @@ def _forward(
 ) -> dict[Variable, NDArray[Any]]:
     """Return n draws of all variables; those not in `columns` are drawn given their parents."""
     drawn = dict(columns)
-    for node in model.nodes():
+    for node in model._nodes():
         if node.variable not in drawn:
             drawn[node.variable] = node.sample(drawn, n, random)
     return drawn
@@ -666,17 +668,17 @@ class Forward(contract.Solver):
     works: ClassVar = {contract.Sample: ForwardWork}
 
     def serves(self, model: Any) -> bool:
-        return hasattr(model, "nodes")
+        return hasattr(model, "_nodes")
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         above = _above(model, pattern)
         if above <= {model.variables[v] for v in pattern.observed}:
             return contract.Plan()
-        part = model.restricted(above)
+        part = model._restricted(above)
         observed, soft = (
-            tuple(sorted(part.number[model.variables[v].name] for v in numbers))
+            tuple(sorted(part._index_of[model.variables[v].name] for v in numbers))
             for numbers in (pattern.observed, pattern.soft)
         )
         return contract.Plan(
-            parts=(part.plan_of(contract.Draw(), contract.Pattern(observed, soft)),)
+            parts=(part._plan_of(contract.Draw(), contract.Pattern(observed, soft)),)
         )

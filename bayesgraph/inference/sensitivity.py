@@ -532,20 +532,20 @@ class _Given:
 
     def posterior(self, free: Sequence[Variable]) -> Any:
         """Return the posterior of free variables: the discrete ones, then the continuous ones."""
-        targets = tuple(self.model.number[v.name] for v in free)
+        targets = tuple(self.model._index_of[v.name] for v in free)
         if targets not in self.kept:
-            work = self.model.work(Joint(targets), self.case.pattern, self.memory_limit)
+            work = self.model._work(Joint(targets), self.case.pattern, self.memory_limit)
             self.kept[targets] = work.run(self.case, self.memory_limit)
         return self.kept[targets]
 
     def place(self, axes: Sequence[Variable]) -> tuple[Any, ...]:
         """Return the part of an array over discrete axes that agrees with the evidence."""
-        number, hard = self.model.number, self.case.hard
+        number, hard = self.model._index_of, self.case.hard
         return tuple(hard.get(number[v.name], slice(None)) for v in axes)
 
     def free(self, variables: Sequence[Variable]) -> list[Any]:
         """Return those of the variables that are not observed."""
-        number, hard = self.model.number, self.case.hard
+        number, hard = self.model._index_of, self.case.hard
         return [v for v in variables if number[v.name] not in hard]
 
     # ------------------------------------------------------------------------------- tables
@@ -566,21 +566,21 @@ class _Given:
     def _without(self, family: TableFamily, found: Floats) -> Floats:
         """Return the derivatives by the network without the table, for each state of the child."""
         *parents, child = family.axes
-        number = self.model.number[child.name]
-        cut = self.model.without_parents([child.name])
+        number = self.model._index_of[child.name]
+        cut = self.model._without_parents([child.name])
         place, rest = self.place(parents), self.case.without(number)
         logs = self.case.soft.get(number, np.zeros(child.cardinality))
         known = self.case.hard.get(number)
-        targets = tuple(cut.number[v.name] for v in self.free(parents))
+        targets = tuple(cut._index_of[v.name] for v in self.free(parents))
         for state in range(child.cardinality) if known is None else (known,):
             set_ = Case({**rest.hard, number: state}, rest.soft)
-            log_mass = cut.work(Mass(), set_.pattern, self.memory_limit).run(set_)
+            log_mass = cut._work(Mass(), set_.pattern, self.memory_limit).run(set_)
             log_mass += float(logs[state]) - self.log_unit
             if log_mass == -np.inf:
                 continue
             shares = 1.0
             if targets:
-                posterior = cut.work(Joint(targets), set_.pattern, self.memory_limit).run(set_)
+                posterior = cut._work(Joint(targets), set_.pattern, self.memory_limit).run(set_)
                 shares = posterior.probabilities
             found[(*place, state)] = np.exp(log_mass) * shares
         return found
@@ -613,7 +613,7 @@ class _Given:
         Each item is the configuration of the discrete parents, its probability, E[z] and E[z z'].
         """
         discrete, numbers = self.free(family.axes), self.free(family.numbers)
-        hard, number = self.case.hard, self.model.number
+        hard, number = self.case.hard, self.model._index_of
         known = np.array([hard.get(number[v.name], 0.0) for v in family.numbers], dtype=float)
         at = [family.numbers.index(v) for v in numbers]
         found = self.posterior([*discrete, *numbers]) if discrete or numbers else None
@@ -658,7 +658,7 @@ class FamilySlopes(SlopesWork):
         both = Case({**rest.hard, target: state}, rest.soft)
 
         def log_mass(part: Case) -> float:
-            return float(model.work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
+            return float(model._work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
 
         before = log_mass(case)
         if log_unit is None:
@@ -715,13 +715,13 @@ class Families(Solver):
     works: ClassVar = {Slopes: FamilySlopes}
 
     def serves(self, model: Any) -> bool:
-        return bool(model.form == self.form and hasattr(model, "cpds") and model.compiled is None)
+        return bool(model._kind == self.form and hasattr(model, "cpds") and model._compiled is None)
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         target = question.target
         observed = tuple(sorted({*pattern.observed, target}))
         both = Pattern(observed, tuple(v for v in pattern.soft if v != target))
-        return Plan(parts=tuple(model.plan_of(Mass(), part) for part in (pattern, both)))
+        return Plan(parts=tuple(model._plan_of(Mass(), part) for part in (pattern, both)))
 
 
 # --------------- Conflict between the findings on any model that gives exact densities of evidence
@@ -741,7 +741,7 @@ class SingleRetractions(Work):
         model = self.model
 
         def mass(part: Case) -> float:
-            return float(model.work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
+            return float(model._work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
 
         whole = mass(case)
         if whole == -np.inf:
@@ -757,7 +757,7 @@ class SingleRetractions(Work):
         order = sorted(numbers, key=lambda v: -shares[v])
         names = {v: model.variables[v].name for v in order}
         expected = {
-            names[v]: model.work(Joint((v,)), left[v].pattern, memory_limit).run(
+            names[v]: model._work(Joint((v,)), left[v].pattern, memory_limit).run(
                 left[v], memory_limit
             )
             for v in order

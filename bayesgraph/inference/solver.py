@@ -127,7 +127,7 @@ def _check(model: Any, question: Any) -> None:
     EvidenceError
         If the targets are not one or more indices of variables.
     """
-    if not hasattr(model, "form"):
+    if not hasattr(model, "_kind"):
         raise DataTypeError(f"select takes a model; got {model!r:.80}.")
     if type(question) not in contract.METHODS:
         kinds = quoted(kind.__name__ for kind in contract.METHODS)
@@ -148,7 +148,7 @@ def _pattern(model: Any, evidence: Any) -> contract.Pattern:
         return contract.Pattern(())
     if isinstance(evidence, contract.Pattern):
         return evidence
-    case: contract.Case = evidence if isinstance(evidence, contract.Case) else model.case(evidence)
+    case: contract.Case = evidence if isinstance(evidence, contract.Case) else model._case(evidence)
     return case.pattern
 
 
@@ -161,5 +161,5 @@ def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
     others = ", ".join(dict.fromkeys(known))
     return UnsupportedModelError(
         f"{type(model).__name__} does not answer {contract.METHODS[asked]}{_WANTS.get(asked, '')}. "
-        f"It answers {others}.{model.instead}"
+        f"It answers {others}.{model._advice}"
     )

@@ -247,12 +247,12 @@ _NOTHING = np.empty(0, dtype=np.int64)
 
 class _TableSolver(contract.Solver):
     def serves(self, model: Any) -> bool:
-        return model.compiled is not None
+        return model._compiled is not None
 
 
 class _TableWork(contract.Work):
     def _begin(self, model: Any) -> None:
-        self.compiled: CompiledTables = model.compiled
+        self.compiled: CompiledTables = model._compiled
 
 
 class _TablePosteriors(_TableWork):
@@ -295,7 +295,7 @@ class _TablePosteriors(_TableWork):
         model = self.model  # a strong reference: callers may drop the model before the answer
 
         def log_evidence() -> float:
-            work = model.work(contract.Mass(), case.pattern, memory_limit)
+            work = model._work(contract.Mass(), case.pattern, memory_limit)
             return float(work.run(case, memory_limit))
 
         return Posterior(self._targets, flat.reshape(self._shape), log_evidence)
@@ -322,7 +322,7 @@ class EnumeratedPosteriors(_TablePosteriors):
             return self._answer(found, self._free, case, memory_limit)
         # The mass is zero or could underflow: a compiled program can run on logarithms.
         model, question, pattern = self.model, self.question, self.pattern
-        program = model.memo.get(
+        program = model._memo.get(
             ("program", question, pattern),
             lambda: PROGRAMS.prepare(model, question, pattern, memory_limit),
         )
@@ -339,13 +339,13 @@ class JointEnumeration(_TableSolver):
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if pattern.rows or pattern.soft:
             return False
-        few = model.compiled.are_few(pattern.observed)
+        few = model._compiled.are_few(pattern.observed)
         return few or _few(model, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         few = _few(model, question, pattern)
         assert few is not None  # `takes` has checked it
-        variables = model.compiled.tables.variables
+        variables = model._compiled.tables.variables
         targets = getattr(question, "targets", ())
         return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in few[1])
@@ -357,7 +357,7 @@ def _few(model: Any, question: contract.Question, pattern: contract.Pattern) -> 
 
     The result is None if there are too many free variables for enumeration.
     """
-    compiled: CompiledTables = model.compiled
+    compiled: CompiledTables = model._compiled
     targets, relevance, _ = _terms(compiled, question, pattern)
     return compiled.few_tables(pattern.observed, targets, relevance)
 
@@ -453,7 +453,7 @@ class _Program(_TableWork):
 
         states = tuple(case.hard[v] for v in self.pattern.observed)
         key = ("case", type(self.question), self.question, self.pattern, states)
-        found: Program = self.model.memo.get(key, made)
+        found: Program = self.model._memo.get(key, made)
         limit = default_memory_limit() if memory_limit is None else memory_limit
         return found if held_bytes(found) <= limit else made()
 
@@ -564,7 +564,7 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
         self, case: contract.Case, log_unit: float | None, memory_limit: float | None
     ) -> sensitivity.Derivatives | None:
         """Return the derivatives of both probabilities; see SlopesWork."""
-        tables, names = self.compiled.tables, self.model.table_names()
+        tables, names = self.compiled.tables, self.model._table_names()
         target, state = self.question
         found = sensitivity.table_derivatives_of_both(
             self.compiled, target, state, case, log_unit, memory_limit=memory_limit
@@ -593,7 +593,7 @@ class TableRetractions(_TableWork):
 
     def _run(self, case: contract.Case, memory_limit: float | None) -> sensitivity.Conflict | None:
         compiled, nothing = self.compiled, contract.Case({})
-        work = self.model.work(contract.All(), nothing.pattern, memory_limit)
+        work = self.model._work(contract.All(), nothing.pattern, memory_limit)
         before = work.run(nothing, memory_limit)
         found = sensitivity.conflict(
             compiled, case, before.flat, before.log_evidence, memory_limit=memory_limit
@@ -630,7 +630,7 @@ class CompiledPrograms(_TableSolver):
     }
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        compiled: CompiledTables = model.compiled
+        compiled: CompiledTables = model._compiled
         variables = compiled.tables.variables
         targets, _, maximized = _terms(compiled, question, pattern)
         tree = tree_of(compiled, question, pattern)

@@ -73,8 +73,6 @@ class ArcConfidence(Displayed):
         least = self.threshold if threshold is None else threshold
         return _averaged(self.arcs, self.edges, least, *self._rules)
 
-    to_dot = Upward()
-
     render = Upward()
 
     @cached_property

@@ -518,11 +518,11 @@ def expectation_maximization(
             "give max_iter a larger number, or tol.",
             NotConvergedWarning,
         )
-    for block in network.blocks:
+    for block in network._blocks:
         # Expected counts say more than the rows do: what was missing counts as observed.
         block.parameter_posterior = None
     return BayesianNetwork(
-        network.blocks,
+        network._blocks,
         arc_scores=network.arc_scores,
         order=network.variables,
         history=replace(history, restarts=tuple(last)),

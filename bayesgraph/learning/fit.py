@@ -205,7 +205,7 @@ def fit_network(
           completes every row by its posterior. EM uses all observed values, and is valid if
           values are missing at random (whether a value is missing depends on observed values
           alone). A continuous variable may be missing only in rows in which none of its
-          descendants is observed. ``network.history`` has the course of EM.
+          descendants is observed. ``network.training.history`` has the course of EM.
     hidden : iterable of Discrete, optional
         Variables of the graph that the table lacks; they need "em", which is then the default.
     restarts : int
@@ -231,7 +231,7 @@ def fit_network(
     >>> net = BayesianNetwork.fit(
     ...     [("coin", "a"), ("coin", "b")], table, hidden=[coin], restarts=3, random_state=0
     ... )
-    >>> net.history.converged
+    >>> net.training.history.converged
     True
     """
     data, columns = opened(table, sample_weight)
@@ -280,7 +280,9 @@ def noted(
 ) -> BayesianNetwork:
     """Return a network that was just fitted, with a note of what it was fitted on."""
     rows = source.training_rows()
-    network.training = Training(method, len(source.variables), rows, settings)
+    network.training = Training(
+        method, len(source.variables), rows, settings, history=network._history
+    )
     return network
 
 
@@ -340,7 +342,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
         raise GraphError(
             "Expected arcs as (parent, child) pairs, a networkx.DiGraph or the Structure that a "
             f"learner returns; got the function {name!r}. Call it: "
-            f"fit({name}(bayesgraph.count_source(table)), table)."
+            f"fit({name}(bayesgraph.learning.count_source(table)), table)."
         )
     try:
         return None, [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
@@ -482,13 +484,13 @@ def learn_network(
     method : {"hill_climb", "tabu", "pc", "chow_liu"} or callable, default "hill_climb"
         * "hill_climb": change the arc that raises the score most, until none does; options
           `score` ("bic", "aic", "bdeu", "likelihood"), `ess` and `restarts`, see
-          :func:`bayesgraph.unrestricted`;
+          :func:`bayesgraph.learning.unrestricted`;
         * "tabu": the same, and past local maxima; also `length` and `patience`, see
-          :func:`bayesgraph.tabu`;
+          :func:`bayesgraph.learning.tabu`;
         * "pc": tests of conditional independence; options `alpha` and `max_given`, see
-          :func:`bayesgraph.pc`;
+          :func:`bayesgraph.learning.pc`;
         * "chow_liu": the tree of the highest likelihood; option `root`, see
-          :func:`bayesgraph.chow_liu`;
+          :func:`bayesgraph.learning.chow_liu`;
         * a function from a count source and a Smoothing to a Structure.
     required, forbidden : iterable of (parent, child), optional
         Arcs; "chow_liu" ignores their directions.

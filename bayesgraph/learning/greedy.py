@@ -348,7 +348,7 @@ def forward_selection(
         A source that has the rows.
     smoothing : name, number or Smoothing
     learner : learner, default star
-        Learner of the structure over the chosen features, such as `bayesgraph.tan`.
+        Learner of the structure over the chosen features, such as `bayesgraph.learning.tan`.
     loss : {"log", "rmse", "0-1"}
         As for `selective_kdb`. Ties go to the first feature.
     max_features : int, optional

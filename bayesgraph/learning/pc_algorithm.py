@@ -65,7 +65,7 @@ def pc(
     of the columns of a test do not count for it. Columns that are dependent given what separates
     two others are their common children; conflicts are decided for the more certain independence,
     the one of the larger p-value. The remaining directions are those of one graph of the class:
-    `bayesgraph.cpdag` of the structure shows which arcs the data have directed.
+    `bayesgraph.graphs.cpdag` of the structure shows which arcs the data have directed.
 
     Where the given columns determine one of two discrete columns, the test has no degree of freedom
     and does not count: the link stays. A column that others determine thus keeps its other links,

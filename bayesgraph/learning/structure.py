@@ -161,7 +161,7 @@ def learned_by(
     if not isinstance(structure, Structure):
         raise DataTypeError(
             f"{parameter}= is a function from a count source and a Smoothing to a "
-            f"bayesgraph.Structure; {learner!r} returned {type(structure).__name__}."
+            f"bayesgraph.learning.Structure; {learner!r} returned {type(structure).__name__}."
         )
     return structure
 
@@ -189,7 +189,7 @@ def check_source(source: object, learner: str) -> None:
     if not (hasattr(source, "pairs") and hasattr(source, "features")):
         raise DataTypeError(
             f"{learner} takes a count source; got {type(source).__name__}. Make one with "
-            'bayesgraph.count_source(table, target="...").'
+            'bayesgraph.learning.count_source(table, target="...").'
         )
 
 

@@ -1,5 +1,8 @@
 from . import row_kernels as row_kernels
 from .annotations import Annotations as Annotations
+from .answering import annotated as annotated
+from .answering import expanded as expanded
+from .answering import merged as merged
 from .cpds.base import CPD as CPD
 from .cpds.base import SUM_TOLERANCE as SUM_TOLERANCE
 from .cpds.base import Description as Description

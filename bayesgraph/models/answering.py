@@ -96,11 +96,11 @@ class Answering:
 
     networks: tuple[Any, ...] = ()
     # Whether it is a joint distribution of its variables.
-    is_joint: bool = True
+    _is_joint: bool = True
     variables: tuple[Variable, ...]
-    form: str
+    _kind: str
     # Sentence at the end of errors: which model to query if this one has no answer.
-    instead: str = ""
+    _advice: str = ""
     _by_name: dict[Name, Variable]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -120,59 +120,59 @@ class Answering:
         return tuple(self._by_name)
 
     @cached_property
-    def number(self) -> dict[Name, int]:
+    def _index_of(self) -> dict[Name, int]:
         """Mapping from name to the index of the variable in `variables`."""
         return dict(zip(self._by_name, range(len(self._by_name)), strict=True))
 
     @cached_property
-    def indicators(self) -> tuple[tuple[int, int], ...]:
+    def _indicators(self) -> tuple[tuple[int, int], ...]:
         """The index of each indicator of missing values, after that of the variable it is of."""
         return tuple(
-            (self.number[v.of], i)
+            (self._index_of[v.of], i)
             for i, v in enumerate(self.variables)
-            if isinstance(v, MissingIndicator) and v.of in self.number
+            if isinstance(v, MissingIndicator) and v.of in self._index_of
         )
 
     @cached_property
-    def vectors(self) -> tuple[CountVector, ...]:
+    def _vectors(self) -> tuple[CountVector, ...]:
         """The vectors of counts among the variables."""
         return tuple(v for v in self.variables if isinstance(v, CountVector))
 
     @cached_property
-    def expected(self) -> Expected:
+    def _expected(self) -> Expected:
         """What the model, or its first network, expects of numbers."""
         first = (self.networks or (self,))[0]
         return Expected.of(getattr(getattr(first, "network", first), "cpds", ()))
 
-    def items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
+    def _items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
         """Return, for each vector of counts, those of the names that are its items (words).
 
         Names of variables and names that are items of several vectors are left out.
         """
         found: dict[CountVector, list[Name]] = {}
-        if self.vectors:
+        if self._vectors:
             for name in names:
-                holders = [v for v in self.vectors if name in v.positions]
-                if len(holders) == 1 and name not in self.number:
+                holders = [v for v in self._vectors if name in v.positions]
+                if len(holders) == 1 and name not in self._index_of:
                     found.setdefault(holders[0], []).append(name)
         return found
 
     @property
-    def compiled(self) -> CompiledTables | None:
+    def _compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None if a factor is no table."""
         return None
 
     @property
-    def unfolded(self) -> Answering | None:
+    def _unfolded(self) -> Answering | None:
         """The network with auxiliary variables that answers in place of this one; None if none."""
         return None
 
     @property
-    def silent(self) -> frozenset[Variable]:
+    def _unmarginalisable(self) -> frozenset[Variable]:
         """Numbers and vectors that elimination cannot keep; see `leaves`."""
         return frozenset()
 
-    def leaves(
+    def _leaf_targets(
         self, targets: Sequence[Variable], given: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of the distributions of their CPD.
@@ -213,12 +213,12 @@ class Answering:
             raise no_target(name)
         raise unknown_variable(name, self._by_name, where="The model")
 
-    def answers(self, kind: type[Any]) -> bool:
+    def _answers(self, kind: type[Any]) -> bool:
         """Tell whether this model has a solver for queries of a type, a class of `Question`."""
-        known: bool = self.memo.get(kind, lambda: any(serving(self, kind)))
+        known: bool = self._memo.get(kind, lambda: any(serving(self, kind)))
         return known
 
-    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
+    def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
         """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
 
         A `Belief` is soft evidence given as new probabilities (Jeffrey's rule). This base class
@@ -228,11 +228,13 @@ class Answering:
     # --------------------------------------------------------------------------------- solvers
 
     @cached_property
-    def memo(self) -> Memo:
+    def _memo(self) -> Memo:
         """Cache of prepared queries, by query and set of observed variables."""
         return Memo()
 
-    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
+    def _work(
+        self, question: Question, pattern: Pattern, memory_limit: float | None = None
+    ) -> Work:
         """Return a query prepared by its solver for a set of observed variables, and cache it.
 
         Parameters
@@ -244,13 +246,13 @@ class Answering:
         memory_limit : float, optional
             Bytes.
         """
-        work: Work = self.memo.get(
+        work: Work = self._memo.get(
             (type(question), question, pattern),
             lambda: first_work(self, question, pattern, memory_limit),
         )
         return work
 
-    def plan_of(self, question: Question, pattern: Pattern) -> Plan:
+    def _plan_of(self, question: Question, pattern: Pattern) -> Plan:
         """Return the plan of a query for a set of observed variables; see `plan`."""
         return first_plan(self, question, pattern)
 
@@ -263,25 +265,25 @@ class Answering:
         given = {} if evidence is None else evidence
         if type(given) is not dict:
             return None
-        route = self.memo.get(
+        route = self._memo.get(
             ("route", question, *given), lambda: self._route(question, tuple(given))
         )
         return None if route is None else route.answer(given)
 
     def _route(self, question: Question, names: tuple[Name, ...]) -> Route | None:
-        numbers = [self.number[name] for name in names if name in self.number]
+        numbers = [self._index_of[name] for name in names if name in self._index_of]
         variables = [v for v in map(self.variables.__getitem__, numbers) if isinstance(v, Discrete)]
         # A value that is given also says that it is not missing.
-        implied = [indicator for at, indicator in self.indicators if at in numbers]
+        implied = [indicator for at, indicator in self._indicators if at in numbers]
         if len(variables) < len(names) or not set(implied).isdisjoint(numbers):
             return None
-        work = self.work(question, Pattern(tuple(sorted([*numbers, *implied]))))
+        work = self._work(question, Pattern(tuple(sorted([*numbers, *implied]))))
         codes = tuple(v.state_codes for v in variables)
         return Route(tuple(numbers), codes, dict.fromkeys(implied, 0), work)
 
     # ----------------------------------------------------------------------------------- batches
 
-    def log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+    def _log_posterior_rows(self, target: Discrete, evidence: Evidence) -> Floats:
         """Return the unnormalised log posterior of a target for each row of encoded evidence.
 
         Returns
@@ -290,12 +292,12 @@ class Answering:
             log P(target, evidence), to which a factor graph adds its log partition function; all
             entries of a row of impossible evidence are minus infinity.
         """
-        question = Joint((self.number[target.name],))
-        return self.work(question, self._row_pattern(evidence)).run_rows(evidence)
+        question = Joint((self._index_of[target.name],))
+        return self._work(question, self._row_pattern(evidence)).run_rows(evidence)
 
-    def log_evidence_rows(self, evidence: Evidence) -> Floats:
+    def _log_evidence_rows(self, evidence: Evidence) -> Floats:
         """Return the log probability (density) of each row of encoded evidence."""
-        found = self.work(Mass(), self._row_pattern(evidence)).run_rows(evidence)
+        found = self._work(Mass(), self._row_pattern(evidence)).run_rows(evidence)
         return found - self._log_normaliser()
 
     def _log_normaliser(self) -> float:
@@ -306,7 +308,7 @@ class Answering:
         return 0.0
 
     def _row_pattern(self, evidence: Evidence) -> Pattern:
-        number = self.number
+        number = self._index_of
         soft = evidence.likelihoods
         return Pattern(
             tuple([number[v.name] for v in evidence.columns]),
@@ -326,7 +328,7 @@ class Edits:
     """
 
     # What to edit in place of the model, for messages.
-    edited: ClassVar[str] = ""
+    _edit_advice: ClassVar[str] = ""
 
     def with_cpd(self, *cpds: CPD) -> Self:
         """Return the network with other distributions, of its variables or of new ones.
@@ -463,49 +465,61 @@ class Edits:
         """
         raise self._cannot("marginalised")
 
-    def merged(self, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Self:
-        """Return one network of the variables of two.
-
-        Variables of one name are the same variable, which must have the same states in both.
-
-        Parameters
-        ----------
-        other : BayesianNetwork
-        prefer : {"self", "other"}, optional
-            Whose CPD a variable gets if it has different ones. Parts of one model often give the
-            variables that they take from another part a stand-in without parents.
-
-        Raises
-        ------
-        ModelError
-            If a variable has other states, or other CPDs and nothing is preferred.
-        GraphError
-            If there would be a cycle; the message names it.
-        """
+    def _merged(self, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Self:
         raise self._cannot("merged")
 
-    def annotated(self, annotations: Annotations) -> Self:
-        """Return the network with other positions, titles and notes, instead of those it has.
-
-        Raises
-        ------
-        ModelError
-            If they name a variable that the network does not have.
-        """
+    def _annotated(self, annotations: Annotations) -> Self:
         raise self._cannot("annotated")
 
-    def expanded(self) -> Self:
-        """Return the network with tables in the place of canonical CPDs, such as noisy ors.
-
-        Raises
-        ------
-        MemoryLimitError
-            If a table takes more than half of the machine's memory.
-        """
+    def _expanded(self) -> Self:
         raise self._cannot("expanded")
 
     def _cannot(self, method: str) -> UnsupportedModelError:
         return UnsupportedModelError(
             f"{type(self).__name__} has no {method}(), which is for a Bayesian network."
-            f"{self.edited}"
+            f"{self._edit_advice}"
         )
+
+
+def merged(network: Any, other: Any, *, prefer: Literal["self", "other"] | None = None) -> Any:
+    """Return one network of the variables of two.
+
+    Variables of one name are the same variable, which must have the same states in both.
+
+    Parameters
+    ----------
+    other : BayesianNetwork
+    prefer : {"self", "other"}, optional
+        Whose CPD a variable gets if it has different ones. Parts of one model often give the
+        variables that they take from another part a stand-in without parents.
+
+    Raises
+    ------
+    ModelError
+        If a variable has other states, or other CPDs and nothing is preferred.
+    GraphError
+        If there would be a cycle; the message names it.
+    """
+    return network._merged(other, prefer=prefer)
+
+
+def annotated(network: Any, annotations: Annotations) -> Any:
+    """Return the network with other positions, titles and notes, instead of those it has.
+
+    Raises
+    ------
+    ModelError
+        If they name a variable that the network does not have.
+    """
+    return network._annotated(annotations)
+
+
+def expanded(network: Any) -> Any:
+    """Return the network with tables in the place of canonical CPDs, such as noisy ors.
+
+    Raises
+    ------
+    MemoryLimitError
+        If a table takes more than half of the machine's memory.
+    """
+    return network._expanded()

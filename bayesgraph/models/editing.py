@@ -40,10 +40,10 @@ class Network(Protocol):
     """What changes read of a Bayesian network."""
 
     variables: tuple[Variable, ...]
-    blocks: tuple[CPD, ...]
+    _blocks: tuple[CPD, ...]
 
     @property
-    def order(self) -> tuple[Name, ...]: ...
+    def _ancestral_order(self) -> tuple[Name, ...]: ...
     def __getitem__(self, name: Name) -> CPD: ...
 
 
@@ -157,7 +157,7 @@ def _changed(
 def check_nothing_below(network: Network, chosen: Collection[Variable]) -> None:
     """Raise a ModelError if a child of one of the variables is left, or no variable is."""
     names = {v.name for v in chosen}
-    for parent, child in [arc for block in network.blocks for arc in block.arcs()]:
+    for parent, child in [arc for block in network._blocks for arc in block.arcs()]:
         if parent in names and child not in names:
             raise ModelError(
                 f"{parent!r} is a parent of {child!r}, which would be left without it. Leave out "
@@ -200,8 +200,8 @@ def merged(
         )
     taken = set(differing) if prefer == "other" else set()
     left = dict.fromkeys(v for v in shared if v not in taken)
-    blocks = replaced(network.blocks, dict.fromkeys(taken))
-    blocks += replaced(other.blocks, dict.fromkeys(left))
+    blocks = replaced(network._blocks, dict.fromkeys(taken))
+    blocks += replaced(other._blocks, dict.fromkeys(left))
     return blocks, [*network.variables, *(v for v in other.variables if v not in shared)]
 
 
@@ -215,9 +215,9 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
     divided into distributions of the children again: each given those before it.
     """
     name = variable.name
-    arcs = {arc for block in network.blocks for arc in block.arcs()}
+    arcs = {arc for block in network._blocks for arc in block.arcs()}
     new: dict[Variable, CPD | None] = {variable: None}
-    children = [network[child] for child in network.order if (name, child) in arcs]
+    children = [network[child] for child in network._ancestral_order if (name, child) in arcs]
     own = network[name]
     if children:
         _check_summable(own, children)
@@ -235,7 +235,7 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
             product = product_of([product], partial(cpd.potential, _NOTHING), cpd.scope, what)
             rest = summed_out(product, variable)
             new[cpd.variable] = _conditional(cpd.variable, rest, network)
-    return replaced(network.blocks, new)
+    return replaced(network._blocks, new)
 
 
 def _check_summable(own: CPD, children: Sequence[CPD]) -> None:
@@ -268,7 +268,7 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
     values = {network.variables[number]: value for number, value in case.hard.items()}
     check_something_left(network, values)
     evidence = case.evidence(network.variables)
-    left = replaced(network.blocks, dict.fromkeys(values))
+    left = replaced(network._blocks, dict.fromkeys(values))
     left = _changed(left, values, lambda cpd: cpd.with_parents_set(values))
     singles = {cpd.variable: cpd for block in left for cpd in block.singles()}
     likelihoods = [
@@ -301,7 +301,7 @@ def _likelihoods(
 ) -> list[Potential]:
     """Return the likelihoods of the observed variables, as functions of their other parents."""
     found: list[Potential] = []
-    for block in network.blocks:
+    for block in network._blocks:
         seen = [child for child in block.children if child in values]
         if seen and isinstance(block, Plate) and not block.siblings_depend:
             found.append(block.over(seen).potential(evidence))
@@ -318,7 +318,7 @@ def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variab
     Parents precede children. Continuous variables come last where they can, so that they are
     integrated out before discrete variables are summed out.
     """
-    place = {name: i for i, name in enumerate(network.order)}
+    place = {name: i for i, name in enumerate(network._ancestral_order)}
     apart = not any(
         isinstance(v, Discrete) and any(isinstance(p, Continuous) for p in cpd.parents)
         for v, cpd in singles.items()

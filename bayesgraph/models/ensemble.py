@@ -143,7 +143,9 @@ class Ensemble(Model):
       1  0.875000  █████████████████████
     """
 
-    edited = " Change its networks, and make another Ensemble(networks, weights, combine) of them."
+    _edit_advice = (
+        " Change its networks, and make another Ensemble(networks, weights, combine) of them."
+    )
 
     def __init__(
         self,
@@ -159,8 +161,8 @@ class Ensemble(Model):
         if combine not in _COMBINED:
             raise ModelError(f"combine= is one of {quoted(_COMBINED)}; got {combine!r:.80}.")
         self.combine = combine
-        self.form, self.instead = _COMBINED[combine]
-        self.is_joint = is_joint = combine == "joint"
+        self._kind, self._advice = _COMBINED[combine]
+        self._is_joint = is_joint = combine == "joint"
         self.networks: tuple[Any, ...] = _checked_networks(networks, is_joint)
         self.weights = _checked_weights(weights, len(self.networks))
         by_name: dict[Name, list[Variable]] = {v.name: [v] for v in first}
@@ -214,7 +216,7 @@ class Ensemble(Model):
             checked[name] = values
         return checked
 
-    def with_networks(
+    def _with_networks(
         self,
         networks: Iterable[Model],
         changed: Collection[Name] = (),
@@ -232,7 +234,7 @@ class Ensemble(Model):
             networks,
             self.weights,
             self.combine,
-            first=() if self.is_joint else first,
+            first=() if self._is_joint else first,
             arc_probabilities={a: p for a, p in self._given_probabilities.items() if a in arcs},
             prior_ratios=self.prior_ratios,
             exponents=self.exponents,
@@ -260,7 +262,7 @@ class Ensemble(Model):
         """
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
-    def leaves(
+    def _leaf_targets(
         self, targets: Sequence[Variable], given: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets that are leaves of all networks; see `Model.leaves`.
@@ -271,7 +273,7 @@ class Ensemble(Model):
         for network in self.networks:
             known = set(network.variables)
             asked, seen = ([v for v in some if v in known] for some in (targets, given))
-            own = network.leaves(asked, seen)
+            own = network._leaf_targets(asked, seen)
             common = own if common is None else {v: c for v, c in common.items() if v in own}
         return common or {}
 
@@ -297,13 +299,13 @@ class Ensemble(Model):
     def n_parameters(self) -> int:
         """Number of free parameters of all networks, and of the weights of a mixture."""
         own = sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
-        return own + (len(self.networks) - 1 if self.is_joint else 0)
+        return own + (len(self.networks) - 1 if self._is_joint else 0)
 
     @property
-    def silent(self) -> frozenset[Variable]:
+    def _unmarginalisable(self) -> frozenset[Variable]:
         """Numbers and vectors that some network of a mixture cannot keep; see `Model.silent`."""
-        kept = self.networks if self.is_joint else ()
-        return frozenset().union(*(network.silent for network in kept))
+        kept = self.networks if self._is_joint else ()
+        return frozenset().union(*(network._unmarginalisable for network in kept))
 
     # ------------------------------------------------------------------------------ for solvers
 
@@ -348,7 +350,7 @@ class Ensemble(Model):
         The probability of an interval (or group) is divided as in the network with the most of
         them, and there in equal parts. A state that a network lacks has the share 0.
         """
-        shares: dict[int, Floats] = self.memo.get(
+        shares: dict[int, Floats] = self._memo.get(
             ("shares", variable), lambda: self._shares(variable)
         )
         return shares
@@ -411,17 +413,17 @@ class Ensemble(Model):
         UnsupportedModelError
             For an average of posteriors, whose weights are fixed.
         """
-        if not self.is_joint:
+        if not self._is_joint:
             raise self._cannot("conditioned")
         asked, given = with_findings(self, as_mapping(evidence))
-        weights = posterior_weights(asked, asked.case(given))
+        weights = posterior_weights(asked, asked._case(given))
         if weights is None:
             raise impossible(evidence)
         return weights
 
-    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
+    def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Raise an UnsupportedModelError for a `Belief` about an average of posteriors."""
-        if not self.is_joint:
+        if not self._is_joint:
             raise UnsupportedModelError(
                 "An average of posteriors takes no Belief (got one about "
                 f"{quoted(v.name for v in beliefs)}): its weights are fixed. Give likelihoods, or "
@@ -430,9 +432,9 @@ class Ensemble(Model):
 
     # ---------------------------------------------------------------- interventions and findings
 
-    def without_parents(self, names: Collection[Name]) -> Ensemble:
+    def _without_parents(self, names: Collection[Name]) -> Ensemble:
         """Return the mixture for queries that set some variables; see `Model.without_parents`."""
-        return self._changed("without_parents", names)
+        return self._changed("_without_parents", names)
 
     def do(self, values: Mapping[Name, Any]) -> Ensemble:
         """Return the ensemble of the networks after an intervention; see `Model.do`.
@@ -454,20 +456,20 @@ class Ensemble(Model):
         chosen = read_values(self, values)
         known = [member.values(chosen) for member in self.all_members]
         networks = [m.do(own) if own else m for m, own in zip(self.networks, known, strict=True)]
-        return self.with_networks(networks)
+        return self._with_networks(networks)
 
-    def with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
+    def _with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
         """Return the ensemble after an intervention, and the values of what is still in it.
 
         In an average, a network that rules out the evidence enters with its prior, in which the
         values have to be set: so they are more than evidence.
         """
-        if self.is_joint:
-            return super().with_values_set(values)
+        if self._is_joint:
+            return super()._with_values_set(values)
         changed = self.do(values)
-        return changed, {name: value for name, value in values.items() if name in changed.number}
+        return changed, {name: value for name, value in values.items() if name in changed._index_of}
 
-    def with_findings(self, findings: Mapping[Name, Finding]) -> Ensemble:
+    def _with_findings(self, findings: Mapping[Name, Finding]) -> Ensemble:
         """Return the ensemble with numbers replaced by states; see `Model.with_findings`."""
         if cut := {self.variables[v].name for m in self.members for v in m.cut} & findings.keys():
             raise UnsupportedModelError(
@@ -476,17 +478,17 @@ class Ensemble(Model):
             )
         networks = []
         for network in self.networks:
-            own = {name: each for name, each in findings.items() if name in network.number}
-            networks.append(network.with_findings(own) if own else network)
-        return self.with_networks(networks, findings)
+            own = {name: each for name, each in findings.items() if name in network._index_of}
+            networks.append(network._with_findings(own) if own else network)
+        return self._with_networks(networks, findings)
 
     # --------------------------------------------------------------------------------- editing
 
     def _changed(self, method: str, *arguments: Any) -> Ensemble:
         """Return the mixture of its networks after a change; refuse that of an average."""
-        if not self.is_joint:
+        if not self._is_joint:
             raise self._cannot(method)
-        return self.with_networks([getattr(own, method)(*arguments) for own in self.networks])
+        return self._with_networks([getattr(own, method)(*arguments) for own in self.networks])
 
     def without(self, *names: Name) -> Ensemble:
         """Return the mixture without variables that no network has below it; see `Model.without`.
@@ -519,7 +521,7 @@ class Ensemble(Model):
         given = {old: variable.name for old, variable in new.items()}
         return Ensemble(
             [
-                network.renamed({a: b for a, b in given.items() if a in network.number})
+                network.renamed({a: b for a, b in given.items() if a in network._index_of})
                 for network in self.networks
             ],
             self.weights,
@@ -547,7 +549,7 @@ class Ensemble(Model):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        arcs = f"{self.graph.number_of_edges()} different arcs and " * (self.is_joint)
+        arcs = f"{self.graph.number_of_edges()} different arcs and " * (self._is_joint)
         return (
             f"Ensemble ({self.combine}) of {len(self.networks)} networks over "
             f"{len(self.variables)} variables, {arcs}{self.n_parameters} parameters"
@@ -577,7 +579,7 @@ class Member:
         self.exponents = {
             name: float(own[place]) for name, own in ensemble.exponents.items() if own[place] != 1.0
         }
-        number = self.network.number
+        number = self.network._index_of
         names = enumerate(ensemble.names)
         self.places = {v: number[name] for v, name in names if name in number}
         self._ensemble = ensemble
@@ -656,7 +658,7 @@ class Member:
             return rows
         wholes = tuple(rows.columns)
         key = "member rows", self.place, wholes
-        coded, owns, starts, table, others = self._ensemble.memo.get(
+        coded, owns, starts, table, others = self._ensemble._memo.get(
             key, lambda: self._layout(wholes)
         )
         columns: dict[Variable, NDArray[Any]] = {}
@@ -672,7 +674,7 @@ class Member:
             elif v in self.items:
                 column = column[:, self.items[v]]
             columns[self.network.variables[self.places[v]]] = column
-        number, variables = self._ensemble.number, self.network.variables
+        number, variables = self._ensemble._index_of, self.network.variables
         soft = {
             variables[self.places[number[v.name]]]: self._likelihoods(number[v.name], logs)
             for v, logs in rows.likelihoods.items()
@@ -688,7 +690,7 @@ class Member:
         the table of all codes, and that table; and the others, each after its index. A missing
         value, of the code -1, is before the states of its variable.
         """
-        number = self._ensemble.number
+        number = self._ensemble._index_of
         known = [(number[v.name], v) for v in wholes if number[v.name] in self.places]
         coded = [(v, whole) for v, whole in known if isinstance(whole, Discrete)]
         codes = [self.codes.get(v, np.arange(whole.cardinality)) for v, whole in coded]
@@ -708,7 +710,7 @@ class Member:
         """Return the values of variables that the network has, by name, as it takes them."""
         known: dict[Name, Any] = {}
         for name, value in values.items():
-            v = self._ensemble.number[name]
+            v = self._ensemble._index_of[name]
             if v in self.codes:
                 whole: Any = self._ensemble.variables[v]
                 code = int(self.codes[v][whole.encode(value)])

@@ -166,7 +166,7 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     soft: dict[int, Floats] = {}
     beliefs: dict[Discrete, Floats] = {}
     empty: set[int] = set()
-    number, variables = model.number, model.variables
+    number, variables = model._index_of, model.variables
     for name, given in _with_vectors(model, as_mapping(evidence)).items():
         at = number.get(name)
         if at is None:
@@ -188,12 +188,12 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
             empty.add(at)
         else:
             hard[at] = variable.encode(value)
-    if model.indicators:
+    if model._indicators:
         told = {*hard, *soft, *(number[v.name] for v in beliefs)}
         # What evidence says about indicators of missing values that it does not name.
         hard |= {
             indicator: int(at in empty)
-            for at, indicator in model.indicators
+            for at, indicator in model._indicators
             if indicator not in told and (at in told or at in empty)
         }
     if not beliefs:
@@ -206,9 +206,9 @@ def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Nam
 
     Items of these vectors that the evidence does not name are not observed.
     """
-    if all(name in model.number for name in evidence):
+    if all(name in model._index_of for name in evidence):
         return evidence
-    items = model.items_among(evidence)
+    items = model._items_among(evidence)
     if not items:
         return evidence
     found = dict(evidence)
@@ -243,14 +243,14 @@ def _by_jeffrey(
     dict from int to ndarray
         Log likelihoods of the states by variable index.
     """
-    model.check_beliefs(beliefs)
-    number = model.number
+    model._check_beliefs(beliefs)
+    number = model._index_of
 
     def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
         """Return a posterior given the case and log likelihoods; zeros if it is impossible."""
         soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
         given = case._replace(soft=soft)
-        answer = model.work(Joint((number[variable.name],)), given.pattern).run(given)
+        answer = model._work(Joint((number[variable.name],)), given.pattern).run(given)
         return np.zeros(variable.cardinality) if answer is None else answer.probabilities
 
     try:
@@ -292,12 +292,12 @@ def read_targets(
     if isinstance(targets, Mapping):
         raise no_target(targets)
     several = isinstance(targets, (list, np.ndarray)) or (
-        isinstance(targets, tuple) and targets not in model.number
+        isinstance(targets, tuple) and targets not in model._index_of
     )
     names = list(targets) if several else [targets]
     if not names:
         raise EvidenceError("A query needs at least one target; got none.")
-    found = [model.number[model.variable(name).name] for name in names]
+    found = [model._index_of[model.variable(name).name] for name in names]
     if len(set(found)) < len(found):
         raise EvidenceError(f"Each target is named once; got {quoted(names)}.")
     for number in found:

@@ -7,14 +7,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph import graphs
 from bayesgraph.core.arrays import Floats, ItemTerms
-from bayesgraph.core.errors import ImpossibleEvidenceError, ModelError, quoted
+from bayesgraph.core.errors import (
+    ImpossibleEvidenceError,
+    ModelError,
+    UnsupportedModelError,
+    quoted,
+)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.inference import (
@@ -245,9 +250,39 @@ class FactorGraph(Model):
       1  0.666667  ████████████████
     """
 
-    form = "product"
-    instead = " For other questions, query the BayesianNetwork it was made from."
-    edited = " Make a FactorGraph of other factors, or change the network that it was made from."
+    _kind = "product"
+    _advice = " For other questions, query the BayesianNetwork it was made from."
+    _edit_advice = (
+        " Make a FactorGraph of other factors, or change the network that it was made from."
+    )
+
+    @classmethod
+    def of(cls, model: Any, exponents: Any = None, **options: Any) -> FactorGraph:
+        """Return a network or a fitted classifier as the product of its distributions.
+
+        A factor graph raises each distribution to its exponent, and sums a missing variable out of
+        the product of the *powers*. A `WeightedNetwork` marginalises first, and then raises the
+        class-conditional probabilities to its exponents: both agree if all features are observed.
+
+        Parameters
+        ----------
+        model : BayesianNetwork, WeightedNetwork, or classifier with a network of tables
+        exponents : mapping from variable name to exponent, optional
+            Of a network: the exponent of the variable's distribution, a number or an array that
+            broadcasts against its table (of a Gaussian, against its discrete parents); else 1.
+        **options
+            `domain`, the range of the exponents: "nonnegative", "unit" or "free".
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the model is no product of distributions.
+        """
+        if not hasattr(model, "_to_factor_graph"):
+            raise UnsupportedModelError(f"{model!r:.80} is no product of distributions.")
+        given = () if exponents is None else (exponents,)
+        graph: FactorGraph = model._to_factor_graph(*given, **options)
+        return graph
 
     def __init__(
         self,
@@ -308,7 +343,7 @@ class FactorGraph(Model):
     def log_partition(self) -> float:
         """Natural log of the sum (integral) of the product over all variables."""
         nothing = Case({})
-        return float(self.work(Mass(), nothing.pattern).run(nothing))
+        return float(self._work(Mass(), nothing.pattern).run(nothing))
 
     def _log_normaliser(self) -> float:
         if self.log_partition == -np.inf:
@@ -339,7 +374,7 @@ class FactorGraph(Model):
 
     # ----------------------------------------------------------------------- for the solvers
 
-    def links(
+    def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]]:
         """Return the scopes of all terms; see `Model.links`."""
@@ -351,7 +386,7 @@ class FactorGraph(Model):
         cpds = [term.source for term in self.terms if isinstance(term.source, CPD)]
         return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
-    def addends(self, target: Discrete) -> list[Addend]:
+    def _addends(self, target: Discrete) -> list[Addend]:
         """Return the terms, each of which is of its child or of all its variables."""
         found = []
         for term in self.terms:
@@ -361,7 +396,7 @@ class FactorGraph(Model):
             found.append(Addend(shown, None, term))
         return found
 
-    def slice(
+    def _slice(
         self,
         observed: Collection[Variable],
         partial: Sequence[Variable],
@@ -377,7 +412,7 @@ class FactorGraph(Model):
         return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
 
     @cached_property
-    def compiled(self) -> CompiledTables | None:
+    def _compiled(self) -> CompiledTables | None:
         """The tables raised to their exponents, for compiled (Numba) variable elimination.
 
         The value is None unless all factors are tables.
@@ -391,7 +426,7 @@ class FactorGraph(Model):
             Tables.from_logs(scopes, [factor.log_values[0] for factor in factors])
         )
 
-    def table_names(self) -> list[int]:
+    def _table_names(self) -> list[int]:
         """Return the name of each table: the index of its factor."""
         return list(range(len(self.terms)))
 

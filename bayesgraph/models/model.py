@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph import graphs
 from bayesgraph.core.arrays import Floats, log_of, random_generator, whole_number
 from bayesgraph.core.errors import (
     EvidenceError,
@@ -126,27 +125,27 @@ class Model(Edits, Answering):
     weights: Any = ()
     prior_ratios: Mapping[Name, Floats] = MappingProxyType({})
 
-    def links(
+    def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> Iterable[Sequence[Variable]] | None:
         """Return scopes whose log values sum to the log scores of a target, None if none do."""
         return None
 
-    def addends(self, target: Discrete) -> Sequence[Addend]:
+    def _addends(self, target: Discrete) -> Sequence[Addend]:
         """Return the findings there may be, in the order in which contributions add them up."""
         return [Addend((v,), (), None) for v in self.variables if v != target]
 
     @property
     def arc_probabilities(self) -> dict[Arc, float]:
         """Probability of each arc, which is 1 in a single network."""
-        cpds = [cpd for network in self.networks for cpd in network.blocks]
+        cpds = [cpd for network in self.networks for cpd in network._blocks]
         return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
-    def with_networks(self, networks: Iterable[Any]) -> Model:
+    def _with_networks(self, networks: Iterable[Any]) -> Model:
         """Return the model with other networks, one in the place of each."""
         raise NotImplementedError
 
-    def case(self, evidence: EvidenceLike) -> Case:
+    def _case(self, evidence: EvidenceLike) -> Case:
         """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
         return read_case(self, evidence)
 
@@ -155,17 +154,17 @@ class Model(Edits, Answering):
 
         The argument `kind` is the type of query, a class of `Question`.
         """
-        if not self.answers(kind):
+        if not self._answers(kind):
             raise refused(self, kind)
         return read_case(self, evidence)
 
-    def encode(self, evidence: EvidenceLike) -> Evidence:
+    def _encode(self, evidence: EvidenceLike) -> Evidence:
         """Return evidence, a mapping from name to value, as a batch of one row in encoded columns.
 
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
         likelihood. None and NaN mean not observed.
         """
-        return self.case(evidence).evidence(self.variables)
+        return self._case(evidence).evidence(self.variables)
 
     def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
         """Return the answer to a query for one evidence assignment.
@@ -174,7 +173,7 @@ class Model(Edits, Answering):
         """
         if memory_limit is not None:
             check_memory_limit(memory_limit)
-        return self.work(question, case.pattern, memory_limit).run(case, memory_limit)
+        return self._work(question, case.pattern, memory_limit).run(case, memory_limit)
 
     def _possible(
         self,
@@ -203,7 +202,7 @@ class Model(Edits, Answering):
         }
         if numbers:
             values = np.array([[*numbers.values()]], dtype=np.float64)
-            self.expected.warn_of(self.expected.far([*numbers], values))
+            self._expected.warn_of(self._expected.far([*numbers], values))
         if type(given) is dict:
             for value in given.values():
                 if type(value) not in PLAIN:
@@ -212,7 +211,7 @@ class Model(Edits, Answering):
             return with_findings(asked, as_mapping(given))
         return asked, given
 
-    def with_findings(self, findings: Mapping[Name, Finding]) -> Model:
+    def _with_findings(self, findings: Mapping[Name, Finding]) -> Model:
         """Return the model with numbers replaced by the states of findings about them.
 
         Raises
@@ -223,7 +222,7 @@ class Model(Edits, Answering):
         """
         raise UnsupportedModelError(
             f"{type(self).__name__} takes values of numbers, not intervals or likelihoods; got "
-            f"them for {quoted(findings)}.{self.instead}"
+            f"them for {quoted(findings)}.{self._advice}"
         )
 
     # --------------------------------------------------------------------------------- queries
@@ -284,7 +283,7 @@ class Model(Edits, Answering):
             If the exact answer needs too much memory and no fallback is allowed.
         """
         asked, evidence = self._asked(do, evidence)
-        case = asked.case(evidence)  # every model answers this
+        case = asked._case(evidence)  # every model answers this
         wanted = read_targets(asked, targets, case.hard, vectors=method == "exact")
         exact = (Joint(wanted), evidence, memory_limit)
         return asked._exact_or_not(exact, wanted, case, method, fallback, options)
@@ -361,7 +360,7 @@ class Model(Edits, Answering):
             found = asked._routed(_ALL, evidence)
         if found is not None:
             return found
-        case = asked.case(evidence)  # every model answers this
+        case = asked._case(evidence)  # every model answers this
         exact = (_ALL, evidence, memory_limit)
         checked: Marginals = asked._exact_or_not(exact, None, case, method, fallback, options)
         return checked
@@ -371,6 +370,7 @@ class Model(Edits, Answering):
         evidence: EvidenceLike = None,
         *,
         do: Intervention = None,
+        over: Targets | None = None,
         joint: bool = False,
         memory_limit: float | None = None,
     ) -> Assignment:
@@ -385,6 +385,9 @@ class Model(Edits, Answering):
         ----------
         evidence, do : mapping from name to value, optional
             As in `query`.
+        over : name or list of names, optional
+            The variables to assign, with all others summed out before the maximisation (the
+            marginal MAP). By default all.
         joint : bool
             Maximise over the Gaussian variables too, which gives the mode of the joint density;
             numbers of other families are integrated out, and reported at their conditional means.
@@ -396,12 +399,14 @@ class Model(Edits, Answering):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         UnsupportedModelError
-            For the joint mode of a mixture, and for a mixture of networks so different that the
-            4096 most probable assignments of each do not determine the answer.
+            For numbers in `over`, for the joint mode of a mixture, and for a mixture of networks so
+            different that the 4096 most probable assignments of each do not determine the answer.
         """
         asked, evidence = self._asked(do, evidence)
+        if over is not None:
+            return asked._best_over(1, over, evidence, memory_limit)[0]
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
-        question = Best() if asked.compiled is not None else Best(means=True, mode=joint)
+        question = Best() if asked._compiled is not None else Best(means=True, mode=joint)
         return asked._best(1, question, evidence, memory_limit)[0]
 
     def k_most_probable(
@@ -424,7 +429,7 @@ class Model(Edits, Answering):
         evidence, do : mapping from name to value, optional
             As in `query`.
         over : name or list of names, optional
-            The variables to assign, with all others summed out: the k best of `marginal_map`. By
+            The variables to assign, with all others summed out: as for `most_probable`. By
             default all unobserved discrete variables.
         memory_limit : float, optional
             Bytes; half of the machine's memory by default.
@@ -457,30 +462,6 @@ class Model(Edits, Answering):
         if not found:
             raise impossible(evidence)
         return found
-
-    def marginal_map(
-        self,
-        targets: Targets,
-        evidence: EvidenceLike = None,
-        *,
-        do: Intervention = None,
-        memory_limit: float | None = None,
-    ) -> Assignment:
-        """Return the marginal MAP: the most probable joint assignment of the targets.
-
-        All other unobserved variables are summed out before the maximisation; the answer is exact.
-        With all unobserved variables as targets it equals `most_probable`. With one target it is
-        the argmax of the target's posterior. ``k_most_probable(k, over=targets)`` has the k best.
-
-        Raises
-        ------
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        UnsupportedModelError
-            For continuous targets.
-        """
-        asked, evidence = self._asked(do, evidence)
-        return asked._best_over(1, targets, evidence, memory_limit)[0]
 
     def _best_over(
         self, k: int, targets: Targets, evidence: EvidenceLike, memory_limit: float | None
@@ -525,7 +506,7 @@ class Model(Edits, Answering):
         """
         asked, evidence = self._asked(do, evidence)
         given = as_mapping(evidence)
-        if asked.answers(Mass):
+        if asked._answers(Mass):
             _check_no_belief(given)
         mass: float = asked._answer(Mass(), asked._checked_case(Mass, given), memory_limit)
         return mass - asked._log_normaliser()
@@ -579,7 +560,7 @@ class Model(Edits, Answering):
         asked, evidence = under(self, do, evidence) if do else (self, evidence)
         size = whole_number("n", "rows", n, 0)
         # Models without parents and children cannot be sampled in topological order.
-        question = Draw() if asked.answers(Draw) and not asked.answers(Sample) else Sample()
+        question = Draw() if asked._answers(Draw) and not asked._answers(Sample) else Sample()
         case = asked._checked_case(type(question), evidence)
         draws = asked._possible(question, case, evidence, memory_limit)
         asked._check_rows(size, memory_limit)
@@ -634,7 +615,7 @@ class Model(Edits, Answering):
         found: WeightedSamples = select(asked, Samples(wanted, options), case.pattern).run(case)
         return found
 
-    def sensitivity(
+    def _sensitivity(
         self,
         target: Name,
         state: State | None = None,
@@ -642,34 +623,10 @@ class Model(Edits, Answering):
         *,
         memory_limit: float | None = None,
     ) -> Sensitivity:
-        """Return the derivatives of a posterior probability with respect to all parameters.
-
-        They are those of tables and of linear Gaussians, and of the weights of a mixture or an
-        average; distributions of other families are taken as certain.
-
-        Parameters
-        ----------
-        target : name
-        state : a state of the target, optional
-            By default the most probable one.
-        evidence : mapping from name to value, optional
-            As in `query`.
-
-        Raises
-        ------
-        EvidenceError
-            For a continuous target.
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        UnsupportedModelError
-            Unless the model is a Bayesian network, a factor graph of tables, or a mixture or an
-            average of these; or if a number would have to be integrated out whose distribution has
-            no closed form for it.
-        """
-        if not self.answers(Slopes):
+        if not self._answers(Slopes):
             raise refused(self, Slopes)
         asked, given = self._asked(None, evidence)
-        case = asked.case(given)
+        case = asked._case(given)
         (number,) = read_targets(asked, [target], case.hard)
         variable = asked.variables[number]
         if not isinstance(variable, Discrete):
@@ -684,27 +641,9 @@ class Model(Edits, Answering):
             return found
         return slopes_of_findings(self, as_mapping(evidence), found)
 
-    def conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
-        """Return the conflict measure of the evidence, and findings that contradict the others.
-
-        The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), which is positive if
-        the findings are jointly less probable than if they were independent; see `Conflict`.
-
-        Parameters
-        ----------
-        evidence : mapping from name to value
-            As in `query`; densities of numbers enter as probabilities do.
-
-        Raises
-        ------
-        ImpossibleEvidenceError
-            If the evidence has probability zero.
-        UnsupportedModelError
-            For weighted networks and averages of posteriors, which give no probability of evidence;
-            or if a number would have to be integrated out whose distribution has no closed form.
-        """
+    def _conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         asked, evidence = self._asked(None, evidence)
-        if asked.answers(Retractions):
+        if asked._answers(Retractions):
             _check_no_belief(as_mapping(evidence))
         case = asked._checked_case(Retractions, evidence)
         found: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
@@ -763,27 +702,27 @@ class Model(Edits, Answering):
                     f"method={method!r} is for query and marginals; {question} is always exact."
                 )
             approximate = Approximate(wanted if takes_targets else None, method, {})
-            return self.plan_of(approximate, pattern)
-        drawn = kind is Sample and self.answers(Draw) and not self.answers(Sample)
-        return self.plan_of(Draw() if drawn else make(wanted), pattern)
+            return self._plan_of(approximate, pattern)
+        drawn = kind is Sample and self._answers(Draw) and not self._answers(Sample)
+        return self._plan_of(Draw() if drawn else make(wanted), pattern)
 
     def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
         if evidence is None or _is_mapping(evidence):
-            case = self.case(evidence)
+            case = self._case(evidence)
             pattern = case.pattern
             return pattern._replace(states=tuple(case.hard[v] for v in pattern.observed))
         if isinstance(evidence, str) or not isinstance(evidence, Collection):
             raise EvidenceError(f"evidence= is a mapping or a list of names; got {evidence!r:.80}.")
-        return Pattern(tuple(sorted({self.number[self.variable(v).name] for v in evidence})))
+        return Pattern(tuple(sorted({self._index_of[self.variable(v).name] for v in evidence})))
 
     # ------------------------------------------------------------------------- interventions
 
     @cached_property
-    def cut_models(self) -> Memo:
+    def _cut_models(self) -> Memo:
         """Cache of the models without the arcs into variables that queries set."""
         return Memo(_CUT_MODELS)
 
-    def without_parents(self, names: Collection[Name]) -> Model:
+    def _without_parents(self, names: Collection[Name]) -> Model:
         """Return the model for queries that set some variables.
 
         These variables have no parents and no distribution in it: queries observe all of them.
@@ -795,19 +734,19 @@ class Model(Edits, Answering):
         """
         raise self._no_interventions()
 
-    def with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
+    def _with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
         """Return the model for queries that set some variables, and what to observe in it.
 
         The model is cut once for each set of variables, and their values are evidence.
         """
-        return self.cut_models.get(tuple(values), lambda: self.without_parents(values)), values
+        return self._cut_models.get(tuple(values), lambda: self._without_parents(values)), values
 
     def do(self, values: Mapping[Name, Any]) -> Model:
         """Return the model after an intervention that sets variables from outside.
 
         The distribution of each of these variables given its parents is replaced by its value, and
         all other distributions stay as they are (Pearl 2009, section 3.2). `query`, `marginals`,
-        `most_probable`, `k_most_probable`, `marginal_map`, `log_probability`, `sample` and
+        `most_probable`, `k_most_probable`, `log_probability`, `sample` and
         `weighted_samples` take ``do=values`` too, which prepares each query once for all values.
 
         Parameters
@@ -850,33 +789,20 @@ class Model(Edits, Answering):
     def _no_interventions(self) -> UnsupportedModelError:
         return UnsupportedModelError(
             f"{type(self).__name__} does not answer interventions, which replace the distribution "
-            f"of a variable given its parents in a joint distribution.{self.instead}"
+            f"of a variable given its parents in a joint distribution.{self._advice}"
         )
 
     # --------------------------------------------------------------------------- the graph
 
-    def d_separated(
-        self,
-        x: Name | Iterable[Name],
-        y: Name | Iterable[Name],
-        evidence: Name | Iterable[Name] = (),
-    ) -> bool:
-        """Tell whether x and y are d-separated by the evidence; see `bayesgraph.d_separated`."""
-        return graphs.d_separated(self, x, y, evidence)
-
-    def markov_blanket(self, name: Name) -> set[Name]:
-        """Return the parents, the children and the children's other parents of a variable."""
-        return graphs.markov_blanket(self, name)
-
     # ----------------------------------------------------------------------------------- batches
 
-    def rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
+    def _rows_with_prior(self, target: Discrete, evidence: Evidence) -> tuple[Floats, int]:
         """Return unnormalised log posteriors, with the log prior in rows of impossible evidence.
 
         The first result is that of `log_posterior_rows` apart from these rows; the second result is
         the number of these rows.
         """
-        joint = self.log_posterior_rows(target, evidence)
+        joint = self._log_posterior_rows(target, evidence)
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         if not len(suspects):
             return joint, 0
@@ -885,12 +811,12 @@ class Model(Edits, Answering):
             joint[impossible] = log_of(self.query(target.name).probabilities)
         return joint, len(impossible)
 
-    def normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
+    def _normalised_rows(self, target: Discrete, evidence: Evidence) -> Floats:
         """Return the log posterior of a target for each row, shape (n_rows, n_states).
 
         Rows of impossible evidence get the prior, with one warning that counts them.
         """
-        joint, impossible = self.rows_with_prior(target, evidence)
+        joint, impossible = self._rows_with_prior(target, evidence)
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
@@ -910,7 +836,7 @@ class Model(Edits, Answering):
             by one warning for all rows.
         """
         known = told_table(self, table, None, unseen)
-        return self.log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
+        return self._log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
 
     def query_rows(
         self,
@@ -964,17 +890,15 @@ class Model(Edits, Answering):
             if variable in chosen:
                 raise EvidenceError(f"{variable.name!r} is both the target and set by do=.")
             rows = rows.without(chosen)
-        return np.exp(model.normalised_rows(variable, rows))
+        return np.exp(model._normalised_rows(variable, rows))
 
     # ----------------------------------------------- what higher rooms implement; see `upward`
 
     ask = property(Ask)
     contributions = Upward()
     save = Upward()
-    to_dot = Upward()
     render = Upward()
     to_html = Upward()
-    to_pgmpy = Upward()
 
     def _repr_svg_(self) -> str | None:
         """Return what a notebook shows; None without Graphviz, or if it fails or is too slow."""
@@ -1057,11 +981,11 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
     if not found:
         return model, given if has_intervals else evidence
     # The finding has the name of the number, and says that it is not missing.
-    for at, indicator in model.indicators:
+    for at, indicator in model._indicators:
         if model.variables[at].name in found:
             given.setdefault(model.variables[indicator].name, "no")
     key = ("findings", *found.items())
-    changed: Model = model.cut_models.get(key, lambda: model.with_findings(found))
+    changed: Model = model._cut_models.get(key, lambda: model._with_findings(found))
     return changed, given
 
 
@@ -1078,7 +1002,7 @@ def under(
     if any(name in given for name in do):
         both = quoted(name for name in do if name in given)
         raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
-    cut, known = model.with_values_set(do)
+    cut, known = model._with_values_set(do)
     return cut, {**given, **known}
 
 
@@ -1095,4 +1019,4 @@ def map_networks(model: Model, change: Callable[[Any], Model]) -> Model:
     """Return a model with a function of each Bayesian network in the place of this network."""
     if model.networks[0] is model:
         return change(model)
-    return model.with_networks([map_networks(network, change) for network in model.networks])
+    return model._with_networks([map_networks(network, change) for network in model.networks])

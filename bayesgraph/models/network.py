@@ -129,7 +129,7 @@ class Ancestors(Model):
         Indices in the part of the parents of each variable.
     """
 
-    form = "product"
+    _kind = "product"
 
     def __init__(
         self,
@@ -143,9 +143,9 @@ class Ancestors(Model):
         self._by_name = {variable.name: variable for variable in self.variables}
 
     @cached_property
-    def compiled(self) -> CompiledTables:
+    def _compiled(self) -> CompiledTables:
         """The tables for compiled (Numba) variable elimination."""
-        return compiled_tables(self.number, self.variables, self._tables, self._above)
+        return compiled_tables(self._index_of, self.variables, self._tables, self._above)
 
 
 class AncestralWork(Work):
@@ -190,7 +190,7 @@ class AncestralWork(Work):
 
     @property
     def nbytes(self) -> int:
-        return self._inner.nbytes + self._part.compiled.tables.nbytes
+        return self._inner.nbytes + self._part._compiled.tables.nbytes
 
 
 # -------- Bayesian networks: a directed acyclic graph with a conditional distribution at each node
@@ -244,7 +244,7 @@ class BayesianNetwork(Model):
       yes  0.666667  ████████████████
     """
 
-    form = "product"
+    _kind = "product"
 
     def __init__(
         self,
@@ -255,18 +255,18 @@ class BayesianNetwork(Model):
         history: EMHistory | None = None,
         annotations: Annotations | None = None,
     ) -> None:
-        self.history = history
+        self._history = history
         self.annotations = Annotations() if annotations is None else annotations
-        self.blocks = tuple(cpds)
-        if not self.blocks:
+        self._blocks = tuple(cpds)
+        if not self._blocks:
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
-        for cpd in self.blocks:
+        for cpd in self._blocks:
             if not isinstance(cpd, CPD):
                 raise ModelError(
                     f"A BayesianNetwork takes CPDs; got {cpd!r:.80}. "
                     "BayesianNetwork.fit(arcs, table) estimates them for given arcs."
                 )
-        self.variables = tuple([child for cpd in self.blocks for child in cpd.children])
+        self.variables = tuple([child for cpd in self._blocks for child in cpd.children])
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
             names = Counter(variable.name for variable in self.variables)
@@ -275,10 +275,10 @@ class BayesianNetwork(Model):
         if order is not None:
             self._set_order(tuple(order))
         self.annotations.check(self._by_name)
-        for cpd in self.blocks:
+        for cpd in self._blocks:
             self._check_parents(cpd)
-        self._parents = {child: cpd.parents for cpd in self.blocks for child in cpd.children}
-        number, arcs = self.number, [arc for cpd in self.blocks for arc in cpd.arcs()]
+        self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
+        number, arcs = self._index_of, [arc for cpd in self._blocks for arc in cpd.arcs()]
         # The indices of the parents of each variable, in the order of its CPD.
         self._above: list[list[int]] = [[] for _ in number]
         for parent, child in arcs:
@@ -301,7 +301,7 @@ class BayesianNetwork(Model):
     @cached_property
     def graph(self) -> nx.DiGraph:
         """The directed acyclic graph, whose nodes are names; arcs have a `score` if known."""
-        arcs = [arc for cpd in self.blocks for arc in cpd.arcs()]
+        arcs = [arc for cpd in self._blocks for arc in cpd.arcs()]
         scores = self.__dict__.get("arc_scores", {})
         return graphs.scored_dag(self._by_name, arcs, scores)
 
@@ -317,21 +317,21 @@ class BayesianNetwork(Model):
     @cached_property
     def _kinds(self) -> set[type[CPD]]:
         """Classes of the CPDs: many networks have tables alone."""
-        return set(map(type, self.blocks))
+        return set(map(type, self._blocks))
 
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
         """One CPD for each variable; CPDs of several children (plates, blocks) are split."""
         if self._kinds == {TableCPD} and (
-            tuple([block.variable for block in self.blocks]) == self.variables
+            tuple([block.variable for block in self._blocks]) == self.variables
         ):
-            return self.blocks
+            return self._blocks
         # Names are unique in a model, and are hashed faster than variables.
-        single = {cpd.variable.name: cpd for block in self.blocks for cpd in block.singles()}
+        single = {cpd.variable.name: cpd for block in self._blocks for cpd in block.singles()}
         return tuple([single[variable.name] for variable in self.variables])
 
     @cached_property
-    def silent(self) -> frozenset[Variable]:
+    def _unmarginalisable(self) -> frozenset[Variable]:
         """Numbers and vectors that elimination cannot keep; see `Model.silent`.
 
         A histogram of a variable with children is not among them: a tree may sum it out.
@@ -343,7 +343,7 @@ class BayesianNetwork(Model):
             if isinstance(cpd, Plate) or (isinstance(cpd, LeafCPD) and cpd.variable not in inner)
         )
 
-    def leaves(
+    def _leaf_targets(
         self, targets: Sequence[Variable], given: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
@@ -403,21 +403,21 @@ class BayesianNetwork(Model):
         """Iterate over the names of the variables."""
         return iter(self._by_name)
 
-    def links(
+    def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]]:
         """Return the scopes of the CPDs that a query is about; see `Model.links`."""
         relevant = ancestral_set(self._parents, [target, *observed, *soft])
         return [cpd.scope for cpd in self.cpds if cpd.variable in relevant]
 
-    def addends(self, target: Discrete) -> list[Addend]:
+    def _addends(self, target: Discrete) -> list[Addend]:
         """Return the children in topological order; see `Model.addends`.
 
         The term of a target's ancestor does not follow from its distribution.
         """
         above = ancestral_set(self._parents, [target])
         found = []
-        for cpd in self.nodes():
+        for cpd in self._nodes():
             others = tuple(p for p in cpd.parents if p != target)
             is_local = cpd.variable not in above
             if cpd.variable != target:
@@ -434,11 +434,11 @@ class BayesianNetwork(Model):
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of all CPDs."""
-        return sum(cpd.n_parameters for cpd in self.blocks)
+        return sum(cpd.n_parameters for cpd in self._blocks)
 
     # ----------------------------------------------------------------------- for the solvers
 
-    def slice(
+    def _slice(
         self,
         observed: Collection[Variable],
         partial: Sequence[Variable],
@@ -453,7 +453,7 @@ class BayesianNetwork(Model):
         """
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
-        blocks = [cpd for cpd in self.blocks if not relevant.isdisjoint(cpd.children)]
+        blocks = [cpd for cpd in self._blocks if not relevant.isdisjoint(cpd.children)]
         blocking = self._blocking(relevant, blocks, partial, kept) if partial else []
         shown = frozenset(v for v in observed if v not in blocking)
         pieces = [piece for cpd in blocks for piece in cpd.pieces(relevant, shown)]
@@ -490,14 +490,14 @@ class BayesianNetwork(Model):
         """
         inner = {parent for variable in relevant for parent in self._parents[variable]}
         inner.update(kept)
-        for cpd in self.blocks:
+        for cpd in self._blocks:
             if cpd.siblings_depend and not inner.isdisjoint(cpd.children):
                 inner.update(cpd.children)
         summed = summed_roots(blocks, kept)
         return [variable for variable in partial if variable in inner and variable not in summed]
 
     @cached_property
-    def compiled(self) -> CompiledTables | None:
+    def _compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
         tables = tables_of(self.cpds)
         if tables is None:
@@ -505,53 +505,59 @@ class BayesianNetwork(Model):
         variables = [v for v in self.variables if isinstance(v, Discrete)]
         if len(variables) < len(self.variables):
             return None
-        return compiled_tables(self.number, variables, tables, self._above)
+        return compiled_tables(self._index_of, variables, tables, self._above)
 
     @cached_property
-    def unfolded(self) -> BayesianNetwork | None:
+    def _unfolded(self) -> BayesianNetwork | None:
         """The network with canonical CPDs divided into tables over auxiliary variables.
 
         The auxiliary variables follow those of this network. None if there is nothing to divide.
         """
         if not any(issubclass(kind, CanonicalCPD) for kind in self._kinds):
             return None
-        canonical = [block for block in self.blocks if isinstance(block, CanonicalCPD)]
+        canonical = [block for block in self._blocks if isinstance(block, CanonicalCPD)]
         tables = [table for block in canonical for table in block.unfolded()]
         if all(isinstance(table, CanonicalCPD) for table in tables):
             return None
-        pieces = [*(b for b in self.blocks if not isinstance(b, CanonicalCPD)), *tables]
+        pieces = [*(b for b in self._blocks if not isinstance(b, CanonicalCPD)), *tables]
         known = set(self.variables)
         hidden = [v for piece in pieces for v in piece.children if v not in known]
         return BayesianNetwork(pieces, order=[*self.variables, *hidden])
 
     @cached_property
-    def absences(self) -> dict[int, list[tuple[tuple[int, ...], Floats]]]:
+    def _no_effect_factors(self) -> dict[int, list[tuple[tuple[int, ...], Floats]]]:
         """Log likelihoods of no effect of noisy maxima, by index of the child.
 
         Each is of one parent, given by its index, or a constant: no effect says of each cause for
         itself that it had none.
         """
         found = {}
-        for block in self.blocks:
+        for block in self._blocks:
             if isinstance(block, NoisyMaxCPD):
                 none = Evidence(1, {block.variable: np.zeros(1, dtype=np.intp)})
                 factors = [f for f in block.potentials(none) if isinstance(f, Factor)]
-                found[self.number[block.variable.name]] = [
-                    (tuple([self.number[v.name] for v in f.scope]), f.log_values[0])
+                found[self._index_of[block.variable.name]] = [
+                    (tuple([self._index_of[v.name] for v in f.scope]), f.log_values[0])
                     for f in factors
                 ]
         return found
 
-    def work(self, question: Question, pattern: Pattern, memory_limit: float | None = None) -> Work:
+    def _work(
+        self, question: Question, pattern: Pattern, memory_limit: float | None = None
+    ) -> Work:
         """Return a prepared query; see `Model.work`.
 
         The first posterior of some targets is prepared on the ancestors of targets and evidence
         alone, if these are few: the tables of the whole network are not put together for it. The
         answer is the same, because its program leaves out all other tables.
         """
-        if type(question) is not Joint or "compiled" in self.__dict__ or self.unfolded is not None:
-            return super().work(question, pattern, memory_limit)
-        work: Work = self.memo.get(
+        if (
+            type(question) is not Joint
+            or "_compiled" in self.__dict__
+            or self._unfolded is not None
+        ):
+            return super()._work(question, pattern, memory_limit)
+        work: Work = self._memo.get(
             (type(question), question, pattern),
             lambda: (
                 self._ancestral_work(question, pattern, memory_limit)
@@ -564,13 +570,13 @@ class BayesianNetwork(Model):
         self, question: Joint, pattern: Pattern, memory_limit: float | None
     ) -> Work | None:
         """Return a query prepared on the ancestors; None if it is better prepared on all."""
-        waiting: list[None] = self.memo.get("first posterior", lambda: [None])
+        waiting: list[None] = self._memo.get("first posterior", lambda: [None])
         if not waiting:
             return None
         waiting.clear()
         n = len(self.variables)
         roots = (*question.targets, *pattern.observed, *pattern.soft)
-        if pattern.rows or n != len(self.blocks) or n - len(roots) <= FEW_VARIABLES:
+        if pattern.rows or n != len(self._blocks) or n - len(roots) <= FEW_VARIABLES:
             return None
         waiting_for, found = [*roots], {*roots}
         while waiting_for and 2 * len(found) < n:
@@ -580,7 +586,7 @@ class BayesianNetwork(Model):
         if 2 * len(found) >= n:
             return None
         kept = sorted(found)
-        tables = tables_of([self.blocks[v] for v in kept])
+        tables = tables_of([self._blocks[v] for v in kept])
         if tables is None:
             return None
         variables = [table.variable for table in tables]
@@ -590,40 +596,40 @@ class BayesianNetwork(Model):
         return AncestralWork(self, part, kept, question, pattern, memory_limit)
 
     @property
-    def order(self) -> tuple[Name, ...]:
+    def _ancestral_order(self) -> tuple[Name, ...]:
         """Names of the variables in topological order, parents first."""
         return tuple(self._order)
 
-    def nodes(self) -> list[CPD]:
+    def _nodes(self) -> list[CPD]:
         """Return the CPDs in topological order, parents first."""
         return [self._cpd_of[self._by_name[name]] for name in self._order]
 
-    def table_names(self) -> list[Name]:
+    def _table_names(self) -> list[Name]:
         """Return the name of each table: the name of its child."""
         return list(self.names)
 
-    def restricted(self, above: Collection[Variable]) -> BayesianNetwork:
+    def _restricted(self, above: Collection[Variable]) -> BayesianNetwork:
         """Return the subnetwork over an ancestral set of variables.
 
         The set `above` must contain all ancestors of its variables.
         """
-        blocks = [cpd for cpd in self.blocks if not set(above).isdisjoint(cpd.children)]
+        blocks = [cpd for cpd in self._blocks if not set(above).isdisjoint(cpd.children)]
         return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
 
     # ------------------------------------------------------------------------- interventions
 
-    def without_parents(self, names: Collection[Name]) -> BayesianNetwork:
+    def _without_parents(self, names: Collection[Name]) -> BayesianNetwork:
         """Return the network for queries that set some variables; see `Model.without_parents`."""
         chosen = [self.variable(name) for name in names]
-        return self._of(without_distributions(self.blocks, chosen))
+        return self._of(without_distributions(self._blocks, chosen))
 
     def do(self, values: Mapping[Name, Any]) -> BayesianNetwork:
         """Return the network after an intervention; see `Model.do`."""
         given = read_values(self, values)
         encoded = {v: v.encode(given[v.name]) for v in self.variables if v.name in given}
-        return self._of(set_to(self.blocks, encoded))
+        return self._of(set_to(self._blocks, encoded))
 
-    def with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
+    def _with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
         """Return the network with numbers replaced by states; see `Model.with_findings`."""
         for name in findings:
             variable = self.variable(name)
@@ -642,7 +648,7 @@ class BayesianNetwork(Model):
             if not isinstance(cpd, CPD):
                 raise ModelError(f"with_cpd takes CPDs; got {cpd!r:.80}.")
         new = {child.name: child for cpd in cpds for child in cpd.children}
-        kept = replaced(self.blocks, {v: None for v in self.variables if v.name in new})
+        kept = replaced(self._blocks, {v: None for v in self.variables if v.name in new})
         order = [new.pop(v.name, v) for v in self.variables]
         return self._of([*kept, *cpds], [*order, *new.values()])
 
@@ -650,7 +656,7 @@ class BayesianNetwork(Model):
         """Return the network without variables that have no children; see `Model.without`."""
         chosen = [self.variable(name) for name in names]
         editing.check_nothing_below(self, chosen)
-        return self._of(replaced(self.blocks, dict.fromkeys(chosen)))
+        return self._of(replaced(self._blocks, dict.fromkeys(chosen)))
 
     def with_arc(self, parent: Name, child: Name) -> BayesianNetwork:
         """Return the network with one more arc; see `Model.with_arc`."""
@@ -664,7 +670,7 @@ class BayesianNetwork(Model):
         new = editing.new_names(self, names)
         name = {old.name: found.name for old, found in new.items()}
         return BayesianNetwork(
-            [editing.substituted(block, new) for block in self.blocks],
+            [editing.substituted(block, new) for block in self._blocks],
             arc_scores={
                 (name.get(a, a), name.get(b, b)): score for (a, b), score in self.arc_scores.items()
             },
@@ -677,7 +683,7 @@ class BayesianNetwork(Model):
     ) -> BayesianNetwork:
         """Return the network with other states of a variable; see `Model.with_states`."""
         old, new, order = editing.new_states(self, name, states)
-        blocks = editing.with_states(self.blocks, old, new, order)
+        blocks = editing.with_states(self._blocks, old, new, order)
         return self._of(blocks, [new if v == old else v for v in self.variables])
 
     def conditioned(self, evidence: EvidenceLike) -> BayesianNetwork:
@@ -686,7 +692,7 @@ class BayesianNetwork(Model):
         if asked is not self:
             assert isinstance(asked, BayesianNetwork)
             return asked.conditioned(known)
-        blocks, log_mass = editing.given(self, self.case(known))
+        blocks, log_mass = editing.given(self, self._case(known))
         if log_mass == -math.inf:
             raise impossible(evidence)
         return self._of(blocks)
@@ -701,31 +707,31 @@ class BayesianNetwork(Model):
                 found = found._of(editing.without_variable(found, self.variable(name)))
         return found
 
-    def merged(
+    def _merged(
         self, other: BayesianNetwork, *, prefer: Literal["self", "other"] | None = None
     ) -> BayesianNetwork:
-        """Return one network of the variables of two; see `Model.merged`."""
+        """Return one network of the variables of two; see `bayesgraph.models.merged`."""
         if not isinstance(other, BayesianNetwork):
             raise ModelError(f"merged takes a BayesianNetwork; got {other!r:.80}.")
         blocks, order = editing.merged(self, other, prefer)
         scores = {**other.arc_scores, **self.arc_scores}
         return self._of(blocks, order, scores, self.annotations.over(other.annotations))
 
-    def annotated(self, annotations: Annotations) -> BayesianNetwork:
-        """Return the network with other positions, titles and notes; see `Model.annotated`."""
+    def _annotated(self, annotations: Annotations) -> BayesianNetwork:
+        """Return the network with other notes; see `bayesgraph.models.annotated`."""
         found = BayesianNetwork(
-            self.blocks,
+            self._blocks,
             arc_scores=self.arc_scores,
             order=self.variables,
-            history=self.history,
+            history=self._history,
             annotations=annotations,
         )
         found.training = self.training
         return found
 
-    def expanded(self) -> BayesianNetwork:
-        """Return the network with tables for canonical CPDs; see `Model.expanded`."""
-        return self._of([b.to_table() if isinstance(b, CanonicalCPD) else b for b in self.blocks])
+    def _expanded(self) -> BayesianNetwork:
+        """Return the network with tables for canonical CPDs; see `bayesgraph.models.expanded`."""
+        return self._of([b.to_table() if isinstance(b, CanonicalCPD) else b for b in self._blocks])
 
     def _of(
         self,
@@ -751,7 +757,7 @@ class BayesianNetwork(Model):
 
     # ------------------------------------------------------------------------------ other verbs
 
-    def to_factor_graph(
+    def _to_factor_graph(
         self, exponents: Mapping[Name, ArrayLike] | None = None, *, domain: str = "nonnegative"
     ) -> FactorGraph:
         """Return the product of the CPDs, each raised to an exponent, as a factor graph.
@@ -783,7 +789,8 @@ class BayesianNetwork(Model):
     def __repr__(self) -> str:
         return (
             f"BayesianNetwork with {len(self.variables)} variables, "
-            f"{sum(len(cpd.arcs()) for cpd in self.blocks)} arcs and {self.n_parameters} parameters"
+            f"{sum(len(cpd.arcs()) for cpd in self._blocks)} arcs and {self.n_parameters} "
+            "parameters"
         )
 
 

@@ -42,7 +42,7 @@ def told_table(model: Answering, table: TableLike, target: Variable | None, unse
     policy = of_rows(unseen, n_rows)
     known = table_for(model, columns, target, unseen=policy)
     tell(policy, unseen, n_rows)
-    model.expected.warn_of(model.expected.far(known.continuous, known.values))
+    model._expected.warn_of(model._expected.far(known.continuous, known.values))
     return known
 
 
@@ -65,7 +65,7 @@ def table_for(
     n_rows = length(next(iter(columns.values())))
     columns = _with_vectors(model, columns)
     known = [v for v in model.variables if v != target and _is_told(v, columns, target)]
-    strangers = [name for name in columns if name not in model.number]
+    strangers = [name for name in columns if name not in model._index_of]
     silent = [v.name for v in model.variables if v.name not in columns]
     by_text = {_plain(name): name for name in silent if isinstance(name, str)}
     for name in strangers:
@@ -98,7 +98,7 @@ def _with_vectors(model: Answering, columns: Mapping[Name, Column]) -> Mapping[N
     Items without a column are not observed.
     """
     found = dict(columns)
-    for vector, names in model.items_among(columns).items():
+    for vector, names in model._items_among(columns).items():
         if vector.name in columns:
             raise DataError(f"The table has a column {vector.name!r} and columns of its items.")
         matrix = np.full((length(columns[names[0]]), len(vector.items)), np.nan)

@@ -97,7 +97,7 @@ class Conditionals:
         columns = {v: evidence.columns[v] for v in variables if v in evidence}
         soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
         given = Evidence(evidence.n_rows, columns, soft)
-        return self.network.log_posterior_rows(self.target, given)
+        return self.network._log_posterior_rows(self.target, given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ class WeightedNetwork(Model):
     exponents: probabilities are marginalised first, then raised to exponents. A missing feature is
     left out. The posterior of another variable t is ``sum_c P(c | x_O) p(x_t | x_O, c)``. If all
     features are observed, the posterior of the class equals that of the product of the CPDs raised
-    to the exponents. (The result of `to_factor_graph` sums a missing feature out of this product
+    to the exponents. (The result of `FactorGraph.of` sums a missing feature out of this product
     instead.)
 
     The model gives rows no probability. The `log_evidence` of an answer is the log of the product
@@ -211,13 +211,15 @@ class WeightedNetwork(Model):
       yes  0.666667  ████████████████
     """
 
-    form = "tempered"
-    is_joint = False
-    instead = (
+    _kind = "tempered"
+    _is_joint = False
+    _advice = (
         " It tempers the evidence of the observed features, which gives no distribution of rows:"
-        " query its `network`, or `to_factor_graph()`."
+        " query its `network`, or `FactorGraph.of(it)`."
     )
-    edited = " Change its `network`, and weight that: WeightedNetwork(network, target, exponents)."
+    _edit_advice = (
+        " Change its `network`, and weight that: WeightedNetwork(network, target, exponents)."
+    )
 
     def __init__(
         self,
@@ -354,7 +356,7 @@ class WeightedNetwork(Model):
 
     # ----------------------------------------------------------------------- for the solvers
 
-    def slice(
+    def _slice(
         self,
         observed: Collection[Variable],
         partial: Sequence[Variable],
@@ -368,30 +370,30 @@ class WeightedNetwork(Model):
         parameters see `inference.elimination.ProductModel.slice`.
         """
         if self.target in observed and self.target not in partial:
-            return self.network.slice(observed, partial, soft, keep)
-        inner = self.network.slice(observed, partial, soft, [*keep, self.target])
+            return self.network._slice(observed, partial, soft, keep)
+        inner = self.network._slice(observed, partial, soft, [*keep, self.target])
         alone = self.target not in observed and not set(keep) - {self.target}
         # The model's cache holds its submodels: a weak reference avoids a cycle.
         own: Any = weakref.proxy(self)
         return ClassSlice(own) if alone else TurnedSlice(own, inner)
 
     @property
-    def silent(self) -> frozenset[Variable]:
+    def _unmarginalisable(self) -> frozenset[Variable]:
         """Numbers and vectors that elimination cannot keep; see `Model.silent`."""
-        return self.network.silent
+        return self.network._unmarginalisable
 
-    def leaves(
+    def _leaf_targets(
         self, targets: Sequence[Variable], given: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
-        return self.network.leaves(targets, given)
+        return self.network._leaf_targets(targets, given)
 
-    def with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
+    def _with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
         """Return the network with numbers replaced by states; see `Model.with_findings`."""
-        network = self.network.with_findings(findings)
+        network = self.network._with_findings(findings)
         return self._of(network, self.target.name, self.exponents, self.bias)
 
-    def check_beliefs(self, beliefs: Collection[Discrete]) -> None:
+    def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Check that each `Belief` (a prescribed posterior) is about the class variable.
 
         For features, exponents change the effect of the likelihoods that implement a belief.
@@ -427,15 +429,15 @@ class WeightedNetwork(Model):
             bias = bias[order]
         return self._of(network, self.target.name, exponents, bias)
 
-    def links(
+    def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]] | None:
         """Return the scopes of the network's CPDs for the class; see `Model.links`."""
         if soft or target != self.target:
             return None
-        return self.network.links(target, observed, soft)
+        return self.network._links(target, observed, soft)
 
-    def addends(self, target: Discrete) -> list[Addend]:
+    def _addends(self, target: Discrete) -> list[Addend]:
         """Return the features in topological order; see `Model.addends`.
 
         Raises
@@ -449,7 +451,7 @@ class WeightedNetwork(Model):
                 "query its `network` for those of another variable."
             )
         found = []
-        for addend in self.network.addends(target):
+        for addend in self.network._addends(target):
             cpd = addend.source
             exponent = _spread(self.exponents[cpd.variable.name], cpd, target)
             found.append(addend._replace(source=Term(cpd, np.asarray(exponent))))
@@ -460,7 +462,7 @@ class WeightedNetwork(Model):
         """The network whose distributions are weighted."""
         return (self.network,)
 
-    def with_networks(self, networks: Iterable[BayesianNetwork]) -> WeightedNetwork:
+    def _with_networks(self, networks: Iterable[BayesianNetwork]) -> WeightedNetwork:
         """Return the model of another network, with the same exponents."""
         (network,) = networks
         return self._of(network, self.target.name, self.exponents, self.bias)
@@ -481,7 +483,7 @@ class WeightedNetwork(Model):
             domain=self.domain,
         )
 
-    def to_factor_graph(self) -> FactorGraph:
+    def _to_factor_graph(self) -> FactorGraph:
         """Return the CPDs raised to their exponents, and the biases, as a factor graph.
 
         Its posteriors equal those of this model if all features are observed. It sums a missing
@@ -585,7 +587,7 @@ class TurnedSlice:
         model = self.model
         problem = self.inner.problem(evidence, summed=summed)
         given = _without(evidence, model.target)
-        before = model.network.log_posterior_rows(model.target, given)
+        before = model.network._log_posterior_rows(model.target, given)
         with np.errstate(invalid="ignore"):
             turned = np.where(np.isneginf(before), -np.inf, model.log_scores(given) - before)
         factor = Factor.from_log([model.target], turned)

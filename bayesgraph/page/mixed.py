@@ -148,7 +148,7 @@ def network_part(
     MemoryLimitError
         For a part beyond the stated sizes.
     """
-    writer = Writer(network.unfolded or network, number, numbers)
+    writer = Writer(network._unfolded or network, number, numbers)
     known: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
     for cpd in writer.network.cpds:
@@ -352,7 +352,7 @@ DENSITIES = (
 
 def _components(writer: Writer) -> list[list[GaussianCPD]]:
     """Return the linear Gaussians by component of continuous arcs, parents first."""
-    cpds = [c for c in writer.network.nodes() if isinstance(c, GaussianCPD)]
+    cpds = [c for c in writer.network._nodes() if isinstance(c, GaussianCPD)]
     label = {cpd.variable: cpd.variable for cpd in cpds}
 
     def root(variable: Continuous) -> Continuous:
@@ -412,7 +412,7 @@ def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
 
 def weighted_part(model: WeightedNetwork, numbers: Numbers, tables: TablesPart) -> Json:
     """Return the part of a weighted network: its network's, exponents and biases."""
-    number = model.number
+    number = model._index_of
     part = network_part(model.network, number, numbers, tables)
     writer = Writer(model.network, number, numbers)
     exponents: list[Json | None] = [None] * len(number)
@@ -441,9 +441,9 @@ def ensemble_part(model: Ensemble, numbers: Numbers, tables: TablesPart) -> Json
         )
     part: Json = {"weights": [member.weight for member in model.members]}
     if model.combine == "joint":
-        own = [network_part(m.network, model.number, numbers, tables) for m in model.members]
+        own = [network_part(m.network, model._index_of, numbers, tables) for m in model.members]
         return {"kind": "mixture", "members": own} | part
-    ratios = {str(model.number[n]): list(r) for n, r in model.prior_ratios.items()}
+    ratios = {str(model._index_of[n]): list(r) for n, r in model.prior_ratios.items()}
     cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in model.variables]
     return part | {
         "kind": "average",
@@ -469,7 +469,7 @@ def _member_part(model: Ensemble, member: Any, numbers: Numbers, tables: TablesP
     elif isinstance(network, Ensemble) and network.combine == "joint":
         part = ensemble_part(network, numbers, tables)
     elif isinstance(network, BayesianNetwork):
-        part = {"kind": "network"} | network_part(network, network.number, numbers, tables)
+        part = {"kind": "network"} | network_part(network, network._index_of, numbers, tables)
     else:
         raise UnsupportedModelError(
             f"A page shows averages of networks, of weighted ones and of mixtures; got "
@@ -481,7 +481,7 @@ def _member_part(model: Ensemble, member: Any, numbers: Numbers, tables: TablesP
     }
     maps |= {str(v): {"items": items} for v, items in member.items.items()}
     maps |= {str(v): {"cuts": list(own.cuts)} for v, own in member.cut.items()}
-    exponents = {str(model.number[name]): e for name, e in member.exponents.items()}
+    exponents = {str(model._index_of[name]): e for name, e in member.exponents.items()}
     places = [member.places.get(v, -1) for v in range(len(model.variables))]
     return part | {"own": places, "maps": maps, "tempering": exponents}
 
@@ -492,7 +492,7 @@ def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -
     known: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
     network: Any = model
-    writer = Writer(network, model.number, numbers)
+    writer = Writer(network, model._index_of, numbers)
     for term in model.terms:
         if term.table is not None:
             axes = [v for v in term.scope if isinstance(v, Discrete)]
@@ -500,7 +500,7 @@ def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -
         elif isinstance(term.source, ItemsCPD):
             cpd = term.source
             scope = writer.places(cpd.discrete_parents)
-            base = {"child": model.number[cpd.variable.name], "scope": scope, "factor": -1}
+            base = {"child": model._index_of[cpd.variable.name], "scope": scope, "factor": -1}
             parts.append(base | _items(cpd, writer, term.exponent))
         else:
             return None
@@ -517,7 +517,7 @@ def model_part(model: Model, numbers: Numbers, tables: TablesPart) -> Json | Non
     verbs = ["answer", "information", "contributions", "flip"]
     part: Json | None = None
     if isinstance(model, BayesianNetwork):
-        part = {"kind": "network"} | network_part(model, model.number, numbers, tables)
+        part = {"kind": "network"} | network_part(model, model._index_of, numbers, tables)
     elif isinstance(model, WeightedNetwork):
         part = weighted_part(model, numbers, tables)
     elif isinstance(model, Ensemble):

@@ -107,7 +107,7 @@ def order_of(model: Model) -> list[int]:
     network = model.network if isinstance(model, WeightedNetwork) else model
     if not isinstance(network, BayesianNetwork):
         return list(range(len(model.variables)))
-    return [model.number[cpd.variable.name] for cpd in network.nodes()]
+    return [model._index_of[cpd.variable.name] for cpd in network._nodes()]
 
 
 def flips_part(model: Model, numbers: Numbers) -> Json:
@@ -281,7 +281,7 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
 
 def findings(model: Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
-    case: Case = model.case(evidence)
+    case: Case = model._case(evidence)
     found: Json = {}
     for at, value in case.hard.items():
         variable = model.variables[at]
@@ -305,7 +305,7 @@ def findings(model: Model, evidence: EvidenceLike) -> Json:
 
 def _arcs(model: Any) -> list[list[Any]]:
     """Return the arcs with their scores; of several networks all arcs, without scores."""
-    number = model.number
+    number = model._index_of
     scores = model.arc_scores if len(model.networks) == 1 else {}
     arcs = model.arc_probabilities if model.networks else ()
     return [[number[a], number[b], _finite(scores.get((a, b)))] for a, b in arcs]
@@ -387,8 +387,8 @@ _EXPLAINED = ("contributions", "flip")
 
 
 def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
-    answering = model.unfolded or model
-    compiled = answering.compiled
+    answering = model._unfolded or model
+    compiled = answering._compiled
     if compiled is None:
         return _mixed(model, numbers, limit)
     part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
@@ -414,7 +414,7 @@ def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Sequence[int]
 
 
 def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
-    compiled = model.compiled
+    compiled = model._compiled
     if compiled is None:
         return _mixed(model, numbers, limit)
     part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
@@ -463,7 +463,7 @@ def _ranges_in(model: Model, data: TableLike) -> dict[int, list[float]]:
     """Return the least and the greatest value of each number, by the number of its variable."""
     columns = columns_of(data)
     known = table_for(model, columns, None, unseen="missing")
-    numbers = {model.number[v.name]: known.column(v) for v in known.continuous}
+    numbers = {model._index_of[v.name]: known.column(v) for v in known.continuous}
     found: dict[int, list[float]] = {}
     for at, values in (numbers | _cut_columns(model, columns)).items():
         values = values[np.isfinite(values)]
@@ -518,7 +518,7 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
         codes = table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
         truth = _listed(codes, target)
         share = [None if k is None else float(posterior[i, k]) for i, k in enumerate(truth)]
-    listed = {str(model.number[v.name]): _listed(known, v) for v in known.variables}
+    listed = {str(model._index_of[v.name]): _listed(known, v) for v in known.variables}
     for at, values in _cut_columns(model, columns).items():
         listed[str(at)] = [None if np.isnan(value) else value for value in values.tolist()]
     return {

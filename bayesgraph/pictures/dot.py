@@ -144,7 +144,7 @@ def model_to_dot(
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
     drawn, notes = _readable(model)
-    given = drawn.encode(evidence)
+    given = drawn._encode(evidence)
     names = texts(drawn.names, dot_labels.LONGEST_NAME)
     drawing = _Drawing(
         titles=dict(zip(drawn.variables, names, strict=True)),
@@ -174,7 +174,7 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     Of an average of a network and random trees it is the network: trees of all features have an arc
     from each of them, which shows nothing.
     """
-    if model.is_joint or len(model.networks) < 2:
+    if model._is_joint or len(model.networks) < 2:
         return model, []
     members = list(zip(model.networks, model.weights.tolist(), strict=True))
     trees = [sum(_n_trees(network)) for network, _ in members]

@@ -99,7 +99,7 @@ def nomogram_figure(
             f"A nomogram is of a naive Bayes network; got {network}. Explain single rows with "
             "clf.contributions instead; BayesianNetworkClassifier(n_trees=0) fits one network."
         )
-    for cpd in network.nodes():
+    for cpd in network._nodes():
         if not isinstance(cpd.variable, (Discrete, Continuous)):
             raise UnsupportedModelError(
                 f"A nomogram draws categories and numbers; {cpd.variable.name!r} has a "
@@ -112,7 +112,7 @@ def nomogram_figure(
             )
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
     shown = sorted(rulers, key=lambda ruler: -ruler.span)[:max_features]
-    prior = float(contrast(network.log_posterior_rows(clf.target_, Evidence(1, {})))[0])
+    prior = float(contrast(network._log_posterior_rows(clf.target_, Evidence(1, {})))[0])
     label = style.shown_names([clf.target_.states[contrast.positive]])[0]
     other = style.shown_names([clf.target_.states[contrast.negative]])[0]
     with style.styled() as figure_class:

@@ -101,7 +101,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
     ...     bg.TableCPD(rain, [0.8, 0.2]),
     ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
     ... ])
-    >>> print(net.to_dot(states=False).splitlines()[-2])
+    >>> print(bg.pictures.to_dot(net, states=False).splitlines()[-2])
       n0 -> n1 [tooltip="rain → wet"];
     """
     if hasattr(type(drawn), "_drawn"):

@@ -61,7 +61,7 @@ def tree_to_dot(
     --------
     >>> import bayesgraph as bg
     >>> age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
-    >>> cpd = bg.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
+    >>> cpd = bg.models.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
     >>> print(tree_to_dot(cpd).splitlines()[-3])
       n0 -> n1 [label=" ≤ 40 ", tooltip="age ≤ 40.0"];
     """

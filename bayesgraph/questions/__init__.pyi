@@ -30,7 +30,9 @@ from .effects import Effect as Effect
 from .effects import adjusted_effect as adjusted_effect
 from .effects import effect as effect
 from .estimands import Estimand as Estimand
+from .estimators import conflict as conflict
 from .estimators import question as question
+from .estimators import sensitivity as sensitivity
 from .flip_options import Rules as Rules
 from .flip_options import choices_of as choices_of
 from .flip_options import range_of as range_of

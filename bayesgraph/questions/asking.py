@@ -169,10 +169,10 @@ class Terms:
         least: float | None = None,
     ) -> Terms:
         """Return the terms for the arguments of `next_question`."""
-        if not model.answers(Joint):
+        if not model._answers(Joint):
             raise refused(model, Joint)
         variable = discrete_target(model, target, "Questions are ranked for a")
-        number = model.number[variable.name]
+        number = model._index_of[variable.name]
         prices = None if costs is None else _prices(model, costs)
         chosen = _chosen(model, number, among, prices)
         is_decided = losses is not None or abstain is not None
@@ -245,7 +245,7 @@ def _prices(model: Model, costs: Any) -> dict[int, float]:
             f"got {costs!r:.80}."
         )
     return {
-        model.number[model.variable(name).name]: checked_number(f"The price of {name!r}", price)
+        model._index_of[model.variable(name).name]: checked_number(f"The price of {name!r}", price)
         for name, price in costs.items()
     }
 
@@ -258,7 +258,7 @@ def _chosen(
     Whether a value is missing is no question, unless it is named.
     """
     if among is None:
-        indicators = {i for _, i in model.indicators}
+        indicators = {i for _, i in model._indicators}
         named = set(range(len(model.variables))) - indicators if prices is None else prices
         found = sorted(v for v in named if v != target)
         if prices and not found:
@@ -270,7 +270,7 @@ def _chosen(
         return tuple(found)
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise EvidenceError(f"among= is a list of names of variables; got {among!r:.80}.")
-    found = sorted({model.number[model.variable(name).name] for name in among})
+    found = sorted({model._index_of[model.variable(name).name] for name in among})
     if target in found:
         raise EvidenceError(
             f"{model.variables[target].name!r} is the target, and cannot be asked for; leave it "
@@ -300,11 +300,11 @@ def by_propagation(
     The tables P(x | e) P(t | e, x) have shape (n_answers, n_states). The result is None if the
     evidence has probability zero.
     """
-    assert model.compiled is not None  # callers have checked it
-    cards = model.compiled.tables.cards
+    assert model._compiled is not None  # callers have checked it
+    cards = model._compiled.tables.cards
     hard, soft = case.without(target)[:2]
     cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]
-    work = model.work(All(), cases[0].pattern)
+    work = model._work(All(), cases[0].pattern)
     answers = [work.run(one) for one in cases]
     logs = np.array([-np.inf if m is None else m.log_evidence for m in answers])
     logs += case.soft.get(target, 0.0)
@@ -320,7 +320,7 @@ def by_propagation(
 
 def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
     """Return the posterior of each row, shape (n_rows, n_states); zeros if a row is impossible."""
-    return normalised_if_possible(model.log_posterior_rows(target, rows))
+    return normalised_if_possible(model._log_posterior_rows(target, rows))
 
 
 def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Evidence) -> Floats:
@@ -340,8 +340,8 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
     """
     rows = rows.without([candidate]) if candidate in rows else rows
     values = np.arange(candidate.cardinality)
-    if model.is_joint:
-        logs = model.log_posterior_rows(target, with_values(rows, candidate, values))
+    if model._is_joint:
+        logs = model._log_posterior_rows(target, with_values(rows, candidate, values))
         shape = rows.n_rows, candidate.cardinality, target.cardinality
         return normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
     shares = posterior_rows(model, candidate, rows)

@@ -101,7 +101,7 @@ def contributions(
     variable = discrete_target(model, target, "Log odds are of a")
     given = as_mapping(evidence)
     asked, known = with_findings(model, given)
-    row = asked.encode(known)
+    row = asked._encode(known)
     if row.likelihoods:
         raise errors.EvidenceError(
             "A contribution is that of a value or of one interval; the evidence on "
@@ -229,10 +229,10 @@ class Walk:
 
     def __init__(self, model: Model, target: Discrete, rows: Evidence) -> None:
         self.model, self.target, self.rows = model, target, rows
-        self.addends = model.addends(target)
+        self.addends = model._addends(target)
         nothing = Evidence(1, {})
         if model.networks:
-            self.prior = model.log_posterior_rows(target, nothing)[0]
+            self.prior = model._log_posterior_rows(target, nothing)[0]
         else:
             alone = [a.source for a in self.addends if not a.variables]
             logs = [self._by_class(source, nothing)[0] for source in alone]
@@ -251,7 +251,7 @@ class Walk:
 
     def given(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Floats:
         """Return the log scores of some rows given some of their findings."""
-        return self.model.log_posterior_rows(self.target, self._part(places, variables))
+        return self.model._log_posterior_rows(self.target, self._part(places, variables))
 
     def _part(self, places: NDArray[np.intp], variables: Sequence[Variable]) -> Evidence:
         known = [v for v in variables if v in self.rows]
@@ -378,7 +378,7 @@ def _odds(
             columns[variable] = np.where(seen, value, gone)
     if not columns:
         return dict.fromkeys(sets, float(contrast(walk.prior)))
-    logs = walk.model.log_posterior_rows(walk.target, Evidence(len(sets), columns))
+    logs = walk.model._log_posterior_rows(walk.target, Evidence(len(sets), columns))
     return dict(zip(sets, contrast(logs).tolist(), strict=True))
 
 

@@ -110,7 +110,7 @@ def structure_changes(before: Model, after: Model) -> StructureChanges:
     """
     changed = {}
     for variable in before.variables:
-        other = after.variable(variable.name) if variable.name in after.number else variable
+        other = after.variable(variable.name) if variable.name in after._index_of else variable
         if other != variable:
             changed[variable.name] = _difference(variable, other)
     first, second = before.arc_probabilities, after.arc_probabilities
@@ -121,8 +121,8 @@ def structure_changes(before: Model, after: Model) -> StructureChanges:
     ]
     flipped = {(b, a) for a, b in turned}
     return StructureChanges(
-        tuple(name for name in after.names if name not in before.number),
-        tuple(name for name in before.names if name not in after.number),
+        tuple(name for name in after.names if name not in before._index_of),
+        tuple(name for name in before.names if name not in after._index_of),
         changed,
         tuple(arc for arc in second if arc not in first and arc not in turned),
         tuple(arc for arc in first if arc not in second and arc not in flipped),
@@ -329,7 +329,7 @@ def _side(model: Model, target: Discrete, columns: Any, states: list[State]) -> 
     if not table.n_rows:
         raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
     rows = table.evidence()
-    logs, impossible = model.rows_with_prior(target, rows)
+    logs, impossible = model._rows_with_prior(target, rows)
     whole = np.zeros((table.n_rows, len(states)))
     places = {(type(s), s): i for i, s in enumerate(states)}
     whole[:, [places[type(s), s] for s in target.states]] = np.exp(log_normalised(logs))

@@ -199,7 +199,7 @@ def table_drift(
     ... ])
     >>> before = {"rain": ["no", "yes"] * 50, "wet": ["no", "yes"] * 50}
     >>> after = {"rain": ["no", "yes"] * 50, "wet": ["yes", "no"] * 50}
-    >>> bg.table_drift(net, before, after).moved
+    >>> bg.questions.table_drift(net, before, after).moved
     ('wet',)
     """
     if not 0 < alpha < 1:
@@ -377,9 +377,9 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     del columns[cpd.variable]
     given = {v: column for v, column in kept.items() if v in columns}
     try:
-        logs = member.model.log_evidence_rows(Evidence(n, kept))
+        logs = member.model._log_evidence_rows(Evidence(n, kept))
         if given:
-            logs = logs - member.model.log_evidence_rows(Evidence(n, given))
+            logs = logs - member.model._log_evidence_rows(Evidence(n, given))
     except errors.BayesGraphError:
         return math.nan
     return float(np.mean(logs))

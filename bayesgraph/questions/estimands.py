@@ -328,7 +328,7 @@ class Estimand:
         # The value is the same for all states of other variables that are possible.
         others = sorted(self.expression.free - fixed.keys() - set(self.outcome), key=str)
         if others:
-            fixed |= dict(model.marginal_map(others, {name: fixed[name] for name in self.do}))
+            fixed |= dict(model.most_probable({name: fixed[name] for name in self.do}, over=others))
         found = _factor(self.expression, model, fixed)
         logs = align(found.log_values, found.scope, outcome)[0]
         values = np.broadcast_to(np.exp(logs), [v.cardinality for v in outcome])

@@ -8,8 +8,9 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from bayesgraph.core.errors import DataTypeError, EvidenceError, quoted
-from bayesgraph.core.variables import Discrete, Name
-from bayesgraph.inference import Joint
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import Discrete, Name, State
+from bayesgraph.inference import Conflict, Joint, Retractions, Sensitivity, Slopes
 from bayesgraph.models import Model
 
 P = ParamSpec("P")
@@ -84,3 +85,64 @@ def discrete_target(model: Model, target: Name | None, what: str) -> Discrete:
             "intervals, by a discretiser, to ask about its states."
         )
     return variable
+
+
+@question(Slopes)
+def sensitivity(
+    model: Model,
+    target: Name,
+    state: State | None = None,
+    evidence: EvidenceLike = None,
+    *,
+    memory_limit: float | None = None,
+) -> Sensitivity:
+    """Return the derivatives of a posterior probability with respect to all parameters.
+
+    They are those of tables and of linear Gaussians, and of the weights of a mixture or an
+    average; distributions of other families are taken as certain.
+
+    Parameters
+    ----------
+    target : name
+    state : a state of the target, optional
+        By default the most probable one.
+    evidence : mapping from name to value, optional
+        As in `query`.
+
+    Raises
+    ------
+    EvidenceError
+        For a continuous target.
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    UnsupportedModelError
+        Unless the model is a Bayesian network, a factor graph of tables, or a mixture or an
+        average of these; or if a number would have to be integrated out whose distribution has
+        no closed form for it.
+    """
+    return model._sensitivity(target, state, evidence, memory_limit=memory_limit)
+
+
+@question(Retractions)
+def conflict(
+    model: Model, evidence: EvidenceLike = None, *, memory_limit: float | None = None
+) -> Conflict:
+    """Return the conflict measure of the evidence, and findings that contradict the others.
+
+    The measure of findings e_i is log(prod_i P(e_i) / P(e_1, ..., e_n)), which is positive if
+    the findings are jointly less probable than if they were independent; see `Conflict`.
+
+    Parameters
+    ----------
+    evidence : mapping from name to value
+        As in `query`; densities of numbers enter as probabilities do.
+
+    Raises
+    ------
+    ImpossibleEvidenceError
+        If the evidence has probability zero.
+    UnsupportedModelError
+        For weighted networks and averages of posteriors, which give no probability of evidence;
+        or if a number would have to be integrated out whose distribution has no closed form.
+    """
+    return model._conflict(evidence, memory_limit=memory_limit)

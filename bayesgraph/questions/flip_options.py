@@ -242,7 +242,7 @@ def _kind_that_stays(variable: Variable, value: Any) -> str:
 
 def _values(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
     """Return the findings that name variables; items of vectors of counts are left out."""
-    items = {n for names in model.items_among(as_mapping(evidence)).values() for n in names}
+    items = {n for names in model._items_among(as_mapping(evidence)).values() for n in names}
     return {name: value for name, value in as_mapping(evidence).items() if name not in items}
 
 
@@ -363,7 +363,7 @@ def range_of(
 
 def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
     """Return the central range of a continuous variable with nothing observed, if it is known."""
-    if not model.is_joint:
+    if not model._is_joint:
         ranges = [
             _of_model(network, own)
             for _, network in networks_in(model)
@@ -454,7 +454,7 @@ class Scorer:
         """Return the scorer for the findings that may change by some rules."""
         asked, known = with_findings(model, as_mapping(evidence))
         choices = tuple(choices_of(asked, target, evidence, rules))
-        row = asked.encode(known).without([choice.variable for choice in choices])
+        row = asked._encode(known).without([choice.variable for choice in choices])
         return cls(asked, target, row, choices)
 
     def __call__(self, changes: Changes) -> Floats:
@@ -476,7 +476,7 @@ class Scorer:
             kind = np.intp if isinstance(choice.variable, Discrete) else np.float64
             known[choice.variable] = column.astype(kind)
         rows = Evidence(n_rows, known, self.fixed.likelihoods)
-        return self.model.log_posterior_rows(self.target, rows)
+        return self.model._log_posterior_rows(self.target, rows)
 
 
 # -------------------------------- Parts of the findings whose contributions to the log odds add up
@@ -520,7 +520,7 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
     """Return the parts of which log scores are a sum; None if there is one only, or a large one."""
     changing, soft = [choice.variable for choice in scorer.choices], scorer.fixed.likelihoods
     known = {scorer.target, *scorer.fixed.columns}
-    links = scorer.model.links(scorer.target, {*known, *changing}, soft)
+    links = scorer.model._links(scorer.target, {*known, *changing}, soft)
     if links is None:
         return None
     graph: nx.Graph[Variable] = nx.Graph()

@@ -552,7 +552,7 @@ def flip(
         values |= {change.name: change.new for change in changes}
         cost = math.fsum(change.cost for change in changes)
         asked, known = with_findings(model, values)
-        final = asked.log_posterior_rows(variable, asked.encode(known))
+        final = asked._log_posterior_rows(variable, asked._encode(known))
         after = variable.states[max(goals, key=lambda goal: float(_excess([goal], final)[0])).state]
         posterior = _posterior(variable, final)
     return Flip(

@@ -271,16 +271,20 @@ def credible_intervals(
         )
     asked, given = under(model, do, given) if do else (model, dict(given))
     check_parameters(asked)
-    case = asked.case(given)
+    case = asked._case(given)
     groups: list[tuple[int, ...]] = [
         (v,)
         for v, variable in enumerate(asked.variables)
-        if not (v in case.hard or variable in asked.silent or isinstance(variable, CountVector))
+        if not (
+            v in case.hard
+            or variable in asked._unmarginalisable
+            or isinstance(variable, CountVector)
+        )
     ]
     if targets is not None:
         groups = [read_targets(asked, targets, case.hard)]
     kind = Joint(groups[0]) if targets is not None else All()
-    answer = asked.work(kind, case.pattern, memory_limit).run(case, memory_limit)
+    answer = asked._work(kind, case.pattern, memory_limit).run(case, memory_limit)
     if answer is None:
         raise impossible(given)
     estimates = _numbers(answer, [asked.names[v] for v, *_ in groups])
@@ -424,13 +428,13 @@ def _answers(
         rows = case.evidence(drawn.variables).rows(np.zeros(draw.cardinality, dtype=np.intp))
         columns = {**rows.columns, draw: np.arange(draw.cardinality)}
         evidence = Evidence(draw.cardinality, columns, rows.likelihoods)
-        joint = drawn.log_posterior_rows(target, evidence)
+        joint = drawn._log_posterior_rows(target, evidence)
         joint[np.isneginf(joint.max(axis=1))] = np.nan
         return [normalised(joint)]
-    number, names = drawn.number[draw.name], [drawn.names[v] for v, *_ in groups]
+    number, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
     cases = [case._replace(hard={**case.hard, number: i}) for i in range(draw.cardinality)]
     question = All() if len(groups) > 1 else Joint(groups[0])
-    work = drawn.work(question, cases[0].pattern, memory_limit)
+    work = drawn._work(question, cases[0].pattern, memory_limit)
     answers = [work.run(one, memory_limit) for one in cases]
     known = [None if answer is None else _numbers(answer, names) for answer in answers]
     nothing = next(([np.full_like(x, np.nan) for x in one] for one in known if one is not None), [])

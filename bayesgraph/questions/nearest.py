@@ -145,7 +145,7 @@ def nearest_rows(
         raise DataError("The table has no rows among which to look.")
     if missing := [v.name for v in findings if v not in rows.variables]:
         raise DataError(f"The table lacks the columns {quoted(missing)} of findings.")
-    logs, _ = model.rows_with_prior(variable, rows.evidence())
+    logs, _ = model._rows_with_prior(variable, rows.evidence())
     shares = np.exp(log_normalised(logs))
     answers = shares.argmax(axis=1)
     code = variable.index(before)
@@ -184,7 +184,7 @@ def _findings(model: Model, given: Mapping[Name, Any]) -> dict[Variable, Any]:
     # What a finding says about its indicator of missing values is no difference of its own.
     found: dict[Variable, Any] = {
         v: column
-        for v, column in asked.encode(known).columns.items()
+        for v, column in asked._encode(known).columns.items()
         if not isinstance(v, MissingIndicator) or v.name in known
     }
     return found | intervals
@@ -306,7 +306,7 @@ def most_relevant(
     """
     k = whole_number("k", "explanations", k, 1)
     model, evidence = with_findings(model, as_mapping(evidence))
-    case = model.case(evidence)
+    case = model._case(evidence)
     if not (case.hard or case.soft):
         raise EvidenceError("An explanation explains evidence; none was given.")
     numbers = read_targets(model, targets, case.hard)

@@ -156,12 +156,12 @@ def worth_of_number(
     rows = case.evidence(model.variables)
     posterior = _posterior(model, candidate, case)
     density: Callable[[Floats], Floats] = partial(_density, model, t, variable, rows)
-    if not model.is_joint and posterior is None:
+    if not model._is_joint and posterior is None:
         raise UnsupportedModelError(
             f"The posterior of {variable.name!r} is no mixture of normal distributions, and this "
             "model is no joint distribution: the worth of asking for it has no exact value."
         )
-    if posterior is not None and not model.is_joint:
+    if posterior is not None and not model._is_joint:
         density = partial(_product, model, t, variable, rows, posterior)
     if isinstance(variable, Count):
         # The worth of a question whose answers are the numbers 0, 1, and so on.
@@ -191,9 +191,9 @@ def worth_of_number(
 def _posterior(model: Model, candidate: int, case: Case) -> NumberMixture | None:
     """Return the posterior of a number, if it is a mixture of normal distributions."""
     try:
-        found = model.work(Joint((candidate,)), case.pattern).run(case)
+        found = model._work(Joint((candidate,)), case.pattern).run(case)
     except UnsupportedModelError:
-        if model.is_joint:
+        if model._is_joint:
             return None
         raise
     return found if isinstance(found, NumberMixture) and found.gaussian else None
@@ -208,8 +208,8 @@ def _density(
     model: Model, target: Discrete, variable: Continuous, rows: Evidence, x: Floats
 ) -> Floats:
     """Return p(x | e) P(t | e, x) at each x, shape (n, n_states), of a joint distribution."""
-    total = log_total(model.log_posterior_rows(target, rows))[0]
-    logs = model.log_posterior_rows(target, with_values(rows, variable, x))
+    total = log_total(model._log_posterior_rows(target, rows))[0]
+    logs = model._log_posterior_rows(target, with_values(rows, variable, x))
     found: Floats = np.exp(logs - total)
     return found
 
@@ -239,7 +239,7 @@ def typical_answers(model: Model, candidate: int, case: Case) -> Floats:
     variable = model.variables[candidate]
     assert isinstance(variable, Continuous)  # it has a worth
     try:
-        posterior = model.work(Joint((candidate,)), case.pattern).run(case)
+        posterior = model._work(Joint((candidate,)), case.pattern).run(case)
         return np.array([posterior.quantile(rank) for rank in RANKS.tolist()])
     except UnsupportedModelError:
         return np.quantile(_draws(model, variable, case), RANKS, method="nearest")
@@ -247,8 +247,8 @@ def typical_answers(model: Model, candidate: int, case: Case) -> Floats:
 
 def _draws(model: Model, variable: Continuous, case: Case) -> Floats:
     """Return draws of a number given the evidence, in ascending order."""
-    question = Sample() if model.answers(Sample) else Draw()
-    taken = model.work(question, case.pattern).run(case)
+    question = Sample() if model._answers(Sample) else Draw()
+    taken = model._work(question, case.pattern).run(case)
     found = taken.take(_N_DRAWS, np.random.default_rng(0))[variable]
     return np.sort(np.asarray(found, dtype=np.float64))
 

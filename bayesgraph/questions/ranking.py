@@ -290,7 +290,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     if ahead > 2:
         raise errors.DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
     model, evidence = with_findings(model, as_mapping(evidence))
-    rows = model.encode(evidence)
+    rows = model._encode(evidence)
     variable = terms.variable
     if variable in rows:
         raise errors.EvidenceError(
@@ -333,7 +333,7 @@ def values_of_rows(model: Model, terms: Terms, rows: Evidence) -> Values:
     """Return what the candidates are worth in each row that does not observe them."""
     target = terms.variable
     before, tables = np.zeros((rows.n_rows, target.cardinality)), None
-    if model.compiled is not None and rows.n_rows <= _FEW:
+    if model._compiled is not None and rows.n_rows <= _FEW:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
         tables = [by_propagation(model, terms.target, case) for case in cases]
         for row, found in enumerate(tables):
@@ -342,7 +342,7 @@ def values_of_rows(model: Model, terms: Terms, rows: Evidence) -> Values:
         before = posterior_rows(model, target, rows)
     columns: dict[int, Floats] = {}
     refused: dict[int, errors.UnsupportedModelError] = {}
-    indicators = {number: model.variables[i] for number, i in model.indicators}
+    indicators = {number: model.variables[i] for number, i in model._indicators}
     for v in terms.candidates:
         candidate = model.variables[v]
         is_open = before.any(axis=1) & ~_observed(rows, candidate)
@@ -368,8 +368,8 @@ def _observed(rows: Evidence, variable: Variable) -> NDArray[np.bool_]:
 def _case(model: Model, rows: Evidence, row: int) -> Case:
     """Return a row of encoded evidence as a case."""
     one, _ = rows.rows(np.array([row])).split()
-    hard = {model.number[v.name]: column[0] for v, column in one.columns.items()}
-    soft = {model.number[v.name]: logs[0] for v, logs in rows.likelihoods.items()}
+    hard = {model._index_of[v.name]: column[0] for v, column in one.columns.items()}
+    soft = {model._index_of[v.name]: logs[0] for v, logs in rows.likelihoods.items()}
     return Case({v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}, soft)
 
 
@@ -383,7 +383,7 @@ def _worths(
     tables: Sequence[Any] | None,
 ) -> Iterator[tuple[Any, Any]]:
     """Yield some of the rows, and information, gain and error of a candidate in these."""
-    number, target = model.number[candidate.name], terms.variable
+    number, target = model._index_of[candidate.name], terms.variable
     if not isinstance(candidate, Discrete):
         for row in chosen.tolist():
             case = _case(model, rows, row)
@@ -444,7 +444,7 @@ def _answers(
     """Return values of a candidate, as they are encoded, and their probabilities in one row."""
     target = terms.variable
     if not isinstance(candidate, Discrete):
-        number, case = model.number[candidate.name], _case(model, rows, 0)
+        number, case = model._index_of[candidate.name], _case(model, rows, 0)
         return typical_answers(model, number, case), np.full(len(RANKS), 1.0 / len(RANKS))
     (joint,) = joint_rows(model, target, candidate, rows)
     return np.arange(candidate.cardinality), joint.sum(axis=1)

@@ -384,7 +384,7 @@ def _known(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
     """Return the findings by the names of variables, without values that mean missing."""
     found: dict[Name, Any] = {}
     for given, value in as_mapping(evidence).items():
-        if model.items_among([given]):
+        if model._items_among([given]):
             raise EvidenceError(
                 f"{given!r} is an item of a vector of counts, which is one finding: give the "
                 "vector, or take `contributions`, which has a term for each item."
@@ -392,7 +392,7 @@ def _known(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
         name = model.variable(given).name
         if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
             found[name] = value
-    model.case(found)
+    model._case(found)
     return found
 
 

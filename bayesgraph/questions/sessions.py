@@ -104,7 +104,7 @@ class Questionnaire(Displayed):
     @cached_property
     def ranking(self) -> NextQuestion:
         """The questions that were not asked and that the rest of the budget allows, ranked."""
-        asked = {self.model.number[step.name] for step in self.steps}
+        asked = {self.model._index_of[step.name] for step in self.steps}
         terms = self.terms.without(asked)
         if self.budget is not None:
             terms = terms.within(self.budget - self.spent)
@@ -137,9 +137,9 @@ class Questionnaire(Displayed):
 
     @property
     def _is_open_without_budget(self) -> bool:
-        asked = {self.model.number[step.name] for step in self.steps}
+        asked = {self.model._index_of[step.name] for step in self.steps}
         model, evidence = with_findings(self.model, self.evidence)
-        known = model.case(evidence).hard
+        known = model._case(evidence).hard
         return any(v not in known for v in self.terms.without(asked).candidates)
 
     def answered(self, answer: Any, question: Name | None = None) -> Questionnaire:
@@ -169,7 +169,7 @@ class Questionnaire(Displayed):
                 "begin another session."
             )
         name = self.model.variable(chosen).name
-        number = self.model.number[name]
+        number = self.model._index_of[name]
         if number == self.terms.target:
             raise EvidenceError(f"{name!r} is the target of the session, no question.")
         if any(step.name == name for step in self.steps):

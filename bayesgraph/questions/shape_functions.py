@@ -225,7 +225,7 @@ def _obstacle(model: Model, target: Discrete) -> str:
 def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Floats, list[Shape]]:
     """Return the constant and the terms of a network's log odds; see `_curves` for `weights`."""
     prior = network.query(target.name).probabilities
-    tables = [c for c in network.nodes() if isinstance(c, TableCPD) and target in c.parents]
+    tables = [c for c in network._nodes() if isinstance(c, TableCPD) and target in c.parents]
     order: dict[Discrete, int] = {}
     for cpd in tables:
         for variable in _scope(cpd, target):
@@ -314,7 +314,7 @@ def _mean_terms(
     found: dict[Pair, None] = {}
     for _, network in networks_in(model):
         if not _obstacle(network, target):
-            pairs = [(p.name, c.variable.name) for c in network.nodes() for p in c.parents]
+            pairs = [(p.name, c.variable.name) for c in network._nodes() for p in c.parents]
             found |= {pair: None for pair in pairs if target.name not in pair}
     for names in list(found):
         both = [axes[name] for name in names if name in axes]
@@ -342,7 +342,7 @@ def _means(
 
 
 def _log_odds(model: Model, target: Discrete, rows: Evidence, weights: Floats) -> Floats:
-    return _checked(target, model.log_posterior_rows(target, rows) @ weights.T)
+    return _checked(target, model._log_posterior_rows(target, rows) @ weights.T)
 
 
 def _taken(rows: Evidence, index: NDArray[Any]) -> Evidence:

@@ -275,7 +275,7 @@ def _by_parameters(
         relevant = _relevant(network, target, evidence)
         if not place:
             # The same posterior from fewer tables.
-            network = network.restricted(relevant)
+            network = network._restricted(relevant)
             model = network
         for cpd in network.cpds:
             if cpd.variable in relevant:
@@ -336,7 +336,7 @@ def _slopes(
 ) -> Sensitivity | None:
     """Return the derivatives of the posterior; None if the model has none."""
     try:
-        return model.sensitivity(target.name, target.states[code], evidence)
+        return model._sensitivity(target.name, target.states[code], evidence)
     except UnsupportedModelError:
         return None
 

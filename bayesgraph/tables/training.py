@@ -95,6 +95,8 @@ class Training:
         Parameters that are not as by default, and their values as text.
     version : str, optional
         That of bayesgraph.
+    history : EMHistory, optional
+        The course of EM, of a network that it estimated; files and copies have none.
 
     Raises
     ------
@@ -107,6 +109,7 @@ class Training:
     rows: TrainingRows | None = None
     settings: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
     version: str = __version__
+    history: EMHistory | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         texts = (self.method, self.version, *self.settings, *self.settings.values())

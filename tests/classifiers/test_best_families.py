@@ -122,9 +122,8 @@ def test_the_same_from_rows_batches_sums_and_a_file(make, tmp_path):
     parts = make(check_columns=False)
     parts.partial_fit(first, y[:400])
     assert families(parts)["crp"] == "GaussianCPD"
-    batches = make(check_columns=False).fit_batches(
-        (X[a : a + 300], y[a : a + 300]) for a in range(0, 1200, 300)
-    )
+    parts = [(X[a : a + 300], y[a : a + 300]) for a in range(0, 1200, 300)]
+    batches = bg.classifiers.fit_batches(make(check_columns=False), parts)
     sites = [make().collect(X[a::2], y[a::2]) for a in (0, 1)]
     summed = make.from_statistics(sites, check_columns=False)
     pq.write_table(pa.table({**X, "y": y}), tmp_path / "rows.parquet")

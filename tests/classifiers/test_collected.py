@@ -99,7 +99,11 @@ def test_sums_are_exact_and_group_in_any_way():
         "CollectedStatistics of 60 rows: 4 features, class 'class' with 3 states"
     )
     whole = TAN().fit(data.pandas(), data.y).collected_
-    for parts in (total, one + (two + three), bg.CollectedStatistics.total([three, two, one])):
+    for parts in (
+        total,
+        one + (two + three),
+        bg.classifiers.CollectedStatistics.total([three, two, one]),
+    ):
         assert parts.features == whole.features
         (found,), (expected,) = (p.statistics.summaries.values() for p in (parts, whole))
         np.testing.assert_array_equal(found.pair_counts, expected.pair_counts)
@@ -294,7 +298,7 @@ def test_parts_that_do_not_agree(parts, error, said):
 def test_messages_call_parts_by_their_names():
     parts = iter([base(), NB().collect({"n": X["n"]}, Y)])
     with pytest.raises(DataError, match=r"south\.bayesgraph lacks 's'"):
-        bg.CollectedStatistics.total(parts, ["north.bayesgraph", "south.bayesgraph"])
+        bg.classifiers.CollectedStatistics.total(parts, ["north.bayesgraph", "south.bayesgraph"])
 
 
 def test_classifiers_that_need_more_than_the_parts_hold():

@@ -173,7 +173,7 @@ def test_attributes_are_listed_and_notebooks_draw(case, kind):
 def test_log_likelihood_of_rows_equals_that_of_the_network(case, kind):
     data = cases.make_data(kind).with_missing()
     classifier = fitted(case, data)
-    rows = classifier.log_likelihood(data.pandas())
+    rows = classifier.score_samples(data.pandas())
     expected = [
         classifier.network_.log_probability(r) for r in cases.evidence_rows(classifier, data)
     ]
@@ -568,7 +568,7 @@ def test_memory_of_frames_and_sparse_matrices(library, monkeypatch):
         classifier = bg.NaiveBayesClassifier("multinomial")
         table = frame = sparse.random_array((6000, 300), density=0.05, rng=0, format="csr")
     classifier.fit(frame, data.y)
-    for ask in ("predict", "predict_proba", "log_likelihood"):
+    for ask in ("predict", "predict_proba", "score_samples"):
         peaks = []
         for n in (1000, 1000, 6000):
             X = table[:n]
@@ -588,7 +588,7 @@ def test_what_is_drawn_is_what_is_predicted(case, kind):
         pytest.skip(
             "Lengths of documents are drawn by class, but tell nothing of it in prediction."
         )
-    drawn = classifier.sample(4000, random_state=7, frame="dict")
+    drawn = classifier.network_.sample(4000, random_state=7, frame="dict")
     y = drawn.pop("class")
     for feature, items in classifier.layout_.groups.items():
         block = drawn.pop(feature).toarray()
@@ -686,7 +686,7 @@ def test_the_unit_of_a_column_does_not_matter(case, kind, factor):
     # Of states (intervals, too) there are probabilities, which have no unit.
     if case.likelihood and isinstance(one.network_.variable("c"), bg.Continuous):
         seen = np.array([v is not None for v in data.columns["c"]])
-        change = two.log_likelihood(other.pandas()) - one.log_likelihood(data.pandas())
+        change = two.score_samples(other.pandas()) - one.score_samples(data.pandas())
         np.testing.assert_allclose(change, np.where(seen, -np.log(factor), 0.0), atol=1e-6)
 
 

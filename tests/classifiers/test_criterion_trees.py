@@ -29,7 +29,7 @@ def test_the_weather_of_quinlan(tmp_path):
         "outlook = rain and windy = False 1.000 0.000",
     }
     assert tree.trees.depth == 2
-    assert c45.to_dot().count("n0 -> ") == 3
+    assert bg.pictures.to_dot(c45).count("n0 -> ") == 3
     # Without the outlook, a dry windy day is good if overcast (4 days) or sunny (5), not if rainy
     # (5). Each state has a third of a row more.
     states = np.array([4, 5, 5]) + 1 / 3

@@ -155,9 +155,9 @@ def test_evidence_falls_into_its_interval():
     np.testing.assert_array_equal(by_number, by_state)
     posterior = clf.query("petal width (cm)", {"petal length (cm)": 1.4})
     assert posterior.argmax == "(-inf, 0.8]"
-    drawn = clf.sample(50, random_state=0)
+    drawn = clf.network_.sample(50, random_state=0)
     assert set(drawn["petal width (cm)"]) <= set(clf.features_[3].states)
-    assert "(0.8, 1.75]" in clf.to_dot()
+    assert "(0.8, 1.75]" in bg.pictures.to_dot(clf)
 
 
 @pytest.mark.parametrize("kind", ["continuous", "mixed"])
@@ -191,7 +191,7 @@ def test_wrong_discretizers():
         bg.TANClassifier(discretizer=bg.EqualWidth(0)).fit(X, y)
 
 
-class Given(bg.Discretizer):
+class Given(bg.classifiers.Discretizer):
     """Cuts that are given."""
 
     supervised = False

@@ -51,7 +51,7 @@ class TestEvaluation:
         brier = metrics.brier_score_loss(result.y_true, result.proba, scale_by_half=False)
         assert result.brier == pytest.approx(brier)
         assert result.rmse == pytest.approx(np.sqrt(result.brier / 2))
-        error = bg.measures.calibration_error(result.y_true, result.proba, result.classes)
+        error = bg.questions.measures.calibration_error(result.y_true, result.proba, result.classes)
         assert result.calibration_error == error
 
     def test_the_area_under_the_curve_is_the_mean_of_folds(self, result):

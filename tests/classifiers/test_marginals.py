@@ -55,7 +55,7 @@ def grid(family, column):
 
 def joint(classifier, X):
     """Return p(class, x) for each row, shape (n_rows, n_classes)."""
-    return np.exp(classifier.predict_log_proba(X) + classifier.log_likelihood(X)[:, None])
+    return np.exp(classifier.predict_log_proba(X) + classifier.score_samples(X)[:, None])
 
 
 def fitted(family):

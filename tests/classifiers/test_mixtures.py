@@ -61,7 +61,9 @@ def test_seeds(iris):
 def test_batches_and_forgetting(digits, estimator):
     X, y = digits
     whole = estimator(categorical="all").fit(X, y)
-    parts = estimator(categorical="all").fit_batches([(X[:700], y[:700]), (X[700:], y[700:])])
+    parts = bg.classifiers.fit_batches(
+        estimator(categorical="all"), [(X[:700], y[:700]), (X[700:], y[700:])]
+    )
     assert parts.network_ == whole.network_
     parts.partial_fit(X[:50], y[:50]).forget(X[:50], y[:50])
     assert parts.network_ == whole.network_

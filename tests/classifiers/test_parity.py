@@ -240,7 +240,7 @@ def log_joint(X, y, weights, density):
 
 def assert_joint(classifier, X, y, expected, tolerance=1e-9):
     whole = np.logaddexp.reduce(expected, axis=1)
-    np.testing.assert_allclose(classifier.log_likelihood(X), whole, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(classifier.score_samples(X), whole, rtol=tolerance, atol=tolerance)
     np.testing.assert_allclose(
         classifier.predict_log_proba(X), expected - whole[:, None], rtol=tolerance, atol=tolerance
     )
@@ -331,7 +331,7 @@ def test_students_t_is_the_integral_over_mean_and_variance():
     weight /= weight.sum()
     for x in (-2.0, 0.5, 4.0):
         expected = np.log((weight * stats.norm.pdf(x, mean, scale)).sum())
-        assert classifier.log_likelihood([[x]])[0] == pytest.approx(expected, abs=1e-4)
+        assert classifier.score_samples([[x]])[0] == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 4.5])

@@ -30,7 +30,7 @@ def test_the_only_known_word_says_nothing_however_rare(clf):
     X = np.array([[1e6, 0, 3], [1e6, 3, 0]] * 3)
     clf.fit(X, [0, 1] * 3)
     np.testing.assert_allclose(clf.predict_proba(ONE_KNOWN), 0.5, atol=1e-6)
-    np.testing.assert_allclose(clf.log_odds(ONE_KNOWN), 0.0, atol=1e-6)
+    np.testing.assert_allclose(bg.classifiers.log_odds(clf, ONE_KNOWN), 0.0, atol=1e-6)
 
 
 def test_an_impossible_word_among_missing_ones_rules_its_class_out():
@@ -159,11 +159,11 @@ def test_drawn_presence_exceeds_the_threshold():
     random = np.random.default_rng(0)
     X = random.poisson(3, (200, 4))
     clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=2)).fit(X, random.integers(0, 2, 200))
-    drawn = clf.sample(500, random_state=0, frame="dict")["presence"].toarray()
+    drawn = clf.network_.sample(500, random_state=0, frame="dict")["presence"].toarray()
     assert abs((drawn > 2).mean() - (X > 2).mean()) < 0.05
     clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=-1)).fit(X, random.integers(0, 2, 200))
     with pytest.raises(UnsupportedModelError, match="count of 0 for presence"):
-        clf.sample(5)
+        clf.network_.sample(5)
 
 
 def test_class_weights_beside_too_few_weights_of_rows():
@@ -187,7 +187,7 @@ def test_balanced_weights_do_not_lose_a_model():
     X, y = np.random.default_rng(0).normal(size=(20, 2)), np.repeat([0, 1], 10)
     clf = NB(class_weight="balanced").fit(X, y)
     with pytest.raises(DataError, match="needs all labels at once"):
-        clf.fit_batches([(X, y)])
+        bg.classifiers.fit_batches(clf, [(X, y)])
     assert clf.predict(X).shape == (20,)
 
 
@@ -220,7 +220,7 @@ def test_rows_given_any_of_jointly_gaussian_features(given, covariance):
     y = np.arange(90) % 3
     X = random.normal(size=(90, 4)) @ random.normal(size=(4, 4)) + y[:, None]
     clf = bg.DiscriminantAnalysisClassifier(covariance).fit(X, y)
-    drawn = clf.sample(4000, evidence=given, random_state=0)
+    drawn = clf.network_.sample(4000, evidence=given, random_state=0)
     for name, value in given.items():
         assert (drawn[name] == value).all()
     if "class" not in given:

@@ -121,7 +121,7 @@ def test_clones_are_empty_and_copies_are_not():
 
 
 def test_clones_with_other_parameters():
-    adapter = bg.to_river(bg.StreamingNaiveBayesClassifier(size=30, detector=bg.ADWIN()))
+    adapter = bg.to_river(bg.StreamingNaiveBayesClassifier(size=30, detector=bg.learning.ADWIN()))
     for x, y in Phishing().take(50):
         adapter.learn_one(x, y)
     found = adapter.clone({"decay": 0.9, "detector__delta": 0.1})

@@ -116,15 +116,15 @@ def test_fit_is_learning_all_and_settling(estimator):
     fitted = estimator().fit(X, y, weights)
     assert_same_state(fitted, in_batches(estimator(), data, [100, 107]).refresh())
     batches = [(X[a : a + 90], y[a : a + 90], weights[a : a + 90]) for a in range(0, 700, 90)]
-    assert_same_state(estimator().fit_batches(batches, LABELS), fitted)
+    assert_same_state(bg.classifiers.fit_batches(estimator(), batches, LABELS), fitted)
     assert_same_state(fitted.fit(X, y, weights), in_batches(estimator(), data, []).refresh())
 
 
 def test_fit_batches_takes_batches():
     with pytest.raises(DataError, match="no batch"):
-        NB().fit_batches([])
+        bg.classifiers.fit_batches(NB(), [])
     with pytest.raises(TypeError, match="tuple"):
-        NB().fit_batches([[1, 2]])
+        bg.classifiers.fit_batches(NB(), [[1, 2]])
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_missing_features_are_left_out_before_tempering(estimator):
 def test_complete_rows_agree_with_the_factor_graph(estimator):
     X, *_ = data = stream()
     model = in_batches(estimator(), data, [])
-    graph = model.network_.to_factor_graph()
+    graph = bg.FactorGraph.of(model.network_)
     complete = X.dropna()[:20]
     for row in complete.to_dict("records"):
         # The same product, by another way.
@@ -651,10 +651,10 @@ def test_negative_exponents_of_gaussians_are_answered_like_others():
         found = model.query(evidence={"x0": row[0], "x1": row[1]}).probabilities
         np.testing.assert_allclose(found, p, rtol=1e-10)
     with pytest.raises(ModelError, match="not negative"):
-        model.network_.to_factor_graph()
+        bg.FactorGraph.of(model.network_)
 
 
-class Unnamed(bg.Discretizer):
+class Unnamed(bg.classifiers.Discretizer):
     """One of a user, which streams do not know."""
 
     supervised = False
@@ -689,7 +689,7 @@ def test_a_summary_may_be_given_as_a_class(kind, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), by_name.predict_proba(X))
 
 
-@pytest.mark.parametrize("wrong", ["kll", bg.GKSummary(1, 2), list, None, ["gk"]])
+@pytest.mark.parametrize("wrong", ["kll", bg.statistics.GKSummary(1, 2), list, None, ["gk"]])
 def test_no_other_summary(wrong):
     with pytest.raises(bg.errors.ModelError, match="summary= is one of"):
         NB(summary=wrong).fit([[1.0], [2.0]], [0, 1])

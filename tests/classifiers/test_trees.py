@@ -146,7 +146,7 @@ def test_missing_values_are_summed_out_exactly(kind):
     clf = bg.DecisionTreeNetworkClassifier(max_depth=4, smoothing=1.0).fit(data.pandas(), data.y)
     oracle = TreeOracle(clf.network_)
     proba = clf.predict_proba(data.pandas())
-    log_likelihood = clf.log_likelihood(data.pandas())
+    log_likelihood = clf.score_samples(data.pandas())
     for i in range(30):
         row = {n: column[i] for n, column in data.columns.items() if column[i] is not None}
         np.testing.assert_allclose(proba[i], oracle.posterior(["class"], row), atol=1e-10)
@@ -178,7 +178,7 @@ def test_far_values_and_unseen_states_are_not_impossible():
     row = {"a": ["low"] * 3, "b": [True] * 3, "c": [1e12, -1e300, 9.0], "d": [0.0, 0.0, 1e200]}
     near = {"a": ["low"] * 3, "b": [True] * 3, "c": [1e3, -1e3, 9.0], "d": [0.0, 0.0, 1e3]}
     np.testing.assert_allclose(clf.predict_proba(row), clf.predict_proba(near), rtol=1e-9)
-    assert np.isfinite(clf.log_likelihood(row)).all()
+    assert np.isfinite(clf.score_samples(row)).all()
 
 
 def test_what_only_missing_values_tell_is_left_out():

@@ -95,10 +95,10 @@ def test_single_rows_learned_in_threads_are_all_counted():
 def test_rows_forgotten_in_threads_are_all_taken_away():
     model = bg.NaiveBayesClassifier()
     batches = [rows_of(thread, 0) for thread in range(THREADS)]
-    model.fit_batches([*batches, *batches])
+    bg.classifiers.fit_batches(model, [*batches, *batches])
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(lambda batch: model.forget(*batch), batches))
-    again = bg.NaiveBayesClassifier().fit_batches(batches)
+    again = bg.classifiers.fit_batches(bg.NaiveBayesClassifier(), batches)
     assert sums_of(model) == sums_of(again)
 
 

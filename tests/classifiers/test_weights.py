@@ -97,7 +97,9 @@ def test_an_average_keeps_its_shift(tmp_path):
     np.testing.assert_array_equal(again.predict_proba(X), heavy.predict_proba(X))
     row = X.iloc[[5]]
     found = heavy.contributions(evidence=row, positive="rare", negative="no")
-    assert found.total == pytest.approx(heavy.log_odds(row, positive="rare", negative="no")[0])
+    assert found.total == pytest.approx(
+        bg.classifiers.log_odds(heavy, row, positive="rare", negative="no")[0]
+    )
     before = fitted("average").contributions(evidence=row, positive="rare", negative="no")
     assert found.prior - before.prior == pytest.approx(np.log(60))
     assert {k: round(v, 9) for k, v in found.items()} == {k: round(v, 9) for k, v in before.items()}

@@ -375,14 +375,14 @@ def test_names_are_plain_values_as_states_are(variable):
 
 
 def test_an_indicator_of_missing_values():
-    v = bg.MissingIndicator("no age", "age")
+    v = bg.core.MissingIndicator("no age", "age")
     assert (v.name, v.of, v.states) == ("no age", "age", ("no", "yes"))
-    assert v == bg.MissingIndicator("no age", "age")
-    assert v != bg.MissingIndicator("no age", "height")
+    assert v == bg.core.MissingIndicator("no age", "age")
+    assert v != bg.core.MissingIndicator("no age", "height")
     assert v != bg.Discrete("no age", ["no", "yes"])
-    assert hash(v) == hash(bg.MissingIndicator("no age", "age"))
+    assert hash(v) == hash(bg.core.MissingIndicator("no age", "age"))
     assert repr(v) == "MissingIndicator('no age', 'age')"
     assert pickle.loads(pickle.dumps(v)) == v
     assert copy.deepcopy(v).of == "age"
     with pytest.raises(DataTypeError, match="hashable"):
-        bg.MissingIndicator("x", ["age"])
+        bg.core.MissingIndicator("x", ["age"])

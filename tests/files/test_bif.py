@@ -416,7 +416,7 @@ def test_continuous_variables_and_factor_graphs_are_refused() -> None:
         format_bif(net, strict=False)
     assert str(caught.value).count("discretizer=") == 1
     with pytest.raises(LossyExportError, match="BIF holds Bayesian networks"):
-        format_bif(net.to_factor_graph())
+        format_bif(bg.FactorGraph.of(net))
 
 
 def test_not_strict_writes_words_and_restores_what_they_stand_for(tmp_path: Path) -> None:
@@ -461,7 +461,7 @@ def test_words_of_different_states_are_different(names: list[Any], states: list[
 def test_scores_kinds_and_annotations_are_in_comments() -> None:
     net = parse_bif(HEAD + ROWS)
     binned = bg.Binned("size", [0.5, 2])
-    notes = bg.Annotations("*/ // \n", {"wet": (1.5, -2)}, {"wet": '"é'}, {"size": "Size"})
+    notes = bg.models.Annotations("*/ // \n", {"wet": (1.5, -2)}, {"wet": '"é'}, {"size": "Size"})
     scored = bg.BayesianNetwork(
         [*net.cpds, bg.TableCPD(binned, [0.5, 0.25, 0.25])],
         arc_scores={("rain", "wet"): 0.1},

@@ -38,7 +38,7 @@ def test_diagrams_of_pgmpy_are_what_pgmpy_reads(path: Path) -> None:
     from pgmpy.base import DAG
 
     text = path.read_text()
-    found = bg.read_dagitty(path)
+    found = bg.questions.read_dagitty(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pgmpy's grammar uses deprecated names
         peer = DAG.from_dagitty(string=text)
@@ -64,7 +64,7 @@ def test_published_adjustment_sets() -> None:
     path = next((path for path in _files() if path.stem == "Shrier_2008"), None)
     if path is None:
         pytest.skip("pgmpy is not installed")
-    found = bg.read_dagitty(path)
+    found = bg.questions.read_dagitty(path)
     sets = found.graph.adjustment_sets(found.exposures[0], found.outcomes[0])
     assert {frozenset(s) for s in sets} >= {
         frozenset({"Coach", "FitnessLevel"}),
@@ -94,7 +94,7 @@ def test_what_the_grammar_allows(tmp_path: Path) -> None:
     }"""
     path = tmp_path / "a.txt"
     path.write_bytes(gzip.compress(text.encode()))
-    found = bg.read_dagitty(path)
+    found = bg.questions.read_dagitty(path)
     assert found.graph.nodes == ("two words", "B_2.x", "3", "ü", "y", "z")
     assert found.graph.arcs == (
         ("two words", "B_2.x"),

@@ -233,7 +233,7 @@ def test_a_file_of_netica() -> None:
     net = parse_dne(NETICA)
     assert net.names == ("Battery", "Fuel", "Gauge")
     assert values(net, "Gauge") == [[[0.8, 0.2], [0.2, 0.8]], [[0.2, 0.8], [0.1, 0.9]]]
-    assert net.annotations == bg.Annotations(
+    assert net.annotations == bg.models.Annotations(
         "A gauge;\nof fuel {1}",
         {"Battery": (132, 54), "Fuel": (240.5, 54)},
         {"Gauge": "Of fuel; not of /* electricity */ // at all"},
@@ -414,7 +414,7 @@ def test_what_is_written_is_read_to_the_bit(tmp_path: Path) -> None:
             bg.TableCPD(a, [0.25] * 4),
             bg.TableCPD(c, np.ones((2, 4, 1)), [b, a]),
         ],
-        annotations=bg.Annotations(
+        annotations=bg.models.Annotations(
             'said: "x\\n"\n\ud800',
             {"a": (10, -20), "b": (0.1, 1e300)},
             {"b": "50 % \t;\r\n // x"},

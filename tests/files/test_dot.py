@@ -144,7 +144,7 @@ class TestStructure:
 
     def test_a_method_of_the_model(self):
         net = sprinkler()
-        assert net.to_dot(tables=True) == to_dot(net, tables=True)
+        assert bg.pictures.to_dot(net, tables=True) == to_dot(net, tables=True)
 
 
 class TestEscaping:
@@ -263,8 +263,8 @@ class TestTables:
 
     def test_trees_and_histograms_are_tables(self):
         age, sick = bg.Continuous("age"), bg.Discrete("sick", ["no", "yes"])
-        tree = bg.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
-        root = bg.HistogramCPD(age, [0.0, 50.0], [0.0, 1.0, 0.0])
+        tree = bg.models.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], [0.4, 0.6]), [age])
+        root = bg.models.HistogramCPD(age, [0.0, 50.0], [0.0, 1.0, 0.0])
         shown, _ = drawn_texts(to_dot(bg.BayesianNetwork([root, tree]), tables=True))
         assert {"age ≤ 40", "0.900", "(0, 50]"} <= set(shown)
 
@@ -384,7 +384,7 @@ class TestFactorGraph:
         assert {"factor of a", "factor of a, b, exponent 0.5"} <= set(tips)
 
     def test_no_exponents_no_note(self):
-        graph = sprinkler().to_factor_graph()
+        graph = bg.FactorGraph.of(sprinkler())
         assert "exponents" not in to_dot(graph)
 
     def test_tables(self):
@@ -469,7 +469,9 @@ def test_the_density_of_a_continuous_variable_has_all_its_peaks():
         ]
     )
     tall = dot_labels._CURVE_HEIGHT * 0.25
-    heights = [float(h) for h in re.findall(r'HEIGHT="(\d+)"', net.to_dot(beliefs=True))]
+    heights = [
+        float(h) for h in re.findall(r'HEIGHT="(\d+)"', bg.pictures.to_dot(net, beliefs=True))
+    ]
     assert sum(h > tall for h in heights) >= 3
 
 
@@ -481,14 +483,14 @@ def test_of_an_average_with_random_trees_the_network_is_drawn():
     average = clf.fit(X, y).network_
     assert isinstance(average, bg.Ensemble)
     drawn, single = (
-        {tuple(arc) for arc in pygraphviz.AGraph(model.to_dot()).edges()}
+        {tuple(arc) for arc in pygraphviz.AGraph(bg.pictures.to_dot(model)).edges()}
         for model in (average, average.networks[0])
     )
     assert drawn == single
-    assert "averaged with 20 random trees, which are not drawn" in average.to_dot()
-    assert "scores in nats" in average.to_dot()
+    assert "averaged with 20 random trees, which are not drawn" in bg.pictures.to_dot(average)
+    assert "scores in nats" in bg.pictures.to_dot(average)
     twice = bg.Ensemble([average.networks[0], *average.networks], combine="posterior")
-    assert "not drawn" not in twice.to_dot()
+    assert "not drawn" not in bg.pictures.to_dot(twice)
 
 
 def test_numbers_in_intervals_are_histograms():
@@ -496,9 +498,9 @@ def test_numbers_in_intervals_are_histograms():
     ill = bg.Discrete("ill", ["no", "yes"])
     table = [[0.1, 0.2, 0.6, 0.1], [0.0, 0.0, 0.5, 0.5]]
     net = bg.BayesianNetwork([bg.TableCPD(ill, [0.5, 0.5]), bg.TableCPD(age, table, [ill])])
-    assert "4 intervals, cut at" in net.to_dot()
-    assert "20 · 30 · 50" in net.to_dot()
-    drawn = net.to_dot(beliefs=True, evidence={"ill": "no"})
+    assert "4 intervals, cut at" in bg.pictures.to_dot(net)
+    assert "20 · 30 · 50" in bg.pictures.to_dot(net)
+    drawn = bg.pictures.to_dot(net, beliefs=True, evidence={"ill": "no"})
     assert "median in (30, 50]" in drawn
     # From 10 to 70, an outer interval being as wide as its neighbour: 44 columns.
     heights = [int(h) for h in re.findall(r'HEIGHT="(\d+)" VALIGN="BOTTOM"', drawn)]
@@ -512,20 +514,20 @@ def test_numbers_in_intervals_are_histograms():
     middles = 10 + 60 * (np.arange(44) + 0.5) / 44
     expected = density[np.digitize(middles, age.cuts)] / density.max() * 26
     assert np.median(np.abs(heights - np.maximum(expected, 1))) <= 1
-    assert "= (20, 30]" in net.to_dot(beliefs=True, evidence={"age": 25})
+    assert "= (20, 30]" in bg.pictures.to_dot(net, beliefs=True, evidence={"age": 25})
     single = bg.Binned("x", [])
     one = bg.BayesianNetwork([bg.TableCPD(single, [1.0])])
-    assert "one interval" in one.to_dot()
-    assert "median in" in one.to_dot(beliefs=True)
+    assert "one interval" in bg.pictures.to_dot(one)
+    assert "median in" in bg.pictures.to_dot(one, beliefs=True)
 
 
 def test_cuts_are_not_rounded():
     thalach = bg.Binned("thalach", [-147.5])
     table = bg.TableCPD(thalach, [0.4, 0.6])
     net = bg.BayesianNetwork([table])
-    assert re.search(r"2 intervals, cut at<.*>-147\.5<", net.to_dot())
-    assert ">(-inf, -147.5]<" in net.to_dot(tables=True)
-    drawn = net.to_dot(beliefs=True)
+    assert re.search(r"2 intervals, cut at<.*>-147\.5<", bg.pictures.to_dot(net))
+    assert ">(-inf, -147.5]<" in bg.pictures.to_dot(net, tables=True)
+    drawn = bg.pictures.to_dot(net, beliefs=True)
     assert ">≤ −147.5<" in drawn
     assert "148" not in drawn
 
@@ -537,12 +539,15 @@ def test_one_more_is_shown_and_not_counted(n, left):
     tables = [bg.TableCPD(state, np.full(n, 1 / n)), bg.TableCPD(coin, [[0.5, 0.5]] * n, [state])]
     net = bg.BayesianNetwork(tables)
     for drawn in (
-        net.to_dot(tables=True, max_rows=8, max_states=99),
-        net.to_factor_graph().to_dot(tables=True, max_rows=8, max_states=99),
+        bg.pictures.to_dot(net, tables=True, max_rows=8, max_states=99),
+        bg.pictures.to_dot(bg.FactorGraph.of(net), tables=True, max_rows=8, max_states=99),
     ):
         assert ("more row" in drawn) == bool(left)
         assert not left or f"… {left} more rows" in drawn
-    for drawn in (net.to_dot(beliefs=True, max_states=8), net.to_dot(max_states=8)):
+    for drawn in (
+        bg.pictures.to_dot(net, beliefs=True, max_states=8),
+        bg.pictures.to_dot(net, max_states=8),
+    ):
         assert all((f"s{i}" in drawn.split("tooltip")[0]) for i in range(n - left))
         assert (f"… {left} more" in drawn) == bool(left)
         assert "… 1 more" not in drawn

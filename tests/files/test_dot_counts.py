@@ -85,39 +85,44 @@ def test_everything_is_drawn(make, evidence, options, observed, tmp_path):
 
 
 def test_a_vector_of_counts_is_a_plate_with_its_items():
-    drawn = node(words().to_dot(), "counts")
+    drawn = node(bg.pictures.to_dot(words()), "counts")
     assert "peripheries" in drawn
     assert "counts of 15 items" in drawn
     assert "word0 · word1" in drawn
     assert "… 5 more" in drawn
     assert "word12" in drawn.partition("tooltip")[2]
-    few = node(words().to_dot(max_states=2), "counts")
+    few = node(bg.pictures.to_dot(words(), max_states=2), "counts")
     assert "… 13 more" in few
-    assert "word1" not in node(words().to_dot(states=False), "counts").partition("tooltip")[0]
+    assert (
+        "word1"
+        not in node(bg.pictures.to_dot(words(), states=False), "counts").partition("tooltip")[0]
+    )
 
 
 def test_an_observed_plate_names_what_occurs():
-    drawn = node(words().to_dot(evidence={"counts": {"word3": 2, "word9": 0.5}}), "counts")
+    drawn = node(
+        bg.pictures.to_dot(words(), evidence={"counts": {"word3": 2, "word9": 0.5}}), "counts"
+    )
     assert "= word3 × 2, word9 × 0.5" in drawn
-    assert "= nothing" in node(words().to_dot(evidence={"counts": {}}), "counts")
-    unknown = words().to_dot(evidence={"counts": {"word3": None}})
+    assert "= nothing" in node(bg.pictures.to_dot(words(), evidence={"counts": {}}), "counts")
+    unknown = bg.pictures.to_dot(words(), evidence={"counts": {"word3": None}})
     assert "= word3 × ?" in node(unknown, "counts")
-    many = words().to_dot(evidence={"counts": dict.fromkeys(WORDS, 1)}, max_states=2)
+    many = bg.pictures.to_dot(words(), evidence={"counts": dict.fromkeys(WORDS, 1)}, max_states=2)
     assert "= word0 × 1, word1 × 1, … 13 more" in node(many, "counts")
 
 
 def test_counts_of_events():
-    drawn = node(mixed().to_dot(), "calls")
+    drawn = node(bg.pictures.to_dot(mixed()), "calls")
     assert "0, 1, 2, …" in drawn
     assert "ellipse" in drawn
     rates = mixed().network_["calls"].rate
-    shown = node(mixed().to_dot(tables=True), "calls")
+    shown = node(bg.pictures.to_dot(mixed(), tables=True), "calls")
     assert f"{rates[0, 0]:.4g}" in shown
     assert "rate" in shown
 
 
 def test_tables_have_the_most_probable_items_first():
-    shown = node(words().to_dot(tables=True, max_states=3), "counts")
+    shown = node(bg.pictures.to_dot(words(), tables=True, max_states=3), "counts")
     shares = words().network_["counts"].probabilities
     best = [WORDS[i] for i in np.argsort(-shares.mean(axis=0), kind="stable")[:3]]
     assert best[0] == "word0"
@@ -128,11 +133,11 @@ def test_tables_have_the_most_probable_items_first():
 
 
 def test_tables_of_other_leaves():
-    dot = mixed().to_dot(tables=True)
+    dot = bg.pictures.to_dot(mixed(), tables=True)
     network = mixed().network_
     assert "mean of log" in node(dot, "pay")
     assert f"{network['wait'].bandwidth[1, 0]:.4g}" in node(dot, "wait")
-    dot = predictive().to_dot(tables=True)
+    dot = bg.pictures.to_dot(predictive(), tables=True)
     assert "location" in node(dot, "age")
     counts = predictive().network_["calls"]
     rate = counts.shape[0, 0] / counts.exposure[0, 0]
@@ -140,8 +145,8 @@ def test_tables_of_other_leaves():
 
 
 def test_exponents_of_a_complement_are_shown():
-    assert "−1" in complement().to_dot()
-    assert "to the power −1" in complement().to_dot(tables=True)
+    assert "−1" in bg.pictures.to_dot(complement())
+    assert "to the power −1" in bg.pictures.to_dot(complement(), tables=True)
 
 
 # ------------------------------------------------------------------------------------- exports
@@ -167,9 +172,9 @@ def test_pgmpy_refuses_counts_by_name():
     with pytest.raises(
         LossyExportError, match=r"(?s)'text' .*MultinomialCPD.*'calls' .*PoissonCPD"
     ):
-        mixed().network_.to_pgmpy()
+        bg.files.to_pgmpy(mixed().network_)
     with pytest.raises(LossyExportError, match="'counts' is a vector of counts"):
-        complement().network_.to_pgmpy()
+        bg.files.to_pgmpy(complement().network_)
 
 
 def test_uai_evidence_refuses_counts(tmp_path):

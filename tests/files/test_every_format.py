@@ -90,7 +90,7 @@ def _odd() -> bg.BayesianNetwork:
             bg.TableCPD(odd, rows, [size, place]),
         ],
         arc_scores={(names[0], names[2]): 1 / 3, (names[1], names[2]): -np.inf},
-        annotations=bg.Annotations(
+        annotations=bg.models.Annotations(
             "a note\n*/ --> // % {}",
             {names[0]: (0.1, -7.25), names[2]: (1e5, 3)},
             {names[1]: 'said "x";\n\\ # next', names[2]: "é"},

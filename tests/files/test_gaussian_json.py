@@ -69,7 +69,7 @@ def test_networks_of_the_repository(path: Path) -> None:
 def test_to_pgmpy_and_back_to_the_bit(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("pgmpy.inference", exc_type=ImportError)
     net = bg.load(path)
-    model = net.to_pgmpy()
+    model = bg.files.to_pgmpy(net)
     assert bg.from_pgmpy(model) == net
     # pgmpy's file has the squares of its rounded standard deviations.
     model.save(str(tmp_path / "again.json"))
@@ -203,4 +203,4 @@ def test_mixed_networks_are_refused_by_name() -> None:
         [bg.TableCPD(rain, [0.8, 0.2]), bg.GaussianCPD(temp, [20.0, 14.0], [9.0, 4.0], [rain])]
     )
     with pytest.raises(bg.errors.LossyExportError, match=r"discrete and continuous .*: 'temp'"):
-        net.to_pgmpy()
+        bg.files.to_pgmpy(net)

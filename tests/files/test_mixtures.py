@@ -63,7 +63,7 @@ def test_a_forged_file_is_refused(tmp_path):
 
 
 def test_arcs_are_as_opaque_as_they_are_probable():
-    text = mixture().to_dot(states=False)
+    text = bg.pictures.to_dot(mixture(), states=False)
     graph = pygraphviz.AGraph(string=text)
     edges = {(e[0], e[1]): dict(e.attr) for e in graph.edges()}
     name = {v.name: f"n{i}" for i, v in enumerate(mixture().variables)}
@@ -75,21 +75,21 @@ def test_arcs_are_as_opaque_as_they_are_probable():
     assert edges[name["a"], name["b"]]["label"] == " 0.25 "
     assert edges[name["a"], name["b"]]["color"].endswith(f"{round(255 * (0.15 + 0.85 * 0.25)):02x}")
     assert "their probability" in text
-    assert "their probability" not in mixture().to_dot(scores=False)
+    assert "their probability" not in bg.pictures.to_dot(mixture(), scores=False)
 
 
 def test_pictures(tmp_path):
     mixture().render(tmp_path / "m.svg", beliefs=True, evidence={"b": 1}, target="a")
     assert "<svg" in (tmp_path / "m.svg").read_text(encoding="utf-8")
-    assert "→" in mixture().to_dot(plate=False, tables=True)
+    assert "→" in bg.pictures.to_dot(mixture(), plate=False, tables=True)
     with pytest.raises(GraphError, match="plate"):
-        mixture().to_dot(plate=True)
+        bg.pictures.to_dot(mixture(), plate=True)
 
 
 def test_a_class_above_all_is_drawn_as_a_box():
     X = {name: [0, 1, 1, 0, 1, 0] for name in "abcdef"}
     clf = bg.AODEClassifier(categorical="all").fit(X, [0, 1, 0, 1, 1, 1])
-    text = clf.to_dot(plate=True)
+    text = bg.pictures.to_dot(clf, plate=True)
     assert "parent of all 6" in text
     assert "their probability" not in text  # all the same
 
@@ -100,4 +100,4 @@ def test_other_formats_refuse(tmp_path):
     with pytest.raises(LossyExportError, match="Ensemble"):
         mixture().save(tmp_path / "m.uai")
     with pytest.raises(DataTypeError, match="Ensemble"):
-        mixture().to_pgmpy()
+        bg.files.to_pgmpy(mixture())

@@ -100,7 +100,7 @@ def saved(request, rows, classifier, tmp_path_factory):
         model.fit(rows[0], rows[1] + 0.0 if request.param == "regressor" else rows[1])
     else:
         network = classifier.network_
-        model = network if request.param == "network" else network.to_factor_graph()
+        model = network if request.param == "network" else bg.FactorGraph.of(network)
     model.save(path)
     return path
 
@@ -193,7 +193,9 @@ def test_the_checksum_is_that_of_the_parameters(classifier, tmp_path):
     digest = parameter_checksum(network)
     network.save(tmp_path / "n.bayesgraph")
     assert parameter_checksum(bg.load(tmp_path / "n.bayesgraph")) == digest
-    assert parameter_checksum(network.annotated(bg.Annotations("a note"))) == digest
+    assert (
+        parameter_checksum(bg.models.annotated(network, bg.models.Annotations("a note"))) == digest
+    )
     prior = network["class"]
     moved = bg.TableCPD(prior.variable, np.nextafter(prior.values, [0.0, 1.0]))
     assert parameter_checksum(network.with_cpd(moved)) != digest

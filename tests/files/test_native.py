@@ -88,7 +88,7 @@ def test_same_model_same_bytes(net: bg.BayesianNetwork, path: Path, tmp_path: Pa
 
 
 def test_a_factor_graph_answers_the_same(net: bg.BayesianNetwork, tmp_path: Path) -> None:
-    graph = net.to_factor_graph({"temp": [0.5, 0.25], "wet": 2.0}, domain="free")
+    graph = bg.FactorGraph.of(net, {"temp": [0.5, 0.25], "wet": 2.0}, domain="free")
     graph.save(tmp_path / "graph.bayesgraph")
     back = bg.load(tmp_path / "graph.bayesgraph")
     evidence = {"temp": 3.0, "wet": True}
@@ -424,21 +424,21 @@ def test_files_keep_trees_and_histograms(tmp_path):
     age, place = bg.Continuous(("age", 1)), bg.Discrete("place", ["a", 1, True])
     sick = bg.Discrete("sick", [False, True])
     splits = bg.Split(age, 0.1, [0.9, 0.1], bg.Split(place, [1], [0.25, 0.75], [1 / 3, 2 / 3]))
-    tree = bg.TreesCPD(sick, splits, [place, age])
+    tree = bg.models.TreesCPD(sick, splits, [place, age])
     shares = [[0.1, 0.5, 0.3, 0.1], [0.0, 0.7, 0.3, 0.0]]
     net = bg.BayesianNetwork(
         [
             tree,
             bg.TableCPD(place, [0.5, 0.25, 0.25]),
-            bg.HistogramCPD(age, [-1.5, 0.1, 1e300], shares[0]),
-            bg.HistogramCPD(bg.Continuous("dose"), [0.0, 1.0, 2.0], shares, [sick]),
+            bg.models.HistogramCPD(age, [-1.5, 0.1, 1e300], shares[0]),
+            bg.models.HistogramCPD(bg.Continuous("dose"), [0.0, 1.0, 2.0], shares, [sick]),
         ]
     )
     net.save(tmp_path / "net.bayesgraph")
     back = bg.load(tmp_path / "net.bayesgraph")
     assert back == net
     assert back.query("sick", {"dose": 0.5}) == net.query("sick", {"dose": 0.5})
-    graph = net.to_factor_graph()
+    graph = bg.FactorGraph.of(net)
     graph.save(tmp_path / "graph.bayesgraph")
     assert bg.load(tmp_path / "graph.bayesgraph") == graph
 
@@ -448,8 +448,10 @@ def test_files_keep_splits_of_many_branches(tmp_path):
 
     def written(continues, name):
         rest = bg.Split(age, 60.0, [0.5, 0.5], [0.2, 0.8], continues)
-        tree = bg.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], rest), [age])
-        net = bg.BayesianNetwork([tree, bg.HistogramCPD(age, [0.0, 40.0, 80.0], [0, 0.5, 0.5, 0])])
+        tree = bg.models.TreesCPD(sick, bg.Split(age, 40.0, [0.9, 0.1], rest), [age])
+        net = bg.BayesianNetwork(
+            [tree, bg.models.HistogramCPD(age, [0.0, 40.0, 80.0], [0, 0.5, 0.5, 0])]
+        )
         net.save(tmp_path / name)
         assert bg.load(tmp_path / name) == net
         bg.load(tmp_path / name).save(tmp_path / "again.bayesgraph")

@@ -283,7 +283,7 @@ def test_a_file_of_hugin() -> None:
         "Discrete('meter', ['full', 'half', 'empty'])",
     ]
     assert values(net, "meter") == [[0.39, 0.6, 0.01], [0.001, 0.001, 0.998]]
-    assert net.annotations == bg.Annotations(
+    assert net.annotations == bg.models.Annotations(
         "A chain\nof two",
         {"fuel": (52, 18), "meter": (200, -120)},
         {"meter": 'Fuel meter; "standing"'},
@@ -483,7 +483,7 @@ def test_what_is_written_is_read_to_the_bit(tmp_path: Path) -> None:
             bg.TableCPD(a, [0.25] * 4),
             bg.GaussianCPD(c, -1e-5, 5e-324),
         ],
-        annotations=bg.Annotations(
+        annotations=bg.models.Annotations(
             'said: "x\\n"\n\ud800',
             {"a": (10, -20), "b": (0.1, 1e300), "c": (-3, 2.5)},
             {"b": "50 % \t;\r\n"},
@@ -512,7 +512,7 @@ def test_names_are_restored_from_comments() -> None:
 def test_other_models_are_refused() -> None:
     net = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, 1)])
     with pytest.raises(LossyExportError, match="Hugin NET holds Bayesian networks"):
-        format_net(net.to_factor_graph())
+        format_net(bg.FactorGraph.of(net))
 
 
 # -------------------------------------------------------------------------------------------- peers
@@ -582,7 +582,7 @@ def test_pyagrum_takes_other_letters_for_equal(tmp_path: Path) -> None:
 def test_pyagrum_reads_odd_states_and_titles(tmp_path: Path) -> None:
     states = ["very low", "(0.8, 1]", "a;b|{c}", "50 %"]
     a = bg.Discrete("a", states)
-    notes = bg.Annotations('"x\\', {"a": (0.5, 1e300)}, {"a": 'a "note"\n'}, {"a": "\\A;"})
+    notes = bg.models.Annotations('"x\\', {"a": (0.5, 1e300)}, {"a": 'a "note"\n'}, {"a": "\\A;"})
     net = bg.BayesianNetwork([bg.TableCPD(a, [0.25] * 4)], annotations=notes)
     assert list(_through_pyagrum(net, tmp_path / "x.net").variable("a").labels()) == states
 
@@ -594,7 +594,7 @@ def test_pgmpy_reads_what_is_written(name: str, tmp_path: Path) -> None:
     net.save(tmp_path / "x.net")
     read = bg.from_pgmpy(nets.NETReader(str(tmp_path / "x.net")).get_model())
     assert largest_difference(net, read) < 1e-9
-    nets.NETWriter(net.to_pgmpy()).write(str(tmp_path / "y.net"))
+    nets.NETWriter(bg.files.to_pgmpy(net)).write(str(tmp_path / "y.net"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert largest_difference(net, bg.load(tmp_path / "y.net")) < 1e-9

@@ -63,7 +63,7 @@ def states_of(variable: Any) -> list[tuple[type, Any]]:
 
 
 def test_discrete_networks_keep_everything(net: bg.BayesianNetwork) -> None:
-    converted = net.to_pgmpy()
+    converted = bg.files.to_pgmpy(net)
     assert type(converted) is DiscreteBayesianNetwork
     assert converted.check_model()
     assert list(converted.nodes) == list(net.names)
@@ -82,7 +82,7 @@ def test_discrete_networks_keep_everything(net: bg.BayesianNetwork) -> None:
 
 def test_pgmpy_answers_the_same(net: bg.BayesianNetwork) -> None:
     named = bg.BayesianNetwork(net.cpds[1:])  # pgmpy's inference cannot take the name ("d", 0)
-    judge = VariableElimination(named.to_pgmpy())
+    judge = VariableElimination(bg.files.to_pgmpy(named))
     for target, evidence in [("a", {"c": "y"}), ("b", {"a": True, "c": "z"}), ("c", {"b": 1})]:
         theirs = judge.query([target], evidence=evidence, show_progress=False)
         ours = named.query(target, evidence)
@@ -100,7 +100,7 @@ def test_linear_gaussians_keep_everything() -> None:
         ],
         arc_scores={("y", "z"): 1.5},
     )
-    converted = net.to_pgmpy()
+    converted = bg.files.to_pgmpy(net)
     assert type(converted) is LinearGaussianBayesianNetwork
     assert converted.check_model()
     assert converted.get_cpds("z").evidence == ["y", "x"]
@@ -117,15 +117,15 @@ def test_every_variance_survives_and_every_deviation_too() -> None:
     random = np.random.default_rng(0)
     for number in random.gamma(1.0, size=200) * 10.0 ** random.integers(-100, 100, 200):
         net = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, number)])
-        assert bg.from_pgmpy(net.to_pgmpy()) == net
+        assert bg.from_pgmpy(bg.files.to_pgmpy(net)) == net
         model = LinearGaussianBayesianNetwork()
         model.add_node("x")
         model.add_cpds(LinearGaussianCPD("x", [0.0], float(number)))
-        assert bg.from_pgmpy(model).to_pgmpy().get_cpds("x").std == number
+        assert bg.files.to_pgmpy(bg.from_pgmpy(model)).get_cpds("x").std == number
 
 
 def test_a_deviation_changed_in_pgmpy_counts() -> None:
-    model = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, 2.0)]).to_pgmpy()
+    model = bg.files.to_pgmpy(bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 0, 2.0)]))
     model.get_cpds("x").std = 3.0
     assert bg.from_pgmpy(model)["x"].variance == 9.0
     model.get_cpds("x").std = -3.0
@@ -139,7 +139,7 @@ def test_a_deviation_changed_in_pgmpy_counts() -> None:
 def test_factor_graphs_keep_their_factors(net: bg.BayesianNetwork) -> None:
     factor = bg.Factor([B, A], [[1.0, 2.0], [0.0, 3.0], [0.5, 8.0]])
     graph = bg.FactorGraph([net["a"], net["b"], factor, factor])
-    converted = graph.to_pgmpy()
+    converted = bg.files.to_pgmpy(graph)
     assert type(converted) is DiscreteMarkovNetwork
     assert converted.check_model()
     assert [f.variables for f in converted.factors] == [["a"], ["a", "b"], ["b", "a"], ["b", "a"]]
@@ -156,7 +156,7 @@ def test_factor_graphs_keep_their_factors(net: bg.BayesianNetwork) -> None:
 def test_exponents_become_part_of_the_tables(net: bg.BayesianNetwork) -> None:
     graph = bg.FactorGraph([net["a"], net["b"]], exponents=[None, 0.5])
     with pytest.warns(LossyExportWarning, match="exponents of 1 factors are applied"):
-        converted = graph.to_pgmpy()
+        converted = bg.files.to_pgmpy(graph)
     np.testing.assert_allclose(converted.factors[1].values, net["b"].values ** 0.5)
     theirs = VariableElimination(converted).query(["a"], evidence={"b": 2}, show_progress=False)
     theirs.normalize()
@@ -188,18 +188,18 @@ def test_factors_outside_the_range_of_floats_are_refused() -> None:
     for log_values in ([[-800.0, 0.0]], [[0.0, 800.0]], [[-740.0, 0.0]]):
         graph = bg.FactorGraph([bg.Factor.from_log([A], np.array(log_values))])
         with pytest.raises(LossyExportError, match="beyond the range of floats"):
-            graph.to_pgmpy()
+            bg.files.to_pgmpy(graph)
     zero = bg.FactorGraph([bg.Factor([A], [0.0, 1.0])])
-    np.testing.assert_array_equal(zero.to_pgmpy().factors[0].values, [0.0, 1.0])
+    np.testing.assert_array_equal(bg.files.to_pgmpy(zero).factors[0].values, [0.0, 1.0])
     rows = bg.FactorGraph([bg.Factor.from_log([A], np.zeros((3, 2)))])
     with pytest.raises(LossyExportError, match="belongs to a batch of rows"):
-        rows.to_pgmpy()
+        bg.files.to_pgmpy(rows)
 
 
 def test_factors_of_continuous_variables_are_refused() -> None:
     x = bg.Continuous("x")
     with pytest.raises(LossyExportError, match="'x' is continuous"):
-        bg.FactorGraph([bg.GaussianCPD(x, 0, 1)]).to_pgmpy()
+        bg.files.to_pgmpy(bg.FactorGraph([bg.GaussianCPD(x, 0, 1)]))
 
 
 # ----------------------------------------------------------------------------- what cannot be held
@@ -209,7 +209,7 @@ def test_mixed_networks_are_refused_by_name(net: bg.BayesianNetwork) -> None:
     x = bg.Continuous("x")
     mixed = bg.BayesianNetwork([*net.cpds, bg.GaussianCPD(x, [0, 1], [1, 1], [A])])
     with pytest.raises(LossyExportError, match=r"discrete and continuous .*: 'x'"):
-        mixed.to_pgmpy()
+        bg.files.to_pgmpy(mixed)
 
 
 def test_kinds_scores_and_annotations_come_back() -> None:
@@ -217,9 +217,9 @@ def test_kinds_scores_and_annotations_come_back() -> None:
     net = bg.BayesianNetwork(
         [bg.TableCPD(size, [0.5, 0.5]), bg.TableCPD(b, [[0.5, 0.5], [1, 0]], [size])],
         arc_scores={(("size", 1), 1): 0.5},
-        annotations=bg.Annotations("note", {1: (0.1, 2)}, {("size", 1): "é"}),
+        annotations=bg.models.Annotations("note", {1: (0.1, 2)}, {("size", 1): "é"}),
     )
-    back = bg.from_pgmpy(net.to_pgmpy())
+    back = bg.from_pgmpy(bg.files.to_pgmpy(net))
     assert back == net
     assert type(back.variable(("size", 1))) is bg.Binned
     assert back.arc_scores == net.arc_scores
@@ -234,12 +234,12 @@ def test_equal_states_are_refused_or_become_texts() -> None:
             bg.TableCPD(b, [[0.5, 0.5], [1, 0], [0.1, 0.9]], [a]),
         ]
     )
-    for model in (net, net.to_factor_graph()):
+    for model in (net, bg.FactorGraph.of(net)):
         with pytest.raises(
             LossyExportError, match=r"True, 1, '1' .*of 'a': .*no two of them equal"
         ):
-            model.to_pgmpy()
-        converted, report = model.to_pgmpy(strict=False)
+            bg.files.to_pgmpy(model)
+        converted, report = bg.files.to_pgmpy(model, strict=False)
         assert len(report.restored) == 1
         assert "written as 'True', '1', '1_2'" in report.restored[0]
         assert not report.lost
@@ -250,7 +250,7 @@ def test_equal_states_are_refused_or_become_texts() -> None:
         assert theirs.get_value(b="x") == pytest.approx(1.0)
         back = bg.from_pgmpy(converted)
         assert [states_of(v) for v in back.variables] == [states_of(v) for v in net.variables]
-    assert bg.from_pgmpy(net.to_pgmpy(strict=False)[0]) == net
+    assert bg.from_pgmpy(bg.files.to_pgmpy(net, strict=False)[0]) == net
 
 
 def test_equal_states_of_types_that_no_file_holds_are_lost() -> None:
@@ -258,7 +258,7 @@ def test_equal_states_of_types_that_no_file_holds_are_lost() -> None:
     variable = bg.Discrete("a", [mode.x, "x", range(2)])
     net = bg.BayesianNetwork([bg.TableCPD(variable, [0.5, 0.25, 0.25])])
     with pytest.warns(LossyExportWarning, match="of 'a': states are any values"):
-        converted, report = net.to_pgmpy(strict=False)
+        converted, report = bg.files.to_pgmpy(net, strict=False)
     assert converted.states == {"a": ["x", "x_2", "range(0, 2)"]}
     assert len(report.lost) == 1
     assert not report.restored
@@ -268,7 +268,7 @@ def test_equal_states_of_types_that_no_file_holds_are_lost() -> None:
 def test_factor_graphs_keep_the_kinds_of_variables() -> None:
     size = bg.Binned("size", [0.5])
     graph = bg.FactorGraph([bg.Factor([size, A], [[1.0, 2.0], [0.0, 3.0]])])
-    converted, report = graph.to_pgmpy(strict=False)
+    converted, report = bg.files.to_pgmpy(graph, strict=False)
     assert not report
     assert bg.from_pgmpy(converted).variables == graph.variables
     assert type(bg.from_pgmpy(converted).variable("size")) is bg.Binned
@@ -277,11 +277,11 @@ def test_factor_graphs_keep_the_kinds_of_variables() -> None:
 def test_the_report_says_what_is_left_out() -> None:
     rows = {"x": ["n", "y", "n", "n"]}
     classifier = bg.NaiveBayesClassifier().fit(rows, ["no", "yes", "no", "yes"])
-    converted, report = classifier.to_pgmpy(strict=False)
+    converted, report = bg.files.to_pgmpy(classifier, strict=False)
     assert bg.from_pgmpy(converted) == classifier.network_
     assert report.lost == ("what the model was fitted on is left out",)
-    network = classifier.network_.annotated(bg.Annotations("a note"))
-    _, report = bg.WeightedNetwork(network, network.names[0], {}).to_pgmpy(strict=False)
+    network = bg.models.annotated(classifier.network_, bg.models.Annotations("a note"))
+    _, report = bg.files.to_pgmpy(bg.WeightedNetwork(network, network.names[0], {}), strict=False)
     assert any("annotations" in item for item in report.lost)
 
 
@@ -291,10 +291,10 @@ def test_other_precision_is_refused(net: bg.BayesianNetwork) -> None:
     config.set_dtype("float32")
     try:
         with pytest.raises(LossyExportError, match="float64"):
-            net.to_pgmpy()
+            bg.files.to_pgmpy(net)
     finally:
         config.set_dtype("float64")
-    assert bg.from_pgmpy(net.to_pgmpy()) == net
+    assert bg.from_pgmpy(bg.files.to_pgmpy(net)) == net
 
 
 def test_other_objects_are_refused() -> None:
@@ -311,7 +311,7 @@ def test_without_pgmpy_the_extra_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pgmpy.models", None)
     monkeypatch.setitem(sys.modules, "pgmpy.factors.discrete", None)
-    for call in (net.to_pgmpy, lambda: bg.from_pgmpy(net)):
+    for call in (lambda: bg.files.to_pgmpy(net), lambda: bg.from_pgmpy(net)):
         with pytest.raises(MissingDependencyError, match=r"pip install 'bayesgraph\[pgmpy\]'"):
             call()
 
@@ -344,7 +344,7 @@ def test_naive_bayes_is_a_network() -> None:
     )
     back = bg.from_pgmpy(model)
     np.testing.assert_array_equal(back["x"].values, [[0.1, 0.2, 0.7], [0.2, 0.3, 0.5]])
-    assert type(back.to_pgmpy()) is DiscreteBayesianNetwork
+    assert type(bg.files.to_pgmpy(back)) is DiscreteBayesianNetwork
 
 
 def test_rows_that_pgmpy_takes_as_one() -> None:

@@ -94,7 +94,7 @@ def test_numbers_are_those_of_the_file(path: Path) -> None:
 @_paths(SMALL, 5_000)
 def test_it_goes_through_pgmpy(path: Path) -> None:
     net = network(path)
-    converted = net.to_pgmpy()
+    converted = bg.files.to_pgmpy(net)
     assert converted.check_model()
     back = bg.from_pgmpy(converted)
     assert back == net

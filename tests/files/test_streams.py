@@ -149,7 +149,7 @@ def wide(n_features, **options):
 
 def test_pictures_have_exponents_on_the_arcs():
     model = wide(5)
-    graph = pygraphviz.AGraph(model.to_dot())
+    graph = pygraphviz.AGraph(bg.pictures.to_dot(model))
     written = {e[1]: e.attr["label"].strip() for e in graph.edges()}
     assert len(written) == 5
     for i, exponent in enumerate(model.network_.exponents.values(), 1):
@@ -157,7 +157,7 @@ def test_pictures_have_exponents_on_the_arcs():
         np.testing.assert_allclose(shown, np.unique(exponent)[:1] if len(shown) == 1 else exponent,
                                    rtol=0.06)  # fmt: skip
     assert graph.graph_attr["label"] == "numbers on arcs: exponents of no, yes"
-    one = pygraphviz.AGraph(wide(5, exponents="variable").to_dot())
+    one = pygraphviz.AGraph(bg.pictures.to_dot(wide(5, exponents="variable")))
     assert one.graph_attr["label"] == "numbers on arcs: exponents"
     # The first digits of ends of intervals, all of them in the tooltip.
     label = graph.get_node("n1").attr["label"]
@@ -172,15 +172,15 @@ def test_pictures_have_exponents_on_the_arcs():
 def test_pictures_of_many_features_have_exponents_under_their_names(tmp_path):
     caption = "class is a parent of all 60 in this box; under their names the exponents"
     # Those of the classes read the same: deviations are small.
-    assert f'{caption}"' in wide(60).to_dot()
+    assert f'{caption}"' in bg.pictures.to_dot(wide(60))
     model = wide(60, exponents="class")
-    text = model.to_dot()
+    text = bg.pictures.to_dot(model)
     assert f"{caption} of no, yes" in text
     assert text.count("exponent ") == 60
     assert text.count(" -> ") - text.count('[style="invis"]') == 1
     model.render(tmp_path / "m.png")
     assert (tmp_path / "m.png").read_bytes().startswith(b"\x89PNG")
-    assert model.to_dot(plate=False).count('label=" ') == 60
+    assert bg.pictures.to_dot(model, plate=False).count('label=" ') == 60
 
 
 def test_numbers_of_numpy_as_parameters_are_saved(tmp_path):
@@ -195,7 +195,7 @@ def test_numbers_of_numpy_as_parameters_are_saved(tmp_path):
 
 def test_pictures_of_exponents_that_are_all_one_do_not_name_them():
     X, y = stream(200)
-    text = bg.StreamingNaiveBayesClassifier().fit(X, y).to_dot()
+    text = bg.pictures.to_dot(bg.StreamingNaiveBayesClassifier().fit(X, y))
     assert "exponent" not in text
     assert 'label=" 1 "' not in text
     assert text.count(" -> ") == 4
@@ -208,9 +208,9 @@ def test_pgmpy_takes_the_powered_tables(exponents):
 
     X, y = stream(400)
     model = Weighted(exponents, discretizer="modl").fit(X, y)
-    graph = model.network_.to_factor_graph()
+    graph = bg.FactorGraph.of(model.network_)
     with pytest.warns(LossyExportWarning, match="exponent"):
-        peer = VariableElimination(graph.to_pgmpy())
+        peer = VariableElimination(bg.files.to_pgmpy(graph))
     states = {v.name: v for v in model.features_}
     for row in X.dropna()[:5].to_dict("records"):
         known = {n: states[n].states[states[n].index(v)] for n, v in row.items()}
@@ -226,7 +226,7 @@ def test_pgmpy_takes_the_powered_tables(exponents):
 def test_the_network_and_its_factor_graph_are_saved_too(estimator, tmp_path):
     X, y = stream(300)
     network = estimator().fit(X, y).network_
-    for model in (network, network.to_factor_graph()):
+    for model in (network, bg.FactorGraph.of(network)):
         model.save(tmp_path / "n.bayesgraph")
         assert bg.load(tmp_path / "n.bayesgraph") == model
 

@@ -422,7 +422,7 @@ def test_what_cannot_be_held_is_listed(tmp_path: Path) -> None:
             bg.GaussianCPD(y, 0, 1),
         ]
     )
-    for model in (net, net.to_factor_graph()):
+    for model in (net, bg.FactorGraph.of(net)):
         for strict in (True, False):
             with pytest.raises(LossyExportError, match=r"(?s)'x'.* cont"):
                 model.save(tmp_path / "a.uai", strict=strict)
@@ -533,7 +533,7 @@ def test_powered_factor_graphs_go_round(graph: bg.FactorGraph) -> None:
 
 
 def test_factor_graphs_of_cpds(named: bg.BayesianNetwork) -> None:
-    graph = named.to_factor_graph()
+    graph = bg.FactorGraph.of(named)
     back = parse_uai(format_uai(graph, strict=False))
     assert back.log_partition == pytest.approx(0.0, abs=1e-12)
     np.testing.assert_allclose(

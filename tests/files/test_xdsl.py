@@ -408,13 +408,14 @@ def test_names_that_are_no_identifiers_are_restored(tmp_path: Path) -> None:
 
 def test_annotations_go_round_exactly() -> None:
     notes = {"Sun": 'ends with a blank \r\n\t"and" \\n \\ <more> & ü', "Work": "--> ]]> \x00"}
-    net = parse_xdsl(GENIE).annotated(
-        bg.Annotations(
+    net = bg.models.annotated(
+        parse_xdsl(GENIE),
+        bg.models.Annotations(
             "of all\\ ",
             {"Sun": (1 / 3, -1e300), "Drinks": (0.5, 7.0)},
             notes,
             {"Thirst": "Thirst ", "Drinks": "Drinks"},
-        )
+        ),
     )
     text = format_xdsl(net)
     back = parse_xdsl(text)
@@ -515,7 +516,7 @@ def test_what_peers_write_is_read(tmp_path: Path) -> None:
     alarm = next(path for path in _networks() if path.name.startswith("alarm"))
     net = bg.load(alarm)
     path = tmp_path / "peer.xdsl"
-    XDSLWriter(net.to_pgmpy()).write(str(path))
+    XDSLWriter(bg.files.to_pgmpy(net)).write(str(path))
     back = bg.load(path)
     for cpd in net.cpds:
         # pgmpy prints 16 decimals.

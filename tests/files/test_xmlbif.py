@@ -61,7 +61,9 @@ def net() -> bg.BayesianNetwork:
         bg.TableCPD(rain, [0.8, 0.2]),
         bg.TableCPD(wet, [[0.9, 0.1, 0.0], [0.2, 0.5, 0.3]], [rain]),
     ]
-    return bg.BayesianNetwork(tables, annotations=bg.Annotations(positions={"rain": (40, 80.5)}))
+    return bg.BayesianNetwork(
+        tables, annotations=bg.models.Annotations(positions={"rain": (40, 80.5)})
+    )
 
 
 def test_text_of_a_network(net: bg.BayesianNetwork) -> None:
@@ -150,7 +152,7 @@ def test_rounded_rows_are_normalised() -> None:
 
 def test_names_and_kinds_are_restored() -> None:
     a, b = bg.Discrete(" a", ["x", "x ", "\x00", 1]), bg.Binned("--", [0.5])
-    notes = bg.Annotations("-->", {" a": (1.5, 2)}, {"--": "]]> & é"}, {"--": "title"})
+    notes = bg.models.Annotations("-->", {" a": (1.5, 2)}, {"--": "]]> & é"}, {"--": "title"})
     net = bg.BayesianNetwork(
         [bg.TableCPD(a, [0.1, 0.2, 0.3, 0.4]), bg.TableCPD(b, [[0.5, 0.5]] * 4, [a])],
         arc_scores={(" a", "--"): float("inf")},

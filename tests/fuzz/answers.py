@@ -101,7 +101,7 @@ def _leaf(draws: Any, above: list[bg.Discrete]) -> tuple[Any, bg.Between, Any]:
         rate = draws.uniform(0.2, 3, shape)
         low, high = _interval(draws, far, 1.0)
         log = -rate * low + np.log(-np.expm1(-rate * (high - low)))
-        return bg.ExponentialCPD(x, rate, above), bg.Between(low, high), log
+        return bg.models.ExponentialCPD(x, rate, above), bg.Between(low, high), log
     if kind == 2:  # Erlang's: the shape is whole
         rate, k = draws.uniform(0.2, 3, shape), int(draws.integers(1, 6))
         terms = np.array([i * np.log(rate * far) - math.lgamma(i + 1) for i in range(k)])
@@ -116,7 +116,7 @@ def _leaf(draws: Any, above: list[bg.Discrete]) -> tuple[Any, bg.Between, Any]:
         return bg.LogNormalCPD(x, mean, sd**2, above), interval, log
     if kind == 4:
         a, at = draws.uniform(0.3, 50, shape), 10 ** -draws.uniform(0.1, 30)
-        return bg.BetaCPD(x, a, np.ones(shape), above), bg.Between(high=at), a * math.log(at)
+        return bg.models.BetaCPD(x, a, np.ones(shape), above), bg.Between(high=at), a * math.log(at)
     if kind == 5:
         rate, low = draws.uniform(0.2, 50, shape), math.ceil(far)
         high = draws.choice([low, low + 3, math.inf])
@@ -125,7 +125,7 @@ def _leaf(draws: Any, above: list[bg.Discrete]) -> tuple[Any, bg.Between, Any]:
         return bg.PoissonCPD(n, rate, above), bg.Between(low, high), logsumexp(logs, axis=0)
     if kind == 6:  # geometric
         exposure, low = draws.uniform(0.05, 3, shape), math.ceil(far)
-        cpd = bg.NegativeBinomialCPD(n, np.ones(shape), exposure, above)
+        cpd = bg.models.NegativeBinomialCPD(n, np.ones(shape), exposure, above)
         return cpd, bg.Between(low), -low * np.log1p(exposure)
     counts, width = draws.integers(1, 4, shape), draws.uniform(0.3, 2, shape)
     points, weights = draws.normal(size=counts.sum()), draws.uniform(1, 3, counts.sum())
@@ -135,7 +135,7 @@ def _leaf(draws: Any, above: list[bg.Discrete]) -> tuple[Any, bg.Between, Any]:
         own = slice(stop - n_points, stop)
         heavy = np.log(weights[own] / weights[own].sum())
         logs.append(logsumexp(_normal(low, high, points[own], w) + heavy))
-    cpd = bg.KernelDensityCPD(x, points, weights, counts, width, above)
+    cpd = bg.models.KernelDensityCPD(x, points, weights, counts, width, above)
     return cpd, bg.Between(low, high), np.array(logs).reshape(shape)
 
 
@@ -171,7 +171,7 @@ def _tree_case(draws: Any) -> Any:
     cells = {}
     for cpd in network.cpds:
         v = cpd.variable
-        if isinstance(cpd, bg.TreesCPD):
+        if isinstance(cpd, bg.models.TreesCPD):
             continue
         if isinstance(v, bg.Continuous):
             scale = 10 ** draws.uniform(-1.5, 0)
@@ -287,7 +287,7 @@ def edited(seed: int, folder: Path) -> Any:
             elif verb == "with_arc" and name != other:
                 found = found.with_arc(name, other)
             elif verb == "expanded":
-                found = found.expanded()
+                found = bg.models.expanded(found)
             elif verb == "marginalised" and len(names) > 2:
                 found = found.marginalised(name)
             elif verb == "conditioned" and len(names) > 2:
@@ -300,7 +300,7 @@ def edited(seed: int, folder: Path) -> Any:
                 inside[name] = np.array([numbers[variable.index(s)] for s in before.states])
             elif verb == "merged":
                 coin = bg.TableCPD(bg.Discrete("coin", ["heads", "tails"]), [0.25, 0.75])
-                more = found.merged(bg.BayesianNetwork([coin])).with_arc("coin", name)
+                more = bg.models.merged(found, bg.BayesianNetwork([coin])).with_arc("coin", name)
                 found = more.marginalised("coin")
             elif verb == "without" and len(names) > 2:
                 found = found.without(name)

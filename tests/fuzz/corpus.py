@@ -235,7 +235,7 @@ def bif() -> list[bytes]:
 
 def written(suffix: str, *more: str) -> list[bytes]:
     """Return networks as a format writes them, restored and annotated ones too, and other texts."""
-    notes = bg.Annotations("a note", {"a": (1.5, -2.0)}, {"a": "text"}, {"b": "title"})
+    notes = bg.models.Annotations("a note", {"a": (1.5, -2.0)}, {"a": "text"}, {"b": "title"})
     a, b = bg.Discrete("a", [True, 1]), bg.Discrete("b", ['"x"', "y\nz", "y_z"])
     tables = [bg.TableCPD(a, [0.25, 0.75]), bg.TableCPD(b, [[0.1, 0.2, 0.7], [1, 0, 0]], [a])]
     odd = bg.BayesianNetwork(tables, arc_scores={("a", "b"): 0.5}, annotations=notes)

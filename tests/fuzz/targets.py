@@ -74,7 +74,7 @@ class Outcome(NamedTuple):
 def use_model(model: Any, folder: Path) -> None:
     """Ask a model something, and save it: what it loads as is saved as the same bytes."""
     repr(model)
-    if isinstance(model, bg.CollectedStatistics):
+    if isinstance(model, bg.classifiers.CollectedStatistics):
         type(model.estimator).from_statistics(model).query()
         _save_twice(model, folder)
         return
@@ -185,7 +185,9 @@ TARGETS: dict[str, Target] = {
     "xdsl": Target(_damaged(corpus.xdsl), _file(".xdsl", bg.load), use_model),
     "rds": Target(_damaged(corpus.rds), _file(".rds", bg.load), use_model),
     "gaussian-json": Target(_damaged(corpus.gaussian_json), _file(".json", bg.load), use_model),
-    "dagitty": Target(_damaged(corpus.dagitty), _file(".txt", bg.read_dagitty), _use_diagram),
+    "dagitty": Target(
+        _damaged(corpus.dagitty), _file(".txt", bg.questions.read_dagitty), _use_diagram
+    ),
     "xmlbif": Target(_damaged(corpus.xmlbif), _file(".xmlbif", bg.load), use_model),
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
     "net": Target(_damaged(corpus.net), _file(".net", bg.load), use_model),

@@ -40,7 +40,7 @@ def _read(name: str, length: int, folder: Path, seconds: float = SECONDS) -> Non
     suffix, shape = SHAPES[name]
     path = folder / f"shape{suffix}"
     path.write_bytes(shape(length))
-    read: Any = {".csv": bg.read_table, ".dagitty": bg.read_dagitty}.get(suffix, bg.load)
+    read: Any = {".csv": bg.read_table, ".dagitty": bg.questions.read_dagitty}.get(suffix, bg.load)
     with warnings.catch_warnings(), contextlib.suppress(BayesGraphError):
         warnings.simplefilter("ignore")
         with cpu_seconds(seconds):

@@ -132,8 +132,8 @@ def _through(
     """Return the report of writing a network to a file or to pgmpy's objects, and what is read."""
     if place == PGMPY:
         if strict:
-            return None, bg.from_pgmpy(network.to_pgmpy())
-        converted, report = network.to_pgmpy(strict=False)
+            return None, bg.from_pgmpy(bg.files.to_pgmpy(network))
+        converted, report = bg.files.to_pgmpy(network, strict=False)
         return report, bg.from_pgmpy(converted)
     path = folder / f"labels{place}"
     report = network.save(path, **({} if strict else {"strict": False}))
@@ -233,7 +233,13 @@ def test_texts_hold_no_control_characters_and_no_markup(network: bg.BayesianNetw
     page = _Markup(posterior._repr_html_())
     assert not page.elements & {"script", "img", "b"}
     assert "onerror" not in page.attributes
-    texts = (repr(network), repr(posterior), repr(network.cpds), network.to_dot(), str(posterior))
+    texts = (
+        repr(network),
+        repr(posterior),
+        repr(network.cpds),
+        bg.pictures.to_dot(network),
+        str(posterior),
+    )
     assert not any(_has_controls(text) for text in (*texts, posterior._repr_html_()))
 
 

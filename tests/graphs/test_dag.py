@@ -203,7 +203,7 @@ def test_arguments_are_names_or_lists_or_sets_of_them(asia):
     for kind in (list, tuple, set, frozenset, np.array, iter):
         assert dags.d_separated(asia, kind(["asia"]), kind(["smoke"]), kind(["lung"]))
         assert not dags.d_separated(asia, "asia", kind(["smoke", "bronc"]), kind(["xray"]))
-    assert net.d_separated([names[0]], [names[1]]) == net.d_separated(names[0], names[1])
+    assert bg.d_separated(net, [names[0]], [names[1]]) == bg.d_separated(net, names[0], names[1])
     pairs = dags.build_dag([(1, 2), 1, 2], [((1, 2), 1)])
     assert not dags.d_separated(pairs, (1, 2), 1)
     assert dags.d_separated(pairs, (1, 2), 2, 1)
@@ -253,9 +253,9 @@ def test_models_answer_for_their_graph():
             bg.TableCPD(c, table, parents=[b]),
         ]
     )
-    assert net.markov_blanket("b") == {"a", "c"} == dags.markov_blanket(net, "b")
-    assert net.d_separated("a", "c", ["b"])
+    assert bg.markov_blanket(net, "b") == {"a", "c"} == dags.markov_blanket(net, "b")
+    assert bg.d_separated(net, "a", "c", ["b"])
     assert not dags.d_separated(net, "a", "c")
-    for other in (net.to_factor_graph(), bg.Ensemble([net]), {"a": ["b"]}):
+    for other in (bg.FactorGraph.of(net), bg.Ensemble([net]), {"a": ["b"]}):
         with pytest.raises(GraphError, match="Expected a directed graph"):
             dags.markov_blanket(other, "b")

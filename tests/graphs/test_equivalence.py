@@ -46,7 +46,7 @@ def test_an_arc_is_in_all_graphs_of_the_class(classes):
     for (skeleton, _), members in classes.items():
         shared = set.intersection(*(set(dag.edges) for dag in members))
         for dag in members[:3]:
-            found = bg.cpdag(dag)
+            found = bg.graphs.cpdag(dag)
             assert set(found.arcs) == shared
             assert found.skeleton == skeleton
             assert what_it_implies(found.to_dag()) == what_it_implies(dag)
@@ -56,10 +56,10 @@ def test_an_arc_is_in_all_graphs_of_the_class(classes):
 @pytest.mark.parametrize("seed", range(8))
 def test_larger_graphs_come_back(seed):
     dag = random_dag(seed, n=12)
-    found = bg.cpdag(dag)
+    found = bg.graphs.cpdag(dag)
     assert what_it_implies(found.to_dag()) == what_it_implies(dag)
-    assert bg.cpdag(found) == found
-    assert bg.structural_hamming_distance(dag, found.to_dag()) == 0
+    assert bg.graphs.cpdag(found) == found
+    assert bg.graphs.structural_hamming_distance(dag, found.to_dag()) == 0
     assert bg.CausalGraph(dag.edges, nodes=tuple(dag)).is_equivalent(
         bg.CausalGraph(found.to_dag().edges, nodes=tuple(dag))
     )
@@ -68,26 +68,26 @@ def test_larger_graphs_come_back(seed):
 def test_distances_count_pairs():
     collider = nx.DiGraph([("a", "b"), ("c", "b")])
     chain = nx.DiGraph([("a", "b"), ("b", "c")])
-    assert bg.structural_hamming_distance(collider, chain) == 2  # both become undirected
-    assert bg.structural_hamming_distance(collider, chain, equivalent=False) == 1
+    assert bg.graphs.structural_hamming_distance(collider, chain) == 2  # both become undirected
+    assert bg.graphs.structural_hamming_distance(collider, chain, equivalent=False) == 1
     more = nx.DiGraph([("a", "b"), ("b", "c"), ("a", "c")])
-    assert bg.structural_hamming_distance(chain, more) == 1
-    partly = bg.PDAG(("a", "b", "c"), (("a", "b"),), (("b", "c"),))
-    assert bg.structural_hamming_distance(partly, chain) == 1
+    assert bg.graphs.structural_hamming_distance(chain, more) == 1
+    partly = bg.graphs.PDAG(("a", "b", "c"), (("a", "b"),), (("b", "c"),))
+    assert bg.graphs.structural_hamming_distance(partly, chain) == 1
     with pytest.raises(GraphError, match="these differ in 'c', 'd'"):
-        bg.structural_hamming_distance(chain, nx.DiGraph([("a", "b"), ("b", "d")]))
+        bg.graphs.structural_hamming_distance(chain, nx.DiGraph([("a", "b"), ("b", "d")]))
 
 
 def test_a_pattern_without_an_extension_becomes_acyclic():
-    square = bg.PDAG(tuple("abcd"), (), (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")))
+    square = bg.graphs.PDAG(tuple("abcd"), (), (("a", "b"), ("b", "c"), ("c", "d"), ("a", "d")))
     dag = square.to_dag()
     assert nx.is_directed_acyclic_graph(dag)
     assert {frozenset(arc) for arc in dag.edges} == square.skeleton
 
 
 def test_pictures_show_edges_without_arrows(tmp_path):
-    found = bg.cpdag(nx.DiGraph([("a", "c"), ("b", "c"), ("x", "y")]))
-    text = found.to_dot(rankdir="LR")
+    found = bg.graphs.cpdag(nx.DiGraph([("a", "c"), ("b", "c"), ("x", "y")]))
+    text = bg.pictures.to_dot(found, rankdir="LR")
     assert text.count('dir="none"') == 1
     assert text.count("->") == 3
     found.render(tmp_path / "found.dot")
@@ -96,11 +96,11 @@ def test_pictures_show_edges_without_arrows(tmp_path):
 
 def test_what_is_no_partially_directed_acyclic_graph_is_refused():
     with pytest.raises(GraphError, match="cycle: 'a' -> 'b' -> 'a'"):
-        bg.PDAG(("a", "b"), (("a", "b"), ("b", "a")))
+        bg.graphs.PDAG(("a", "b"), (("a", "b"), ("b", "a")))
     with pytest.raises(GraphError, match="one arc or one edge at most"):
-        bg.PDAG(("a", "b"), (("a", "b"),), (("a", "b"),))
+        bg.graphs.PDAG(("a", "b"), (("a", "b"),), (("a", "b"),))
     with pytest.raises(UnknownVariableError, match="no variable 'c'"):
-        bg.PDAG(("a", "b"), (), (("a", "c"),))
+        bg.graphs.PDAG(("a", "b"), (), (("a", "c"),))
 
 
 # ------------------------------------------------------------------------------ kinds of models
@@ -134,7 +134,7 @@ KINDS = {
     "weighted": (lambda: bg.WeightedNetwork(rainy(), "rain", {"wet": 0.5}), None),
     "graph": (lambda: rainy().graph, None),
     "causal graph": (lambda: bg.questions.causal_graph(rainy()), None),
-    "structure": (lambda: bg.Structure((RAIN, WET), (("rain", "wet"),)), None),
+    "structure": (lambda: bg.learning.Structure((RAIN, WET), (("rain", "wet"),)), None),
     "naive Bayes": (partial(fitted, bg.NaiveBayesClassifier), None),
     "TAN": (partial(fitted, bg.TANClassifier), None),
     "weighted naive Bayes": (partial(fitted, bg.WeightedNaiveBayesClassifier), None),
@@ -144,7 +144,7 @@ KINDS = {
     ),
     "mixture": (lambda: bg.Ensemble([rainy()]), "Expected a directed graph"),
     "average": (lambda: bg.Ensemble([rainy()], combine="posterior"), "Expected a directed graph"),
-    "factor graph": (lambda: rainy().to_factor_graph(), "Expected a directed graph"),
+    "factor graph": (lambda: bg.FactorGraph.of(rainy()), "Expected a directed graph"),
     "AODE": (partial(fitted, bg.AODEClassifier), "Expected a directed graph"),
 }
 
@@ -154,11 +154,11 @@ def test_each_kind_of_model_has_a_class_or_refuses(kind):
     make, refusal = KINDS[kind]
     model = make()
     if refusal is not None:
-        for ask in (bg.cpdag, lambda m: bg.structural_hamming_distance(m, m)):
+        for ask in (bg.graphs.cpdag, lambda m: bg.graphs.structural_hamming_distance(m, m)):
             with pytest.raises(GraphError, match=refusal):
                 ask(model)
         return
-    found = bg.cpdag(model)
+    found = bg.graphs.cpdag(model)
     assert not found.arcs  # none of these has a v-structure
     assert found.edges
-    assert bg.structural_hamming_distance(model, found) == 0
+    assert bg.graphs.structural_hamming_distance(model, found) == 0

@@ -41,7 +41,7 @@ def compare_with_pgmpy(name, number):
     from pgmpy.inference import VariableElimination
 
     net = load(name)
-    engine = VariableElimination(net.to_pgmpy())
+    engine = VariableElimination(bg.files.to_pgmpy(net))
     for evidence in evidence_sets(net, number):
         for target in net.names:
             if target in evidence:

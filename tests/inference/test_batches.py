@@ -36,7 +36,7 @@ def without(rows, name):
 def check_rows(model, oracle, rows):
     """Compare both batch questions with the oracle and with single questions, row by row."""
     evidence = brute.batch(model.variables, rows)
-    got = model.log_evidence_rows(evidence)
+    got = model._log_evidence_rows(evidence)
     assert got.shape == (len(rows),)
     for row, value in zip(rows, got, strict=True):
         assert value == pytest.approx(oracle.log_probability(row), **TOLERANCE)
@@ -46,7 +46,7 @@ def check_rows(model, oracle, rows):
             continue
         others = [v for v in model.variables if v != target]
         given = without(rows, target.name)
-        table = model.log_posterior_rows(target, brute.batch(others, given))
+        table = model._log_posterior_rows(target, brute.batch(others, given))
         assert table.shape == (len(rows), target.cardinality)
         for row, values in zip(given, table, strict=True):
             expected = oracle.joint([target.name], row)
@@ -103,7 +103,7 @@ def test_large_tables_are_read_by_pattern(monkeypatch):
         return found
 
     monkeypatch.setattr(row_solver.RowsWork, "_alike", counted)
-    found = network.log_posterior_rows(root, Evidence(3000, columns))
+    found = network._log_posterior_rows(root, Evidence(3000, columns))
     is_open = (codes[:, :3] < 0).any(axis=1)  # the last one is a leaf
     assert alike == [len(np.unique(codes[is_open] >= 0, axis=0))]
     for row, logs in zip(codes[:60], found, strict=False):
@@ -144,7 +144,7 @@ def test_factor_graph_batches(seed):
     oracle = brute.Oracle(list(zip(sources, ones, strict=True)))
     if oracle.partition() == 0:
         with pytest.raises(bg.errors.ImpossibleEvidenceError):
-            graph.log_evidence_rows(Evidence(1, {}))
+            graph._log_evidence_rows(Evidence(1, {}))
         return
     random = np.random.default_rng(seed)
     rows = []
@@ -189,13 +189,13 @@ def test_block_boundaries(n_rows):
     evidence = brute.batch(network.variables, distinct).rows(which)
     oracle = brute.Oracle.of(network)
     expected = np.array([oracle.log_probability(row) for row in distinct])
-    assert network.log_evidence_rows(evidence) == pytest.approx(expected[which], **TOLERANCE)
+    assert network._log_evidence_rows(evidence) == pytest.approx(expected[which], **TOLERANCE)
     target = next(v for v in network.variables if isinstance(v, bg.Discrete) and v.cardinality > 1)
     given = [v for v in network.variables if v != target]
     partial = brute.batch(given, without(distinct, target.name)).rows(which)
     with np.errstate(divide="ignore"):
         joint = [np.log(oracle.joint([target.name], row)) for row in without(distinct, target.name)]
-    got = network.log_posterior_rows(target, partial)
+    got = network._log_posterior_rows(target, partial)
     assert got == pytest.approx(np.array(joint)[which], **TOLERANCE)
 
 
@@ -205,12 +205,12 @@ def test_a_row_does_not_depend_on_its_neighbours():
     random = np.random.default_rng(5)
     rows = random_rows(random, network, 200, share=0.4)
     evidence = brute.batch(network.variables, rows)
-    together = network.log_evidence_rows(evidence)
+    together = network._log_evidence_rows(evidence)
     order = random.permutation(len(rows))
-    assert network.log_evidence_rows(evidence.rows(order)) == pytest.approx(
+    assert network._log_evidence_rows(evidence.rows(order)) == pytest.approx(
         together[order], rel=1e-12, abs=1e-12
     )
-    alone = [network.log_evidence_rows(evidence.rows(slice(i, i + 1)))[0] for i in range(50)]
+    alone = [network._log_evidence_rows(evidence.rows(slice(i, i + 1)))[0] for i in range(50)]
     assert together[:50] == pytest.approx(np.array(alone), rel=1e-12, abs=1e-12)
 
 
@@ -218,16 +218,16 @@ def test_no_rows():
     network = brute.random_network(3, n_discrete=4)
     target = network.variables[0]
     evidence = Evidence(0, {v: np.empty(0, dtype=np.int64) for v in network.variables[1:]})
-    assert network.log_posterior_rows(target, evidence).shape == (0, target.cardinality)
-    assert network.log_evidence_rows(evidence).shape == (0,)
+    assert network._log_posterior_rows(target, evidence).shape == (0, target.cardinality)
+    assert network._log_evidence_rows(evidence).shape == (0,)
 
 
 def test_rows_without_columns():
     network = brute.random_network(3, n_discrete=4)
     target = network.variables[0]
-    table = np.exp(network.log_posterior_rows(target, Evidence(3, {})))
+    table = np.exp(network._log_posterior_rows(target, Evidence(3, {})))
     assert table == pytest.approx(np.tile(network.query(target.name).probabilities, (3, 1)))
-    assert network.log_evidence_rows(Evidence(3, {})) == pytest.approx(np.zeros(3))
+    assert network._log_evidence_rows(Evidence(3, {})) == pytest.approx(np.zeros(3))
 
 
 def star():
@@ -246,9 +246,9 @@ def star():
 def test_impossible_rows_are_minus_infinity_throughout():
     net, c, f, g = star()
     evidence = Evidence(4, {f: np.array([0, 1, -1, 0]), g: np.array([0.1, 0.2, np.nan, np.nan])})
-    table = net.log_posterior_rows(c, evidence)
+    table = net._log_posterior_rows(c, evidence)
     assert np.isneginf(table).tolist() == [[True] * 2, [False, True], [False] * 2, [True] * 2]
-    assert np.isneginf(net.log_evidence_rows(evidence)).tolist() == [True, False, False, True]
+    assert np.isneginf(net._log_evidence_rows(evidence)).tolist() == [True, False, False, True]
 
 
 def test_soft_evidence_for_all_rows_and_for_each():
@@ -258,8 +258,8 @@ def test_soft_evidence_for_all_rows_and_for_each():
     likelihoods = np.array([[0.2, 0.5, 0.9], [1.0, 0.1, 0.3], [0.5, 0.5, 0.5]])
     own = Evidence(3, {g: numbers}, {f: np.log(likelihoods)})
     for evidence, table in ((shared, likelihoods[[0, 0, 0]]), (own, likelihoods)):
-        got = net.log_evidence_rows(evidence)
-        posterior = net.log_posterior_rows(c, evidence)
+        got = net._log_evidence_rows(evidence)
+        posterior = net._log_posterior_rows(c, evidence)
         for i in range(3):
             given = {"f": table[i], "g": numbers[i]}
             assert got[i] == pytest.approx(net.log_probability(given), **TOLERANCE)
@@ -272,7 +272,7 @@ def test_the_target_may_be_observed_in_some_rows_or_in_all():
     net, c, f, _ = star()
     for codes in ([0, 1, -1], [0, 1, 1]):
         evidence = Evidence(3, {c: np.array(codes), f: np.array([2, 2, 1])})
-        table = net.log_posterior_rows(c, evidence)
+        table = net._log_posterior_rows(c, evidence)
         expected = np.log([[0.4 * 0.5, 0.6], [0.4 * 0.5, 0.6], [0.4 * 0.5, 1e-300]])
         for row, code in enumerate(codes):
             for state in (0, 1):
@@ -299,9 +299,9 @@ def test_memory_of_a_batch_with_hidden_variables_is_bounded(partial):
     if partial:
         codes[::2] = -1
     evidence = Evidence(4096, {child: codes, leaf: random.integers(2, size=4096)})
-    net.log_posterior_rows(hidden[0], evidence.rows(slice(0, 2)))
+    net._log_posterior_rows(hidden[0], evidence.rows(slice(0, 2)))
     tracemalloc.start()
-    net.log_posterior_rows(hidden[0], evidence)
+    net._log_posterior_rows(hidden[0], evidence)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     # All rows at once would take 4096 * 8192 * 8 bytes for each of several tables.
@@ -319,7 +319,7 @@ def test_thousands_of_columns_do_not_underflow():
     )
     codes = np.zeros(2, dtype=np.int64)
     columns = {v: np.array([0, -1]) if i % 2 else codes for i, v in enumerate(leaves)}
-    got = net.log_posterior_rows(c, Evidence(2, columns))
+    got = net._log_posterior_rows(c, Evidence(2, columns))
     counts = np.array([5000, 2500])
     expected = math.log(0.5) + counts[:, None] * np.log([1e-3, 2e-3])
     assert got == pytest.approx(expected, rel=1e-12)

@@ -246,7 +246,7 @@ def test_derivatives_are_central_differences(make, seed):
         return
     name = free[int(random.integers(len(free)))]
     code = int(random.integers(len(joint.variable(name).states)))
-    found = model.sensitivity(name, joint.variable(name).states[code], evidence)
+    found = model.ask.sensitivity(name, joint.variable(name).states[code], evidence)
     ask = (name, code, evidence)
     assert found.posterior == pytest.approx(posterior_of(joint, *ask), abs=1e-12)
     assert found.target == name
@@ -272,7 +272,7 @@ def test_derivatives_are_central_differences(make, seed):
 def test_derivatives_at_zeros_and_ones():
     """P(a = yes | b = yes) with deterministic tables: entries of 0 and 1 have slopes too."""
     network = pair([[1.0, 0.0], [0.0, 1.0]])
-    found = network.sensitivity("a", "yes", {"b": "yes"})
+    found = network.ask.sensitivity("a", "yes", {"b": "yes"})
     assert found.posterior == 1.0
     # d / d t of 0.5 / (0.5 + 0.5 t) at t = 0.
     assert found.derivatives["b"] == pytest.approx(np.array([[0.0, -1.0], [0.0, 0.0]]))
@@ -282,14 +282,14 @@ def test_derivatives_at_zeros_and_ones():
 def test_derivatives_of_a_factor_graph_are_those_of_its_own_numbers():
     a = bg.Discrete("a", [0, 1])
     graph = bg.FactorGraph([bg.Factor([a], [4.0, 12.0])])
-    found = graph.sensitivity("a", 1)
+    found = graph.ask.sensitivity("a", 1)
     # d / d t of t / (4 + t), and of 12 / (t + 12).
     assert found.derivatives[0] == pytest.approx([-12 / 256, 4 / 256])
 
 
 def test_the_largest_derivatives_come_first():
     network = pair([[0.9, 0.1], [0.2, 0.8]], [0.7, 0.3])
-    found = network.sensitivity("a", "yes", {"b": "yes"})
+    found = network.ask.sensitivity("a", "yes", {"b": "yes"})
     largest = found.largest(3)
     sizes = [abs(value) for _, _, value in largest]
     assert len(largest) == 3
@@ -303,9 +303,9 @@ def test_the_largest_derivatives_come_first():
 def test_questions_that_sensitivity_refuses():
     network = pair([[0.9, 0.1], [0.2, 0.8]])
     with pytest.raises(UnknownStateError, match="Did you mean 'yes'"):
-        network.sensitivity("a", "yess")
+        network.ask.sensitivity("a", "yess")
     with pytest.raises(EvidenceError, match="both a target and observed"):
-        network.sensitivity("a", "yes", {"a": "no"})
+        network.ask.sensitivity("a", "yes", {"a": "no"})
 
 
 # --------------------------------------------------------------------------------------- conflict
@@ -315,7 +315,7 @@ def test_questions_that_sensitivity_refuses():
 def test_conflict_by_retracting_each_finding(make, seed):
     model, joint, evidence = make(seed)
     used = {n: v for n, v in evidence.items() if not is_missing(v)}
-    found = model.conflict(evidence)
+    found = model.ask.conflict(evidence)
     total = joint.log_mass({})
     log_evidence = joint.log_mass(evidence) - total
     assert found.log_evidence == pytest.approx(log_evidence, rel=1e-11, abs=1e-11)
@@ -336,10 +336,10 @@ def test_conflict_by_retracting_each_finding(make, seed):
 
 def test_two_findings_that_exclude_each_other_nearly():
     network = pair([[0.999, 0.001], [0.001, 0.999]])
-    found = network.conflict({"a": "no", "b": "yes"})
+    found = network.ask.conflict({"a": "no", "b": "yes"})
     assert found.measure == pytest.approx(math.log(0.25 / 0.0005))
     assert found.findings["b"] == pytest.approx(math.log(0.5 / 0.001))
     assert found.expected["b"].argmax == "no"
     assert "in conflict" in repr(found)
-    assert "not in conflict" in repr(network.conflict({"a": "no", "b": "no"}))
-    assert network.conflict({}).measure == pytest.approx(0.0, abs=1e-12)
+    assert "not in conflict" in repr(network.ask.conflict({"a": "no", "b": "no"}))
+    assert network.ask.conflict({}).measure == pytest.approx(0.0, abs=1e-12)

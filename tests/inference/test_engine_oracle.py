@@ -154,7 +154,7 @@ def test_factor_graph_with_exponents(seed, n_continuous):
 @pytest.mark.parametrize("seed", range(40))
 def test_factor_graph_of_ones_is_the_network(seed):
     case = brute.random_case(seed, n_discrete=4, n_continuous=seed % 3, most_worlds=48)
-    graph = case.network.to_factor_graph()
+    graph = bg.FactorGraph.of(case.network)
     assert graph.log_partition == pytest.approx(0.0, abs=1e-10)
     expected = case.network.log_probability(case.given)
     assert graph.log_probability(case.given) == pytest.approx(expected, **TOLERANCE)

@@ -39,7 +39,7 @@ def joint(network, evidence, source=None):
     name = None if source is None else source[0]
     terms = [(source[1] if cpd.variable.name == name else cpd, 1.0) for cpd in network.cpds]
     given = {n: list(v.values()) if isinstance(v, dict) else v for n, v in evidence.items()}
-    own = {n: v for n, v in given.items() if n in network.number}
+    own = {n: v for n, v in given.items() if n in network._index_of}
     return np.array([Oracle(terms).joint(["c"], known) for known in (own, {})])
 
 
@@ -70,7 +70,7 @@ def compare(model, evidence, answer, given=None):
     """
     networks, weights = model.networks, model.weights
     seen = [evidence] * len(networks) if given is None else given
-    found = model.sensitivity("c", "y", evidence)
+    found = model.ask.sensitivity("c", "y", evidence)
     joints = [joint(*pair) for pair in zip(networks, seen, strict=True)]
     assert found.posterior == pytest.approx(answer(weights, joints), abs=1e-12)
 
@@ -159,11 +159,11 @@ def test_members_may_lack_the_target_and_have_other_states():
     third = bg.Discrete("c", ["n", "y", "z"])
     wider = bg.BayesianNetwork([bg.TableCPD(third, [0.2, 0.3, 0.5])])
     average = bg.Ensemble([other, mixed(), wider], [0.2, 0.2, 0.6], combine="posterior")
-    found = average.sensitivity("c", "y")
+    found = average.ask.sensitivity("c", "y")
     assert found.posterior == pytest.approx(0.25 * 0.3 + 0.75 * 0.3)
     assert found.derivatives[2, "c"] == pytest.approx(0.75 * np.array([-0.3, 0.7, -0.3]))
     assert (0, "d") not in found.derivatives
-    found = average.sensitivity("c", "z")
+    found = average.ask.sensitivity("c", "z")
     # The share of the third network among those with c, 0.6 + t of 0.6 + t + 0.5 (0.4 - t).
     assert found.weights[2] == pytest.approx(0.5 * (0.8 - 0.5 * 0.6) / 0.8**2)
     assert found.weights[0] == 0
@@ -171,17 +171,17 @@ def test_members_may_lack_the_target_and_have_other_states():
 
 def test_the_text_names_the_network():
     mixture = bg.Ensemble([mixed(), mixed(0.6, 0.3, 1.0)])
-    found = mixture.sensitivity("c", "y", {"d": "v"})
+    found = mixture.ask.sensitivity("c", "y", {"d": "v"})
     text = repr(found)
     assert "weight of network 1" in text
     assert "(network 0)" in text
     (place, name), index, value = found.largest(1)[0]
     assert value == found.covaried[place, name][index]
     assert found.entry((1, "d"), (0, 2)) == "P(d=w | c=n) (network 1)"
-    numbers = repr(mixture.sensitivity("c", "y", {"x": 0.5}))
+    numbers = repr(mixture.ask.sensitivity("c", "y", {"x": 0.5}))
     assert "mean of x, per sd | c=n (network 0)" in numbers
-    one = bg.Ensemble([mixed()]).sensitivity("c", "y", {"d": "v"})
-    alone = mixed().sensitivity("c", "y", {"d": "v"})
+    one = bg.Ensemble([mixed()]).ask.sensitivity("c", "y", {"d": "v"})
+    alone = mixed().ask.sensitivity("c", "y", {"d": "v"})
     assert one.weights == pytest.approx([0.0])
     np.testing.assert_allclose(one.covaried[0, "d"], alone.covaried["d"], atol=1e-12)
 
@@ -190,9 +190,9 @@ def test_canonical_distributions_are_expanded():
     causes = [bg.Discrete(n, [False, True]) for n in "ab"]
     effect = bg.NoisyOrCPD(bg.Discrete("e", [False, True]), [0.8, 0.4], causes, leak=0.1)
     net = bg.BayesianNetwork([*(bg.TableCPD(c, [0.7, 0.3]) for c in causes), effect])
-    mixture = bg.Ensemble([net, net.expanded()])
-    found = mixture.sensitivity("a", True, {"e": True})
-    alone = net.sensitivity("a", True, {"e": True})
+    mixture = bg.Ensemble([net, bg.models.expanded(net)])
+    found = mixture.ask.sensitivity("a", True, {"e": True})
+    alone = net.ask.sensitivity("a", True, {"e": True})
     for name, slopes in alone.derivatives.items():
         np.testing.assert_allclose(found.derivatives[0, name], 0.5 * slopes, atol=1e-12)
         np.testing.assert_allclose(found.derivatives[1, name], 0.5 * slopes, atol=1e-12)
@@ -203,10 +203,10 @@ def test_what_is_refused():
     average = bg.Ensemble([mixed(), mixed(0.6)], combine="posterior")
     for model in (mixture, average):
         with pytest.raises(ImpossibleEvidenceError):
-            model.sensitivity("c", "y", {"d": "w"})
+            model.ask.sensitivity("c", "y", {"d": "w"})
         with pytest.raises(EvidenceError, match="'x' is continuous"):
-            model.sensitivity("x", 1.0)
+            model.ask.sensitivity("x", 1.0)
         assert repr(model.plan("c", {"d": "v"}, question="sensitivity"))
     weighted = bg.Ensemble([bg.WeightedNetwork(mixed(), "c", {"x": 0.5})], combine="posterior")
     with pytest.raises(UnsupportedModelError, match="an average of these"):
-        weighted.sensitivity("c", "y")
+        weighted.ask.sensitivity("c", "y")

@@ -44,7 +44,7 @@ def kernel(random, variable, parents, shape):
     counts = random.integers(1, 4, shape)
     values, weights = (make(size=counts.sum()) for make in (random.normal, random.uniform))
     width = random.uniform(0.2, 1.0, shape)
-    cpd = bg.KernelDensityCPD(variable, values, weights, counts, width, parents)
+    cpd = bg.models.KernelDensityCPD(variable, values, weights, counts, width, parents)
     ends = np.concatenate([[0], counts.ravel().cumsum()])
 
     def at(cell):
@@ -60,7 +60,7 @@ def kernel(random, variable, parents, shape):
 def histogram(random, variable, parents, shape):
     edges = np.array([-1.0, 0.0, 0.5, 2.0])
     values = random.dirichlet(np.ones(5), shape)
-    cpd = bg.HistogramCPD(variable, edges, values, parents)
+    cpd = bg.models.HistogramCPD(variable, edges, values, parents)
 
     def at(cell):
         below, *bins, above = values[cell]
@@ -193,7 +193,7 @@ def random_leaves(seed):
     random = np.random.default_rng(seed)
     base = brute.random_network(seed, n_discrete=4, n_continuous=2, zeros=0.3)
     discrete = [v for v in base.variables if isinstance(v, bg.Discrete)]
-    cpds = list(base.blocks)
+    cpds = list(base._blocks)
     for i in range(3):
         name = list(MAKE)[(seed + 4 * i) % len(MAKE)]
         chosen = random.permutation(len(discrete))[: random.integers(1, 3)].tolist()
@@ -318,7 +318,7 @@ def models():
         "weighted": bg.WeightedNetwork(net, "a", {"g": 0.5}),
         "mixture": bg.Ensemble([first, second], [0.3, 0.7]),
         "average": bg.Ensemble([first, second], [0.3, 0.7], combine="posterior"),
-        "factor graph": net.to_factor_graph(),
+        "factor graph": bg.FactorGraph.of(net),
     }
 
 
@@ -385,7 +385,7 @@ def test_a_weighted_network_weighs_the_classes():
 def test_a_child_with_evidence_is_refused_and_one_without_is_not():
     x, y = bg.Continuous("x"), bg.Continuous("y")
     net = bg.BayesianNetwork(
-        [bg.StudentCPD(x, 0.0, 1.0, 5.0), bg.GaussianCPD(y, 0.0, 1.0, [x], [2.0])]
+        [bg.models.StudentCPD(x, 0.0, 1.0, 5.0), bg.GaussianCPD(y, 0.0, 1.0, [x], [2.0])]
     )
     assert net.query("x").quantile(0.5) == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(UnsupportedModelError):
@@ -395,12 +395,12 @@ def test_a_child_with_evidence_is_refused_and_one_without_is_not():
 
 
 def test_moments_that_do_not_exist():
-    net = bg.BayesianNetwork([bg.StudentCPD(bg.Continuous("x"), 1.0, 2.0, 1.0)])
+    net = bg.BayesianNetwork([bg.models.StudentCPD(bg.Continuous("x"), 1.0, 2.0, 1.0)])
     found = net.query("x")
     assert math.isnan(found.mean)
     assert found.interval(0.5) == pytest.approx((-1.0, 3.0))
     assert "nan" in repr(found)
-    wide = bg.BayesianNetwork([bg.StudentCPD(bg.Continuous("x"), 1.0, 2.0, 1.5)]).query("x")
+    wide = bg.BayesianNetwork([bg.models.StudentCPD(bg.Continuous("x"), 1.0, 2.0, 1.5)]).query("x")
     assert (wide.mean, wide.variance) == (1.0, math.inf)
 
 
@@ -420,8 +420,8 @@ def test_what_a_count_cannot_be_has_no_probability():
 SHARES = np.array([[0.2, 0.3, 0.5], [0.6, 0.4, 0.0]])
 VECTORS = {
     "multinomial": bg.MultinomialCPD(WORDS, SHARES, [A], [[0, 1, 3], [2, 2, 0]]),
-    "dirichlet": bg.DirichletMultinomialCPD(WORDS, [[1.0, 2.0, 0.5], [3.0, 1.0, 4.0]], [A]),
-    "presence": bg.PresenceCPD(WORDS, SHARES, [A]),
+    "dirichlet": bg.models.DirichletMultinomialCPD(WORDS, [[1.0, 2.0, 0.5], [3.0, 1.0, 4.0]], [A]),
+    "presence": bg.models.PresenceCPD(WORDS, SHARES, [A]),
 }
 
 
@@ -492,8 +492,8 @@ def test_vectors_are_asked_alone_and_of_networks():
     with pytest.raises(UnsupportedModelError, match="answered alone"):
         net.query(["words", "a"])
     with pytest.raises(UnsupportedModelError, match="vector of counts, which has no posterior"):
-        net.to_factor_graph().query("words")
-    for ask in (net.weighted_samples, net.marginal_map):
+        bg.FactorGraph.of(net).query("words")
+    for ask in (net.weighted_samples, lambda over: net.most_probable(over=over)):
         with pytest.raises(UnsupportedModelError, match="'words' is a vector of counts"):
             ask("words")
     with pytest.raises(UnknownVariableError, match="'gren'"):
@@ -509,7 +509,7 @@ def test_vectors_are_asked_alone_and_of_networks():
 
 def test_the_only_item_of_a_vector_is_every_item():
     only = bg.CountVector("only", ["one"])
-    net = bg.BayesianNetwork([bg.DirichletMultinomialCPD(only, [2.0])])
+    net = bg.BayesianNetwork([bg.models.DirichletMultinomialCPD(only, [2.0])])
     assert net.query("only").item("one", length=4).density([3, 4]).tolist() == [0.0, 1.0]
 
 
@@ -529,8 +529,8 @@ def test_estimators_answer_for_their_leaves():
     rates = model.network_["calls"].rate[:, 0]
     assert found.mean == pytest.approx(share @ rates)
     assert found.density(0) == pytest.approx(share @ np.exp(-rates))
-    assert model.marginals()["wait"].cdf(1e9) == pytest.approx(1.0)
-    assert set(model.most_probable()) == {model.target_.name, "calls", "wait"}
+    assert model.network_.marginals()["wait"].cdf(1e9) == pytest.approx(1.0)
+    assert set(model.network_.most_probable()) == {model.target_.name, "calls", "wait"}
 
 
 def test_quantiles_of_counts_of_any_size():

@@ -56,7 +56,7 @@ def test_marginal_map_of_discrete_variables(seed):
     for log_probability, named in worlds(net, evidence):
         key = repr([named[name] for name in targets])
         totals[key] = np.logaddexp(totals.get(key, -np.inf), log_probability)
-    found = net.marginal_map(targets, evidence)
+    found = net.most_probable(evidence, over=targets)
     assert found.log_probability == pytest.approx(max(totals.values()), abs=1e-8)
     assert totals[repr([found[name] for name in targets])] == pytest.approx(
         found.log_probability, abs=1e-8
@@ -97,7 +97,7 @@ def test_draws_have_the_moments_of_the_posterior(seed):
             assert set(column) == {evidence[name]}
             continue
         posterior = net.query(name, evidence)
-        if isinstance(posterior, bg.Posterior):
+        if isinstance(posterior, bg.inference.Posterior):
             codes = np.array([net.variable(name).index(value) for value in column])
             for code, p in enumerate(posterior.probabilities):
                 share = np.mean(codes == code)
@@ -114,7 +114,7 @@ def test_continuous_targets_are_refused_with_their_names():
         [bg.TableCPD(c, [0.5, 0.5]), bg.GaussianCPD(x, [0.0, 1.0], 1.0, parents=[c])]
     )
     with pytest.raises(UnsupportedModelError, match="'x'"):
-        net.marginal_map(["c", "x"])
+        net.most_probable(over=["c", "x"])
     assert net.k_most_probable(5, {"x": 3.0})[0]["c"] == 1
     only = bg.BayesianNetwork([bg.GaussianCPD(x, 2.0, 4.0)])
     assert only.sample(1000, random_state=0)["x"].mean() == pytest.approx(2.0, abs=0.3)

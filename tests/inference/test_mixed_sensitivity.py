@@ -54,8 +54,8 @@ def test_conflict_equals_enumeration(seed):
     whole = log_mass(oracle, used)
     alone = {n: log_mass(oracle, {n: v}) for n, v in used.items()}
     rest = {n: {m: v for m, v in used.items() if m != n} for n in used}
-    for model in (net, bg.Ensemble([net, net], [1, 3]), net.to_factor_graph()):
-        found = model.conflict(given)
+    for model in (net, bg.Ensemble([net, net], [1, 3]), bg.FactorGraph.of(net)):
+        found = model.ask.conflict(given)
         assert found.log_evidence == pytest.approx(whole, abs=1e-9)
         assert set(found.findings) == set(used)
         assert list(found.findings.values()) == sorted(found.findings.values(), reverse=True)
@@ -95,17 +95,17 @@ def test_conflict_with_a_leaf_of_another_family_equals_quadrature():
     ]
     parts = stats.norm.pdf(0.5, means, sds) * stats.poisson.pmf(7, rates) * d
     whole = math.log(shares @ parts * stats.norm.pdf(6.0, 2.0, 0.5**0.5))
-    found = network().conflict(evidence)
+    found = network().ask.conflict(evidence)
     assert found.log_evidence == pytest.approx(whole, abs=1e-9)
     assert found.measure == pytest.approx(sum(alone) - whole, abs=1e-9)
-    assert isinstance(found.expected["k"], bg.NumberMixture)
+    assert isinstance(found.expected["k"], bg.inference.NumberMixture)
     assert next(iter(found.findings)) in ("x", "y")
     assert "in conflict" in repr(found)
 
 
 def test_an_interval_is_a_finding():
     net = network()
-    found = net.conflict({"k": bg.Between(3), "c": "n"})
+    found = net.ask.conflict({"k": bg.Between(3), "c": "n"})
     tail = stats.poisson.sf(2, [1.0, 5.0])
     alone = math.log(0.7 * tail[0] + 0.3 * tail[1])
     assert found.findings["k"] == pytest.approx(alone - math.log(tail[0]), abs=1e-9)
@@ -115,13 +115,13 @@ def test_an_interval_is_a_finding():
 @pytest.mark.filterwarnings("ignore:Far outside")
 def test_one_finding_is_in_no_conflict_and_impossible_ones_are_an_error():
     net = network()
-    assert net.conflict({"x": 99.0}).measure == 0.0
-    assert net.conflict({}).findings == {}
+    assert net.ask.conflict({"x": 99.0}).measure == 0.0
+    assert net.ask.conflict({}).findings == {}
     with pytest.raises(ImpossibleEvidenceError, match="'w'"):
-        net.conflict({"c": "n", "d": "w", "x": 0.0})
+        net.ask.conflict({"c": "n", "d": "w", "x": 0.0})
     for model in (net, net.without("k", "y", "x")):  # mixed, and all tables
         with pytest.raises(EvidenceError, match="no probability"):
-            model.conflict({"c": bg.Belief({"n": 0.5, "y": 0.5}), "d": "u"})
+            model.ask.conflict({"c": bg.Belief({"n": 0.5, "y": 0.5}), "d": "u"})
 
 
 # ------------------------------------------------------------------------------- sensitivity
@@ -154,7 +154,7 @@ def test_derivatives_equal_those_of_enumeration(seed):
         pytest.skip("nothing is asked, or all are tables")
     target = free[int(random.integers(len(free)))]
     code = int(random.integers(target.cardinality))
-    found = net.sensitivity(target.name, target.states[code], given)
+    found = net.ask.sensitivity(target.name, target.states[code], given)
     ask = (target.name, code, evidence)
     both, mass = masses(oracle, *ask)
     assert found.posterior == pytest.approx(both / mass, abs=1e-10)
@@ -195,7 +195,7 @@ def test_derivatives_equal_those_of_enumeration(seed):
 def test_derivatives_with_a_leaf_of_another_family():
     """Differences of answers of changed networks, at a table with a zero and in every Gaussian."""
     evidence, h = {"y": 5.0, "k": 2}, 1e-3
-    found = network().sensitivity("c", "y", evidence)
+    found = network().ask.sensitivity("c", "y", evidence)
 
     def slope(array, index, numbers):
         values = []
@@ -227,7 +227,7 @@ def test_derivatives_with_a_leaf_of_another_family():
 
 def test_entries_that_are_zero_have_derivatives():
     """d = w is impossible under c = n: the derivative with respect to that zero is not."""
-    found = network().sensitivity("c", "y", {"d": "w", "x": 1.0})
+    found = network().ask.sensitivity("c", "y", {"d": "w", "x": 1.0})
     assert found.posterior == 1.0
     weights = np.array([0.7, 0.3]) * stats.norm.pdf(1.0, [0.0, 3.0], np.sqrt([1.0, 2.0]))
     # d / dt of w1 0.6 / (w0 t + w1 0.6) at t = 0.
@@ -238,12 +238,12 @@ KINDS = {
     "mixed": (network, None, None),
     "mixture": (lambda: bg.Ensemble([network(), network()]), None, None),
     "mixed factor graph": (
-        lambda: network().without("k").to_factor_graph(),
+        lambda: bg.FactorGraph.of(network().without("k")),
         None,
         "network of parents and children",
     ),
     "factor graph with another family": (
-        lambda: network().to_factor_graph(),
+        lambda: bg.FactorGraph.of(network()),
         "PoissonCPD of 'k' has no posterior",
         "network of parents and children",
     ),
@@ -270,7 +270,7 @@ def test_each_kind_of_model_answers_or_says_why_not(kind):
     make, *reasons = KINDS[kind]
     model = make()
     evidence = {"x": 1.0, "d": "u"}
-    asks = (lambda: model.conflict(evidence), lambda: model.sensitivity("c", "y", evidence))
+    asks = (lambda: model.ask.conflict(evidence), lambda: model.ask.sensitivity("c", "y", evidence))
     for ask, reason in zip(asks, reasons, strict=True):
         if reason is None:
             assert repr(ask())
@@ -281,6 +281,6 @@ def test_each_kind_of_model_answers_or_says_why_not(kind):
 
 def test_what_sensitivity_refuses():
     with pytest.raises(EvidenceError, match="'x' is continuous"):
-        network().sensitivity("x", 1.0)
+        network().ask.sensitivity("x", 1.0)
     with pytest.raises(ImpossibleEvidenceError, match="'w'"):
-        network(c=[1.0, 0.0]).sensitivity("c", "n", {"d": "w", "x": 0.0})
+        network(c=[1.0, 0.0]).ask.sensitivity("c", "n", {"d": "w", "x": 0.0})

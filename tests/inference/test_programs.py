@@ -43,7 +43,9 @@ def possible_evidence(net, random, share=0.3):
 
 
 def findings_of(net, evidence):
-    hard = {net.number[name]: net.variable(name).index(value) for name, value in evidence.items()}
+    hard = {
+        net._index_of[name]: net.variable(name).index(value) for name, value in evidence.items()
+    }
     return Case(hard)
 
 
@@ -63,7 +65,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
     findings = findings_of(net, evidence)
     free = [v for v in range(14) if v not in findings.hard]
     targets = free[:3] if scope is Relevance.TARGETS else []
-    restricted = restrict(net.compiled.tables, sorted(findings.hard), (), targets, scope)
+    restricted = restrict(net._compiled.tables, sorted(findings.hard), (), targets, scope)
     tree = plan_tree(restricted)
     members = cliques(tree)
     for c, parent in enumerate(tree.parent.tolist()):
@@ -93,7 +95,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
-    tables = net.compiled.tables
+    tables = net._compiled.tables
     stage = random.integers(0, 3, 16)
     order = planning.elimination_order(tables.cards, tables.start, tables.item, stage, 0.5, 1e6)
     assert sorted(order.tolist()) == list(range(16))
@@ -120,7 +122,7 @@ def test_the_best_root_is_the_best_of_all(seed):
     """The dynamic programme over roots against trying every one of them."""
     net, random = random_network(seed, 12)
     findings = findings_of(net, possible_evidence(net, random, 0.15))
-    restricted = restrict(net.compiled.tables, sorted(findings.hard), (), (), Relevance.EVERYTHING)
+    restricted = restrict(net._compiled.tables, sorted(findings.hard), (), (), Relevance.EVERYTHING)
     tree = plan_tree(restricted)
     cliques = Cliques(tree.c_start, tree.member, tree.residual, tree.parent)
     chosen = planning.best_roots(restricted, cliques, tree.home, tree.unit)
@@ -206,7 +208,7 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
 def test_an_interpreter_agrees(seed):
     """In plain Python, with the numbers of the compiled executor."""
     net, random = random_network(seed)
-    engine = net.compiled
+    engine = net._compiled
     tables = engine.tables
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
@@ -226,7 +228,7 @@ def test_an_interpreter_agrees(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     net, random = random_network(seed)
-    engine = net.compiled
+    engine = net._compiled
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
     run = engine.run(program, findings)
@@ -234,11 +236,11 @@ def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     assert logs.logarithmic
     assert logs.result == pytest.approx(run.result, abs=1e-12)
     assert logs.log_mass == pytest.approx(run.log_mass, abs=1e-10)
-    work = net.work(All(), findings.pattern)
+    work = net._work(All(), findings.pattern)
     assert work.solver.name == "joint enumeration"
     assert len(net.variables) <= FEW_VARIABLES
     found = work.run(findings)
-    assert [net.number[name] for name in found] == program.tree.variables.tolist()
+    assert [net._index_of[name] for name in found] == program.tree.variables.tolist()
     assert found.flat == pytest.approx(run.result, abs=1e-12)
     assert found.log_evidence == pytest.approx(run.log_mass, abs=1e-10)
 
@@ -257,7 +259,7 @@ def large():
 
 @pytest.mark.slow
 def test_a_limit_holds_the_second_time_too(large):
-    program = large.compiled.program(())
+    program = large._compiled.program(())
     workspace, table = 8 * (program.n_work + program.n_result), 8 * program.tree.largest
     assert workspace < 2**22 < table  # made in tiles, and never there as a whole
     large.log_probability({0: 0})
@@ -314,7 +316,7 @@ def test_the_numbers_do_not_depend_on_the_threads(large, monkeypatch):
         found = large.marginals()
         answers += [found.log_evidence, found[7].probabilities.tolist()]
     assert answers[:2] == answers[2:]
-    assert len(large.compiled.program((), both=True).halves) > 0
+    assert len(large._compiled.program((), both=True).halves) > 0
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -360,10 +362,10 @@ def operations(code):
 def test_sums_of_products_of_large_cliques(seed):
     """Their terms are not stored; probabilities and logarithms against the whole table."""
     graph, names, joint = large_tables(seed)
-    engine = graph.compiled
+    engine = graph._compiled
     program = engine.program((), both=True)
     runs = [engine.run(program, Case({}), logarithmic=logs) for logs in (False, True)]
-    order = [graph.number[name] for name in names]
+    order = [graph._index_of[name] for name in names]
     for run in runs:
         ends = np.cumsum([len(v.states) for v in graph.variables])
         shares = np.split(run.result, ends[:-1])
@@ -385,7 +387,7 @@ def test_sums_of_products_of_large_cliques(seed):
 
 
 def test_most_large_tables_are_not_stored():
-    codes = [large_tables(seed)[0].compiled.program((), both=True).code for seed in range(20)]
+    codes = [large_tables(seed)[0]._compiled.program((), both=True).code for seed in range(20)]
     assert sum(int(programs.CONTRACT) in operations(code) for code in codes) >= 15
 
 
@@ -439,7 +441,7 @@ def test_the_memo_is_bounded_in_bytes_and_threads_may_share_it():
 
 def test_what_was_interrupted_keeps_its_space(large, monkeypatch):
     """The second thread may still write there: nobody else may get it."""
-    program, case = large.compiled.program(()), Case({})
+    program, case = large._compiled.program(()), Case({})
     lent, back = [], []
     monkeypatch.setattr(compiled, "borrow", lambda n: lent.append(np.empty(n)) or lent[-1])
     monkeypatch.setattr(compiled, "give_back", back.append)
@@ -447,11 +449,11 @@ def test_what_was_interrupted_keeps_its_space(large, monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    large.compiled.run(program, case)
+    large._compiled.run(program, case)
     assert len(lent) == 2  # the workspace belongs to the caller
     assert len(back) == 1
     monkeypatch.setattr(execution, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        large.compiled.run(program, case)
+        large._compiled.run(program, case)
     assert len(lent) == 4
     assert len(back) == 1

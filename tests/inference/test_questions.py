@@ -298,7 +298,7 @@ def test_marginal_map(make, seed):
     free = free_names(model, evidence)
     for size in range(1, len(free) + 1):
         names = [free[i] for i in random.permutation(len(free))[:size]]
-        found = model.marginal_map(names, evidence)
+        found = model.most_probable(evidence, over=names)
         assert list(found) == names
         table = joint.table(names, evidence) / scale
         assert found.log_probability == pytest.approx(math.log(table.max()), rel=1e-11, abs=1e-11)
@@ -334,7 +334,7 @@ def test_the_k_best_of_some_variables(make, seed):
     for assignment in found:
         value = joint.weight_of(assignment, evidence) / scale
         assert math.log(value) == pytest.approx(assignment.log_probability, rel=1e-11, abs=1e-11)
-    assert found[0] == model.marginal_map(names, evidence)
+    assert found[0] == model.most_probable(evidence, over=names)
 
 
 # ------------------------------------------------------------------------------------------ draws

@@ -50,12 +50,12 @@ def sprinkler():
 
 def test_marginal_map_of_many_targets_needs_no_table_of_all_of_them():
     network = chain(80)
-    everything = network.marginal_map(list(network.names))
+    everything = network.most_probable(over=list(network.names))
     best = network.most_probable()
     assert dict(everything) == dict(best)
     assert everything.log_probability == pytest.approx(best.log_probability, rel=1e-12)
     # The last half summed out: a shorter chain says the same.
-    half = network.marginal_map([f"x{i}" for i in range(40)], memory_limit=10**6)
+    half = network.most_probable(over=[f"x{i}" for i in range(40)], memory_limit=10**6)
     shorter = bg.BayesianNetwork(network.cpds[:40]).most_probable()
     assert dict(half) == dict(shorter)
     assert half.log_probability == pytest.approx(shorter.log_probability, rel=1e-12)
@@ -63,10 +63,12 @@ def test_marginal_map_of_many_targets_needs_no_table_of_all_of_them():
 
 def test_marginal_map_tells_the_probability_of_its_assignment():
     network = sprinkler()
-    found = network.marginal_map(["b"], {"c": 1})
+    found = network.most_probable({"c": 1}, over=["b"])
     assert dict(found) == {"b": 1}
     assert math.exp(found.log_probability) == pytest.approx(0.65 * 0.7, rel=1e-14)
-    assert math.exp(network.marginal_map(["a"]).log_probability) == pytest.approx(0.5, rel=1e-14)
+    assert math.exp(network.most_probable(over=["a"]).log_probability) == pytest.approx(
+        0.5, rel=1e-14
+    )
 
 
 def test_marginal_map_takes_one_name_like_a_query():
@@ -77,7 +79,7 @@ def test_marginal_map_takes_one_name_like_a_query():
             bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
         ]
     )
-    assert dict(network.marginal_map("rain", {"wet": "yes"})) == {"rain": "yes"}
+    assert dict(network.most_probable({"wet": "yes"}, over="rain")) == {"rain": "yes"}
 
 
 # --------------------------------------------------------------------------------- tiny numbers
@@ -114,7 +116,7 @@ def test_rows_too_improbable_for_linear_numbers():
     total = sum(network.log_probability(row) for row in rows)
     assert network.log_likelihood(columns).sum() == pytest.approx(total, rel=1e-12)
 
-    for graph in (network, network.to_factor_graph()):
+    for graph in (network, bg.FactorGraph.of(network)):
         got = graph.query_rows("w", {name: columns[name] for name in columns if name != "w"})
         assert got[0] == pytest.approx([0.6, 0.4], abs=1e-12)
         assert graph.log_likelihood(columns).sum() == pytest.approx(total, rel=1e-12)
@@ -187,11 +189,11 @@ def test_impossible_evidence_as_a_row_of_a_frame_is_named():
         lambda: network.query("a", row),
         lambda: network.marginals(row),
         lambda: network.most_probable(row),
-        lambda: network.sensitivity("a", 1, row),
+        lambda: network.ask.sensitivity("a", 1, row),
     ):
         with pytest.raises(ImpossibleEvidenceError, match="'c': 1, 'b': 0"):
             ask()
-    possible = network.sensitivity("a", 1, pd.Series({"c": 1}))
+    possible = network.ask.sensitivity("a", 1, pd.Series({"c": 1}))
     assert possible.posterior == pytest.approx(0.8 / 1.3)
 
 
@@ -214,14 +216,14 @@ def test_every_question_refuses_impossible_evidence(evidence):
         lambda: network.most_probable(evidence),
         lambda: network.k_most_probable(3, evidence),
         lambda: network.sample(5, evidence),
-        lambda: network.conflict(evidence),
+        lambda: network.ask.conflict(evidence),
     ]
     free = [n for n in "abc" if n not in evidence or not isinstance(evidence[n], int)]
     for name in free:
         asks += [
             lambda name=name: network.query(name, evidence),
-            lambda name=name: network.marginal_map([name], evidence),
-            lambda name=name: network.sensitivity(name, 0, evidence),
+            lambda name=name: network.most_probable(evidence, over=[name]),
+            lambda name=name: network.ask.sensitivity(name, 0, evidence),
         ]
     for ask in asks:
         with pytest.raises(ImpossibleEvidenceError, match="probability zero"):
@@ -292,8 +294,8 @@ def test_no_memory():
         lambda: network.marginals(memory_limit=8),
         lambda: network.most_probable(memory_limit=8),
         lambda: network.sample(1, {"x11": 0}, memory_limit=8),
-        lambda: network.sensitivity("x3", 0, memory_limit=8),
-        lambda: network.conflict({"x1": 0}, memory_limit=8),
+        lambda: network.ask.sensitivity("x3", 0, memory_limit=8),
+        lambda: network.ask.conflict({"x1": 0}, memory_limit=8),
         lambda: network.log_probability({"x9": 0}, memory_limit=8),
     ):
         with pytest.raises(MemoryLimitError, match="the limit is 8 B"):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -34,8 +35,8 @@ def test_a_single_variable():
     soft = {"a": {"x": 4.0, "y": 0.0, "z": 1.0}}
     assert network.query("a", soft).probabilities == pytest.approx([8 / 11, 0, 3 / 11])
     assert network.log_probability(soft) == pytest.approx(math.log(1.1))
-    assert network.conflict(soft).measure == pytest.approx(0.0, abs=1e-15)
-    assert network.sensitivity("a", "x").derivatives["a"] == pytest.approx([0.8, -0.2, -0.2])
+    assert network.ask.conflict(soft).measure == pytest.approx(0.0, abs=1e-15)
+    assert network.ask.sensitivity("a", "x").derivatives["a"] == pytest.approx([0.8, -0.2, -0.2])
     assert network.query_rows("a", {"a": ["x", None], "other": [1, 2]}) == pytest.approx(
         np.array([[0.2, 0.5, 0.3]] * 2)
     )
@@ -47,7 +48,7 @@ def test_a_variable_of_one_state():
     assert network.query("a", {"b": 1}).to_dict() == {"only": 1.0}
     assert network.query(["b", "a"]).probabilities == pytest.approx(np.array([[0.4], [0.6]]))
     assert network.log_probability({"a": "only", "b": 0}) == pytest.approx(math.log(0.4))
-    assert dict(network.marginal_map(["a"])) == {"a": "only"}
+    assert dict(network.most_probable(over=["a"])) == {"a": "only"}
     assert network.sample(3, random_state=0)["a"].tolist() == ["only"] * 3
     soft = {"a": {"only": 0.25}}
     assert network.log_probability(soft) == pytest.approx(math.log(0.25))
@@ -93,8 +94,8 @@ def test_evidence_that_is_impossible_far_from_the_target():
         ]
     )
     for evidence in ({"b": 1}, {"c": 1}, {"b": {0: 0.0, 1: 1.0}}, {"c": np.array([0.0, 0.3])}):
-        for ask in (network.query, network.sensitivity, network.marginal_map):
-            arguments = ("a", 0) if ask == network.sensitivity else ("a",)
+        asked = (network.query, network.ask.sensitivity, partial(network.most_probable, over="a"))
+        for ask, arguments in zip(asked, (("a",), ("a", 0), ()), strict=True):
             with pytest.raises(ImpossibleEvidenceError):
                 ask(*arguments, evidence)
         with pytest.raises(ImpossibleEvidenceError):
@@ -126,7 +127,7 @@ def test_contradictory_likelihoods():
     )
     evidence = {"a": {0: 1.0, 1: 0.0}, "b": {0: 0.0, 1: 1.0}}
     assert network.log_probability(evidence) == -math.inf
-    for ask in (network.marginals, network.most_probable, network.conflict):
+    for ask in (network.marginals, network.most_probable, network.ask.conflict):
         with pytest.raises(ImpossibleEvidenceError):
             ask(evidence)
     with pytest.raises(ImpossibleEvidenceError):
@@ -311,7 +312,7 @@ def test_likelihood_ratios_of_1e_200():
     assert network.log_probability(evidence) == pytest.approx(-20 * 200 * math.log(10), rel=1e-13)
     drawn = network.sample(2000, evidence, random_state=0)
     assert np.mean(drawn["class"] == "b") == pytest.approx(0.6, abs=0.06)
-    assert network.conflict(evidence).measure > 1000
+    assert network.ask.conflict(evidence).measure > 1000
 
 
 @pytest.mark.slow
@@ -380,7 +381,7 @@ def test_every_question_is_refused_with_its_size():
         lambda **limit: graph.query((0, 0), {(5, 5): 1}, **limit),
         graph.marginals,
         graph.most_probable,
-        lambda **limit: graph.marginal_map([(0, 0), (13, 13)], **limit),
+        lambda **limit: graph.most_probable(**limit, over=[(0, 0), (13, 13)]),
         lambda **limit: graph.sample(1, **limit),
     ):
         with pytest.raises(MemoryLimitError, match=r"numbers \(.*B, induced width \d\d\)"):
@@ -474,7 +475,7 @@ def test_derivatives_of_zero_are_zero_however_rare_a_state_is(kind, p):
             evidence = {"d": {0: 0.0, 1: 0.3}}
         if kind == "numbers":
             evidence["x"] = 0.5
-        found = model.sensitivity("c", 1, evidence)
+        found = model.ask.sensitivity("c", 1, evidence)
         # The distribution of a root that is known, or bears on nothing, moves no answer.
         for key, slopes in found.covaried.items():
             if key == "d" or (isinstance(key, tuple) and key[1] == "d"):

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from joint import Joint, hard_names, random_evidence, random_graph, random_network
 from large_networks import bits, large_evidence, large_network
 
+import bayesgraph as bg
+
 SEEDS = st.integers(0, 10_000)
 
 
@@ -61,7 +63,7 @@ def test_copies_answer_alike(many):
     for twin in (copy.copy(network), copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
         for evidence, answers in zip(patterns[:4], expected, strict=False):
             assert bits(twin, evidence) == answers
-    graph = network.to_factor_graph()
+    graph = bg.FactorGraph.of(network)
     graph.marginals(patterns[1])
     twin = pickle.loads(pickle.dumps(graph))
     assert bits(twin, patterns[1]) == bits(graph, patterns[1])
@@ -206,7 +208,8 @@ def test_maps_of_more_variables_are_less_likely(seed):
     network, _, evidence = network_and_evidence(seed, hard=0.2)
     free = list(network.marginals(evidence))
     values = [
-        network.marginal_map(free[: k + 1], evidence).log_probability for k in range(len(free))
+        network.most_probable(evidence, over=free[: k + 1]).log_probability
+        for k in range(len(free))
     ]
     assert all(b <= a + 1e-10 for a, b in itertools.pairwise(values))
     if values:
@@ -217,7 +220,7 @@ def test_maps_of_more_variables_are_less_likely(seed):
 @given(SEEDS)
 def test_a_network_is_the_graph_of_its_tables(seed):
     network, _, evidence = network_and_evidence(seed)
-    graph = network.to_factor_graph()
+    graph = bg.FactorGraph.of(network)
     ours, theirs = network.marginals(evidence), graph.marginals(evidence)
     assert ours.log_evidence == pytest.approx(theirs.log_evidence, abs=1e-10)
     assert graph.log_partition == pytest.approx(0.0, abs=1e-12)

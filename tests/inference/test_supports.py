@@ -158,7 +158,7 @@ def test_marginal_maximum(by_case, seed):
         if not free:
             continue
         with forced(by_case=by_case):
-            found = make().marginal_map(free[:2], evidence)
+            found = make().most_probable(evidence, over=free[:2])
         best = joint.table(free[:2], evidence).max()
         assert joint.weight_of(found, evidence) == pytest.approx(best, rel=1e-11)
 
@@ -197,7 +197,7 @@ def test_impossible_evidence(by_case, seed):
 def test_programs_on_logarithms_and_cliques_of_all_kinds(seed):
     """Some cliques compressed, with their messages or without, others dense."""
     for make, joint, _ in cases(seed):
-        engine = make().compiled
+        engine = make()._compiled
         for smallest in (0, 5, 20):
             with mock.patch.multiple(supports, **ALWAYS | {"SMALLEST": smallest}):
                 program = engine.program((), both=True, compress=True)
@@ -260,7 +260,7 @@ def expected_parities(n):
 def test_what_fits_is_compressed_from_the_third_run_on():
     net = parities(10)
     names = [v.name for v in net.variables[:18]]
-    work = bg.select(net, JointQuery(tuple(range(18))))
+    work = bg.inference.select(net, JointQuery(tuple(range(18))))
     for run in range(1, 5):
         posterior = work.run(Case({}))
         assert work._general.layout.size == (0 if run < 3 else work._general.layout.size)
@@ -280,7 +280,7 @@ def test_networks_without_zeros_have_the_programs_they_had():
         parents = variables[max(0, i - 5) : i]
         shape = (4,) * (len(parents) + 1)
         cpds.append(bg.TableCPD(v, random.dirichlet(np.ones(4), shape[:-1]), parents))
-    engine = bg.BayesianNetwork(cpds).compiled
+    engine = bg.BayesianNetwork(cpds)._compiled
     dense, tried = (engine.program((), both=True, compress=c) for c in (False, True))
     assert np.array_equal(dense.code, tried.code)
     assert tried.layout.size == 0

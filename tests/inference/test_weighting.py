@@ -172,7 +172,7 @@ def test_skewed_weights_do_not_make_it_too_sure():
     exact = brute.Oracle.of(network).posterior(["a"], {"b": 1})
     close = []
     for seed in range(100):
-        nodes, given = nodes_of(network), network.encode({"b": 1})
+        nodes, given = nodes_of(network), network._encode({"b": 1})
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", BayesGraphWarning)
             samples = likelihood_weighting(nodes, [a], given, n=12_000, random_state=seed)
@@ -234,7 +234,7 @@ def test_barren_variables_are_not_sampled():
 
     nodes = [Spy(cpd) for cpd in nodes_of(network)]
     likelihood_weighting(
-        nodes, [network.variable("b")], network.encode({"a": "u"}), n=500, random_state=0
+        nodes, [network.variable("b")], network._encode({"a": "u"}), n=500, random_state=0
     )
     assert drawn == ["b"]
 
@@ -338,7 +338,7 @@ def test_more_samples_than_memory_are_refused():
 
 def test_wrong_questions_are_refused():
     network = small_network()
-    nodes, empty = nodes_of(network), network.encode(None)
+    nodes, empty = nodes_of(network), network._encode(None)
     a, x = network.variable("a"), network.variable("x")
     samples = weighted(network, ["b", "x"])
     with pytest.raises(EvidenceError, match="'x' is continuous"):

@@ -14,7 +14,7 @@ from bayesgraph.statistics import Pairs, Smoothing
 
 
 def source_of(seed=0, n_discrete=3, n_continuous=2, **options):
-    return bg.count_source(make_frame(seed, n_discrete, n_continuous, **options), "y")
+    return bg.learning.count_source(make_frame(seed, n_discrete, n_continuous, **options), "y")
 
 
 def names_of(source):
@@ -26,13 +26,13 @@ def between(structure, target="y"):
 
 
 LEARNERS = {
-    "tan": bg.tan,
-    "forest": bg.forest,
-    "kdb": bg.kdb,
-    "hill_climb": bg.hill_climb,
-    "cll": lambda s, **rules: bg.hill_climb(s, score="cll", **rules),
-    "selective_kdb": bg.selective_kdb,
-    "unrestricted": bg.unrestricted,
+    "tan": bg.learning.tan,
+    "forest": bg.learning.forest,
+    "kdb": bg.learning.kdb,
+    "hill_climb": bg.learning.hill_climb,
+    "cll": lambda s, **rules: bg.learning.hill_climb(s, score="cll", **rules),
+    "selective_kdb": bg.learning.selective_kdb,
+    "unrestricted": bg.learning.unrestricted,
 }
 
 
@@ -74,7 +74,7 @@ def test_a_tree_of_required_edges_is_that_tree(seed):
     for code in itertools.product(range(4), repeat=2):
         tree = nx.from_prufer_sequence(list(code))
         edges = [(names[i], names[j]) for i, j in tree.edges]
-        found = between(bg.tan(source, required=edges))
+        found = between(bg.learning.tan(source, required=edges))
         assert {frozenset(arc) for arc in found} == {frozenset(edge) for edge in edges}
 
 
@@ -90,17 +90,17 @@ def test_trees_with_rules_are_the_best_of_those_that_obey():
             edges = {tuple(sorted(e)) for e in nx.from_prufer_sequence(list(code)).edges}
             if (1, 3) in edges and not edges & {(0, 1), (2, 3)}:
                 best = max(best, sum(scores.gains[i, j] for i, j in edges))
-        found = bg.tan(source, required=required, forbidden=forbidden)
+        found = bg.learning.tan(source, required=required, forbidden=forbidden)
         assert sum(found.scores.values()) == pytest.approx(best, rel=1e-12)
 
 
 def test_a_tree_falls_apart_without_its_edges():
     source = source_of(1, 4, 0)
     names = names_of(source)
-    found = bg.tan(source, forbidden=[(names[0], other) for other in names[1:]])
+    found = bg.learning.tan(source, forbidden=[(names[0], other) for other in names[1:]])
     assert all(names[0] not in arc for arc in between(found))
     assert len(between(found)) == 2
-    assert not between(bg.tan(source, forbidden=list(itertools.combinations(names, 2))))
+    assert not between(bg.learning.tan(source, forbidden=list(itertools.combinations(names, 2))))
 
 
 def test_rules_that_cannot_be():
@@ -108,47 +108,47 @@ def test_rules_that_cannot_be():
     a, b, c = (n for n in names_of(source) if n.startswith("d"))
     x, z = (n for n in names_of(source) if n.startswith("x"))
     with pytest.raises(GraphError, match="in no tree"):
-        bg.tan(source, required=[(a, b), (b, c), (a, c)])
+        bg.learning.tan(source, required=[(a, b), (b, c), (a, c)])
     with pytest.raises(GraphError, match="two parents"):
-        bg.tan(source, required=[(a, x), (b, x)])
+        bg.learning.tan(source, required=[(a, x), (b, x)])
     with pytest.raises(GraphError, match="two parents"):
-        bg.tan(source, required=[(a, x), (x, z), (b, z)])
+        bg.learning.tan(source, required=[(a, x), (x, z), (b, z)])
     with pytest.raises(GraphError, match="cycle"):
-        bg.kdb(source, required=[(a, b), (b, a)])
+        bg.learning.kdb(source, required=[(a, b), (b, a)])
     with pytest.raises(GraphError, match="both required and forbidden"):
-        bg.kdb(source, required=[(a, b)], forbidden=[(a, b)])
+        bg.learning.kdb(source, required=[(a, b)], forbidden=[(a, b)])
     with pytest.raises(GraphError, match="larger k"):
-        bg.kdb(source, k=1, required=[(a, c), (b, c)])
+        bg.learning.kdb(source, k=1, required=[(a, c), (b, c)])
     with pytest.raises(GraphError, match="max_parents"):
-        bg.hill_climb(source, max_parents=1, required=[(a, c), (b, c)])
+        bg.learning.hill_climb(source, max_parents=1, required=[(a, c), (b, c)])
     with pytest.raises(UnknownVariableError, match="'nobody'"):
-        bg.tan(source, forbidden=[(a, "nobody")])
+        bg.learning.tan(source, forbidden=[(a, "nobody")])
     with pytest.raises(UnknownVariableError, match="'y'"):
-        bg.hill_climb(source, required=[("y", a)])
+        bg.learning.hill_climb(source, required=[("y", a)])
     for bad in (["ab"], [(a, b, c)], [3]):
         with pytest.raises(GraphError, match="pairs of names"):
-            bg.kdb(source, forbidden=bad)
+            bg.learning.kdb(source, forbidden=bad)
     with pytest.raises(GraphError, match="itself"):
-        bg.kdb(source, forbidden=[(a, a)])
+        bg.learning.kdb(source, forbidden=[(a, a)])
 
 
 @pytest.mark.parametrize(
     ("learner", "options"),
     [
-        (bg.kdb, {"k": -1}),
-        (bg.kdb, {"k": 1.5}),
-        (bg.kdb, {"k": True}),
-        (bg.hill_climb, {"max_parents": "two"}),
-        (bg.hill_climb, {"score": "guess"}),
-        (bg.hill_climb, {"score": "bdeu", "ess": 0}),
-        (bg.unrestricted, {"score": "cll"}),
-        (bg.forest, {"score": "bdeu"}),
-        (bg.forest, {"score": np.nan}),
-        (bg.tan, {"score": "bic"}),
-        (bg.superparent, {"score": "loo"}),
-        (bg.selective_kdb, {"loss": "accuracy"}),
-        (bg.forward_selection, {"loss": "accuracy"}),
-        (bg.forward_selection, {"max_features": -1}),
+        (bg.learning.kdb, {"k": -1}),
+        (bg.learning.kdb, {"k": 1.5}),
+        (bg.learning.kdb, {"k": True}),
+        (bg.learning.hill_climb, {"max_parents": "two"}),
+        (bg.learning.hill_climb, {"score": "guess"}),
+        (bg.learning.hill_climb, {"score": "bdeu", "ess": 0}),
+        (bg.learning.unrestricted, {"score": "cll"}),
+        (bg.learning.forest, {"score": "bdeu"}),
+        (bg.learning.forest, {"score": np.nan}),
+        (bg.learning.tan, {"score": "bic"}),
+        (bg.learning.superparent, {"score": "loo"}),
+        (bg.learning.selective_kdb, {"loss": "accuracy"}),
+        (bg.learning.forward_selection, {"loss": "accuracy"}),
+        (bg.learning.forward_selection, {"max_features": -1}),
     ],
 )
 def test_options_that_are_none(learner, options):
@@ -167,7 +167,7 @@ def test_order_of_ties():
 @pytest.mark.parametrize("seed", range(3))
 def test_class_scores_are_mutual_information(seed):
     frame = make_frame(seed, 2, 2, n=200)
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     features = tuple(v for v in source.variables if v != source.target)
     plain = Smoothing(shrinkage=0.0, var_smoothing=0.0)
     found = class_scores(source, source.pairs(Pairs(features, source.target)).singles, plain)

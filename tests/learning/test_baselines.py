@@ -107,7 +107,7 @@ def test_correlation_follows_its_formula():
     a, b = np.where(random.random(300) < 0.6, y, a), np.where(random.random(300) < 0.3, y, b)
     columns = [a, a * 2 + (b > 1), b, c]
     frame = dict(zip("yabcd", [y, *columns], strict=True))
-    source = bg.count_source(frame, "y", categorical=list("abcd"))
+    source = bg.learning.count_source(frame, "y", categorical=list("abcd"))
     summary = source.pairs(Pairs(tuple(source.variables), None))
     r = np.array([mutual_info_score(y, column) for column in columns])
     q = np.array([[mutual_info_score(i, j) for i in columns] for j in columns])

@@ -46,7 +46,7 @@ def test_the_averaged_network_has_the_edges_over_the_threshold(found):
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize("method", ["tabu", "pc", "chow_liu", bg.unrestricted])
+@pytest.mark.parametrize("method", ["tabu", "pc", "chow_liu", bg.learning.unrestricted])
 def test_rules_hold_in_samples_and_averaged(frame, method):
     rules = {"required": [("y", "d0")], "forbidden": [("d1", "y"), ("y", "d1")]}
     found = bg.arc_confidence(frame, n_samples=2, method=method, threshold=0.0, **rules)
@@ -71,7 +71,7 @@ def test_it_prints_and_draws_the_shares(found, tmp_path):
     path = tmp_path / "found.dot"
     found.render(path, states=False)
     drawn = path.read_text()
-    assert drawn == found.to_dot(states=False)
+    assert drawn == bg.pictures.to_dot(found, states=False)
     arc, share = next(iter(found.structure().scores.items()))
     assert f"{arc[0]} → {arc[1]}: {share:.6g}" in drawn
 

@@ -12,12 +12,12 @@ from bayesgraph.learning import candidates as tiles
 from bayesgraph.learning.arcs import ArcRules, arc_scores
 from bayesgraph.statistics import Pairs, Smoothing, StatisticsSource
 
-LEARNERS = [bg.tan, bg.forest, bg.chow_liu]
+LEARNERS = [bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]
 SIZES = [(7, 0), (4, 4), (0, 6)]
 
 
 def source_of(seed=0, n_discrete=4, n_continuous=4):
-    return bg.count_source(make_frame(seed, n_discrete, n_continuous), "y")
+    return bg.learning.count_source(make_frame(seed, n_discrete, n_continuous), "y")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -46,8 +46,8 @@ def test_scores_are_those_of_all_pairs(given):
 def test_few_candidates_of_a_sample_connect_all_columns(size, monkeypatch):
     monkeypatch.setattr(candidates, "SAMPLE_ROWS", 40)
     monkeypatch.setattr(tiles, "budget", lambda: 800)
-    whole = bg.tan(source_of(0, *size))
-    found = bg.tan(source_of(0, *size), candidates=1)
+    whole = bg.learning.tan(source_of(0, *size))
+    found = bg.learning.tan(source_of(0, *size), candidates=1)
     graph = nx.Graph(list(found.scores))
     assert nx.is_tree(graph)
     assert len(graph) == sum(size)
@@ -86,15 +86,15 @@ def test_rules_hold(learner):
 def test_what_is_refused(monkeypatch):
     source = source_of()
     with pytest.raises(DataError, match="candidates= takes a whole number of at least 1"):
-        bg.tan(source, candidates=0)
+        bg.learning.tan(source, candidates=0)
     with pytest.raises(DataError, match="score='likelihood'"):
-        bg.tan(source, candidates=3, score="fcll")
+        bg.learning.tan(source, candidates=3, score="fcll")
     known = StatisticsSource(source.variables, source.target, source.statistics)
     with pytest.raises(DataError, match="the source has statistics only"):
-        bg.tan(known, candidates=3)
+        bg.learning.tan(known, candidates=3)
     monkeypatch.setattr(candidates, "default_memory_limit", lambda: 100)
     with pytest.raises(MemoryLimitError, match="Choose fewer candidates="):
-        bg.tan(source, candidates=3)
+        bg.learning.tan(source, candidates=3)
 
 
 def test_a_classifier_of_candidates_takes_all_rows_at_once():

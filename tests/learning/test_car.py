@@ -152,7 +152,7 @@ def test_conditional_mutual_information():
 
 
 def test_tree(source):
-    structure = bg.tan(source)
+    structure = bg.learning.tan(source)
     edges = {frozenset(arc) for arc in structure.arcs if "class" not in arc}
     assert edges == {
         frozenset(edge)
@@ -179,7 +179,7 @@ def test_tree(source):
 
 def test_network(source):
     smoothing = Smoothing(alpha=0.0)
-    network = estimate_network(bg.tan(source), source, smoothing)
+    network = estimate_network(bg.learning.tan(source), source, smoothing)
     table = TABLES["buying", "maint"]
     expected = table / np.maximum(table.sum(axis=2, keepdims=True), 1)
     empty = table.sum(axis=2) == 0

@@ -47,11 +47,11 @@ def class_moments(values, code):
 def test_full_covariances_are_those_of_the_textbook(unbiased):
     table, values, code = frame()
     n, mean, covariance = class_moments(values, code)
-    one = estimated(table, covariance="class", unbiased=unbiased).blocks[1]
+    one = estimated(table, covariance="class", unbiased=unbiased)._blocks[1]
     np.testing.assert_allclose(one.mean, mean, rtol=1e-12)
     factor = n / (n - 1) if unbiased else np.ones(3)
     np.testing.assert_allclose(one.covariance, covariance * factor[:, None, None], rtol=1e-11)
-    shared = estimated(table, unbiased=unbiased).blocks[1]
+    shared = estimated(table, unbiased=unbiased)._blocks[1]
     expected = np.tensordot(n, covariance, axes=1) / (90 - 3 * unbiased)
     np.testing.assert_allclose(shared.covariance, expected, rtol=1e-11)
 
@@ -62,7 +62,7 @@ def test_full_covariances_are_those_of_the_textbook(unbiased):
 def test_diagonal_structures_average_the_squares(structure, covariance, unbiased):
     table, values, code = frame()
     found = estimated(table, structure=structure, covariance=covariance, unbiased=unbiased)
-    plate = found.blocks[1]
+    plate = found._blocks[1]
     assert isinstance(plate, GaussianPlate)
     squares = np.array([((values[code == g] - plate.mean[g]) ** 2).sum(axis=0) for g in range(3)])
     rows = np.repeat((np.bincount(code) - unbiased)[:, None], 3, axis=1)
@@ -88,7 +88,7 @@ def test_shares_of_shrinkage_equal_scikit_learn():
 @pytest.mark.parametrize("shrinkage", ["ledoit_wolf", "oas"])
 def test_named_shrinkage_is_in_units_of_the_standard_deviations(shrinkage):
     table, values, code = frame()
-    block = estimated(table, covariance="class", regularization=shrinkage).blocks[1]
+    block = estimated(table, covariance="class", regularization=shrinkage)._blocks[1]
     function = {"ledoit_wolf": ledoit_wolf, "oas": oas}[shrinkage]
     for g in range(3):
         part = values[code == g]
@@ -102,7 +102,7 @@ def test_a_number_draws_towards_the_mean_variance(shrinkage):
     table, values, code = frame()
     n, _, covariance = class_moments(values, code)
     pooled = np.tensordot(n, covariance, axes=1) / 90
-    block = estimated(table, regularization=shrinkage).blocks[1]
+    block = estimated(table, regularization=shrinkage)._blocks[1]
     expected = (1 - shrinkage) * pooled + shrinkage * np.trace(pooled) / 3 * np.eye(3)
     np.testing.assert_allclose(block.covariance, expected, rtol=1e-11, atol=1e-14)
 
@@ -116,9 +116,9 @@ def test_weights_are_repetitions(shrinkage, covariance):
     repeated = {name: column[rows] for name, column in table.items()}
     choice = {"regularization": shrinkage, "covariance": covariance, "unbiased": True}
     one, two = estimated(table, weights, **choice), estimated(repeated, **choice)
-    np.testing.assert_allclose(one.blocks[1].mean, two.blocks[1].mean, rtol=1e-12)
-    np.testing.assert_allclose(one.blocks[1].covariance, two.blocks[1].covariance, rtol=1e-10)
-    np.testing.assert_allclose(one.blocks[0].values, two.blocks[0].values)
+    np.testing.assert_allclose(one._blocks[1].mean, two._blocks[1].mean, rtol=1e-12)
+    np.testing.assert_allclose(one._blocks[1].covariance, two._blocks[1].covariance, rtol=1e-10)
+    np.testing.assert_allclose(one._blocks[0].values, two._blocks[0].values)
 
 
 # ------------------------------------------------------------------- statistics and their limits
@@ -167,7 +167,7 @@ def test_diagonal_structures_use_available_cases():
     table, values, code = frame()
     values[np.random.default_rng(0).random(values.shape) < 0.3] = np.nan
     table |= dict(zip(NAMES, values.T, strict=True))
-    plate = estimated(table, structure="diagonal", covariance="class").blocks[1]
+    plate = estimated(table, structure="diagonal", covariance="class")._blocks[1]
     for g in range(3):
         np.testing.assert_allclose(plate.mean[g], np.nanmean(values[code == g], axis=0))
         np.testing.assert_allclose(plate.variance[g], np.nanvar(values[code == g], axis=0))
@@ -189,10 +189,10 @@ def test_constant_and_collinear_columns(covariance):
     table["sum"] = table["u"] + table["v"]
     with pytest.raises(bg.errors.DataError, match=r"singular.*'sum' is a linear function of 'u'"):
         estimated(table, covariance=covariance)
-    block = estimated(table, covariance=covariance, var_smoothing=1e-6).blocks[1]
+    block = estimated(table, covariance=covariance, var_smoothing=1e-6)._blocks[1]
     at = [child.name for child in block.children].index("same")
     np.testing.assert_allclose(np.diagonal(block.covariance, axis1=-2, axis2=-1)[..., at], 1.0)
-    shrunken = estimated(table, covariance=covariance, regularization=0.1).blocks[1]
+    shrunken = estimated(table, covariance=covariance, regularization=0.1)._blocks[1]
     assert np.isfinite(shrunken.roots).all()
 
 

@@ -142,9 +142,9 @@ def test_expected_counts_equal_brute_force(arcs, hidden, own_rows, monkeypatch):
 def test_complete_rows_are_counted():
     frame = make_frame(missing=0.0)
     plain = bg.BayesianNetwork.fit(ARCS, frame)
-    assert plain.history is None
+    assert plain._history is None
     network = bg.BayesianNetwork.fit(ARCS, frame, missing="em")
-    assert network.history.n_iter <= 2
+    assert network._history.n_iter <= 2
     for a, b in zip(plain.cpds, network.cpds, strict=True):
         np.testing.assert_allclose(a.values, b.values, rtol=1e-12)
     mixed = pd.concat([frame, make_mixture(len(frame))], axis=1)
@@ -185,7 +185,7 @@ def test_a_tiny_network_against_direct_maximisation(alpha):
         (minimize(loss, s, tol=1e-12) for s in random.normal(size=(4, 3))),
         key=lambda found: found.fun,
     )
-    assert network.history.objective[-1] == pytest.approx(-best.fun, abs=1e-8)
+    assert network._history.objective[-1] == pytest.approx(-best.fun, abs=1e-8)
     p, *q = 1 / (1 + np.exp(-best.x))
     np.testing.assert_allclose(network["a"].values[1], p, atol=1e-4)
     np.testing.assert_allclose(network["b"].values[:, 1], q, atol=1e-4)
@@ -209,7 +209,7 @@ def test_the_objective_never_falls(seed, alpha, name):
         random_state=seed,
         tol=1e-4,
     )
-    history = network.history
+    history = network._history
     assert np.diff(history.objective).min() > -1e-9
     assert history.converged
     assert history.log_likelihood == pytest.approx(network.log_likelihood(frame).sum(), rel=1e-10)
@@ -223,7 +223,7 @@ def test_a_leaf_that_is_missing_takes_no_iterations():
     frame.loc[frame.index % 3 == 1, "e"] = None
     network = bg.BayesianNetwork.fit(ARCS, frame, missing="em")
     plain = bg.BayesianNetwork.fit(ARCS, frame)
-    assert network.history.n_iter <= 2
+    assert network._history.n_iter <= 2
     np.testing.assert_allclose(network["e"].values, plain["e"].values, rtol=1e-12)
 
 
@@ -262,7 +262,7 @@ def test_latent_classes_are_found():
         np.testing.assert_allclose(values, truth[name].values, atol=0.03)
     # The graph with its variables serves as well, whoever named the hidden one.
     again = bg.BayesianNetwork.fit(truth, frame, hidden=[HIDDEN], restarts=2, random_state=0)
-    assert again.history.log_likelihood == pytest.approx(found.history.log_likelihood, rel=1e-4)
+    assert again._history.log_likelihood == pytest.approx(found._history.log_likelihood, rel=1e-4)
 
 
 @pytest.mark.one_in(2)
@@ -281,8 +281,8 @@ def test_gaussian_mixtures_equal_scikit_learn(covariance):
         reg_covar=0.0,
     ).fit(values)  # fmt: skip
     log_likelihood = peer.score(values) * len(values)
-    assert network.history.log_likelihood == pytest.approx(log_likelihood, abs=1e-4)
-    assert np.diff(network.history.objective).min() > -1e-6
+    assert network._history.log_likelihood == pytest.approx(log_likelihood, abs=1e-4)
+    assert np.diff(network._history.objective).min() > -1e-6
     turn = np.argsort(network["x"].mean if covariance == "diag" else -network["h"].values)
     there = np.argsort(peer.means_[:, 0] if covariance == "diag" else -peer.weights_)
     np.testing.assert_allclose(network["h"].values[turn], peer.weights_[there], atol=1e-4)
@@ -299,8 +299,8 @@ def test_mixtures_of_everything_with_gaps():
     network = bg.BayesianNetwork.fit(
         arcs, frame, hidden=[HIDDEN], smoothing=UNSHRUNK, restarts=2, max_iter=5000
     )
-    assert np.diff(network.history.objective).min() > -1e-6
-    assert network.history.log_likelihood == pytest.approx(
+    assert np.diff(network._history.objective).min() > -1e-6
+    assert network._history.log_likelihood == pytest.approx(
         network.log_likelihood(frame).sum(), rel=1e-10
     )
     with pytest.raises(UnsupportedModelError, match="'x' is continuous and missing in row"):
@@ -328,14 +328,14 @@ def test_starts():
     assert one == same
     assert one != other
     many = fit(random_state=0, restarts=4, tol=1e-3)
-    assert len(many.history.restarts) == 4
-    assert many.history.restarts[0] == one.history.objective[-1]
-    assert many.history.objective[-1] == max(many.history.restarts)
-    assert "best of 4" in repr(many.history)
+    assert len(many._history.restarts) == 4
+    assert many._history.restarts[0] == one._history.objective[-1]
+    assert many._history.objective[-1] == max(many._history.restarts)
+    assert "best of 4" in repr(many._history)
     with pytest.warns(NotConvergedWarning, match="in iteration 3, its last"):
         short = fit(random_state=0, max_iter=3)
-    assert short.history.n_iter == 3
-    assert not short.history.converged
+    assert short._history.n_iter == 3
+    assert not short._history.converged
 
 
 def test_files_keep_the_network(tmp_path):
@@ -344,7 +344,7 @@ def test_files_keep_the_network(tmp_path):
     network.save(tmp_path / "net.bayesgraph")
     again = bg.load(tmp_path / "net.bayesgraph")
     assert again == network
-    assert again.history is None
+    assert again._history is None
 
 
 BAD = {

@@ -26,9 +26,11 @@ CLASSIFIERS = {
         name: partial(bg.BayesianNetworkClassifier, name)
         for name in ("hill_climb", "forest", "superparent", "chow_liu", "unrestricted")
     },
-    "tabu": partial(bg.BayesianNetworkClassifier, bg.tabu),
-    "pc": partial(bg.BayesianNetworkClassifier, bg.pc),
-    "likelihood": partial(bg.BayesianNetworkClassifier, partial(bg.hill_climb, score="likelihood")),
+    "tabu": partial(bg.BayesianNetworkClassifier, bg.learning.tabu),
+    "pc": partial(bg.BayesianNetworkClassifier, bg.learning.pc),
+    "likelihood": partial(
+        bg.BayesianNetworkClassifier, partial(bg.learning.hill_climb, score="likelihood")
+    ),
 }
 KINDS = ("notes", "number", "constant", "as the class")
 # Learners that choose among random trees or by held-out rows: another column changes the choice.
@@ -125,11 +127,17 @@ def test_constant_columns_have_no_learned_arcs(name):
 
 def test_required_arcs_of_a_constant_column_stay():
     columns, y = ill_and_well(n=200)
-    source = bg.count_source(columns | {"same": np.full(200, "x"), "y": y}, "y")
+    source = bg.learning.count_source(columns | {"same": np.full(200, "x"), "y": y}, "y")
     arc = ("same", "f1")
-    for learner in (bg.kdb, bg.hill_climb, bg.unrestricted, bg.tabu, bg.pc):
+    for learner in (
+        bg.learning.kdb,
+        bg.learning.hill_climb,
+        bg.learning.unrestricted,
+        bg.learning.tabu,
+        bg.learning.pc,
+    ):
         assert arc in learner(source, required=[arc]).arcs
-    for learner in (bg.tan, partial(bg.tan, candidates=2), bg.chow_liu):
+    for learner in (bg.learning.tan, partial(bg.learning.tan, candidates=2), bg.learning.chow_liu):
         assert {arc, arc[::-1]} & set(learner(source, required=[arc]).arcs)
 
 
@@ -168,7 +176,7 @@ def test_gains_are_those_of_the_rows_with_both_columns():
     for name, share in (("f1", 0.3), ("f2", 0.8)):
         columns[name] = np.where(random.random(400) < share, columns[name], None)
     weights = random.uniform(0.5, 2.0, 400)
-    source = bg.count_source(columns | {"y": y}, "y", sample_weight=weights)
+    source = bg.learning.count_source(columns | {"y": y}, "y", sample_weight=weights)
     scores = arc_scores(source, source.pairs(Pairs(source.features, source.target)), Smoothing())
     for i, one in enumerate(columns):
         for j, other in enumerate(columns):
@@ -188,7 +196,7 @@ def test_gains_are_those_of_the_rows_with_both_columns():
             assert scores.net("bic")[i, j] == pytest.approx(net, rel=1e-9, abs=1e-9)
     assert scores.learnable[~np.eye(4, dtype=bool)].all()
     # Rounding errors of sums of weights are no missing cells.
-    full = bg.count_source(ill_and_well(n=400)[0] | {"y": y}, "y", sample_weight=weights)
+    full = bg.learning.count_source(ill_and_well(n=400)[0] | {"y": y}, "y", sample_weight=weights)
     scores = arc_scores(full, full.pairs(Pairs(full.features, full.target)), Smoothing())
     apart = ~np.eye(4, dtype=bool)
     np.testing.assert_array_equal(scores.total[apart], scores.rows[apart])
@@ -196,7 +204,10 @@ def test_gains_are_those_of_the_rows_with_both_columns():
 
 @pytest.mark.parametrize("name", ["tan", "kdb", "hill_climb", "aode"])
 def test_batches_and_files_are_as_a_table(name, tmp_path):
-    options = {"kdb": {"k": 1}, "hill_climb": {"structure": partial(bg.hill_climb, max_parents=1)}}
+    options = {
+        "kdb": {"k": 1},
+        "hill_climb": {"structure": partial(bg.learning.hill_climb, max_parents=1)},
+    }
     make = {"hill_climb": bg.BayesianNetworkClassifier, "kdb": bg.KDBClassifier}.get(
         name, CLASSIFIERS[name]
     )
@@ -390,7 +401,7 @@ def test_a_test_given_a_column_of_few_rows_tells_no_independence():
         if kind == "text":
             table = {n: np.where(v > 0, "u", "v").astype(object) for n, v in table.items()}
             table["few"][6:] = None
-        arcs = bg.pc(bg.count_source(table)).arcs
+        arcs = bg.learning.pc(bg.learning.count_source(table)).arcs
         assert {("a", "c"), ("c", "a")} & set(arcs)
 
 
@@ -405,7 +416,7 @@ def test_the_posterior_of_other_edges_stays(kind, first):
     wide = new | columns if first else columns | new
     found = {}
     for table in (columns, wide):
-        source = bg.count_source(table | {"class": y}, "class")
+        source = bg.learning.count_source(table | {"class": y}, "class")
         posterior, order = tree_posterior(source, Smoothing())
         names = [source.features[i].name for i in order]
         shares = pd.DataFrame(posterior.edge_probabilities(), names, names)

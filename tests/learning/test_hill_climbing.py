@@ -71,10 +71,10 @@ def test_searches_come_near_the_best_of_all_graphs(score, augmented):
     reached = []
     for seed in range(8):
         frame = make_frame(seed, 4 if augmented else 3, 0, n=150, strength=1.2)
-        source = bg.count_source(frame, "y")
+        source = bg.learning.count_source(frame, "y")
         names = [n for n in frame if not (augmented and n == "y")]
         local = local_scores(frame, names, ["y"] if augmented else [], score)
-        search = bg.hill_climb if augmented else bg.unrestricted
+        search = bg.learning.hill_climb if augmented else bg.learning.unrestricted
         arcs = list(search(source, score=score, max_parents=3).scores)
         found = total(local, names, arcs)
         best = max(total(local, names, dag) for dag in all_dags(names))
@@ -92,11 +92,11 @@ def test_tabu_search_goes_past_local_maxima(score):
     reached = []
     for seed in range(6):
         frame = make_frame(seed, 3, 0, n=150, strength=1.2)
-        source, names = bg.count_source(frame), list(frame)
+        source, names = bg.learning.count_source(frame), list(frame)
         local = local_scores(frame, names, [], score)
         climbed, found = (
             total(local, names, search(source, score=score).arcs)
-            for search in (partial(bg.unrestricted, max_parents=None), bg.tabu)
+            for search in (partial(bg.learning.unrestricted, max_parents=None), bg.learning.tabu)
         )
         assert found >= climbed - 1e-8
         reached.append((found, climbed, max(total(local, names, dag) for dag in all_dags(names))))
@@ -108,12 +108,12 @@ def test_tabu_search_goes_past_local_maxima(score):
 @pytest.mark.parametrize(("seed", "score"), [(10, "bic"), (8, "bdeu")])
 def test_tabu_search_finds_what_climbing_misses(seed, score):
     frame = make_frame(seed, 5, 0, n=300, strength=2.0)
-    source, names = bg.count_source(frame), list(frame)
+    source, names = bg.learning.count_source(frame), list(frame)
     local = local_scores(frame, names, [], score)
-    climbed = bg.unrestricted(source, score=score, max_parents=None).arcs
-    found = bg.tabu(source, score=score).arcs
+    climbed = bg.learning.unrestricted(source, score=score, max_parents=None).arcs
+    found = bg.learning.tabu(source, score=score).arcs
     assert total(local, names, found) > total(local, names, climbed) + 1.0
-    short = bg.tabu(source, score=score, patience=1).arcs
+    short = bg.learning.tabu(source, score=score, patience=1).arcs
     assert total(local, names, short) == pytest.approx(total(local, names, climbed))
 
 
@@ -122,9 +122,9 @@ def test_tabu_search_finds_what_climbing_misses(seed, score):
 def test_restarts_never_lower_the_score_and_reach_the_best_graph(score):
     for seed in range(6):
         frame = make_frame(seed, 3, 0, n=150, strength=1.2)
-        source, names = bg.count_source(frame), list(frame)
+        source, names = bg.learning.count_source(frame), list(frame)
         local = local_scores(frame, names, [], score)
-        search = partial(bg.unrestricted, source, score=score, max_parents=None)
+        search = partial(bg.learning.unrestricted, source, score=score, max_parents=None)
         found = search(restarts=5)
         climbed = total(local, names, search(restarts=0).arcs)
         assert total(local, names, found.arcs) >= climbed - 1e-8
@@ -143,7 +143,9 @@ def test_restarts_keep_the_rules(seed):
     required, forbidden = [(names[1], names[0])], [(names[2], names[3]), (names[3], names[2])]
     rules = {"required": required, "forbidden": forbidden, "tiers": [names[1:], names[:1]]}
     for most in (1, 2):
-        search = partial(bg.unrestricted, bg.count_source(frame), max_parents=most)
+        search = partial(
+            bg.learning.unrestricted, bg.learning.count_source(frame), max_parents=most
+        )
         found = search(restarts=6, score="aic", **rules)
         assert set(required) <= set(found.arcs)
         assert not set(forbidden) & set(found.arcs)
@@ -152,28 +154,30 @@ def test_restarts_keep_the_rules(seed):
         assert max(len(above) for above in found.parents().values()) <= most
 
 
-@pytest.mark.parametrize("search", [bg.unrestricted, bg.tabu])
+@pytest.mark.parametrize("search", [bg.learning.unrestricted, bg.learning.tabu])
 def test_tables_of_many_rows_have_restarts_by_default(search, monkeypatch):
     frame = make_frame(4, 6, 0, n=300, strength=2.0)
     search = partial(search, max_parents=None)
-    source = bg.count_source(frame)
+    source = bg.learning.count_source(frame)
     often, never = (search(source, score="bdeu", restarts=n) for n in (3, 0))
     assert set(often.arcs) != set(never.arcs)
     assert search(source, score="bdeu") == never
-    monkeypatch.setitem(bg.tabu.__globals__, "_MANY_ROWS", 300)
+    monkeypatch.setitem(bg.learning.tabu.__globals__, "_MANY_ROWS", 300)
     assert search(source, score="bdeu") == often
-    of_class = bg.count_source(frame, "y")
+    of_class = bg.learning.count_source(frame, "y")
     assert search(of_class, score="bdeu") == search(of_class, score="bdeu", restarts=0)
 
 
 def test_restarts_are_a_whole_number():
     with pytest.raises(DataError, match="restarts= takes a whole number of at least 0"):
-        bg.unrestricted(bg.count_source(make_frame(0, 2, 0)), restarts=-1)
+        bg.learning.unrestricted(bg.learning.count_source(make_frame(0, 2, 0)), restarts=-1)
 
 
 def test_tabu_search_ends_where_nothing_depends():
     frame = {name: [0, 1] * 20 if name == "a" else [0, 0, 1, 1] * 10 for name in "ab"}
-    assert not bg.tabu(bg.count_source(frame, categorical="all"), patience=50).arcs
+    assert not bg.learning.tabu(
+        bg.learning.count_source(frame, categorical="all"), patience=50
+    ).arcs
 
 
 @pytest.mark.slow
@@ -194,8 +198,8 @@ def test_graphs_are_acyclic_and_bounded(seed, kinds, most, score, gaps):
             for n, column in frame.items()
             if n != "y"
         }
-    for search in (bg.hill_climb, bg.unrestricted, bg.tabu):
-        found = search(bg.count_source(frame, "y"), score=score, max_parents=most)
+    for search in (bg.learning.hill_climb, bg.learning.unrestricted, bg.learning.tabu):
+        found = search(bg.learning.count_source(frame, "y"), score=score, max_parents=most)
         assert nx.is_directed_acyclic_graph(found.graph)
         kind = {v.name: isinstance(v, bg.Continuous) for v in found.variables}
         for name, continuous in kind.items():
@@ -207,10 +211,11 @@ def test_graphs_are_acyclic_and_bounded(seed, kinds, most, score, gaps):
 
 def test_one_parent_and_likelihood_give_the_tree():
     for seed in range(4):
-        source = bg.count_source(make_frame(seed, 5, 0, n=300), "y")
-        tree = {frozenset(arc) for arc in bg.tan(source).scores}
+        source = bg.learning.count_source(make_frame(seed, 5, 0, n=300), "y")
+        tree = {frozenset(arc) for arc in bg.learning.tan(source).scores}
         found = {
-            frozenset(a) for a in bg.hill_climb(source, score="likelihood", max_parents=1).scores
+            frozenset(a)
+            for a in bg.learning.hill_climb(source, score="likelihood", max_parents=1).scores
         }
         assert len(found) == 4  # a tree, if not always the best one
         assert len(found & tree) >= 2
@@ -222,19 +227,19 @@ def test_a_chain_is_found_through_reversals():
     for _ in range(3):
         columns.append((columns[-1] + (random.random(2000) < 0.2)) % 3)
     frame = dict(zip("dbca", columns, strict=True))
-    source = bg.count_source(frame, categorical="all")
+    source = bg.learning.count_source(frame, categorical="all")
     for score in ("bic", "bdeu"):
-        found = bg.unrestricted(source, score=score)
+        found = bg.learning.unrestricted(source, score=score)
         assert {frozenset(arc) for arc in found.scores} == {
             frozenset("db"), frozenset("bc"), frozenset("ca")
         }  # fmt: skip
 
 
 def test_what_a_search_asks_is_not_kept():
-    source = bg.count_source(make_frame(0, 6, 0, n=400, strength=1.5), "y")
-    bg.hill_climb(source, score="likelihood", max_parents=3)
+    source = bg.learning.count_source(make_frame(0, 6, 0, n=400, strength=1.5), "y")
+    bg.learning.hill_climb(source, score="likelihood", max_parents=3)
     assert source.passes == 1
-    bg.unrestricted(source, score="aic")
+    bg.learning.unrestricted(source, score="aic")
     assert source.passes == 2
 
 
@@ -242,7 +247,7 @@ def test_the_class_may_have_parents():
     random = np.random.default_rng(0)
     a, b = random.integers(2, size=(2, 500))
     frame = {"a": a, "b": b, "y": (a & b) ^ (random.random(500) < 0.05)}
-    found = bg.unrestricted(bg.count_source(frame, "y", categorical="all"))
+    found = bg.learning.unrestricted(bg.learning.count_source(frame, "y", categorical="all"))
     assert {frozenset(arc) for arc in found.scores} >= {frozenset("ay"), frozenset("by")}
     clf = bg.BayesianNetworkClassifier("unrestricted", categorical="all")
     X = np.stack([a, b], axis=1)
@@ -269,10 +274,10 @@ def loss_of(source, arcs):
 @pytest.mark.parametrize("kinds", [(4, 0), (2, 2)])
 @pytest.mark.parametrize("seed", range(3))
 def test_arcs_by_conditional_likelihood_gain_what_they_say(kinds, seed):
-    source = bg.count_source(make_frame(seed, *kinds, n=150, strength=1.0), "y")
+    source = bg.learning.count_source(make_frame(seed, *kinds, n=150, strength=1.0), "y")
     names = [v.name for v in source.variables if v != source.target]
     kind = {v.name: isinstance(v, bg.Continuous) for v in source.variables}
-    found = bg.hill_climb(source, score="cll", max_parents=3)
+    found = bg.learning.hill_climb(source, score="cll", max_parents=3)
     arcs: list[tuple[str, str]] = []
     for arc, gain in found.scores.items():
         before = loss_of(source, arcs)

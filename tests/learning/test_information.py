@@ -92,7 +92,7 @@ def make_source(seed=0, n=120, missing=0.0, weighted=False):
     weights = random.uniform(0.2, 2, size=n) if weighted else np.ones(n)
     frame = {"y": y}
     frame |= {"s": codes[0], "t": codes[1]} | dict(zip("uvw", numbers, strict=True))
-    source = bg.count_source(
+    source = bg.learning.count_source(
         frame, "y", categorical=["s", "t"], sample_weight=weights if weighted else None
     )
     return source, y, codes, numbers, weights
@@ -213,8 +213,10 @@ def test_units_do_not_matter(factor):
     frame = {"y": ["a", "b"] * 25, "s": ["p", "q", "r", "r", "p"] * 10}
 
     def scores(scale):
-        source = bg.count_source({**frame, "u": x[:, 0] * scale, "v": x[:, 1] * scale}, "y")
-        return bg.tan(source).scores
+        source = bg.learning.count_source(
+            {**frame, "u": x[:, 0] * scale, "v": x[:, 1] * scale}, "y"
+        )
+        return bg.learning.tan(source).scores
 
     expected = scores(1.0)
     found = scores(factor)
@@ -235,7 +237,7 @@ def test_degenerate_pairs_score_finite_numbers():
         "s": ["p"] * 39 + ["q"],  # a state of a single row
         "k": ["only"] * 40,
     }
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     summary, smoothing = summary_of(source), Smoothing()
     ridge = smoothing.ridge(
         np.array(
@@ -262,6 +264,8 @@ def test_the_unit_of_the_weights_does_not_matter_to_counts(factor):
     random = np.random.default_rng(2)
     y, s, t = random.integers(2, size=(3, 40))
     frame = {"y": y, "s": s, "t": np.where(random.random(40) < 0.5, s, t)}
-    plain = bg.tan(bg.count_source(frame, "y", categorical="all"))
-    source = bg.count_source(frame, "y", categorical="all", sample_weight=np.full(40, factor))
-    assert bg.tan(source).scores == pytest.approx(plain.scores)
+    plain = bg.learning.tan(bg.learning.count_source(frame, "y", categorical="all"))
+    source = bg.learning.count_source(
+        frame, "y", categorical="all", sample_weight=np.full(40, factor)
+    )
+    assert bg.learning.tan(source).scores == pytest.approx(plain.scores)

@@ -51,8 +51,12 @@ def terms_of(rows, structure, part):
 def test_terms_are_those_of_models_without_the_row(kinds, weighted):
     frame = make_frame(2, *kinds, n=90)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0, 3.0], 90) if weighted else None
-    source = bg.count_source(frame, "y", sample_weight=weights)
-    for structure in (bg.star(source), bg.tan(source), bg.kdb(source, k=2)):
+    source = bg.learning.count_source(frame, "y", sample_weight=weights)
+    for structure in (
+        bg.learning.star(source),
+        bg.learning.tan(source),
+        bg.learning.kdb(source, k=2),
+    ):
         rows = LeaveOneOut(source, source.target, PLAIN)
         found = terms_of(rows, structure, whole(source))
         for i in range(0, 90, 7):
@@ -67,9 +71,14 @@ def test_terms_are_those_of_models_without_the_row(kinds, weighted):
 def test_tables_are_smoothed_without_the_row(tables, strength, weighted):
     smoothing = Smoothing(alpha=0.3, scheme=tables, strength=strength)
     weights = np.random.default_rng(0).choice([0.5, 1.0, 2.0, 3.0], 60) if weighted else None
-    source = bg.count_source(make_frame(2, 5, 0, n=60), "y", sample_weight=weights)
-    cll = bg.hill_climb(source, smoothing, score="cll", max_parents=3)
-    for structure in (bg.star(source), bg.tan(source), bg.kdb(source, k=3), cll):
+    source = bg.learning.count_source(make_frame(2, 5, 0, n=60), "y", sample_weight=weights)
+    cll = bg.learning.hill_climb(source, smoothing, score="cll", max_parents=3)
+    for structure in (
+        bg.learning.star(source),
+        bg.learning.tan(source),
+        bg.learning.kdb(source, k=3),
+        cll,
+    ):
         rows = LeaveOneOut(source, source.target, smoothing)
         found = terms_of(rows, structure, whole(source))
         for i in range(0, 60, 5):
@@ -78,8 +87,8 @@ def test_tables_are_smoothed_without_the_row(tables, strength, weighted):
 
 
 def test_shrinkage_keeps_the_row_in_what_it_draws_towards():
-    source = bg.count_source(make_frame(2, 1, 3, n=120), "y")
-    structure = bg.tan(source)
+    source = bg.learning.count_source(make_frame(2, 1, 3, n=120), "y")
+    structure = bg.learning.tan(source)
     rows = LeaveOneOut(source, source.target, Smoothing())
     found = terms_of(rows, structure, whole(source))
     full = np.array([joint_left_out(source, structure, Smoothing(), i) for i in range(0, 120, 11)])
@@ -88,9 +97,9 @@ def test_shrinkage_keeps_the_row_in_what_it_draws_towards():
 
 
 def test_stretches_of_rows_are_parts_of_the_whole():
-    source = bg.count_source(make_frame(4, 2, 2, n=50), "y")
+    source = bg.learning.count_source(make_frame(4, 2, 2, n=50), "y")
     rows = LeaveOneOut(source, source.target, Smoothing())
-    structure = bg.kdb(source, k=2)
+    structure = bg.learning.kdb(source, k=2)
     found = terms_of(rows, structure, whole(source))
     blocks = source.blocks(10)
     parts = [Part.of(i, *block, source.target) for i, block in enumerate(blocks)]
@@ -104,7 +113,7 @@ def test_missing_values_take_their_parents_or_themselves_out():
     random = np.random.default_rng(1)
     for name in [n for n in frame if n != "y"]:
         frame[name] = [None if random.random() < 0.2 else v for v in frame[name]]
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     rows = LeaveOneOut(source, source.target, PLAIN)
     features = [v for v in source.variables if v != source.target]
     gone = {v: np.array([x is None for x in frame[v.name]]) for v in features}
@@ -119,7 +128,7 @@ def test_missing_values_take_their_parents_or_themselves_out():
             assert np.isfinite(found).all()
             np.testing.assert_array_equal(found[gone[child]], 0.0)
             np.testing.assert_array_equal(found[gone[parent]], alone[gone[parent]])
-    star = bg.star(source)
+    star = bg.learning.star(source)
     found = terms_of(rows, star, whole(source))
     for i in range(0, 80, 9):  # exact where the class is the only parent
         expected = joint_left_out(source, star, PLAIN, i)
@@ -132,7 +141,7 @@ def test_classes_and_configurations_of_one_row():
         "d": ["u", "u", "v", "v", "v"],
         "x": [1.0, 2.0, 2.5, 3.0, 9.0],
     }
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     by_name = {v.name: v for v in source.variables}
     for smoothing in (Smoothing(), Smoothing(alpha=0.0, shrinkage=0.0)):
         rows = LeaveOneOut(source, source.target, smoothing)
@@ -143,10 +152,10 @@ def test_classes_and_configurations_of_one_row():
 
 
 def test_rows_are_needed():
-    source = bg.count_source(make_frame(0, 3, 0), "y")
-    bg.kdb(source, k=1)
+    source = bg.learning.count_source(make_frame(0, 3, 0), "y")
+    bg.learning.kdb(source, k=1)
     other = StatisticsSource(source.variables, source.target, source.statistics)
-    for learner in (bg.selective_kdb, bg.forward_selection):
+    for learner in (bg.learning.selective_kdb, bg.learning.forward_selection):
         with pytest.raises(DataError, match="statistics only"):
             learner(other)
 
@@ -172,7 +181,7 @@ def left_out_losses(source, structure, smoothing):
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", [(4, 0), (1, 2)])
 def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
-    source = bg.count_source(make_frame(6, *kinds, n=40), "y")
+    source = bg.learning.count_source(make_frame(6, *kinds, n=40), "y")
     features = tuple(v for v in source.variables if v != source.target)
     order, chosen, _ = ranked_parents(source, features, PLAIN, 2, ArcRules())
     rows = LeaveOneOut(source, source.target, PLAIN)
@@ -204,7 +213,7 @@ def test_selective_kdb_leaves_out_every_row_of_every_model(kinds):
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", ["log", "rmse", "0-1"])
 def test_forward_selection_takes_the_best_feature_each_time(loss):
-    source = bg.count_source(make_frame(8, 2, 2, n=40), "y")
+    source = bg.learning.count_source(make_frame(8, 2, 2, n=40), "y")
     names = [v.name for v in source.variables if v != source.target]
 
     def loss_of(chosen):
@@ -219,9 +228,9 @@ def test_forward_selection_takes_the_best_feature_each_time(loss):
             break
         kept.append(best)
         lowest = tried[best]
-    found = bg.forward_selection(source, PLAIN, loss=loss)
+    found = bg.learning.forward_selection(source, PLAIN, loss=loss)
     assert {c for _, c in found.arcs} == set(kept)
-    one = bg.forward_selection(source, PLAIN, loss=loss, max_features=1)
+    one = bg.learning.forward_selection(source, PLAIN, loss=loss, max_features=1)
     assert [c for _, c in one.arcs] == kept[:1]
 
 
@@ -246,7 +255,7 @@ def test_noise_is_left_out_and_still_a_column():
 
 
 def test_losses_by_hand():
-    source = bg.count_source({"y": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]}, "y")
+    source = bg.learning.count_source({"y": ["a", "b", "b"], "x": [1.0, 2.0, 3.0]}, "y")
     joint = np.log([[0.2, 0.6], [0.1, 0.3], [0.3, 0.1]])
     part = whole(source)
     assert losses(joint, part, "0-1") == 2.0

@@ -21,7 +21,7 @@ def data(n=80, seed=0):
 
 
 def source_of(columns, y, categorical="all"):
-    return bg.count_source({**columns, "y": y}, target="y", categorical=categorical)
+    return bg.learning.count_source({**columns, "y": y}, target="y", categorical=categorical)
 
 
 def by_definition(columns, y, row, min_rows, alpha=1.0):

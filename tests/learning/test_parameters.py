@@ -41,7 +41,7 @@ ARCS = [("y", "s"), ("y", "u"), ("y", "v"), ("u", "v"), ("s", "w"), ("v", "w"), 
 
 
 def fit(arcs, frame, smoothing=PLAIN, *, target="y", weights=None, priors=None):
-    source = bg.count_source(frame, target, sample_weight=weights)
+    source = bg.learning.count_source(frame, target, sample_weight=weights)
     return estimate_network(
         Structure(source.variables, tuple(arcs)), source, smoothing, priors=priors
     )
@@ -213,8 +213,8 @@ def test_a_continuous_parent_of_a_discrete_child():
 
 
 def test_scores_of_arcs_are_kept():
-    source = bg.count_source(make_frame(), "y")
-    structure = bg.tan(source)
+    source = bg.learning.count_source(make_frame(), "y")
+    structure = bg.learning.tan(source)
     network = estimate_network(structure, source, Smoothing())
     assert network.arc_scores == structure.scores
     for arc, score in structure.scores.items():

@@ -40,7 +40,7 @@ def test_d_separation_leads_to_the_class_of_the_graph(seed, share):
     names = list(dag)
     found = nx.DiGraph([(names[a], names[b]) for a, b in directed(skeleton, free, ~free & free)])
     found.add_nodes_from(names)
-    assert bg.structural_hamming_distance(found, dag) == 0
+    assert bg.graphs.structural_hamming_distance(found, dag) == 0
     # Knowledge of some directions keeps them.
     known = np.zeros_like(free)
     for a, b in itertools.islice(dag.edges, 3):
@@ -58,7 +58,7 @@ def test_tests_are_those_of_single_pairs(kinds, missing):
     if missing:
         frame = {n: [None if (i + j) % 11 == 0 else v for i, v in enumerate(c)]
                  for j, (n, c) in enumerate(frame.items())}  # fmt: skip
-    source = bg.count_source(frame)
+    source = bg.learning.count_source(frame)
     tests = PairTests(source, source.features, Smoothing().ridge)
     names = [v.name for v in source.features]
     asked = [
@@ -89,8 +89,8 @@ def test_tests_are_those_of_single_pairs(kinds, missing):
 @pytest.mark.parametrize("kinds", [(5, 0), (0, 5), (3, 3)])
 def test_strong_arcs_are_found_whatever_the_order_of_the_columns(kinds):
     frame = make_frame(3, *kinds, n=1500, strength=1.0)
-    found = bg.pc(bg.count_source(frame), alpha=0.01)
-    turned = bg.pc(bg.count_source(dict(reversed(frame.items()))), alpha=0.01)
+    found = bg.learning.pc(bg.learning.count_source(frame), alpha=0.01)
+    turned = bg.learning.pc(bg.learning.count_source(dict(reversed(frame.items()))), alpha=0.01)
     edges = {frozenset(arc) for arc in found.arcs}
     assert edges
     assert edges == {frozenset(arc) for arc in turned.arcs}
@@ -106,27 +106,27 @@ def test_columns_that_others_determine_keep_their_other_edges():
     either = left | right
     shown = random.random(4000) < np.where(either, 0.9, 0.1)
     frame = {"left": left, "right": right, "either": either, "shown": shown}
-    edges = {frozenset(arc) for arc in bg.pc(bg.count_source(frame)).arcs}
+    edges = {frozenset(arc) for arc in bg.learning.pc(bg.learning.count_source(frame)).arcs}
     assert frozenset(("either", "shown")) in edges
     assert {frozenset(("left", "either")), frozenset(("right", "either"))} <= edges
     copied = {"shown": shown, "either": either, "copy": either}
-    edges = {frozenset(arc) for arc in bg.pc(bg.count_source(copied)).arcs}
+    edges = {frozenset(arc) for arc in bg.learning.pc(bg.learning.count_source(copied)).arcs}
     assert len(edges) == 3  # which of the copies the other depends on cannot be known
 
 
 def test_rules_hold_whatever_the_tests_say():
     frame = make_frame(3, 5, 0, n=500, strength=1.0)
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     names = [v.name for v in source.features]
-    free = {frozenset(arc) for arc in bg.pc(source).arcs}
+    free = {frozenset(arc) for arc in bg.learning.pc(source).arcs}
     apart = next(p for p in itertools.combinations(names, 2) if frozenset(p) not in free)
     linked = tuple(next(iter(free)))
-    found = bg.pc(source, required=[apart], forbidden=[linked, linked[::-1]])
+    found = bg.learning.pc(source, required=[apart], forbidden=[linked, linked[::-1]])
     assert apart in found.arcs
     assert apart not in found.scores
     assert frozenset(linked) not in {frozenset(arc) for arc in found.arcs}
     tiers = [names[::-1], ["y"]]
-    late = bg.pc(source, tiers=tiers)
+    late = bg.learning.pc(source, tiers=tiers)
     assert all(parent != "y" for parent, _ in late.arcs)
 
 
@@ -141,7 +141,7 @@ def test_directions_that_rules_leave_none_for_lose_their_edge():
 @pytest.mark.parametrize("alpha", [0.0, 1.0, "high"])
 def test_a_level_is_a_probability(alpha):
     with pytest.raises(DataError, match="alpha= takes a probability"):
-        bg.pc(bg.count_source(make_frame(0, 2, 0)), alpha=alpha)
+        bg.learning.pc(bg.learning.count_source(make_frame(0, 2, 0)), alpha=alpha)
 
 
 def copied_rows(n=2000, states=200):

@@ -57,7 +57,7 @@ def test_gains_are_differences_of_local_scores_of_pgmpy(score, seed):
     peers = pytest.importorskip("pgmpy.structure_score")
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(make_frame(seed, 5, 0, n=80))
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         peer = {
@@ -104,7 +104,7 @@ def test_the_likelihood_of_nothing():
 @pytest.mark.parametrize("seed", range(2))
 def test_gaussian_gains_are_those_of_regressions(kinds, seed):
     frame = make_frame(seed, *kinds, n=150)
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     numbers = [v for v in source.variables if isinstance(v, bg.Continuous)]
     others = [v for v in source.variables if v not in numbers and v != source.target]
     child, first, second = numbers[:3]
@@ -138,7 +138,7 @@ def test_gaussian_gains_are_those_of_regressions(kinds, seed):
 @pytest.mark.parametrize("kinds", [(4, 0), (0, 4), (2, 2)])
 @pytest.mark.parametrize("below", [True, False])
 def test_all_pairs_at_once_are_the_families_one_by_one(score, kinds, below):
-    source = bg.count_source(make_frame(3, *kinds, n=120), "y")
+    source = bg.learning.count_source(make_frame(3, *kinds, n=120), "y")
     columns = tuple(v for v in source.variables if below is False or v != source.target)
     given_ = source.target if below else None
     gains = Gains(source, source.variables, PLAIN, score, 2.0)
@@ -162,7 +162,7 @@ def test_what_misses_a_value_counts_for_neither():
     rest = {name: column[40:] for name, column in frame.items()}
     found = []
     for table in (gone, rest):
-        source = bg.count_source(table, "y")
+        source = bg.learning.count_source(table, "y")
         by_name = {v.name: v for v in source.variables}
         family = ((by_name[names[0]], source.target), by_name[names[1]])
         found.append(gains_of(Gains(source, source.variables, Smoothing()), [family])[0])
@@ -205,7 +205,7 @@ def test_new_parents_at_once_are_those_one_by_one(score, weighted):
     frame = {n: [None if i % 7 == j else v for i, v in enumerate(c)] if n != "y" else c
              for j, (n, c) in enumerate(frame.items())}  # fmt: skip
     weights = np.linspace(0.0, 2.0, 90) if weighted else None
-    source = bg.count_source(frame, "y", sample_weight=weights)
+    source = bg.learning.count_source(frame, "y", sample_weight=weights)
     *new, other, child = source.features
     gains = Gains(source, source.variables, Smoothing(), score, 2.0)
     new, others = places(gains, new), places(gains, (source.target, other))

@@ -11,12 +11,12 @@ from bayesgraph.learning.fit import as_text
 
 def test_settings_as_text_are_short_and_the_same_each_time():
     def learner(source, smoothing):
-        return bg.star(source)
+        return bg.learning.star(source)
 
     graph = bg.BayesianNetwork.fit([("a", "b")], {"a": list("xy"), "b": list("xy")}).graph
     texts = {
         "learner": learner,
-        "selective_kdb(k=2)": partial(bg.selective_kdb, k=2),
+        "selective_kdb(k=2)": partial(bg.learning.selective_kdb, k=2),
         "a graph of 2 nodes and 1 arcs": graph,
         "{'a': 1, 'b': [1, 2]}": {"a": 1, "b": (1, 2)},
         "[0.5, 0.5]": np.array([0.5, 0.5]),

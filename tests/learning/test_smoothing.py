@@ -113,9 +113,9 @@ def test_leaves_side_by_side_equal_single_tables(tables):
     frame = {"y": random.integers(3, size=40).astype(str)}
     for name, states in (("a", 2), ("b", 5), ("c", 3)):
         frame[name] = random.integers(states, size=40).astype(str)
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     smoothing = Smoothing(alpha={"b": 0.5}, scheme=tables)
-    network = estimate_network(bg.star(source), source, smoothing)
+    network = estimate_network(bg.learning.star(source), source, smoothing)
     for name in "abc":
         variable = network.variable(name)
         counts = np.array(
@@ -133,7 +133,7 @@ def test_leaves_side_by_side_equal_single_tables(tables):
 def test_the_class_is_found_among_the_parents():
     random = np.random.default_rng(2)
     frame = {name: random.integers(2, size=30).astype(str) for name in ("a", "x", "y")}
-    source = bg.count_source(frame, "y")
+    source = bg.learning.count_source(frame, "y")
     arcs = (("a", "x"), ("y", "x"), ("y", "a"))
     smoothing = Smoothing(scheme="backoff")
     network = estimate_network(Structure(source.variables, arcs), source, smoothing)

@@ -93,9 +93,9 @@ def best_tree(names, scores):
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_tan_is_the_best_of_all_admissible_trees(n_discrete, n_continuous, seed):
-    source = bg.count_source(make_frame(seed, n_discrete, n_continuous), "y")
+    source = bg.learning.count_source(make_frame(seed, n_discrete, n_continuous), "y")
     smoothing = Smoothing()
-    structure = bg.tan(source, smoothing)
+    structure = bg.learning.tan(source, smoothing)
     columns = tuple(v for v in source.variables if v != source.target)
     scores = pair_scores(source, source.target, columns, smoothing)
     arcs = tree_of(structure)
@@ -112,9 +112,9 @@ def test_chow_liu_is_the_best_of_all_trees(n_discrete, n_continuous, with_class)
     frame = make_frame(7, n_discrete, n_continuous)
     if not with_class:
         del frame["y"]
-    source = bg.count_source(frame, "y" if with_class else None)
+    source = bg.learning.count_source(frame, "y" if with_class else None)
     smoothing = Smoothing()
-    structure = bg.chow_liu(source, smoothing)
+    structure = bg.learning.chow_liu(source, smoothing)
     columns = structure.variables
     scores = pair_scores(source, None, columns, smoothing)
     assert len(structure.arcs) == len(columns) - 1
@@ -130,7 +130,7 @@ def test_chow_liu_has_the_highest_likelihood_of_all_trees():
     frame = make_frame(3, 4, 0, n=80)
     del frame["y"]
     names = list(frame)
-    ours = bg.chow_liu(bg.count_source(frame))
+    ours = bg.learning.chow_liu(bg.learning.count_source(frame))
     fitted = bg.BayesianNetwork.fit(ours.arcs, frame, smoothing=0.0).log_likelihood(frame).sum()
     others = []
     for edges in itertools.combinations(itertools.combinations(names, 2), 3):
@@ -147,10 +147,10 @@ def test_chow_liu_has_the_highest_likelihood_of_all_trees():
 # --------------------------------------------------------------------------- arcs and their roots
 
 
-@pytest.mark.parametrize("learner", [bg.tan, bg.forest, bg.chow_liu])
+@pytest.mark.parametrize("learner", [bg.learning.tan, bg.learning.forest, bg.learning.chow_liu])
 @pytest.mark.parametrize("seed", range(4))
 def test_arcs_are_admissible(learner, seed):
-    source = bg.count_source(make_frame(seed, 2 + seed % 3, 3), "y")
+    source = bg.learning.count_source(make_frame(seed, 2 + seed % 3, 3), "y")
     structure = learner(source)
     variables = {v.name: v for v in structure.variables}
     assert set(structure.variables) == set(source.variables)
@@ -162,57 +162,59 @@ def test_arcs_are_admissible(learner, seed):
     for name in variables:
         features_above = [p for p in graph.predecessors(name) if p != "y"]
         assert len(features_above) <= 1
-        if learner is not bg.chow_liu and name != "y":
+        if learner is not bg.learning.chow_liu and name != "y":
             assert graph.has_edge("y", name)
     assert all(score is not None and np.isfinite(score) for score in structure.scores.values())
 
 
 def test_every_column_can_be_the_root_where_types_agree():
     for n_discrete, n_continuous in ((4, 0), (0, 4)):
-        source = bg.count_source(make_frame(1, n_discrete, n_continuous), "y")
+        source = bg.learning.count_source(make_frame(1, n_discrete, n_continuous), "y")
         names = [v.name for v in source.variables if v.name != "y"]
-        default = bg.tan(source)
+        default = bg.learning.tan(source)
         edges = {frozenset(arc) for arc in tree_of(default)}
         for root in names:
-            structure = bg.tan(source, root=root)
+            structure = bg.learning.tan(source, root=root)
             arcs = tree_of(structure)
             assert {frozenset(arc) for arc in arcs} == edges
             assert [n for n in names if n not in {child for _, child in arcs}] == [root]
             assert sum(structure.scores.values()) == pytest.approx(sum(default.scores.values()))
-        assert tree_of(default) == tree_of(bg.tan(source, root=names[0]))
+        assert tree_of(default) == tree_of(bg.learning.tan(source, root=names[0]))
 
 
 def test_roots_where_types_mix():
-    source = bg.count_source(make_frame(0, 2, 3), "y")
+    source = bg.learning.count_source(make_frame(0, 2, 3), "y")
     discrete = [v.name for v in source.variables if isinstance(v, bg.Discrete) and v.name != "y"]
     continuous = [v.name for v in source.variables if isinstance(v, bg.Continuous)]
-    assert tree_of(bg.tan(source)) == tree_of(bg.tan(source, root=discrete[0]))
+    assert tree_of(bg.learning.tan(source)) == tree_of(bg.learning.tan(source, root=discrete[0]))
     for root in discrete:
-        assert root not in {child for _, child in tree_of(bg.tan(source, root=root))}
-    for learner in (bg.tan, bg.forest, bg.chow_liu):
+        assert root not in {child for _, child in tree_of(bg.learning.tan(source, root=root))}
+    for learner in (bg.learning.tan, bg.learning.forest, bg.learning.chow_liu):
         with pytest.raises(GraphError, match=rf"root='{continuous[0]}' is continuous"):
             learner(source, root=continuous[0])
         with pytest.raises(UnknownVariableError, match="Did you mean"):
             learner(source, root=discrete[0].upper())
     with pytest.raises(UnknownVariableError, match="'y'"):
-        bg.tan(source, root="y")
-    assert bg.chow_liu(source, root=discrete[0]).graph.in_degree(discrete[0]) == 0
+        bg.learning.tan(source, root="y")
+    assert bg.learning.chow_liu(source, root=discrete[0]).graph.in_degree(discrete[0]) == 0
 
 
-@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.hill_climb])
+@pytest.mark.parametrize(
+    "learner", [bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.hill_climb]
+)
 def test_learners_that_need_a_class(learner):
-    source = bg.count_source({"a": ["u", "v"], "b": ["p", "q"]})
+    source = bg.learning.count_source({"a": ["u", "v"], "b": ["p", "q"]})
     with pytest.raises(DataError, match="class: give the count source a target"):
         learner(source)
 
 
 def test_single_features_and_none():
-    source = bg.count_source({"y": ["a", "b"], "x": [1.0, 2.0]}, "y")
-    for learner in (bg.star, bg.tan, bg.forest):
+    source = bg.learning.count_source({"y": ["a", "b"], "x": [1.0, 2.0]}, "y")
+    for learner in (bg.learning.star, bg.learning.tan, bg.learning.forest):
         assert learner(source).arcs == (("y", "x"),)
-    assert bg.chow_liu(source).arcs == (("y", "x"),)
-    only_class = bg.count_source({"y": ["a", "b"]}, "y")
-    for learner in (bg.star, bg.tan, bg.forest, bg.chow_liu):
+    assert bg.learning.chow_liu(source).arcs == (("y", "x"),)
+    only_class = bg.learning.count_source({"y": ["a", "b"]}, "y")
+    for learner in (bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu):
         structure = learner(only_class)
         assert structure.arcs == ()
         assert structure.variables == (only_class.target,)
@@ -239,11 +241,11 @@ def test_unrelated_features_get_no_edges(kind):
             frame[f"f{j}"] = [f"s{v}" for v in random.integers(3, size=n)]
         else:
             frame[f"f{j}"] = random.normal(size=n)
-    source = bg.count_source(frame, "y")
-    structure = bg.forest(source)
+    source = bg.learning.count_source(frame, "y")
+    structure = bg.learning.forest(source)
     assert structure.scores == {}
-    assert structure.arcs == bg.star(source).arcs
-    assert len(bg.tan(source).scores) == 5
+    assert structure.arcs == bg.learning.star(source).arcs
+    assert len(bg.learning.tan(source).scores) == 5
 
 
 def test_related_features_are_joined_and_others_are_not():
@@ -261,9 +263,9 @@ def test_related_features_are_joined_and_others_are_not():
         "z": z,
         "k": ["same"] * n,
     }
-    structure = bg.forest(bg.count_source(frame, "y"))
+    structure = bg.learning.forest(bg.learning.count_source(frame, "y"))
     assert set(structure.scores) == {("a", "b"), ("x", "w"), ("a", "u")}
-    other_root = bg.forest(bg.count_source(frame, "y"), root="b")
+    other_root = bg.learning.forest(bg.learning.count_source(frame, "y"), root="b")
     assert set(other_root.scores) == {("b", "a"), ("x", "w"), ("a", "u")}
 
 
@@ -294,17 +296,17 @@ def test_an_edge_stays_if_it_pays_its_parameters(kind, seed):
     }[kind]
     frame = {"y": y, "f": columns[0], "g": columns[1]}
     categorical = {"discrete": ["f", "g"], "continuous": [], "mixed": ["f"]}[kind]
-    source = bg.count_source(frame, "y", categorical=categorical)
-    (score,) = bg.tan(source).scores.values()
+    source = bg.learning.count_source(frame, "y", categorical=categorical)
+    (score,) = bg.learning.tan(source).scores.values()
     pays = n * score > bic_of_edge(kind, k) * np.log(n) / 2
-    assert (len(bg.forest(source).scores) == 1) == pays
+    assert (len(bg.learning.forest(source).scores) == 1) == pays
 
 
 @pytest.mark.parametrize(("n_discrete", "n_continuous"), [(3, 0), (0, 3), (1, 2), (2, 2)])
 def test_the_forest_is_the_best_of_all_admissible_forests(n_discrete, n_continuous):
-    source = bg.count_source(make_frame(5, n_discrete, n_continuous, strength=0.4), "y")
+    source = bg.learning.count_source(make_frame(5, n_discrete, n_continuous, strength=0.4), "y")
     smoothing = Smoothing()
-    structure = bg.forest(source, smoothing)
+    structure = bg.learning.forest(source, smoothing)
     columns = tuple(v for v in source.variables if v != source.target)
     by_name = {v.name: v for v in columns}
     n, k = 60, 2
@@ -329,13 +331,15 @@ def test_the_forest_is_the_best_of_all_admissible_forests(n_discrete, n_continuo
 # ------------------------------------------------------------------------------------ determinism
 
 
-@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.chow_liu])
+@pytest.mark.parametrize(
+    "learner", [bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]
+)
 def test_row_order_and_repetition_change_no_arc(learner):
     frame = make_frame(2, 3, 3, n=90)
-    structure = learner(bg.count_source(frame, "y"))
+    structure = learner(bg.learning.count_source(frame, "y"))
     order = np.random.default_rng(0).permutation(90)
     shuffled = {name: [column[i] for i in order] for name, column in frame.items()}
-    other = learner(bg.count_source(shuffled, "y"))
+    other = learner(bg.learning.count_source(shuffled, "y"))
     assert other.arcs == structure.arcs
     assert other.scores == pytest.approx(dict(structure.scores), rel=1e-9, abs=1e-12)
 
@@ -343,14 +347,17 @@ def test_row_order_and_repetition_change_no_arc(learner):
 def test_copies_of_a_column_tie_in_the_order_of_the_table():
     a = ["p", "q", "p", "q", "p", "p"]
     frame = {"y": ["u", "u", "v", "v", "u", "v"], "c1": a, "c2": a, "c3": a, "c4": a}
-    assert tree_of(bg.tan(bg.count_source(frame, "y"))) == [
+    assert tree_of(bg.learning.tan(bg.learning.count_source(frame, "y"))) == [
         ("c1", "c2"),
         ("c1", "c3"),
         ("c1", "c4"),
     ]
     x = [1.0, 2.0, 0.5, 3.0, 2.5, 1.5]
     frame = {"y": frame["y"], "x1": x, "x2": x, "x3": x}
-    assert tree_of(bg.tan(bg.count_source(frame, "y"))) == [("x1", "x2"), ("x1", "x3")]
+    assert tree_of(bg.learning.tan(bg.learning.count_source(frame, "y"))) == [
+        ("x1", "x2"),
+        ("x1", "x3"),
+    ]
 
 
 def test_a_column_of_unique_values_explains_nothing():
@@ -360,12 +367,12 @@ def test_a_column_of_unique_values_explains_nothing():
         "w": random.normal(size=180),
         "y": random.integers(0, 2, 180).astype(str),
     }
-    assert bg.tan(bg.count_source(frame, "y")).scores["id", "w"] < 0.05
-    assert not bg.forest(bg.count_source(frame, "y")).scores
-    assert bg.chow_liu(bg.count_source(frame, "y")).scores["id", "w"] < 0.05
+    assert bg.learning.tan(bg.learning.count_source(frame, "y")).scores["id", "w"] < 0.05
+    assert not bg.learning.forest(bg.learning.count_source(frame, "y")).scores
+    assert bg.learning.chow_liu(bg.learning.count_source(frame, "y")).scores["id", "w"] < 0.05
 
 
 def test_a_table_is_not_a_count_source():
-    for learner in (bg.star, bg.tan, bg.forest, bg.chow_liu):
+    for learner in (bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu):
         with pytest.raises(bg.errors.DataTypeError, match="count_source"):
             learner({"a": [1, 2]})

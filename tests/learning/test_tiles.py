@@ -15,17 +15,17 @@ from bayesgraph.learning import candidates as tiles
 from bayesgraph.statistics import Families, Pairs, Singles, pairs_bytes
 
 LEARNERS = {
-    "tan": bg.tan,
-    "fcll": lambda source: bg.tan(source, score="fcll"),
-    "forest": bg.forest,
-    "chow_liu": bg.chow_liu,
-    "kdb": bg.kdb,
-    "superparent": bg.superparent,
+    "tan": bg.learning.tan,
+    "fcll": lambda source: bg.learning.tan(source, score="fcll"),
+    "forest": bg.learning.forest,
+    "chow_liu": bg.learning.chow_liu,
+    "kdb": bg.learning.kdb,
+    "superparent": bg.learning.superparent,
 }
 
 
 def source_of(seed=0, n_discrete=11, n_continuous=0):
-    return bg.count_source(make_frame(seed, n_discrete, n_continuous), "y")
+    return bg.learning.count_source(make_frame(seed, n_discrete, n_continuous), "y")
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_files_are_read_by_tiles(tmp_path, small):
 def test_scores_that_do_not_fit_name_candidates(monkeypatch):
     monkeypatch.setattr(tiles, "default_memory_limit", lambda: 1000)
     with pytest.raises(MemoryLimitError, match="candidates=10"):
-        bg.tan(source_of())
+        bg.learning.tan(source_of())
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def data(n=90, seed=0):
 
 
 def source_of(columns, y, categorical="all"):
-    return bg.count_source({**columns, "y": y}, target="y", categorical=categorical)
+    return bg.learning.count_source({**columns, "y": y}, target="y", categorical=categorical)
 
 
 def trees_over(names):
@@ -162,7 +162,7 @@ def test_the_mixture_of_drawn_trees():
                 i, j = NAMES.index(parent), NAMES.index(child)
                 frequency[[i, j], [j, i]] += weight
         # Each is what is estimated for that tree alone.
-        structure = bg.Structure(network.variables, tuple(network.graph.edges))
+        structure = bg.learning.Structure(network.variables, tuple(network.graph.edges))
         assert network == estimate_network(structure, source, bg.Smoothing())
     assert np.abs(frequency - probabilities).max() < 0.12
     # Both directions of an edge together have its exact probability.

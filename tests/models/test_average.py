@@ -170,7 +170,7 @@ def test_every_bag_can_be_drawn(estimator):
     X = {f"x{j}": X_[::4, j] for j in range(4)}
     y = np.where(np.arange(150) == 148, "rare", y.astype(str))[::4]
     average, _ = bagged(estimator(), X, y, n=3, seed=0)
-    assert "->" in average.to_dot()
+    assert "->" in bg.pictures.to_dot(average)
     assert average.graph.has_edge("class", "x0")
 
 
@@ -253,7 +253,7 @@ def test_ten_bags_of_random_subspaces():
         average = bg.Ensemble([m.network_ for m in members], combine="posterior")
         own = [{names[j]: rows[names[j]] for j in part} for part in parts]
         shares = [m.predict_proba(part) for m, part in zip(members, own, strict=True)]
-        kept = {name: column for name, column in rows.items() if name in average.number}
+        kept = {name: column for name, column in rows.items() if name in average._index_of}
         expected = np.mean(shares, axis=0)
         np.testing.assert_allclose(average.query_rows("class", kept), expected, rtol=1e-9)
         row = {name: float(column[3]) for name, column in kept.items()}
@@ -279,7 +279,7 @@ def test_what_is_no_joint_distribution_is_refused(members):
     for ask in (
         average.log_probability,
         average.most_probable,
-        lambda: average.marginal_map(["c"]),
+        lambda: average.most_probable(over=["c"]),
         lambda: average.sample(3),
         lambda: average.sample(3),
         lambda: average.log_likelihood({"a": ["p"]}),
@@ -444,7 +444,7 @@ def test_other_names_and_networks_keep_exponents(members):
     assert list(renamed.exponents) == ["class"]
     found = renamed.query("class", {"b": "q"}).probabilities
     np.testing.assert_array_equal(found, average.query("c", {"a": "q"}).probabilities)
-    turned = average.with_networks(members[::-1])
+    turned = average._with_networks(members[::-1])
     assert turned.networks == members[::-1]
     np.testing.assert_array_equal(turned.exponents["c"], [1.0, 2.0])
     np.testing.assert_array_equal(turned.weights, average.weights)
@@ -462,4 +462,4 @@ def test_files_and_pictures_keep_it(members, ratios, exponents, tmp_path):
     assert again.query("c", {"a": "q"}) == average.query("c", {"a": "q"})
     assert set(average.graph.edges) == {("c", "a"), ("c", "x")}
     assert all(p == pytest.approx(1.0) for p in average.arc_probabilities.values())
-    assert "->" in average.to_dot()
+    assert "->" in bg.pictures.to_dot(average)

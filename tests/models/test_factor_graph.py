@@ -69,7 +69,7 @@ def test_zero_to_the_power_zero_is_one():
     net = bg.BayesianNetwork(
         [bg.TableCPD(A, [0.0, 1.0]), bg.TableCPD(B, [[0, 0, 1], [1, 0, 0]], parents=[A])]
     )
-    powered = net.to_factor_graph({"a": 0.0, "b": [1.0, 1.0, 0.0]})
+    powered = bg.FactorGraph.of(net, {"a": 0.0, "b": [1.0, 1.0, 0.0]})
     table = np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 1.0]])
     assert powered.query(["a", "b"]).probabilities == pytest.approx(table / table.sum())
 
@@ -111,7 +111,7 @@ def test_an_exponent_of_zero_switches_a_gaussian_off():
             bg.GaussianCPD(Y, [0.0, 5.0], 1.0, parents=[c]),
         ]
     )
-    graph = net.to_factor_graph({"y": 0.0})
+    graph = bg.FactorGraph.of(net, {"y": 0.0})
     posterior = graph.query("c", {"x": 0.4, "y": 4.0})
     expected = net.query("c", {"x": 0.4})
     assert posterior.probabilities == pytest.approx(expected.probabilities, abs=1e-12)
@@ -136,7 +136,7 @@ def test_missing_variables_are_summed_out_of_the_powered_product():
             bg.TableCPD(B, [[0.2, 0.2, 0.6], [0.8, 0.1, 0.1]], parents=[A]),
         ]
     )
-    graph = net.to_factor_graph({"b": 2.0})
+    graph = bg.FactorGraph.of(net, {"b": 2.0})
     weights = np.array([0.2**2 + 0.2**2 + 0.6**2, 0.8**2 + 0.1**2 + 0.1**2])
     assert graph.query("a").probabilities == pytest.approx(weights / weights.sum())
     assert net.query("a").probabilities == pytest.approx([0.5, 0.5])
@@ -145,14 +145,14 @@ def test_missing_variables_are_summed_out_of_the_powered_product():
 def test_exponents_of_a_network_are_given_by_name():
     net = brute.random_network(7, n_discrete=4)
     name = net.names[0]
-    graph = net.to_factor_graph({name: 0.5})
+    graph = bg.FactorGraph.of(net, {name: 0.5})
     assert graph.variables == tuple(dict.fromkeys(v for cpd in net.cpds for v in cpd.scope))
     assert [
         term.exponent.tolist() for term in graph.terms if term.source.variable.name == name
     ] == [0.5]
     with pytest.raises(UnknownVariableError, match="no variable 'nope'"):
-        net.to_factor_graph({"nope": 1.0})
-    assert net.to_factor_graph({}).log_partition == pytest.approx(0.0, abs=1e-12)
+        bg.FactorGraph.of(net, {"nope": 1.0})
+    assert bg.FactorGraph.of(net, {}).log_partition == pytest.approx(0.0, abs=1e-12)
 
 
 # --------------------------------------------------------------------------------- refusals
@@ -188,7 +188,7 @@ def test_negative_exponents():
         bg.FactorGraph([bg.Factor([A, B], TABLE)], exponents=[-2.0], domain="free")
     net = bg.BayesianNetwork([bg.TableCPD(A, [0.0, 1.0])])
     with pytest.raises(ModelError, match="zeros"):
-        net.to_factor_graph({"a": [-1.0, 1.0]}, domain="free")
+        bg.FactorGraph.of(net, {"a": [-1.0, 1.0]}, domain="free")
     # A negative exponent where the table is positive, another one where it is zero.
     per_cell = np.where(TABLE == 0, 1.0, -1.0)
     graph = bg.FactorGraph([bg.Factor([A, B], TABLE)], exponents=[per_cell], domain="free")

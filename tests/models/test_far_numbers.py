@@ -47,7 +47,7 @@ WAYS = {
     "query_rows": lambda clf, row: clf.network_.query_rows(
         "class", {k: [x] for k, x in row.items()}
     ),
-    "log_likelihood": lambda clf, row: clf.log_likelihood(pd.DataFrame([row])),
+    "log_likelihood": lambda clf, row: clf.score_samples(pd.DataFrame([row])),
     "explanation": lambda clf, row: clf.ask.explanation(evidence=row),
 }
 

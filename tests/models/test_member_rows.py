@@ -89,7 +89,7 @@ def test_each_cell_is_translated_as_by_itself(data, n, gaps):
     columns = rows_of(np.random.default_rng(n), wholes, n, gaps)
     found = average.members[1].rows(Evidence(n, columns, complete=not gaps))
     owns = dict(pairs)
-    assert {v for v in found.columns if v.name in parts[1].number} == set(owns.values())
+    assert {v for v in found.columns if v.name in parts[1]._index_of} == set(owns.values())
     for whole, own in pairs:
         expected = [cell(whole, own, value) for value in columns[whole]]
         np.testing.assert_array_equal(
@@ -101,7 +101,7 @@ def test_each_cell_is_translated_as_by_itself(data, n, gaps):
                 np.isnan(value) or (isinstance(whole, bg.Discrete) and value < 0)
             ):
                 continue  # a case has what is observed
-            at = average.number[whole.name]
+            at = average._index_of[whole.name]
             case = average.members[1].case(Case({at: value}))
             seen = np.ravel(list(case.hard.values()))
             np.testing.assert_array_equal(seen, np.ravel(expected[row] if seen.size else []))

@@ -80,8 +80,8 @@ def test_queries_equal_brute_force(seed):
     mixture = random_mixture(seed)
     joint, random = joint_of(mixture), np.random.default_rng(seed)
     evidence = evidence_of(random, joint)
-    seen = mixture.case(evidence).hard
-    free = [v.name for v in VARIABLES if mixture.number[v.name] not in seen]
+    seen = mixture._case(evidence).hard
+    free = [v.name for v in VARIABLES if mixture._index_of[v.name] not in seen]
     expected = joint.log_mass(evidence)
     assert mixture.log_probability(evidence) == pytest.approx(expected, abs=1e-9)
     for name in free:
@@ -148,11 +148,11 @@ def test_a_search_that_does_not_settle_says_so(monkeypatch):
 def test_marginal_map_is_the_argmax_of_the_joint_posterior(seed):
     mixture = random_mixture(seed, kinds=("positive",))
     joint = joint_of(mixture)
-    found = mixture.marginal_map(["d", "b"], {"c": 1})
+    found = mixture.most_probable({"c": 1}, over=["d", "b"])
     table = joint.table(["d", "b"], {"c": 1})
     assert math.exp(found.log_probability) == pytest.approx(table.max())
     assert joint.weight_of(dict(found), {"c": 1}) == pytest.approx(table.max())
-    assert mixture.marginal_map(["a"])["a"] == mixture.query("a").argmax
+    assert mixture.most_probable(over=["a"])["a"] == mixture.query("a").argmax
 
 
 def test_beliefs_hold_for_the_mixture():
@@ -180,8 +180,8 @@ def test_rows_equal_single_queries(seed, share):
     codes = {v: np.where(random.random(n) < share, -1, c) for v, c in codes.items()}
     target = VARIABLES[random.integers(len(VARIABLES))]
     columns = {v: c for v, c in codes.items() if v != target}
-    found = mixture.log_posterior_rows(target, Evidence(n, columns))
-    whole = mixture.log_evidence_rows(Evidence(n, codes))
+    found = mixture._log_posterior_rows(target, Evidence(n, columns))
+    whole = mixture._log_evidence_rows(Evidence(n, codes))
     for i in range(n):
         row = {v.name: v.states[c[i]] for v, c in columns.items() if c[i] >= 0}
         np.testing.assert_allclose(
@@ -197,7 +197,7 @@ def test_soft_evidence_and_an_observed_target_in_rows():
     joint = joint_of(mixture)
     logs = np.log([[0.2, 0.5, 0.9]])
     evidence = Evidence(2, {C: np.array([0, 1]), D: np.array([1, -1])}, {A: logs})
-    found = mixture.log_posterior_rows(C, evidence)
+    found = mixture._log_posterior_rows(C, evidence)
     assert np.isneginf(found[[0, 1], [1, 0]]).all()
     soft = {"a": np.exp(logs[0])}
     assert math.exp(found[0, 0]) == pytest.approx(joint.mass({**soft, "c": 0, "d": "q"}))
@@ -210,11 +210,11 @@ def test_tables_of_rows_and_the_engine_agree():
     random = np.random.default_rng(0)
     n = 3000
     columns = {v: random.integers(-1, v.cardinality, size=n) for v in VARIABLES if v != A}
-    found = mixture.log_posterior_rows(A, Evidence(n, columns))
+    found = mixture._log_posterior_rows(A, Evidence(n, columns))
     with np.errstate(divide="ignore"):
         logs = np.log(mixture.weights)
         parts = [
-            w + network.log_posterior_rows(A, Evidence(n, columns))
+            w + network._log_posterior_rows(A, Evidence(n, columns))
             for w, network in zip(logs, mixture.networks, strict=True)
         ]
         np.testing.assert_allclose(found, np.logaddexp.reduce(parts), rtol=1e-11, atol=1e-12)
@@ -354,7 +354,7 @@ def test_structure():
 def test_copies_are_equal():
     mixture = random_mixture(2)
     mixture.query("a")
-    mixture.log_posterior_rows(A, Evidence(2, {C: np.array([0, -1])}))
+    mixture._log_posterior_rows(A, Evidence(2, {C: np.array([0, -1])}))
     for other in (copy.deepcopy(mixture), pickle.loads(pickle.dumps(mixture))):
         assert other == mixture
         assert other.query("a") == mixture.query("a")
@@ -388,7 +388,7 @@ def test_impossible_evidence():
         three.sample(3, evidence)
     codes = {C: np.array([0, 0]), D: np.array([1, 0])}
     with pytest.warns(bg.errors.ImpossibleEvidenceWarning, match="1 of 2"):
-        rows = three.normalised_rows(A, Evidence(2, codes))
+        rows = three._normalised_rows(A, Evidence(2, codes))
     np.testing.assert_allclose(np.exp(rows), [[1, 0, 0], [1, 0, 0]])
 
 

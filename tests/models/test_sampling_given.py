@@ -48,7 +48,7 @@ def test_discrete_networks(seed):
     oracle = brute.Oracle.of(network)
     rows = network.sample(8, random_state=seed)
     # The last in topological order has all others above it or beside it, the first nothing.
-    order = [cpd.variable for cpd in network.nodes()]
+    order = [cpd.variable for cpd in network._nodes()]
     for k, chosen in enumerate((order[:1], order[-1:], order[1:3], [order[0], order[-1]])):
         given = {v.name: rows[v.name].tolist()[k] for v in chosen}
         drawn = network.sample(N, evidence=given, random_state=seed)
@@ -99,21 +99,21 @@ def test_soft_evidence_and_beliefs():
 def test_classifiers(case, kind):
     data = cases.make_data(kind)
     classifier = cases.fitted(case, data)
-    if not classifier.network_.answers(Draw):
+    if not classifier.network_._answers(Draw):
         with pytest.raises(UnsupportedModelError, match="does not answer sample"):
-            classifier.sample(50, random_state=0)
+            classifier.network_.sample(50, random_state=0)
         return
-    drawn = classifier.sample(50, evidence={"class": "setosa"}, random_state=0)
+    drawn = classifier.network_.sample(50, evidence={"class": "setosa"}, random_state=0)
     assert set(drawn) == {"class", *cases.NAMES}
     assert set(drawn["class"].tolist()) == {"setosa"}
     assert drawn["b"].dtype == bool
-    again = classifier.sample(50, evidence={"class": "setosa"}, random_state=0)
+    again = classifier.network_.sample(50, evidence={"class": "setosa"}, random_state=0)
     assert all(drawn[name].tolist() == again[name].tolist() for name in drawn)
     given = {"b": True, "c": data.columns["c"][0]}
-    drawn = classifier.sample(N, evidence=given, random_state=1)
+    drawn = classifier.network_.sample(N, evidence=given, random_state=1)
     expected = classifier.query(evidence=given).probabilities
     assert_follows([classifier.target_], drawn, expected)
-    plain = classifier.sample(20, random_state=3)
+    plain = classifier.network_.sample(20, random_state=3)
     assert (
         plain["class"].tolist() == classifier.network_.sample(20, random_state=3)["class"].tolist()
     )

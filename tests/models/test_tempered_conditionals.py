@@ -167,7 +167,7 @@ def test_what_is_no_child_of_the_class_speaks_where_its_parent_is_missing():
 def test_complete_rows_are_those_of_the_factor_graph():
     net = random_network(6)
     model = bg.WeightedNetwork(net, "c", {"f0": [0.2, 1.0], "f2": 0.7, "f1": 0.1}, bias=[0.5, 0])
-    graph = model.to_factor_graph()
+    graph = bg.FactorGraph.of(model)
     for codes in itertools.product(*(range(v.cardinality) for v in net.variables[1:])):
         row = {v.name: v.states[i] for v, i in zip(net.variables[1:], codes, strict=True)}
         np.testing.assert_allclose(

@@ -72,7 +72,7 @@ def test_updates_add_and_remove_rows(make, mixed):
     assert found.network_.training == whole
     assert list(found.network_.training.missing) == list(whole.missing)
     found.forget(pieces[0].pandas(), pieces[0].y)
-    rest = make().fit_batches((p.pandas(), p.y) for p in pieces[1:])
+    rest = bg.classifiers.fit_batches(make(), [(p.pandas(), p.y) for p in pieces[1:]])
     assert found.network_.training == rest.network_.training
     assert rest.network_.training.rows.n_rows == len(mixed.y) - len(pieces[0].y)
 
@@ -186,7 +186,9 @@ def test_what_is_made_or_changed_by_hand_was_not_fitted(network):
     assert bg.BayesianNetwork(network.cpds).training is None
     assert network.do({"wet": "y"}).training is None
     assert network.renamed({"wet": "damp"}).training is None
-    assert network.annotated(bg.Annotations("a note")).training == network.training
+    assert (
+        bg.models.annotated(network, bg.models.Annotations("a note")).training == network.training
+    )
     assert copy.deepcopy(network).training == network.training
     assert pickle.loads(pickle.dumps(network)).training == network.training
     assert "Not fitted" in bg.card(bg.BayesianNetwork(network.cpds)).summary
@@ -194,7 +196,7 @@ def test_what_is_made_or_changed_by_hand_was_not_fitted(network):
 
 def test_native_files_and_pages_keep_the_note(network, tmp_path):
     mixture = bg.AODEClassifier().fit({"a": [1.0, 2, 3, 4], "b": list("xyxx")}, list("nyny"))
-    for model in (network, mixture.network_, network.to_factor_graph()):
+    for model in (network, mixture.network_, bg.FactorGraph.of(network)):
         saved(model, tmp_path / "m.bayesgraph")
         assert bg.load(tmp_path / "m.bayesgraph").training == model.training
     network.to_html(tmp_path / "page.html")
@@ -220,19 +222,19 @@ def test_other_formats_report_that_they_leave_it_out(network, tmp_path):
 )
 def test_numbers_that_are_none_are_refused(given):
     with pytest.raises(ModelError):
-        bg.TrainingRows(**given)
+        bg.tables.TrainingRows(**given)
 
 
 def test_texts_and_numbers_that_are_none_are_refused():
     with pytest.raises(ModelError, match="are text"):
-        bg.Training("fit", 2, None, {"alpha": 1.0})
+        bg.tables.Training("fit", 2, None, {"alpha": 1.0})
     with pytest.raises(ModelError, match="n_columns"):
-        bg.Training("fit", -1)
+        bg.tables.Training("fit", -1)
 
 
 def test_a_forged_note_is_refused(network, tmp_path):
     forged = copy.copy(network)
-    forged.training = object.__new__(bg.Training)
+    forged.training = object.__new__(bg.tables.Training)
     for name, value in vars(network.training).items():
         object.__setattr__(forged.training, name, value)
     object.__setattr__(forged.training, "n_columns", -5)

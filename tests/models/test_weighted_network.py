@@ -72,7 +72,7 @@ def test_rows_of_any_pattern_equal_single_questions():
 
 def test_a_factor_graph_agrees_where_everything_is_observed_and_only_there():
     model = weighted()
-    graph = model.to_factor_graph()
+    graph = bg.FactorGraph.of(model)
     np.testing.assert_allclose(
         graph.query("c", FULL).probabilities, model.query("c", FULL).probabilities, rtol=1e-12
     )
@@ -138,7 +138,9 @@ def test_files_and_copies_keep_it(tmp_path):
 
 
 def test_pictures_write_the_exponents_on_the_arcs():
-    text = bg.WeightedNetwork(network(), "c", {"a": 0.25, "b": [1, 0.5, 0], "x": 0.0}).to_dot()
+    text = bg.pictures.to_dot(
+        bg.WeightedNetwork(network(), "c", {"a": 0.25, "b": [1, 0.5, 0], "x": 0.0})
+    )
     assert 'label=" 0.25 "' in text
     assert 'label=" 1, 0.5, 0 "' in text
     assert "dashed" in text
@@ -162,7 +164,7 @@ def test_a_gaussian_takes_negative_exponents_where_it_is_observed():
     )
     np.testing.assert_allclose(model.query("c").probabilities, prior)
     with pytest.raises(ModelError, match=r"p\(x \| .*not negative"):
-        model.to_factor_graph()
+        bg.FactorGraph.of(model)
 
 
 def test_what_is_wrong_is_said():
@@ -217,7 +219,10 @@ def test_a_belief_about_the_class_is_its_posterior_and_others_are_refused():
     np.testing.assert_allclose(found, [0.2, 0.5, 0.3] @ np.array(parts), rtol=1e-9)
     with pytest.raises(UnsupportedModelError, match="a Belief about its class"):
         model.query("c", {"a": bg.Belief({0: 0.5, 1: 0.5})})
-    for ask in (lambda: model.sensitivity("c", "u", {"a": 1}), lambda: model.conflict({"a": 1})):
+    for ask in (
+        lambda: model.ask.sensitivity("c", "u", {"a": 1}),
+        lambda: model.ask.conflict({"a": 1}),
+    ):
         with pytest.raises(
             UnsupportedModelError,
             match=r"WeightedNetwork does not answer .* query its `network`",

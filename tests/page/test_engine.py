@@ -109,7 +109,7 @@ def test_a_product_of_four_large_tables(engine):
     joint = np.einsum(*itertools.chain(*zip(tables, scopes, strict=True)), range(7))
     for i in range(7):
         marginal = joint.sum(axis=tuple(k for k in range(7) if k != i))
-        p = found[model.number[f"v{i}"]]["p"]
+        p = found[model._index_of[f"v{i}"]]["p"]
         np.testing.assert_allclose(p, marginal / marginal.sum(), rtol=0, atol=1e-13)
     wasm, plain = both(page, model, {"v0": {0: 0.2, 1: 0.5, 2: 0, 3: 1, 4: 1}, "v3": 2})
     for a, b in zip(wasm["posteriors"], plain["posteriors"], strict=True):
@@ -226,7 +226,7 @@ def test_a_tree_that_is_planned_anew_answers_alike(engine):
     model = bg.BayesianNetwork(cpds)
     evidence = {"r0": 1, "r1": 2, "r3": 0, "l4": 1}
     page = engine.take(model)
-    hard = [[model.number[name], state] for name, state in evidence.items()]
+    hard = [[model._index_of[name], state] for name, state in evidence.items()]
     found = page.tab.evaluate(_PLANNED, hard)
     assert found["anew"]
     assert found["log"] == pytest.approx(model.log_probability(evidence), abs=1e-12)

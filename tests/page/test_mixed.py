@@ -112,7 +112,7 @@ def linear_gaussians():
 
 def handmade(model, rows, target):
     """Return questions about a model with rows of its own."""
-    number = model.number[target]
+    number = model._index_of[target]
     return parity.Asked(target, model, number, parity.finding_sets(model, number, rows))
 
 
@@ -134,7 +134,7 @@ def test_linear_gaussians(engine):
 def test_joint_gaussian(engine):
     kind = bg.Discrete("kind", ["one", "two"])
     root = np.random.default_rng(0).normal(size=(2, 3, 3))
-    block = bg.JointGaussianCPD(
+    block = bg.models.JointGaussianCPD(
         [bg.Continuous(name) for name in "xyz"],
         [[0.0, 1.0, 2.0], [1.0, 1.0, 0.0]],
         root @ root.swapaxes(1, 2) + np.eye(3),
@@ -165,10 +165,10 @@ def test_a_number_that_is_given_is_not_missing(engine):
         [
             bg.TableCPD(kind, [0.3, 0.7]),
             bg.GaussianCPD(bg.Continuous("x"), [0.0, 2.0], [1.0, 0.5], [kind]),
-            bg.TableCPD(bg.MissingIndicator("no x", "x"), [[0.9, 0.1], [0.4, 0.6]], [kind]),
+            bg.TableCPD(bg.core.MissingIndicator("no x", "x"), [[0.9, 0.1], [0.4, 0.6]], [kind]),
         ]
     )
-    number = model.number
+    number = model._index_of
     hard = {str(number["x"]): {"value": 1.5}}, {str(number["no x"]): {"state": 1}}
     # What is said to Python in words follows on the page.
     sets = [({"x": 1.5, "no x": "no"}, hard[0]), ({"no x": "yes"}, hard[1])]
@@ -240,7 +240,7 @@ def test_rare_branches_of_trees(engine):
             bg.Split(d, ["well"], [0, 1], [0.5, 0.5]),
             bg.Split(t, z, [0, 1], bg.Split(d, ["well"], [0, 1], [0.5, 0.5])),
         ):
-            tree = bg.TreesCPD(b, split, [t, d])
+            tree = bg.models.TreesCPD(b, split, [t, d])
             model = bg.BayesianNetwork([root, bg.TableCPD(d, [1 - p, p]), tree, below])
             page = engine.take(model)
             found = page.ask("answer", {"2": {"state": 0}}, None)
@@ -282,13 +282,13 @@ def test_likelihoods_of_many_numbers_do_not_underflow(engine):
 def _number_above_a_number():
     rate, size = bg.Continuous("rate"), bg.Continuous("size")
     return bg.BayesianNetwork(
-        [bg.ExponentialCPD(rate, 1.0), bg.GaussianCPD(size, 0.0, 1.0, [rate], [1.0])]
+        [bg.models.ExponentialCPD(rate, 1.0), bg.GaussianCPD(size, 0.0, 1.0, [rate], [1.0])]
     )
 
 
 def _number_above_a_state():
     dose, ill = bg.Continuous("dose"), bg.Discrete("ill", ["no", "yes"])
-    tree = bg.TreesCPD(ill, bg.Split("dose", 1.0, [0.9, 0.1], [0.2, 0.8]), [dose])
+    tree = bg.models.TreesCPD(ill, bg.Split("dose", 1.0, [0.9, 0.1], [0.2, 0.8]), [dose])
     other = bg.GaussianCPD(bg.Continuous("size"), 0.0, 1.0, [dose], [1.0])
     return bg.BayesianNetwork([bg.GaussianCPD(dose, 0.0, 1.0), tree, other])
 

@@ -78,7 +78,7 @@ def test_an_estimator_comes_back_with_its_parameters(tmp_path):
     assert_array_equal(back.predict_proba(rows), made.predict_proba(rows))
     head, content = head_of(made.to_html()), take_snapshot(made.network_, target="class").content
     assert head["title"] == "TANClassifier"
-    assert content["target"] == made.network_.number["class"]
+    assert content["target"] == made.network_._index_of["class"]
 
 
 def test_names_never_are_markup():

@@ -63,7 +63,7 @@ def errors(model, page, evidence, *, is_large):
     if is_large:
         return found
     found["sensitivity"] = parity.sensitivity_error(model, page, evidence, target)
-    number, given = model.number[target], parity.findings(model, evidence)
+    number, given = model._index_of[target], parity.findings(model, evidence)
     for verb, more in (("contributions", [0]), ("flip", [])):
         answer = page.ask(verb, given, number, *more)
         asked = mixed_parity.Asked("", model, number, [])
@@ -90,7 +90,7 @@ def test_a_state_that_is_given_is_not_missing(opened):
         [
             bg.TableCPD(kind, [0.3, 0.7]),
             bg.TableCPD(a, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [kind]),
-            bg.TableCPD(bg.MissingIndicator("no a", "a"), [[0.9, 0.1], [0.4, 0.6]], [kind]),
+            bg.TableCPD(bg.core.MissingIndicator("no a", "a"), [[0.9, 0.1], [0.4, 0.6]], [kind]),
         ]
     )
     assert model.query("kind", {"a": "y"})["one"] == pytest.approx(0.27 / (0.27 + 0.28))

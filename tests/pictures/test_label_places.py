@@ -22,7 +22,7 @@ def test_labels_of_a_crowded_map_are_apart():
         "a": random.choice([f"category {i}" for i in range(14)], 3000),
         "b": random.choice([f"thing {i}" for i in range(12)], 3000),
     }
-    figure = bg.plot(bg.correspondence(rows, "a", "b"))
+    figure = bg.plot(bg.questions.correspondence(rows, "a", "b"))
     figure.draw_without_rendering()
     panel = figure.axes[0]
     texts = [t for t in panel.texts if t.get_text().startswith(("category", "thing"))]
@@ -34,7 +34,7 @@ def test_labels_of_a_crowded_map_are_apart():
 
 def test_labels_of_equal_places_are_apart():
     rows = {"a": ["p"] * 3 + ["q"] * 3 + ["r"] * 3, "b": list("uuvuuvuvv")}  # p and q are alike
-    figure = bg.plot(bg.correspondence(rows, "a", "b"))
+    figure = bg.plot(bg.questions.correspondence(rows, "a", "b"))
     figure.draw_without_rendering()
     texts = [t for t in figure.axes[0].texts if t.get_text() in tuple("pqruv")]
     assert len(texts) == 5

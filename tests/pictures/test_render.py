@@ -112,7 +112,7 @@ def test_methods_of_the_model(net, tmp_path):
     assert ElementTree.fromstring(svg).tag.endswith("svg")
     assert svg.endswith(net.render(target="rain"))
     assert net._repr_svg_() == render_function(net)
-    assert to_graphviz(net, target="rain").source == net.to_dot(target="rain")
+    assert to_graphviz(net, target="rain").source == bg.pictures.to_dot(net, target="rain")
 
 
 def test_unknown_suffix(net, tmp_path):

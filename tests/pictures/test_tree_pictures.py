@@ -12,7 +12,7 @@ from bayesgraph.pictures import render, to_dot
 AGE = bg.Continuous("age <&>")
 PLACE = bg.Discrete("place", list("abcdef"))
 SICK = bg.Discrete("sick", ["no", "yes"])
-CPD = bg.TreesCPD(
+CPD = bg.models.TreesCPD(
     SICK,
     bg.Split(
         AGE,
@@ -43,7 +43,7 @@ def test_questions_answers_and_leaves():
 
 
 def test_counts_and_depth():
-    known = bg.TreesCPD(
+    known = bg.models.TreesCPD(
         SICK,
         replace(CPD.trees, counts=np.array([10.0, 8.5, 1.5, 4, 4.5, 2.5, 2])),
         CPD.parents,
@@ -56,13 +56,13 @@ def test_counts_and_depth():
     assert short.count("->") == 2
     assert "… 4 leaves" in to_dot(known, max_depth=0)
     assert to_dot(known, max_depth=None) == text
-    assert to_dot(bg.TreesCPD(SICK, [0.5, 0.5])).count("50.0%") == 2
+    assert to_dot(bg.models.TreesCPD(SICK, [0.5, 0.5])).count("50.0%") == 2
 
 
 def test_many_way_splits_are_drawn_as_one():
     last = bg.Split(AGE, 60.0, [0.5, 0.5], [0.3, 0.7], continues=True)
     rest = bg.Split(PLACE, ["b", "c"], [0.4, 0.6], bg.Split(AGE, 40.0, [1, 0], last), True)
-    cpd = bg.TreesCPD(SICK, bg.Split(PLACE, ["a"], [0.9, 0.1], rest), [AGE, PLACE])
+    cpd = bg.models.TreesCPD(SICK, bg.Split(PLACE, ["a"], [0.9, 0.1], rest), [AGE, PLACE])
     text = to_dot(cpd, max_depth=1)
     assert [text.count(f"n0 -> n{k}") for k in range(5)] == [0, 1, 0, 1, 1]
     assert "… 3 leaves" in text
@@ -73,13 +73,13 @@ def test_many_way_splits_are_drawn_as_one():
 def test_numbers_at_the_leaves():
     X, y = {"s": ["u", "u", "v", "v"]}, [1.0, 3.0, 11.0, 13.0]
     reg = bg.DecisionTreeNetworkRegressor(smoothing=bg.Smoothing(shrinkage=0)).fit(X, y)
-    text = reg.to_dot()
+    text = bg.pictures.to_dot(reg)
     assert "2.0 ± 1.0" in text
     assert "12.0 ± 1.0" in text
     assert "p(target | s)" in text
     assert "2 rows" in text
     clf = bg.DecisionTreeNetworkClassifier().fit(X, ["l", "l", "h", "h"])
-    assert "100%" in clf.to_dot()
+    assert "100%" in bg.pictures.to_dot(clf)
 
 
 @pytest.mark.one_in(4)
@@ -98,9 +98,13 @@ def test_files(tmp_path, suffix):
 
 def test_beliefs_of_a_network_with_a_tree():
     net = bg.BayesianNetwork(
-        [bg.HistogramCPD(AGE, [0, 50, 99], [0, 0.4, 0.6, 0]), bg.TableCPD(PLACE, [1 / 6] * 6), CPD]
+        [
+            bg.models.HistogramCPD(AGE, [0, 50, 99], [0, 0.4, 0.6, 0]),
+            bg.TableCPD(PLACE, [1 / 6] * 6),
+            CPD,
+        ]
     )
-    text = net.to_dot(beliefs=True, tables=True)
+    text = bg.pictures.to_dot(net, beliefs=True, tables=True)
     assert "%" in text
     shares = net.query("sick").probabilities
     assert f"{100 * shares[0]:.1f}%" in text
@@ -124,18 +128,20 @@ def test_a_tree_of_many_leaves_grows_to_the_right():
     branch = bg.Split(x, 0.5, [0.9, 0.1], [0.4, 0.6])
     for cut in range(1, 12):
         branch = bg.Split(x, cut + 0.5, branch, [0.2, 0.8])
-    assert 'rankdir="LR"' in to_dot(bg.TreesCPD(SICK, branch, [x]), max_depth=None)
-    assert 'rankdir="TB"' in to_dot(bg.TreesCPD(SICK, branch, [x]), max_depth=3)
-    assert 'rankdir="TB"' in to_dot(bg.TreesCPD(SICK, branch, [x]), max_depth=None, rankdir="TB")
+    assert 'rankdir="LR"' in to_dot(bg.models.TreesCPD(SICK, branch, [x]), max_depth=None)
+    assert 'rankdir="TB"' in to_dot(bg.models.TreesCPD(SICK, branch, [x]), max_depth=3)
+    assert 'rankdir="TB"' in to_dot(
+        bg.models.TreesCPD(SICK, branch, [x]), max_depth=None, rankdir="TB"
+    )
 
 
 def test_leaves_of_many_classes_show_most_of_the_rows():
     kind = bg.Discrete("kind", list("abcdefgh"))
     shares = [0.6, 0.36, 0.01, 0.01, 0.01, 0.01, 0.0, 0.0]
-    text = to_dot(bg.TreesCPD(kind, shares))
+    text = to_dot(bg.models.TreesCPD(kind, shares))
     assert "60.0%" in text
     assert "36.0%" in text
     assert "1.0%" not in text
     assert "… 6 more" in text
-    even = to_dot(bg.TreesCPD(kind, [0.125] * 8))
+    even = to_dot(bg.models.TreesCPD(kind, [0.125] * 8))
     assert even.count("12.5%") == 6

@@ -45,7 +45,8 @@ def test_one_evaluation_is_drawn(rows):
 
 
 def test_what_plot_draws_is_public():
-    exported = [getattr(bg, name) for name in bg.__all__]
+    rooms = (bg.classifiers, bg.inference, bg.questions)
+    exported = [getattr(room, name) for room in rooms for name in room.__all__]
     public = {kind.__name__ for value in exported for kind in getattr(value, "__mro__", ())}
     assert set(FIGURES_BY_CLASS) <= public
 

@@ -240,7 +240,7 @@ def test_instruments_equal_enumeration(seed):
 
 def test_instruments_by_hand():
     graph = bg.CausalGraph([("i", "x"), ("x", "y"), ("w", "i")], [("x", "y"), ("w", "y")])
-    assert graph.instruments("x", "y") == [bg.Instrument("i", ("w",))]
+    assert graph.instruments("x", "y") == [bg.questions.Instrument("i", ("w",))]
     lottery = bg.CausalGraph([("draw", "serve"), ("serve", "wage")], [("serve", "wage")])
     assert lottery.instruments("serve", "wage") == [("draw", ())]
     assert lottery.instruments("wage", "serve") == []

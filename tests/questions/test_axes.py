@@ -25,7 +25,7 @@ def same_up_to_sign(one, other, tolerance=1e-9):
 def test_principal_axes_are_those_of_scikit_learn(standardise):
     X = IRIS.data / (IRIS.data.std(axis=0, ddof=1) if standardise else 1.0)
     expected = PCA().fit(X)
-    found = bg.principal_axes(ROWS, NAMES, standardise=standardise)
+    found = bg.questions.principal_axes(ROWS, NAMES, standardise=standardise)
     np.testing.assert_allclose(found.variances, expected.explained_variance_, rtol=1e-10)
     np.testing.assert_allclose(found.shares, expected.explained_variance_ratio_, rtol=1e-10)
     scores = found.transform(ROWS)
@@ -36,7 +36,7 @@ def test_principal_axes_are_those_of_scikit_learn(standardise):
 
 def test_discriminant_axes_are_those_of_scikit_learn():
     expected = LinearDiscriminantAnalysis().fit(IRIS.data, IRIS.target)
-    found = bg.discriminant_axes({**ROWS, "kind": KINDS}, "kind", NAMES)
+    found = bg.questions.discriminant_axes({**ROWS, "kind": KINDS}, "kind", NAMES)
     # Its scores have the variance 1 within the classes with 150 in the denominator in place of 147.
     same_up_to_sign(found.transform(ROWS) * (150 / 147) ** 0.5, expected.transform(IRIS.data))
     np.testing.assert_allclose(found.shares, expected.explained_variance_ratio_, rtol=1e-10)
@@ -57,15 +57,15 @@ def test_weights_are_repetitions_and_missing_values_left_out():
     weights = np.random.default_rng(0).integers(0, 3, 150)
     repeated = {name: np.repeat(column, weights) for name, column in ROWS.items()}
     for ask in (
-        lambda rows, w: bg.principal_axes(rows, NAMES, sample_weight=w),
-        lambda rows, w: bg.discriminant_axes(rows, "kind", NAMES, sample_weight=w),
+        lambda rows, w: bg.questions.principal_axes(rows, NAMES, sample_weight=w),
+        lambda rows, w: bg.questions.discriminant_axes(rows, "kind", NAMES, sample_weight=w),
     ):
         one, other = ask(ROWS, weights), ask(repeated, None)
         np.testing.assert_allclose(one.directions, other.directions, rtol=1e-9)
         np.testing.assert_allclose(one.variances, other.variances, rtol=1e-9)
     gaps = {name: [*column, np.nan] for name, column in ROWS.items() if name != "kind"}
-    found = bg.principal_axes(gaps, NAMES)
-    np.testing.assert_allclose(found.variances, bg.principal_axes(ROWS, NAMES).variances)
+    found = bg.questions.principal_axes(gaps, NAMES)
+    np.testing.assert_allclose(found.variances, bg.questions.principal_axes(ROWS, NAMES).variances)
     assert np.isnan(found.transform(gaps)[-1]).all()
 
 
@@ -77,11 +77,11 @@ def test_models_give_their_moments():
     net = bg.BayesianNetwork(
         [
             bg.TableCPD(kind, shares),
-            bg.JointGaussianCPD(pair, means, covariance, [kind]),
+            bg.models.JointGaussianCPD(pair, means, covariance, [kind]),
             bg.PoissonCPD(bg.Count("n"), [1.0, 2.0, 3.0], [kind]),
         ]
     )
-    found = bg.discriminant_axes(net, "kind", ["a", "b"])
+    found = bg.questions.discriminant_axes(net, "kind", ["a", "b"])
     away = means - shares @ means
     between = np.einsum("k,ki,kj->ij", shares, away, away)
     expected = np.sort(np.linalg.eigvals(np.linalg.solve(covariance, between)).real)[::-1]
@@ -89,16 +89,16 @@ def test_models_give_their_moments():
     np.testing.assert_allclose(
         found.directions.T @ covariance @ found.directions, np.eye(2), atol=1e-10
     )
-    principal = bg.principal_axes(net, ["a", "b"], standardise=False)
+    principal = bg.questions.principal_axes(net, ["a", "b"], standardise=False)
     np.testing.assert_allclose(
         principal.variances, np.linalg.eigvalsh(covariance + between)[::-1], rtol=1e-10
     )
-    mixed = bg.principal_axes(net, ["a", "n"], evidence={"kind": "u"}, standardise=False)
+    mixed = bg.questions.principal_axes(net, ["a", "n"], evidence={"kind": "u"}, standardise=False)
     np.testing.assert_allclose(np.sort(mixed.variances), [1.0, 2.0])  # independent given the kind
-    first, second = (bg.BayesianNetwork(net.blocks) for _ in range(2))
+    first, second = (bg.BayesianNetwork(net._blocks) for _ in range(2))
     mixture = bg.Ensemble([first, second])
     np.testing.assert_allclose(
-        bg.discriminant_axes(mixture, "kind", ["a", "b"]).variances, expected, rtol=1e-10
+        bg.questions.discriminant_axes(mixture, "kind", ["a", "b"]).variances, expected, rtol=1e-10
     )
 
 
@@ -119,17 +119,17 @@ KINDS_OF_MODELS = {
     "weighted": lambda: bg.WeightedNetwork(gaussians(), "kind", {"c": 0.5}),
     "mixture": lambda: bg.Ensemble([gaussians(), gaussians(1.0)]),
     "average": lambda: bg.Ensemble([gaussians(), gaussians(1.0)], combine="posterior"),
-    "factor graph": lambda: gaussians().to_factor_graph(),
+    "factor graph": lambda: bg.FactorGraph.of(gaussians()),
 }
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_MODELS)
 def test_kinds_of_models(kind):
     model, evidence = KINDS_OF_MODELS[kind](), {"c": 1.2}
-    principal = bg.principal_axes(model, ["a", "b"], standardise=False, evidence=evidence)
+    principal = bg.questions.principal_axes(model, ["a", "b"], standardise=False, evidence=evidence)
     covariance = model.query(["a", "b"], evidence).covariance
     np.testing.assert_allclose(principal.variances, np.linalg.eigvalsh(covariance)[::-1])
-    found = bg.discriminant_axes(model, "kind", ["a", "b"], evidence=evidence)
+    found = bg.questions.discriminant_axes(model, "kind", ["a", "b"], evidence=evidence)
     shares = model.query("kind", evidence).probabilities
     parts = [model.query(["a", "b"], {**evidence, "kind": k}) for k in found.classes]
     gap = parts[1].mean - parts[0].mean
@@ -142,14 +142,29 @@ def test_kinds_of_models(kind):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: bg.principal_axes({**ROWS, "e": [1.0] * 150}, [*NAMES, "e"]), "'e' do not vary"),
-        (lambda: bg.discriminant_axes({**ROWS, "e": ROWS["a"]}, "kind", ["a", "e"]), "singular"),
-        (lambda: bg.principal_axes(ROWS, ["a"]), "2 or more"),
-        (lambda: bg.principal_axes({**ROWS, "t": KINDS}, ["a", "t"]), "'t' are not"),
-        (lambda: bg.principal_axes(ROWS, NAMES, evidence={"a": 1}), "evidence= is for a model"),
-        (lambda: bg.discriminant_axes({**ROWS, "one": ["x"] * 150}, "one", NAMES), "two classes"),
-        (lambda: bg.plot(bg.principal_axes(ROWS, NAMES), axes=(1, 7)), "axes="),
-        (lambda: bg.plot(bg.principal_axes(ROWS, NAMES), table=ROWS, labels=["x"]), "labels="),
+        (
+            lambda: bg.questions.principal_axes({**ROWS, "e": [1.0] * 150}, [*NAMES, "e"]),
+            "'e' do not vary",
+        ),
+        (
+            lambda: bg.questions.discriminant_axes({**ROWS, "e": ROWS["a"]}, "kind", ["a", "e"]),
+            "singular",
+        ),
+        (lambda: bg.questions.principal_axes(ROWS, ["a"]), "2 or more"),
+        (lambda: bg.questions.principal_axes({**ROWS, "t": KINDS}, ["a", "t"]), "'t' are not"),
+        (
+            lambda: bg.questions.principal_axes(ROWS, NAMES, evidence={"a": 1}),
+            "evidence= is for a model",
+        ),
+        (
+            lambda: bg.questions.discriminant_axes({**ROWS, "one": ["x"] * 150}, "one", NAMES),
+            "two classes",
+        ),
+        (lambda: bg.plot(bg.questions.principal_axes(ROWS, NAMES), axes=(1, 7)), "axes="),
+        (
+            lambda: bg.plot(bg.questions.principal_axes(ROWS, NAMES), table=ROWS, labels=["x"]),
+            "labels=",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(ask, message):
@@ -163,7 +178,7 @@ def test_a_single_axis_is_drawn_by_distributions_and_bars():
         name: [v for v, kind in zip(column, KINDS, strict=True) if kind != "setosa"]
         for name, column in rows.items()
     }
-    found = bg.discriminant_axes(two, "kind", NAMES)
+    found = bg.questions.discriminant_axes(two, "kind", NAMES)
     top, bottom = bg.plot(found, table=two, labels=two["kind"]).axes
     assert [sum(bar.get_height() for bar in group) for group in top.containers] == [50, 50]
     means = [line.get_xdata()[0] for line in top.lines]
@@ -178,13 +193,13 @@ def test_a_single_axis_is_drawn_by_distributions_and_bars():
 
 @pytest.mark.slow
 def test_maps(tmp_path):
-    found = bg.discriminant_axes({**ROWS, "kind": KINDS}, "kind", NAMES)
+    found = bg.questions.discriminant_axes({**ROWS, "kind": KINDS}, "kind", NAMES)
     figure = bg.plot(found, table=ROWS, labels=KINDS, title="Iris")
     np.testing.assert_allclose(
         figure.axes[0].collections[0].get_offsets(), found.transform(ROWS)[:50, :2]
     )
     save_figure(figure, tmp_path / "axes.svg")
-    assert "Principal axes of 4" in repr(bg.principal_axes(ROWS, NAMES))
+    assert "Principal axes of 4" in repr(bg.questions.principal_axes(ROWS, NAMES))
     assert "mean of setosa" in repr(found)
     with pytest.raises(UnknownVariableError, match="'d'"):
         found.transform({name: [1.0] for name in NAMES[:3]})

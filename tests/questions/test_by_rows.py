@@ -53,7 +53,7 @@ def test_rows_have_the_contributions_of_each_row(case, kind, share):
             classifier.contributions(evidence=frame.iloc[i : i + 1], **contrast) for i in range(6)
         ]
         assert_the_same(many, singles)
-        odds = classifier.log_odds(frame, **contrast)
+        odds = bg.classifiers.log_odds(classifier, frame, **contrast)
         np.testing.assert_allclose(many.prior + many.terms.sum(axis=1), odds, atol=1e-9)
 
 
@@ -117,7 +117,7 @@ def test_interventions_and_factors():
     many = net.ask.contributions_rows(ROWS[["name"]], "spam", do={"free": "no"})
     singles = [net.contributions("spam", {"name": n}, do={"free": "no"}) for n in ROWS["name"]]
     assert_the_same(many, singles)
-    graph = net.to_factor_graph()
+    graph = bg.FactorGraph.of(net)
     many = graph.ask.contributions_rows(ROWS[1:2], "spam")
     assert_the_same(many, [graph.contributions("spam", {"free": "no", "name": "yes"})])
     with pytest.raises(EvidenceError, match="are not observed in every row"):

@@ -122,7 +122,7 @@ def test_the_terms_add_up_to_the_log_odds(case, kind, share):
     asked = cases.make_data(kind, 6, seed=3).with_missing(share)
     log_proba = classifier.predict_log_proba(asked.pandas())
     for contrast in CONTRASTS:
-        odds = classifier.log_odds(asked.pandas(), **contrast)
+        odds = bg.classifiers.log_odds(classifier, asked.pandas(), **contrast)
         k = classifier.target_.index(contrast["positive"])
         others = (
             [classifier.target_.index(contrast["negative"])]
@@ -182,7 +182,7 @@ def test_each_term_is_a_ratio_of_conditional_probabilities(case, kind):
     order = [name for name in classifier.network_.names if name != "class"]
     if not isinstance(classifier.network_, bg.Ensemble):
         order = [
-            c.variable.name for c in network_of(classifier).nodes() if c.variable.name in order
+            c.variable.name for c in network_of(classifier)._nodes() if c.variable.name in order
         ]
     for row in cases.evidence_rows(classifier, asked):
         seen = [name for name in order if name in row]
@@ -253,7 +253,7 @@ def test_thousands_of_features():
     classifier = bg.NaiveBayesClassifier().fit(X, y)
     found = classifier.contributions(evidence=X[0])
     assert len(found) == 2000
-    assert found.total == pytest.approx(classifier.log_odds(X[:1])[0], abs=1e-10)
+    assert found.total == pytest.approx(bg.classifiers.log_odds(classifier, X[:1])[0], abs=1e-10)
     assert found.prior + math.fsum(found.values()) == pytest.approx(found.total, abs=1e-9)
     lines = repr(found).splitlines()
     assert len(lines) == 44
@@ -264,7 +264,7 @@ def test_thousands_of_features():
 
 
 def test_a_factor_graph_has_a_term_for_each_powered_factor(spam):
-    graph = spam.to_factor_graph({"free": 0.5, "length": 2.0, "spam": 3.0})
+    graph = bg.FactorGraph.of(spam, {"free": 0.5, "length": 2.0, "spam": 3.0})
     found = graph.contributions("spam", {"free": "yes", "name": "no", "length": 4.0})
     assert found.prior == pytest.approx(3 * math.log(1 / 3))
     assert found["free"] == pytest.approx(0.5 * math.log(6))
@@ -338,7 +338,7 @@ def test_impossible_rows_of_a_batch():
     classifier = bg.NaiveBayesClassifier(smoothing=0.0).fit(X, y)
     asked = pd.DataFrame({"u": ["q", "p", "r", "p"], "v": ["k", "k", "k", "l"]})
     with pytest.warns(ImpossibleEvidenceWarning, match="2 of 4 rows"):
-        odds = classifier.log_odds(asked, positive="a", negative="c")
+        odds = bg.classifiers.log_odds(classifier, asked, positive="a", negative="c")
     # Only b is possible; only a; nothing, which gives the prior.
     assert np.isnan(odds[0])
     assert odds[1] == math.inf

@@ -32,7 +32,7 @@ def in_order(points, states):
 
 def test_greenacres_smokers():
     """Inertias and standard coordinates as R's ca prints them: summary(ca(smoke))."""
-    found = bg.correspondence(ROWS, "staff", "smoking")
+    found = bg.questions.correspondence(ROWS, "staff", "smoking")
     np.testing.assert_allclose(found.inertias, [0.074759, 0.010017, 0.000414], atol=5e-7)
     np.testing.assert_allclose(found.shares, [0.8776, 0.1176, 0.0049], atol=6e-5)
     assert found.total == pytest.approx(0.085190, abs=5e-7)
@@ -58,7 +58,7 @@ def test_greenacres_smokers():
 
 
 def test_profiles_and_chi_squared():
-    table = bg.crosstab(ROWS, "staff", "smoking")
+    table = bg.questions.crosstab(ROWS, "staff", "smoking")
     order = [table.rows.index(s) for s in STAFF], [table.columns.index(s) for s in SMOKING]
     np.testing.assert_allclose(table.counts[np.ix_(*order)], COUNTS)
     np.testing.assert_allclose(
@@ -78,8 +78,10 @@ def test_profiles_and_chi_squared():
     adjusted = (table.counts - 193 * p * q) / np.sqrt(193 * p * q * (1 - p) * (1 - q))
     np.testing.assert_allclose(table.adjusted, adjusted, rtol=1e-12)
     assert "chi-squared 16.4416, 12 degrees" in repr(table)
-    again = bg.correspondence(table)
-    np.testing.assert_allclose(again.inertias, bg.correspondence(ROWS, "staff", "smoking").inertias)
+    again = bg.questions.correspondence(table)
+    np.testing.assert_allclose(
+        again.inertias, bg.questions.correspondence(ROWS, "staff", "smoking").inertias
+    )
 
 
 def random_table(seed, cards=(4, 3), n=300):
@@ -90,8 +92,8 @@ def random_table(seed, cards=(4, 3), n=300):
 
 
 def test_distances_are_those_of_profiles():
-    table = bg.crosstab(random_table(1), "v0", "v1")
-    found = bg.correspondence(table)
+    table = bg.questions.crosstab(random_table(1), "v0", "v1")
+    found = bg.questions.correspondence(table)
     rows = found["v0"]
     for a, b in itertools.combinations(range(4), 2):
         gap = table.row_profiles[a] - table.row_profiles[b]
@@ -115,11 +117,12 @@ def test_weights_are_repetitions_and_missing_values_left_out():
     table = random_table(2)
     weights = np.random.default_rng(0).integers(0, 3, 300)
     repeated = {name: np.repeat(column, weights).tolist() for name, column in table.items()}
-    one = bg.crosstab(table, "v0", "v1", sample_weight=weights)
-    np.testing.assert_allclose(one.counts, bg.crosstab(repeated, "v0", "v1").counts)
+    one = bg.questions.crosstab(table, "v0", "v1", sample_weight=weights)
+    np.testing.assert_allclose(one.counts, bg.questions.crosstab(repeated, "v0", "v1").counts)
     gaps = {"v0": [*table["v0"], None], "v1": [*table["v1"], "s0"]}
     np.testing.assert_allclose(
-        bg.crosstab(gaps, "v0", "v1").counts, bg.crosstab(table, "v0", "v1").counts
+        bg.questions.crosstab(gaps, "v0", "v1").counts,
+        bg.questions.crosstab(table, "v0", "v1").counts,
     )
 
 
@@ -141,7 +144,7 @@ def test_multiple_analysis_is_the_simple_one_of_the_indicator_matrix():
     S = (P - np.outer(r, c)) / np.sqrt(np.outer(r, c))
     U, s, V = np.linalg.svd(S, full_matrices=False)
     k = 9 - 3
-    found = bg.multiple_correspondence(table, ["v0", "v1", "v2"], inertia="indicator")
+    found = bg.questions.multiple_correspondence(table, ["v0", "v1", "v2"], inertia="indicator")
     np.testing.assert_allclose(found.inertias, s[:k] ** 2, rtol=1e-10)
     assert found.total == pytest.approx((s**2).sum())
     columns = np.concatenate([points.coordinates for points in found.values()])
@@ -151,15 +154,15 @@ def test_multiple_analysis_is_the_simple_one_of_the_indicator_matrix():
     np.testing.assert_allclose(
         np.abs(found.transform(table)), np.abs(U[:, :k] * s[:k] / np.sqrt(r)[:, None]), atol=1e-9
     )
-    burt = bg.multiple_correspondence(table, ["v0", "v1", "v2"], inertia="burt")
+    burt = bg.questions.multiple_correspondence(table, ["v0", "v1", "v2"], inertia="burt")
     np.testing.assert_allclose(burt.inertias, s[:k] ** 4, rtol=1e-10)
     assert burt.total == pytest.approx(burt.inertias.sum())
 
 
 def test_adjusted_inertias_of_two_variables_are_those_of_the_simple_analysis():
     table = random_table(4)
-    simple = bg.correspondence(table, "v0", "v1")
-    multiple = bg.multiple_correspondence(table, ["v0", "v1"])
+    simple = bg.questions.correspondence(table, "v0", "v1")
+    multiple = bg.questions.multiple_correspondence(table, ["v0", "v1"])
     np.testing.assert_allclose(multiple.inertias, simple.inertias, rtol=1e-9)
     assert multiple.total == pytest.approx(simple.total, rel=1e-9)
     for name in simple:
@@ -170,7 +173,7 @@ def test_adjusted_inertias_of_two_variables_are_those_of_the_simple_analysis():
 
 def test_rows_with_missing_values_lie_at_the_mean_of_the_others():
     table = random_table(5, (3, 2, 4))
-    found = bg.multiple_correspondence(table, list(table), inertia="indicator")
+    found = bg.questions.multiple_correspondence(table, list(table), inertia="indicator")
     part = {"v0": ["s1", None], "v1": [None, None], "v2": ["s3", None]}
     rows = found.transform(part)
     expected = (found["v0"].standard[1] + found["v2"].standard[3]) / 2
@@ -200,7 +203,7 @@ MODELS = {
     "weighted": lambda: bg.WeightedNetwork(network(), "v0", {"g": 0.5}),
     "mixture": lambda: bg.Ensemble([network(1), network(2)]),
     "average": lambda: bg.Ensemble([network(1), network(2)], combine="posterior"),
-    "factor graph": lambda: network().to_factor_graph(),
+    "factor graph": lambda: bg.FactorGraph.of(network()),
 }
 
 
@@ -209,20 +212,20 @@ def test_models_give_their_joint_posteriors(kind):
     model = MODELS[kind]()
     evidence = None if kind == "discrete" else {"g": 0.7}
     joint = model.query(["v0", "v1"], evidence).probabilities
-    table = bg.crosstab(model, "v0", "v1", evidence=evidence, n=100)
+    table = bg.questions.crosstab(model, "v0", "v1", evidence=evidence, n=100)
     np.testing.assert_allclose(table.frequencies, joint, rtol=1e-12)
     expected = stats.chi2_contingency(100 * joint, correction=False)
     assert table.chi_squared == pytest.approx(expected.statistic, rel=1e-9)
-    found = bg.multiple_correspondence(model, ["v0", "v1"], evidence=evidence)
+    found = bg.questions.multiple_correspondence(model, ["v0", "v1"], evidence=evidence)
     assert found.total == pytest.approx(table.inertia, rel=1e-7)
-    assert math.isnan(bg.crosstab(model, "v0", "v1").p_value)
+    assert math.isnan(bg.questions.crosstab(model, "v0", "v1").p_value)
 
 
 def test_an_estimator_is_its_network():
     random = np.random.default_rng(0)
     X = random.integers(0, 2, (60, 2))
     model = bg.NaiveBayesClassifier(categorical="all").fit(X, (X[:, 0] + random.integers(0, 2, 60)))
-    table = bg.crosstab(model, "x0", model.target_.name)
+    table = bg.questions.crosstab(model, "x0", model.target_.name)
     np.testing.assert_allclose(
         table.frequencies, model.query(["x0", model.target_.name]).probabilities
     )
@@ -235,9 +238,9 @@ def test_states_that_never_occur_are_no_points():
             bg.TableCPD(B, [[0.3, 0.7], [0.5, 0.5], [0.6, 0.4]], [A]),
         ]
     )
-    found = bg.correspondence(net, "v0", "v1")
+    found = bg.questions.correspondence(net, "v0", "v1")
     assert found["v0"].states == ("p", "r")
-    assert np.isnan(bg.crosstab(net, "v0", "v1").row_profiles[1]).all()
+    assert np.isnan(bg.questions.crosstab(net, "v0", "v1").row_profiles[1]).all()
     with pytest.raises(UnknownVariableError, match="'q'"):
         found["v0"]["q"]
     with pytest.raises(UnknownVariableError, match="'v2'"):
@@ -247,8 +250,8 @@ def test_states_that_never_occur_are_no_points():
 def test_independent_variables_have_no_axes():
     net = bg.BayesianNetwork([bg.TableCPD(A, [0.2, 0.3, 0.5]), bg.TableCPD(B, [0.4, 0.6])])
     for found in (
-        bg.correspondence(net, "v0", "v1"),
-        bg.multiple_correspondence(net, ["v0", "v1"]),
+        bg.questions.correspondence(net, "v0", "v1"),
+        bg.questions.multiple_correspondence(net, ["v0", "v1"]),
     ):
         assert found.inertias.shape == (0,)
         assert found.total == pytest.approx(0.0, abs=1e-12)
@@ -258,14 +261,31 @@ def test_independent_variables_have_no_axes():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: bg.crosstab(network(), "v0", "g"), "'g' are not"),
-        (lambda: bg.crosstab(network(), "v0", "v0"), "two or more variables"),
-        (lambda: bg.crosstab(network(), "v0", "v1", categorical=["v0"]), "categorical= is for"),
-        (lambda: bg.crosstab(ROWS, "staff", "smoking", evidence={}), "evidence= is for a model"),
-        (lambda: bg.crosstab(ROWS, "staff", "smoking", n=3), "n= is for a model"),
-        (lambda: bg.multiple_correspondence(ROWS, ["staff", "smoking"], inertia="x"), "inertia="),
-        (lambda: bg.correspondence(bg.crosstab(ROWS, "staff", "smoking"), "staff"), "has its var"),
-        (lambda: bg.correspondence({"a": ["x"], "b": ["y"]}, "a", "b"), "two states or more"),
+        (lambda: bg.questions.crosstab(network(), "v0", "g"), "'g' are not"),
+        (lambda: bg.questions.crosstab(network(), "v0", "v0"), "two or more variables"),
+        (
+            lambda: bg.questions.crosstab(network(), "v0", "v1", categorical=["v0"]),
+            "categorical= is for",
+        ),
+        (
+            lambda: bg.questions.crosstab(ROWS, "staff", "smoking", evidence={}),
+            "evidence= is for a model",
+        ),
+        (lambda: bg.questions.crosstab(ROWS, "staff", "smoking", n=3), "n= is for a model"),
+        (
+            lambda: bg.questions.multiple_correspondence(ROWS, ["staff", "smoking"], inertia="x"),
+            "inertia=",
+        ),
+        (
+            lambda: bg.questions.correspondence(
+                bg.questions.crosstab(ROWS, "staff", "smoking"), "staff"
+            ),
+            "has its var",
+        ),
+        (
+            lambda: bg.questions.correspondence({"a": ["x"], "b": ["y"]}, "a", "b"),
+            "two states or more",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(ask, message):
@@ -274,7 +294,7 @@ def test_what_does_not_fit_is_refused(ask, message):
 
 
 def test_maps(tmp_path):
-    found = bg.correspondence(ROWS, "staff", "smoking")
+    found = bg.questions.correspondence(ROWS, "staff", "smoking")
     figure = bg.plot(found, title="Smokers")
     (panel,) = figure.axes
     np.testing.assert_allclose(
@@ -282,7 +302,7 @@ def test_maps(tmp_path):
     )
     assert "87.8 %" in panel.get_xlabel()
     save_figure(figure, tmp_path / "map.svg")
-    multiple = bg.multiple_correspondence(random_table(3, (3, 2, 4)), ["v0", "v1", "v2"])
+    multiple = bg.questions.multiple_correspondence(random_table(3, (3, 2, 4)), ["v0", "v1", "v2"])
     bg.plot(multiple, axes=(2, 1), table=random_table(3, (3, 2, 4)))
     for axes in ((0, 1), (1, 1), (1, 9), 3):
         with pytest.raises(DataError, match="axes="):

@@ -90,7 +90,7 @@ def test_distributions_of_other_families_are_estimated_from_drawn_rows():
     c, x = yes_no("c"), bg.Continuous("x")
     prior = bg.TableCPD(c, [0.5, 0.5])
     before, after = (
-        bg.BayesianNetwork([prior, bg.ExponentialCPD([x], rates, [c])])
+        bg.BayesianNetwork([prior, bg.models.ExponentialCPD([x], rates, [c])])
         for rates in ([[1.0], [2.0]], [[1.0], [3.0]])
     )
     (change,) = bg.diff(before, after).families
@@ -286,7 +286,7 @@ def test_what_cannot_be_compared():
         bg.diff(net, net, {"a": ["no"]})
     with pytest.raises(EvidenceError, match="not discrete"):
         bg.diff(net, net, {"a": ["no"]}, target="x")
-    graph = net.to_factor_graph()
+    graph = bg.FactorGraph.of(net)
     assert "factor graph" in bg.diff(graph, graph).remarks[0]
     mixture = bg.Ensemble([net, net])
     assert "1 and 2 networks" in bg.diff(net, mixture).remarks[0]

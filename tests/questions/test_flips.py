@@ -237,7 +237,7 @@ OTHER_KINDS = {
     "weighted": lambda: bg.WeightedNetwork(
         star(0), "c", {"x0": 0.4, "z": [0.5, 1.5, 1.0], "y": 0.3}, bias=[0.0, 0.3, -0.2]
     ),
-    "factor graph": lambda: star(1).to_factor_graph({"x1": 2.0, "z": 0.5}),
+    "factor graph": lambda: bg.FactorGraph.of(star(1), {"x1": 2.0, "z": 0.5}),
     "mixture": lambda: bg.Ensemble([star(2), star(3)], [0.3, 0.7]),
     "average": lambda: bg.Ensemble([star(4), star(5)], [0.6, 0.4], combine="posterior"),
 }

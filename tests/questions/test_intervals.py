@@ -53,7 +53,7 @@ def with_strengths(network, seed, low=2.0):
     random = np.random.default_rng(seed)
     for cpd in network.cpds:
         strength = low + random.gamma(2.0, 20.0, cpd.values.shape[:-1])
-        cpd.parameter_posterior = bg.ParameterPosterior(strength - low / 2, strength)
+        cpd.parameter_posterior = bg.statistics.ParameterPosterior(strength - low / 2, strength)
     return network
 
 
@@ -100,9 +100,9 @@ def found_rows(net):
 def test_plates_keep_what_their_children_share_once():
     rows = {"a": ["x", "y", None, "x"], "b": ["u", "v", "w", "u"], "n": [1.0, 2.0, 3.0, 5.0]}
     clf = bg.NaiveBayesClassifier().fit(rows, ["p", "p", "q", "q"])
-    plates = {type(block): block.parameter_posterior for block in clf.network_.blocks}
-    np.testing.assert_array_equal(plates[bg.TablePlate].rows, [[2, 2], [1, 2]])
-    np.testing.assert_array_equal(plates[bg.GaussianPlate].rows, [[2], [2]])
+    plates = {type(block): block.parameter_posterior for block in clf.network_._blocks}
+    np.testing.assert_array_equal(plates[bg.models.TablePlate].rows, [[2, 2], [1, 2]])
+    np.testing.assert_array_equal(plates[bg.models.GaussianPlate].rows, [[2], [2]])
     np.testing.assert_array_equal(posterior(clf.network_, "a").strength, [4, 3])
     np.testing.assert_array_equal(posterior(clf.network_, "b").strength, [5, 5])
     np.testing.assert_array_equal(posterior(clf.network_, "n").strength, [22, 22])
@@ -145,10 +145,12 @@ def test_files_keep_posteriors(tmp_path):
 
 def test_a_file_with_an_impossible_posterior_is_refused(tmp_path):
     for wrong in (
-        bg.ParameterPosterior(np.zeros(3), np.ones(3)),
-        bg.ParameterPosterior(np.array([-1.0, 1.0]), np.ones(2)),
-        bg.ParameterPosterior(np.ones(2), np.array([np.nan, 1.0])),
-        bg.ParameterPosterior(np.ones(2), np.ones(2), np.ones((2, 1)), np.ones((2, 1, 1))),
+        bg.statistics.ParameterPosterior(np.zeros(3), np.ones(3)),
+        bg.statistics.ParameterPosterior(np.array([-1.0, 1.0]), np.ones(2)),
+        bg.statistics.ParameterPosterior(np.ones(2), np.array([np.nan, 1.0])),
+        bg.statistics.ParameterPosterior(
+            np.ones(2), np.ones(2), np.ones((2, 1)), np.ones((2, 1, 1))
+        ),
     ):
         net = rainy()
         net["wet"].parameter_posterior = wrong
@@ -246,7 +248,7 @@ def test_variances_of_many_rows_are_those_of_the_derivatives(seed):
     found = net.ask.credible_intervals(target.name, evidence, draws=2000)
     every = net.ask.credible_intervals(None, evidence, draws=2000)[target.name]
     for state in target.states:
-        slopes = net.sensitivity(target.name, state, evidence).derivatives
+        slopes = net.ask.sensitivity(target.name, state, evidence).derivatives
         variance = 0.0
         for cpd in net.cpds:
             g, theta = slopes[cpd.variable.name], cpd.values
@@ -292,7 +294,7 @@ def networks_of_draws(model, n, seed=0):
 def compare_draws(net, evidence, n):
     """Compare the answers of draws with those of networks with the drawn tables."""
     free = [v for v in range(len(net.variables)) if net.names[v] not in evidence]
-    case = net.case(evidence)
+    case = net._case(evidence)
     for groups in ([(v,) for v in free], [tuple(free[:2])]):
         answers = drawn_answers(net, groups, case, n, np.random.default_rng(0))
         for group, answer in zip(groups, answers, strict=True):
@@ -330,7 +332,9 @@ def test_draws_that_underflow_run_on_logarithms():
         cpds.append(bg.TableCPD(b, [[1e-200, 1 - 1e-200], [1 - 1e-12, 1e-12]], [a]))
     net = bg.BayesianNetwork(cpds)
     for cpd in net.cpds:
-        cpd.parameter_posterior = bg.ParameterPosterior(*[np.full(cpd.values.shape[:-1], 1e9)] * 2)
+        cpd.parameter_posterior = bg.statistics.ParameterPosterior(
+            *[np.full(cpd.values.shape[:-1], 1e9)] * 2
+        )
     evidence = {39: 0, 37: 1, 20: 0}
     found = net.ask.credible_intervals(5, evidence, draws=20)
     assert found.coverage == 0.9
@@ -349,8 +353,8 @@ def test_draws_that_underflow_run_on_logarithms():
 )
 def test_each_draw_of_a_mixed_network_is_the_answer_of_its_network(targets, evidence):
     net = mixed()
-    case, random = net.case(evidence), np.random.default_rng(1)
-    (answers,) = drawn_answers(net, [(net.number[targets],)], case, 5, random)
+    case, random = net._case(evidence), np.random.default_rng(1)
+    (answers,) = drawn_answers(net, [(net._index_of[targets],)], case, 5, random)
     for answer, (drawn,) in zip(answers, networks_of_draws(net, 5, seed=1), strict=True):
         expected = drawn.query(targets, evidence)
         np.testing.assert_allclose(answer, numbers_of(expected), rtol=1e-9)
@@ -371,7 +375,7 @@ def test_a_mixture_draws_shared_tables_once():
     drawn = with_draws(clf.network_, draw, np.random.default_rng(0))
     first, second = (network["class"] for network in drawn.networks[:2])
     assert first is second
-    case, random = clf.network_.case({"b": "v"}), np.random.default_rng(0)
+    case, random = clf.network_._case({"b": "v"}), np.random.default_rng(0)
     (answers,) = drawn_answers(clf.network_, [(0,)], case, 3, random)
     for answer, members in zip(answers, networks_of_draws(clf.network_, 3), strict=True):
         own = bg.Ensemble(members, clf.network_.weights).query("class", {"b": "v"})
@@ -481,7 +485,7 @@ KINDS = {
     ),
     "EM": (partial(rainy, missing="em"), "EM"),
     "weighted": (lambda: bg.WeightedNetwork(rainy(), "rain", {"wet": 0.5}), "exponents"),
-    "factor graph": (lambda: rainy().to_factor_graph(), "factors"),
+    "factor graph": (lambda: bg.FactorGraph.of(rainy()), "factors"),
     "trained to predict": (partial(fitted, bg.BayesianNetworkClassifier), "trained to predict"),
     "weighted naive Bayes": (partial(fitted, bg.WeightedNaiveBayesClassifier), "exponents"),
     "complement": (

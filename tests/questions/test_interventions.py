@@ -1,7 +1,6 @@
 """`do=` in questions that are made of others, against the truncated factorisation."""
 
 import functools
-import inspect
 
 import numpy as np
 import pytest
@@ -159,35 +158,18 @@ def test_estimators_ask_after_an_intervention():
         == net.ask.next_question(target, given, do=do).best
     )
     rows = {"s": ["1", None], "x": [1.0, 2.0]}
-    assert clf.query_rows(target, rows, do=do) == pytest.approx(net.query_rows(target, rows, do=do))
+    assert clf.network_.query_rows(target, rows, do=do) == pytest.approx(
+        net.query_rows(target, rows, do=do)
+    )
 
 
-@pytest.mark.parametrize("method", ["sensitivity", "weighted_samples"])
-def test_methods_of_estimators_are_those_of_models_with_the_class_as_target(method):
-    own, of_models = getattr(bg.TANClassifier, method), getattr(bg.BayesianNetwork, method)
-    assert own.__doc__ == of_models.__doc__
-    parameters = list(inspect.signature(own).parameters.values())
-    expected = list(inspect.signature(of_models).parameters.values())
-    assert [p.name for p in parameters] == [p.name for p in expected]
-    assert parameters[1].default is None
-    assert parameters[2:] == expected[2:]
-    clf = fitted()
-    with pytest.raises(TypeError, match="unexpected keyword argument 'wrong'"):
-        getattr(clf, method)(wrong=1)
-
-
-def test_estimators_answer_about_their_graph_and_derivatives_of_the_class():
+def test_estimators_answer_about_derivatives_of_the_class():
     clf = fitted()
     net, target = clf.network_, clf.target_.name
-    found = clf.sensitivity(evidence={"x": 0.4})
+    found = clf.ask.sensitivity(evidence={"x": 0.4})
     posterior = net.query(target, {"x": 0.4})
     assert (found.target, found.state) == (target, posterior.argmax)
     assert found.posterior == pytest.approx(max(posterior.values()))
-    assert clf.markov_blanket(target) == net.markov_blanket(target)
-    names = [v.name for v in clf.features_]
-    for given in ([target], []):
-        assert clf.d_separated(*names[:2], given) == net.d_separated(*names[:2], given)
-    assert clf.d_separated(*names[:2], target) == clf.d_separated(*names[:2], [target])
 
 
 def test_intervals_and_likelihoods_of_counts_are_evidence_as_in_query():

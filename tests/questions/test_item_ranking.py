@@ -46,7 +46,7 @@ def document(classifier, row):
 def test_terms_of_words_add_up_to_the_log_odds(make, pair):
     positive, negative = pair
     classifier = make().fit(FRAME, Y)
-    odds = classifier.log_odds(FRAME, positive=positive, negative=negative)
+    odds = bg.classifiers.log_odds(classifier, FRAME, positive=positive, negative=negative)
     for row in range(len(Y)):
         why = classifier.contributions(
             evidence=document(classifier, row), positive=positive, negative=negative
@@ -60,7 +60,7 @@ def test_terms_add_up_where_counts_are_missing(make):
     table = {name: column.copy() for name, column in FRAME.items()}
     table["free"][0] = table["sea"][0] = np.nan
     classifier = make().fit(FRAME, Y)
-    odds = classifier.log_odds(table, positive="spam")[0]
+    odds = bg.classifiers.log_odds(classifier, table, positive="spam")[0]
     row = {name: column[0] for name, column in table.items()}
     why = classifier.contributions(evidence=row, positive="spam")
     assert "free" not in why
@@ -125,7 +125,9 @@ def test_a_document_names_what_occurs_and_columns_what_is_known(make):
     # Columns that are not named are not known.
     known = classifier.contributions(evidence=whole, positive="spam")
     blank = {name: np.array([whole.get(name, np.nan)]) for name in WORDS}
-    np.testing.assert_allclose(known.total, classifier.log_odds(blank, positive="spam")[0])
+    np.testing.assert_allclose(
+        known.total, bg.classifiers.log_odds(classifier, blank, positive="spam")[0]
+    )
     with pytest.raises(EvidenceError, match="some of its items"):
         classifier.contributions(evidence={vector.name: whole, "free": 1}, positive="spam")
 

@@ -52,8 +52,8 @@ KINDS = {
     "discrete": lambda: networks()[0],
     "mixed": lambda: networks()[1],
     "weighted": lambda: bg.WeightedNetwork(networks()[1], "c", {"a": 0.5}),
-    "factor graph": lambda: networks()[0].to_factor_graph({"a": 0.5}),
-    "mixed factor graph": lambda: networks()[1].to_factor_graph({"a": 0.5}),
+    "factor graph": lambda: bg.FactorGraph.of(networks()[0], {"a": 0.5}),
+    "mixed factor graph": lambda: bg.FactorGraph.of(networks()[1], {"a": 0.5}),
     "mixture": lambda: bg.Ensemble([networks()[1], networks()[1]]),
     "average": lambda: bg.Ensemble([networks()[1], networks()[0]], combine="posterior"),
     "naive Bayes": lambda: estimator(bg.NaiveBayesClassifier),
@@ -77,10 +77,10 @@ REFUSED = {
 
 def interval_of(model):
     """Return an interval of x that all networks know; None if there is none but the whole."""
-    if "x" not in model.number:
+    if "x" not in model._index_of:
         return None
     networks = getattr(model, "networks", [model])
-    own = [network.variable("x") for network in networks if "x" in network.number]
+    own = [network.variable("x") for network in networks if "x" in network._index_of]
     binned = [set(x.cuts) for x in own if isinstance(x, bg.Binned)]
     if not binned:
         return bg.Between(-0.6, -0.4)
@@ -90,7 +90,7 @@ def interval_of(model):
 
 def ask(model, question):
     target = getattr(model, "target_name", "c")
-    names = getattr(model, "network_", model).number
+    names = getattr(model, "network_", model)._index_of
     case = {n: v for n, v in {"a": "v", "b": "t", "x": -0.5}.items() if n in names}
     table = {target if n == "c" else n: v for n, v in ROWS.items()}
     if question == "flip":
@@ -111,7 +111,7 @@ def ask(model, question):
         assert found.bars[0].width > 0 or "other kinds" in found.remark
         assert found.bars[0].low - 1e-9 <= found.posterior <= found.bars[0].high + 1e-9
     elif question == "sensitivity":
-        found = model.sensitivity(target, "yes", case)
+        found = model.ask.sensitivity(target, "yes", case)
         assert found.posterior == pytest.approx(model.query(target, case)["yes"])
         moves = [*found.covaried.values(), *found.derivatives.values()]
         moves += [slopes.mean for slopes in found.gaussians.values()]
@@ -132,7 +132,7 @@ def ask(model, question):
         assert not found.families
         assert found.to_html()
     else:
-        found = bg.table_drift(model, table, table)
+        found = bg.questions.table_drift(model, table, table)
         assert not found.moved
         assert found.families
     assert repr(found)

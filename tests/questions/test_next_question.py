@@ -304,11 +304,11 @@ LEAVES = {
         [scipy.stats.lognorm(0.5), scipy.stats.lognorm(1.0, scale=math.e)],
     ),
     "exponential": (
-        lambda x: bg.ExponentialCPD(x, [1.0, 3.0], [ILL]),
+        lambda x: bg.models.ExponentialCPD(x, [1.0, 3.0], [ILL]),
         [scipy.stats.expon(scale=1.0), scipy.stats.expon(scale=1 / 3)],
     ),
     "student": (
-        lambda x: bg.StudentCPD(x, [0.0, 2.0], [1.0, 3.0], [4.0, 4.0], [ILL]),
+        lambda x: bg.models.StudentCPD(x, [0.0, 2.0], [1.0, 3.0], [4.0, 4.0], [ILL]),
         [STUDENT(0.0, 1.0), STUDENT(2.0, 3.0)],
     ),
     "poisson": (
@@ -344,7 +344,7 @@ def test_numbers_whose_leaves_only_compute_densities(leaf):
 
 def test_a_model_without_a_distribution_of_a_number_says_so():
     net = bg.BayesianNetwork(
-        [*clinic().cpds, bg.ExponentialCPD(bg.Continuous("x"), [1.0, 3.0], [ILL])]
+        [*clinic().cpds, bg.models.ExponentialCPD(bg.Continuous("x"), [1.0, 3.0], [ILL])]
     )
     weighted = bg.WeightedNetwork(net, "ill", {"x": 0.5})
     ranking = weighted.ask.next_question("ill")
@@ -740,7 +740,7 @@ def information_by_quad(leaf, shares):
 
 EDGES = {
     "exponential": (
-        lambda x, k: bg.ExponentialCPD(x, [1.0, 3.0], [k]),
+        lambda x, k: bg.models.ExponentialCPD(x, [1.0, 3.0], [k]),
         lambda i: stats.expon(scale=[1.0, 1 / 3][i]),
     ),
     "gamma": (
@@ -756,7 +756,7 @@ EDGES = {
         lambda i: stats.gamma([0.2, 3.0][i], scale=[1e6, 5e5][i]),
     ),
     "beta": (
-        lambda x, k: bg.BetaCPD(x, [0.8, 0.6], [2.0, 3.0], [k]),
+        lambda x, k: bg.models.BetaCPD(x, [0.8, 0.6], [2.0, 3.0], [k]),
         lambda i: stats.beta([0.8, 0.6][i], [2.0, 3.0][i]),
     ),
     "log-normal": (

@@ -210,7 +210,7 @@ KINDS = {
     "weighted": lambda net: bg.WeightedNetwork(net, "lung", {}),
     "mixture": lambda net: bg.Ensemble([net, net]),
     "average": lambda net: bg.Ensemble([net, net], combine="posterior"),
-    "factor graph": lambda net: net.to_factor_graph(),
+    "factor graph": bg.FactorGraph.of,
 }
 
 

@@ -32,7 +32,7 @@ def rows(net, n, seed):
 def test_the_families_that_moved_are_found():
     net = sprinkler()
     before, after = rows(net, 3000, 1), rows(sprinkler(wet=0.6, sd=1.5), 2000, 2)
-    found = bg.table_drift(net, before, after)
+    found = bg.questions.table_drift(net, before, after)
     assert set(found.moved) == {"wet", "temp"}
     assert (found.n_before, found.n_after) == (3000, 2000)
     by_name = {f.name: f for f in found.families}
@@ -50,14 +50,18 @@ def test_the_families_that_moved_are_found():
     expected = np.minimum(holm, 1.0).tolist()
     assert [f.adjusted for f in by_p] == pytest.approx(expected, rel=1e-9, abs=0)
     assert repr(found).count("●") == 3
-    assert not bg.table_drift(net, before, rows(net, 2000, 3)).moved
+    assert not bg.questions.table_drift(net, before, rows(net, 2000, 3)).moved
 
 
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_alpha_says():
     net = sprinkler()
     alarms = [
-        bool(bg.table_drift(net, rows(net, 400, s), rows(net, 400, 1000 + s), alpha=0.1).moved)
+        bool(
+            bg.questions.table_drift(
+                net, rows(net, 400, s), rows(net, 400, 1000 + s), alpha=0.1
+            ).moved
+        )
         for s in range(200)
     ]
     assert np.mean(alarms) < 0.1 + 3 * math.sqrt(0.1 * 0.9 / 200)
@@ -70,7 +74,7 @@ def test_missing_values_unknown_categories_and_columns():
     holes["wet"][:100] = [None] * 100
     holes["rain"][100:110] = ["snow"] * 10
     del holes["humid"]
-    by_name = {f.name: f for f in bg.table_drift(net, before, holes).families}
+    by_name = {f.name: f for f in bg.questions.table_drift(net, before, holes).families}
     assert by_name["wet"].n_rows == 1000 - 110
     assert by_name["humid"].remark == "a table has no column 'humid'"
     assert math.isnan(by_name["humid"].p_value)
@@ -98,7 +102,7 @@ def test_rows_without_the_class_are_compared_by_what_they_have():
     net = ward()
     before, after = rows(net, 1500, 1), rows(ward(fever=2.0), 1500, 2)
     known = [{k: v for k, v in t.items() if k != "ill"} for t in (before, after)]
-    found = bg.table_drift(net, *known)
+    found = bg.questions.table_drift(net, *known)
     assert found.moved == ("fever",)
     by_name = {f.name: f for f in found.families}
     assert [f.title for f in found.families[1:]].count("rash | cough") == 1
@@ -127,7 +131,7 @@ def test_rows_without_the_class_are_compared_by_what_they_have():
     assert "compared without 'ill'" in text
     assert max(map(len, text.splitlines())) <= 80
     # The same with a class column in one of the tables only.
-    once = bg.table_drift(net, before, known[1])
+    once = bg.questions.table_drift(net, before, known[1])
     assert [f.p_value for f in once.families[:3]] == [f.p_value for f in found.families[:3]]
 
 
@@ -151,7 +155,7 @@ def test_classifiers_compare_rows_without_their_class(make):
         renamed = [
             {clf.target_.name if k == "ill" else k: t[k] for k in names} for t in (before, after)
         ]
-        found = bg.table_drift(clf, *renamed)
+        found = bg.questions.table_drift(clf, *renamed)
         # A tree has the class below its features: it moved with them.
         assert {"fever"} <= set(found.moved) <= {"fever", clf.target_.name}
         assert "nan" not in repr(found)
@@ -177,7 +181,7 @@ def test_members_share_families_and_intervals():
     y = random.random(600) < 0.5
     table = {"c": np.where(y, "yes", "no"), "x": np.where(y, 2.5, 0.5)}
     moved = table | {"x": table["x"] + 1.0}
-    found = bg.table_drift(model, table, moved)
+    found = bg.questions.table_drift(model, table, moved)
     assert found.moved == ("x",)
     assert len(found.families) == 2
 
@@ -186,11 +190,13 @@ def test_what_cannot_be_compared():
     net = sprinkler()
     table = rows(net, 50, 0)
     with pytest.raises(DataError, match="alpha"):
-        bg.table_drift(net, table, table, alpha=1.0)
+        bg.questions.table_drift(net, table, table, alpha=1.0)
     with pytest.raises(DataError, match="have rows"):
-        bg.table_drift(net, table, {k: v[:0] for k, v in table.items()})
+        bg.questions.table_drift(net, table, {k: v[:0] for k, v in table.items()})
     with pytest.raises(DataTypeError, match="model or a fitted"):
-        bg.table_drift(table, table, table)
+        bg.questions.table_drift(table, table, table)
     a = bg.Discrete("a", [0, 1])
     with pytest.raises(UnsupportedModelError, match="no children"):
-        bg.table_drift(bg.FactorGraph([bg.Factor([a], [1.0, 2.0])]), {"a": [0]}, {"a": [1]})
+        bg.questions.table_drift(
+            bg.FactorGraph([bg.Factor([a], [1.0, 2.0])]), {"a": [0]}, {"a": [1]}
+        )

@@ -32,7 +32,7 @@ def test_bars_of_probabilities_equal_networks_with_other_tables(seed):
     found = net.ask.tornado(target.name, target.states[0], spread=0.2, n=50)
     widths = [bar.width for bar in found.bars]
     assert widths == sorted(widths, reverse=True)
-    slopes = net.sensitivity(target.name, target.states[0])
+    slopes = net.ask.sensitivity(target.name, target.states[0])
     for bar in found.bars:
         assert bar.low <= found.posterior + 1e-12
         assert bar.high >= found.posterior - 1e-12
@@ -120,7 +120,7 @@ def test_what_cannot_be_varied():
     with pytest.raises(DataError, match="spread"):
         net.ask.tornado("c", "yes", spread=0.0)
     with pytest.raises(UnsupportedModelError, match="by='findings'"):
-        net.to_factor_graph().ask.tornado("c", "yes", {"z": "a", "x": 0.0, "y": 0.0})
+        bg.FactorGraph.of(net).ask.tornado("c", "yes", {"z": "a", "x": 0.0, "y": 0.0})
 
 
 def test_the_figure_has_a_bar_for_each_parameter():
@@ -142,7 +142,7 @@ def test_the_figure_has_a_bar_for_each_parameter():
     assert 0 <= min(ticks) <= max(ticks) <= 1
     values = np.repeat(["no", "yes"], 40)
     table = {"c": values, "z": np.where(values == "no", "a", "b")}
-    drift = bg.table_drift(
+    drift = bg.questions.table_drift(
         mixed(), table, {k: v[::-1] for k, v in table.items()} | {"z": ["b"] * 80}
     )
     (axes,) = bg.plot(drift, max_families=2).axes

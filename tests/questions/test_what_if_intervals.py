@@ -93,7 +93,7 @@ def test_derivatives_of_an_interval_are_those_of_its_gaussian(kind):
     model = KINDS[kind]()
     if kind == "average":  # it has them network by network
         model = model.networks[0]
-    found = model.sensitivity("a", "v", EVIDENCE)
+    found = model.ask.sensitivity("a", "v", EVIDENCE)
     key = (0, "g") if kind == "mixture" else "g"
     h = 1e-3
     for name, numbers in (("mean", MEAN), ("variance", VARIANCE)):
@@ -117,7 +117,7 @@ def test_derivatives_of_an_interval_are_those_of_its_gaussian(kind):
             assert getattr(found.gaussians[key], name)[cell] == pytest.approx(slope, abs=1e-8)
     assert found.others == ("n",)
     assert key not in found.derivatives
-    one_sided = network().sensitivity("a", "v", {"g": bg.Between(high=1.0)})
+    one_sided = network().ask.sensitivity("a", "v", {"g": bg.Between(high=1.0)})
     assert np.all(one_sided.gaussians["g"].mean != 0)
 
 
@@ -167,7 +167,7 @@ def test_estimators_and_what_is_refused():
     odds = model.query(evidence=evidence)
     assert terms.total == pytest.approx(math.log(odds[1] / odds[0]))
     assert model.ask.explanation(evidence=evidence).bearings[0].value is evidence["x0"]
-    graph = network().to_factor_graph()
+    graph = bg.FactorGraph.of(network())
     for ask in (graph.ask.flip, graph.contributions, graph.ask.explanation):
         with pytest.raises(UnsupportedModelError, match="not intervals or likelihoods"):
             ask("a", EVIDENCE)

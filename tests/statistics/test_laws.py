@@ -216,7 +216,7 @@ def test_constant_columns_have_no_variance_at_all(value, n, missing, cut):
 
 
 def test_sums_of_different_columns_are_not_added():
-    table = bg.count_source({"a": ["x", "y"], "b": ["u", "v"]}).table
+    table = bg.learning.count_source({"a": ["x", "y"], "b": ["u", "v"]}).table
     a, b = table.variables
     one, both = Families((Family.of(a),)), Families((Family.of(a), Family.of(b)))
     found = Statistics.collect(table, [one, both], np.ones(2)).summaries

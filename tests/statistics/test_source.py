@@ -24,16 +24,18 @@ def source_of(sample):
     return TableSource(sample.table, sample.given, sample.weights if len(sample.weights) else None)
 
 
-@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.chow_liu])
+@pytest.mark.parametrize(
+    "learner", [bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]
+)
 def test_structure_and_parameters_take_one_pass(learner):
     source = source_of(samples.make_sample(0, 60))
     smoothing = Smoothing()
     structure = learner(source, smoothing)
-    assert source.passes == (learner is not bg.star)
+    assert source.passes == (learner is not bg.learning.star)
     estimate_network(structure, source, smoothing)
     assert source.passes == 1
     (request,) = source.statistics.summaries
-    assert type(request) is (Singles if learner is bg.star else Pairs)
+    assert type(request) is (Singles if learner is bg.learning.star else Pairs)
 
 
 @pytest.mark.slow
@@ -45,7 +47,7 @@ def test_a_star_over_five_thousand_columns_collects_no_pairs():
     codes = np.asfortranarray(random.integers(r, size=(n, d)).astype(np.int8))
     table = Table(tuple(features), codes, np.empty((n, 0)))
     source = TableSource(table.with_column(target, np.arange(n) % 2), target)
-    network = estimate_network(bg.star(source), source, Smoothing())
+    network = estimate_network(bg.learning.star(source), source, Smoothing())
     assert len(network.cpds) == d + 1
     (request,) = source.statistics.summaries
     assert request == Singles(tuple(features), target)
@@ -111,7 +113,9 @@ def test_families_that_nothing_covers_take_one_pass_together():
     assert source.features == sample.columns
 
 
-@pytest.mark.parametrize("learner", [bg.star, bg.tan, bg.forest, bg.chow_liu])
+@pytest.mark.parametrize(
+    "learner", [bg.learning.star, bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]
+)
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_statistics_of_chunks_serve_learners_like_the_table(learner, missing):
     sample = samples.make_sample(3, 90, missing=missing, weighted="whole")
@@ -141,9 +145,9 @@ def test_statistics_alone_refuse_what_they_do_not_hold():
         sample.table, [Singles(sample.columns, sample.given)], sample.weights
     )
     source = StatisticsSource(sample.table.variables, sample.given, singles)
-    bg.star(source)
+    bg.learning.star(source)
     with pytest.raises(DataError, match=r"pairs.*whole table"):
-        bg.tan(source)
+        bg.learning.tan(source)
     with pytest.raises(DataError, match="families"):
         source.families([Family.of(*sample.columns)])
 
@@ -208,4 +212,4 @@ def test_a_source_of_fewer_features_knows_what_the_whole_one_knows():
     assert part.variables == (*sample.columns[1:], sample.given)
     found = part.pairs(Pairs(part.features, sample.given))
     assert source.pairs(Pairs(part.features, sample.given)) is found
-    assert bg.tan(part).variables == (sample.given, *part.features)
+    assert bg.learning.tan(part).variables == (sample.given, *part.features)

@@ -134,7 +134,7 @@ def test_em_and_networks_read_the_cache(files, reads, small_blocks):
         fitted.append(bg.BayesianNetwork.fit(arcs, data, missing="em"))
     assert len(reads) == 2  # states, and all columns once
     first, second = fitted
-    assert first.history == second.history
+    assert first._history == second._history
     for mine, theirs in zip(first.cpds, second.cpds, strict=True):
         for name in ("values", "mean", "variance"):
             assert np.array_equal(getattr(mine, name, 0), getattr(theirs, name, 0))
@@ -143,7 +143,7 @@ def test_em_and_networks_read_the_cache(files, reads, small_blocks):
 def learned(files, **options):
     columns = ["text", "flag", "many", "y"]
     data = bg.open_dataset(files, **{"columns": columns} | options)
-    return bg.hill_climb(bg.count_source(data, "y"))
+    return bg.learning.hill_climb(bg.learning.count_source(data, "y"))
 
 
 @pytest.mark.slow
@@ -211,12 +211,16 @@ def test_weights_are_part_of_what_is_kept(files, tmp_path):
     place = tmp_path / "kept"
     names = ["text", "flag", "w", "k", "y"]
     data = bg.open_dataset(files, columns=names, cache=place)
-    bg.hill_climb(bg.count_source(data, "y", sample_weight="w"))
+    bg.learning.hill_climb(bg.learning.count_source(data, "y", sample_weight="w"))
     for weight in ("k", None):
         plain = bg.open_dataset(files, columns=names)
-        expected = bg.hill_climb(bg.count_source(plain, "y", sample_weight=weight))
+        expected = bg.learning.hill_climb(
+            bg.learning.count_source(plain, "y", sample_weight=weight)
+        )
         with pytest.warns(BayesGraphWarning, match="written anew"):
-            found = bg.hill_climb(bg.count_source(data, "y", sample_weight=weight))
+            found = bg.learning.hill_climb(
+                bg.learning.count_source(data, "y", sample_weight=weight)
+            )
         assert found.scores == expected.scores
     balanced = partial(bg.TANClassifier, check_columns=False)
     expected = balanced(class_weight={"c0": 3.0}).fit(plain, "y")
@@ -327,7 +331,7 @@ def stops(*run):
     return written[-1]
 cache._batch = stops
 data = bg.open_dataset(sys.argv[2], columns=["text", "flag", "y"], cache=eval(sys.argv[3]))
-bg.hill_climb(bg.count_source(data, "y"))
+bg.learning.hill_climb(bg.learning.count_source(data, "y"))
 """
 
 
@@ -357,7 +361,7 @@ def test_what_a_killed_fit_left_is_removed_by_the_next(files, tmp_path, small_bl
 def test_rows_that_change_while_they_are_read_are_told(files, tmp_path):
     place = tmp_path / "kept"
     data = bg.open_dataset(files, columns=["text", "flag", "y"], cache=place)
-    source = bg.count_source(data, "y")
+    source = bg.learning.count_source(data, "y")
     list(source.blocks())
     (place / "encoded-rows.arrow").write_bytes(b"")
     with pytest.raises(DataError, match="were changed while they were read"):
@@ -369,7 +373,7 @@ def test_progress_goes_on(files):
     data = bg.open_dataset(
         files, columns=["text", "y"], cache=True, progress=lambda *state: seen.append(state)
     )
-    source = bg.count_source(data, "y")
+    source = bg.learning.count_source(data, "y")
     list(source.blocks())
     seen.clear()
     list(source.blocks())
@@ -380,9 +384,9 @@ def test_what_has_no_identity_has_no_kept_cache(table, tmp_path, small_blocks):
     memory = table.select(["text", "flag", "y"])
     lazy = pl.from_arrow(memory).lazy()
     with pytest.raises(DataError, match="Use cache=True"):
-        bg.count_source(bg.open_dataset(lazy, cache=tmp_path / "kept"), "y")
-    found = bg.hill_climb(bg.count_source(bg.open_dataset(lazy, cache=True), "y"))
-    assert found.scores == bg.hill_climb(bg.count_source(memory, "y")).scores
+        bg.learning.count_source(bg.open_dataset(lazy, cache=tmp_path / "kept"), "y")
+    found = bg.learning.hill_climb(bg.learning.count_source(bg.open_dataset(lazy, cache=True), "y"))
+    assert found.scores == bg.learning.hill_climb(bg.learning.count_source(memory, "y")).scores
     assert list(small_blocks.iterdir()) == []
 
 

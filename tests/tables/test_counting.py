@@ -65,20 +65,27 @@ def test_a_network_of_files_is_that_of_the_table(table, folder, weighted):
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
-    "learn", [bg.tan, bg.kdb, bg.hill_climb, bg.unrestricted, bg.selective_kdb]
+    "learn",
+    [
+        bg.learning.tan,
+        bg.learning.kdb,
+        bg.learning.hill_climb,
+        bg.learning.unrestricted,
+        bg.learning.selective_kdb,
+    ],
 )
 def test_learners_find_the_arcs_of_the_table(table, folder, learn):
     memory = table.drop_columns(["w", "b"])
     data = bg.open_dataset(folder, columns=memory.column_names)
-    expected = learn(bg.count_source(memory, "y"))
-    found = learn(bg.count_source(data, "y"))
+    expected = learn(bg.learning.count_source(memory, "y"))
+    found = learn(bg.learning.count_source(data, "y"))
     assert found.arcs == expected.arcs
 
 
 def test_a_sample_is_told_by_the_numbers_of_its_rows(table, folder):
     data = bg.open_dataset(folder, columns=["a", "b", "y"], sample_rows=100)
     with pytest.warns(BayesGraphWarning, match=r"a sample of \d+ of the 500 rows"):
-        sample = bg.count_source(data, "y").table
+        sample = bg.learning.count_source(data, "y").table
     assert 60 < sample.n_rows < 140
     chosen = source.sampled(0, 500, 100 / 500)
     b = table["b"].to_numpy()[chosen]
@@ -93,4 +100,4 @@ def test_what_does_not_fit_is_named(table, folder):
     with pytest.raises(UnknownVariableError, match=r"sample_weight=.*'v'"):
         bg.BayesianNetwork.fit(ARCS, folder, sample_weight="v")
     with pytest.raises(UnknownVariableError, match="no variable 'z'"):
-        bg.count_source(folder, "z")
+        bg.learning.count_source(folder, "z")

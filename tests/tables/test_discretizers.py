@@ -120,7 +120,7 @@ def test_columns_of_a_given_family_stay_numbers(of_few_values, tmp_path):
     assert type(found.features_[2]) is bg.Continuous
 
 
-class Thirds(bg.Discretizer):
+class Thirds(bg.classifiers.Discretizer):
     """A discretiser of a user, which counts the rows in the sample and out of it."""
 
     supervised = False

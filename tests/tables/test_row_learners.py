@@ -18,11 +18,14 @@ from bayesgraph.tables import Dataset
 
 N_ROWS = 330
 LEARNERS = {
-    "selective kDB": partial(bg.selective_kdb, k=2),
-    "forward selection": bg.forward_selection,
-    "cll": partial(bg.hill_climb, score="cll", max_parents=2),
+    "selective kDB": partial(bg.learning.selective_kdb, k=2),
+    "forward selection": bg.learning.forward_selection,
+    "cll": partial(bg.learning.hill_climb, score="cll", max_parents=2),
     "cll, required": partial(
-        bg.hill_climb, score="cll", required=[("a", "c"), ("c", "b")], forbidden=[("a", "d")]
+        bg.learning.hill_climb,
+        score="cll",
+        required=[("a", "c"), ("c", "b")],
+        forbidden=[("a", "d")],
     ),
 }
 # Continuous features have discrete parents too, and none of them is missing in all rows.
@@ -74,10 +77,10 @@ def test_losses_of_files_are_those_of_the_table(table, folder, learner, names, w
         names = "abcduvy"
     columns = [*names, *([] if weight is None else [weight])]
     weights = None if weight is None else table["w"].to_numpy()
-    memory = bg.count_source(table.select(list(names)), "y", sample_weight=weights)
+    memory = bg.learning.count_source(table.select(list(names)), "y", sample_weight=weights)
     data = bg.open_dataset(folder, columns=columns, sample_rows=50)  # none is taken
     expected = LEARNERS[learner](memory)
-    found = LEARNERS[learner](bg.count_source(data, "y", sample_weight=weight))
+    found = LEARNERS[learner](bg.learning.count_source(data, "y", sample_weight=weight))
     assert found.variables == expected.variables
     assert found.arcs == expected.arcs
     assert found.scores == expected.scores  # to the last bit
@@ -113,7 +116,9 @@ def test_a_step_of_the_search_is_few_passes(table, folder, monkeypatch):
     for at_once in (1, 64):
         monkeypatch.setattr(conditional_likelihood_search, "_ARCS_OF_PASS", at_once)
         passes.clear()
-        found = bg.hill_climb(bg.count_source(data, "y"), score="cll", max_parents=3)
+        found = bg.learning.hill_climb(
+            bg.learning.count_source(data, "y"), score="cll", max_parents=3
+        )
         by_step[at_once] = len(passes), found
     assert by_step[1][1].scores == by_step[64][1].scores
     n_arcs = len(by_step[64][1].scores)
@@ -122,7 +127,7 @@ def test_a_step_of_the_search_is_few_passes(table, folder, monkeypatch):
     # each step.
     assert by_step[64][0] <= 6 + 2 * (n_arcs + 1)
     passes.clear()
-    bg.selective_kdb(bg.count_source(data, "y"), k=2)
+    bg.learning.selective_kdb(bg.learning.count_source(data, "y"), k=2)
     assert len(passes) == 4  # states, pairs, tables, losses
 
 
@@ -164,9 +169,9 @@ def test_em_of_files_equals_that_of_the_table(table, folder, monkeypatch, proble
     monkeypatch.setattr(expected_statistics, "_OWN_ROWS", 10)
     arcs, options = PROBLEMS[problem]
     expected, found = both(table, folder, arcs, weight, **options)
-    assert found.history.n_iter == expected.history.n_iter > 1
-    np.testing.assert_allclose(found.history.objective, expected.history.objective, rtol=1e-9)
-    np.testing.assert_allclose(found.history.restarts, expected.history.restarts, rtol=1e-9)
+    assert found._history.n_iter == expected._history.n_iter > 1
+    np.testing.assert_allclose(found._history.objective, expected._history.objective, rtol=1e-9)
+    np.testing.assert_allclose(found._history.restarts, expected._history.restarts, rtol=1e-9)
     theirs = parameters(expected)
     assert theirs.keys() == parameters(found).keys()
     for key, value in parameters(found).items():
@@ -190,7 +195,7 @@ def test_few_distinct_rows_are_read_once(table, folder, monkeypatch):
     monkeypatch.setattr(expected_statistics, "_DISTINCT_ROWS", 0)
     passes.clear()
     _, found = both(table, folder, ARCS, missing="em")
-    assert len(passes) == 4 + found.history.n_iter + 1
+    assert len(passes) == 4 + found._history.n_iter + 1
 
 
 def test_the_row_that_em_cannot_complete_is_named(table, tmp_path, folder):

@@ -123,7 +123,7 @@ def network():
 
 
 def numbers(answer):
-    if isinstance(answer, bg.RowContributions):
+    if isinstance(answer, bg.questions.RowContributions):
         return answer.terms
     return getattr(answer, "information", answer)
 

@@ -43,7 +43,7 @@ class TableNew(Work):
 
     def _run(self, case: Case, memory_limit: float | None) -> float | None:
         """Return the answer for one case; None if the evidence is impossible."""
-        log_mass = self.model.work(Mass(), case.pattern, memory_limit).run(case, memory_limit)
+        log_mass = self.model._work(Mass(), case.pattern, memory_limit).run(case, memory_limit)
         return None if log_mass == -np.inf else np.nan  # TODO(2): the answer
 
 

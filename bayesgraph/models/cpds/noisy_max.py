@@ -357,7 +357,7 @@ class NoisyMaxCPD(CanonicalCPD):
         if variable == self.variable:
             raise UnsupportedModelError(
                 f"{self.title}: the states of {variable.name!r} ascend, and their order says which "
-                "is the larger one. Make a table of it first: net.expanded()."
+                "is the larger one. Make a table of it first: bayesgraph.models.expanded(net)."
             )
         influences = [
             table[list(order)] if parent == variable else table

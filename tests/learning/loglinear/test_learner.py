@@ -46,7 +46,7 @@ def test_features_that_act_alone_stay_a_star():
 def test_the_factor_graph_answers_as_the_network(structure):
     X, y = load_iris(return_X_y=True)
     classifier = bg.BayesianNetworkClassifier(structure, exponents="cells", n_trees=0).fit(X, y)
-    graph = classifier.to_factor_graph()
+    graph = bg.FactorGraph.of(classifier)
     for row in ({"x2": 4.9, "x3": 1.6}, {"x0": 5.0, "x1": 3.0, "x2": 4.9, "x3": 1.6}, {}):
         np.testing.assert_allclose(
             graph.query("class", row).probabilities,
@@ -274,7 +274,7 @@ def test_the_number_of_trees_is_checked(n_trees):
 def test_an_average_is_no_factor_graph():
     X, y = triples(300)
     with pytest.raises(UnsupportedModelError, match="n_trees=0"):
-        fitted(X, y).to_factor_graph()
+        bg.FactorGraph.of(fitted(X, y))
 
 
 @pytest.mark.slow

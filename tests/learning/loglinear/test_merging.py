@@ -153,7 +153,7 @@ def test_random_trees_keep_their_intervals():
     cells = parts[0][places] * prior / np.bincount(places, prior)[places]
     np.testing.assert_allclose(found.probabilities, clf.network_.weights @ [cells, parts[1]])
     merged = clf.network_.weights @ [parts[0], np.bincount(places, parts[1])]
-    drawn = clf.network_.to_dot(evidence={"class": 1}, beliefs=True)
+    drawn = bg.pictures.to_dot(clf.network_, evidence={"class": 1}, beliefs=True)
     median = network.variable("x0").states[np.searchsorted(np.cumsum(merged), 0.5)]
     assert f"median in {median}" in drawn
 

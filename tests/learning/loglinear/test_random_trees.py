@@ -188,7 +188,7 @@ def grown(features, codes, labels, n_classes, **options):
     """Return trees that passed all checks of arrays."""
     trees = grow_trees(sample_of(features, np.asarray(codes), labels, n_classes, **options), 5)
     target = bg.Discrete("class", range(n_classes))
-    return bg.TreesCPD(target, trees, features).trees
+    return bg.models.TreesCPD(target, trees, features).trees
 
 
 def test_a_feature_of_a_thousand_categories():

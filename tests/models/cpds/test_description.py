@@ -28,9 +28,9 @@ ONES = np.ones((20, 2_000))
     [
         bg.TableCPD(BIG, np.full(10_000, 1e-4)),
         bg.TableCPD(bg.Discrete("x", [0, 1]), np.full((10_000, 2), 0.5), [BIG]),
-        bg.NegativeBinomialCPD(CALLS, ONES, ONES, [PART]),
-        bg.TreesCPD(BIG, bg.Split(PART, [3], *np.full((2, 10_000), 1e-4)), [PART]),
-        bg.TreesCPD(PART, bg.Split(BIG, list(range(5_000)), *np.full((2, 20), 0.05)), [BIG]),
+        bg.models.NegativeBinomialCPD(CALLS, ONES, ONES, [PART]),
+        bg.models.TreesCPD(BIG, bg.Split(PART, [3], *np.full((2, 10_000), 1e-4)), [PART]),
+        bg.models.TreesCPD(PART, bg.Split(BIG, list(range(5_000)), *np.full((2, 20), 0.05)), [BIG]),
     ],
     ids=["states", "states of a parent", "children", "states of a tree", "states of a split"],
 )
@@ -85,7 +85,7 @@ def test_intervals_are_shortened_by_digits() -> None:
 def test_thresholds_of_trees_are_not_rounded() -> None:
     age = bg.Continuous("age")
     halves = bg.Split(age, 147.25, [0.1, 0.9], [0.2, 0.8])
-    cpd = bg.TreesCPD(bg.Discrete("x", [0, 1]), halves, [age])
+    cpd = bg.models.TreesCPD(bg.Discrete("x", [0, 1]), halves, [age])
     assert "age ≤ 147.25" in repr(cpd)
     assert '" ≤ 147.25 "' in to_dot(cpd)
 
@@ -95,7 +95,7 @@ def test_a_way_to_a_leaf_is_limited_in_length() -> None:
     numbers = [bg.Continuous(f"a rather long name {i}") for i in range(30)]
     for i, number in enumerate(numbers):
         splits = bg.Split(number, 0.0, [0.1, 0.9] if i % 2 else [0.2, 0.8], splits)
-    cpd = bg.TreesCPD(bg.Discrete("x", [0, 1]), splits, numbers)
+    cpd = bg.models.TreesCPD(bg.Discrete("x", [0, 1]), splits, numbers)
     rows = cpd.describe(31, 2).rows
     assert len({row[0] for row in rows}) == len(rows) == 31
     assert max(len(row[0]) for row in rows) <= 160
@@ -127,7 +127,9 @@ def test_messages_name_a_distribution_on_one_line() -> None:
     x = bg.Discrete("x", [0, 1])
     with pytest.raises(bg.errors.DataTypeError, match=r"got TableCPD P\(x\)\.$"):
         to_dot(bg.TableCPD(x, [0.5, 0.5]))
-    by_number = bg.TreesCPD(x, bg.Split("y", 0.0, [0.1, 0.9], [0.6, 0.4]), [bg.Continuous("y")])
+    by_number = bg.models.TreesCPD(
+        x, bg.Split("y", 0.0, [0.1, 0.9], [0.6, 0.4]), [bg.Continuous("y")]
+    )
     graph = bg.FactorGraph([by_number])
     with pytest.raises(bg.errors.LossyExportError) as caught:
         format_uai(graph)
@@ -144,7 +146,7 @@ def test_advice_about_covariances_names_parameters_that_there_are() -> None:
     y = [bg.Continuous("y"), bg.Continuous("z")]
     for matrix in ([[1.0, 1.0], [1.0, 1.0]], [[0.0, 0.0], [0.0, 1.0]]):
         with pytest.raises(bg.errors.CPDError, match=r"Smoothing\(var_smoothing=") as caught:
-            _ = bg.JointGaussianCPD(y, [0.0, 0.0], matrix).roots
+            _ = bg.models.JointGaussianCPD(y, [0.0, 0.0], matrix).roots
         assert "shrinkage" not in str(caught.value)
 
 

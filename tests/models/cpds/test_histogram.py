@@ -26,7 +26,7 @@ def log_density(cpd, x, **columns):
 
 
 def test_density_by_hand():
-    cpd = bg.HistogramCPD(AGE, EDGES, VALUES)
+    cpd = bg.models.HistogramCPD(AGE, EDGES, VALUES)
     found = np.exp(log_density(cpd, [0.0, 15.0, 30.0, 30.1, 120.0, np.nan]))
     np.testing.assert_allclose(found, [0.4 / 30, 0.4 / 30, 0.4 / 30, 0.2 / 30, 0.2 / 60, 1.0])
     tails = np.exp(log_density(cpd, [-60.0, 200.0]))
@@ -34,7 +34,7 @@ def test_density_by_hand():
 
 
 def test_the_kernel_equals_the_potential():
-    cpd = bg.HistogramCPD(AGE, EDGES, VALUES)
+    cpd = bg.models.HistogramCPD(AGE, EDGES, VALUES)
     x = np.array([-1e300, -60.0, 0.0, 15.0, 30.0, 30.1, 60.0, 99.0, 120.0, 200.0, np.nan])
     out = np.ones((1, len(x)))
     cpd.accumulate(Evidence(len(x), {AGE: x}), [], out)
@@ -42,7 +42,7 @@ def test_the_kernel_equals_the_potential():
 
 
 def test_density_far_away_stays_small_beside_others():
-    cpd = bg.HistogramCPD(AGE, EDGES, VALUES)
+    cpd = bg.models.HistogramCPD(AGE, EDGES, VALUES)
     assert (log_density(cpd, [1e300, -1e308]) > -3000).all()
 
 
@@ -55,14 +55,14 @@ def test_intervals_and_densities_follow_the_definition(seed):
     expected = [mass(root, a, b) for a, b in ends]
     found = np.exp(root.log_interval(ends[:, 0], ends[:, 1])[:, 0])
     np.testing.assert_allclose(found, expected, atol=1e-12)
-    if isinstance(root, bg.HistogramCPD):
+    if isinstance(root, bg.models.HistogramCPD):
         x = random.normal(0, 3, size=20)
         expected = [np.log(density(root, value)) for value in x]
         np.testing.assert_allclose(log_density(root, x), expected)
 
 
 def test_the_density_integrates_to_the_distribution_function():
-    cpd = bg.HistogramCPD(AGE, EDGES, VALUES)
+    cpd = bg.models.HistogramCPD(AGE, EDGES, VALUES)
     for low, high in ((-500.0, -20.0), (-10.0, 45.0), (100.0, 400.0)):
         area, _ = quad(lambda x: density(cpd, x), low, high, points=[0, 30, 60, 120], limit=200)
         np.testing.assert_allclose(cpd.cdf(high) - cpd.cdf(low), area, rtol=1e-6)
@@ -77,7 +77,7 @@ def test_gaussian_intervals_keep_their_digits_in_the_tails():
 
 
 def test_histogram_intervals_keep_their_digits_in_the_tails():
-    root = bg.HistogramCPD(bg.Continuous("x"), [0.0, 1.0], [0.1, 0.4, 0.5])
+    root = bg.models.HistogramCPD(bg.Continuous("x"), [0.0, 1.0], [0.1, 0.4, 0.5])
     # The tail's density has the shape s: P(X > x) = 0.5 / (1 + (x - 1) / range)**s.
     beyond = 1.0 - root.cdf(np.array([3.0, 5.0]))
     near = np.exp(root.log_interval(np.array([3.0]), np.array([5.0])))[0]
@@ -89,7 +89,7 @@ def test_histogram_intervals_keep_their_digits_in_the_tails():
 
 
 def test_samples():
-    cpd = bg.HistogramCPD(AGE, EDGES, [VALUES, [0.0, 0.0, 0.0, 0.5, 0.5]], [GROUP])
+    cpd = bg.models.HistogramCPD(AGE, EDGES, [VALUES, [0.0, 0.0, 0.0, 0.5, 0.5]], [GROUP])
     codes = np.array([0, 1] * 20_000)
     drawn = cpd.sample({GROUP: codes}, len(codes), np.random.default_rng(0))
     for code in (0, 1):
@@ -99,7 +99,7 @@ def test_samples():
 
 
 def test_discrete_parents_in_a_network():
-    cpd = bg.HistogramCPD(AGE, EDGES, [VALUES, [0.0, 0.0, 0.0, 0.5, 0.5]], [GROUP])
+    cpd = bg.models.HistogramCPD(AGE, EDGES, [VALUES, [0.0, 0.0, 0.0, 0.5, 0.5]], [GROUP])
     net = bg.BayesianNetwork([bg.TableCPD(GROUP, [0.25, 0.75]), cpd])
     joint = np.array([0.25 * 0.2 / 60, 0.75 * 0.5 / 60])
     found = net.query("group", {"age": 100.0})
@@ -117,8 +117,8 @@ def test_discrete_parents_in_a_network():
         "(60, 120]",
         "(120, inf)",
     ]
-    assert cpd == bg.HistogramCPD(AGE, EDGES, cpd.values, [GROUP])
-    assert cpd != bg.HistogramCPD(AGE, [0.0, 30.0, 60.0, 121.0], cpd.values, [GROUP])
+    assert cpd == bg.models.HistogramCPD(AGE, EDGES, cpd.values, [GROUP])
+    assert cpd != bg.models.HistogramCPD(AGE, [0.0, 30.0, 60.0, 121.0], cpd.values, [GROUP])
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_discrete_parents_in_a_network():
 )
 def test_errors(variable, edges, values, message):
     with pytest.raises(CPDError, match=message):
-        bg.HistogramCPD(variable, edges, values)
+        bg.models.HistogramCPD(variable, edges, values)
 
 
 def test_edges_between_equal_weights():

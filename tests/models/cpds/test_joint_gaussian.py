@@ -25,7 +25,7 @@ def spd(*lead, d=3, seed=0):
 def block(kind, seed=1):
     mean = np.random.default_rng(seed).normal(size=(3, 2, 3))
     covariance = spd() if kind == "shared" else spd(3, 2)
-    return bg.JointGaussianCPD(X, mean, covariance, [B, A])
+    return bg.models.JointGaussianCPD(X, mean, covariance, [B, A])
 
 
 def networks(kind):
@@ -97,8 +97,8 @@ def test_distance_from_zero_and_scale_cost_no_digits(kind, shift):
     joint = block(kind)
     mean = np.round(joint.mean * 64) / 64
     prior = [bg.TableCPD(A, [0.3, 0.7]), bg.TableCPD(B, [0.2, 0.3, 0.5])]
-    plain = bg.JointGaussianCPD(X, mean, joint.covariance, [B, A])
-    moved = bg.JointGaussianCPD(
+    plain = bg.models.JointGaussianCPD(X, mean, joint.covariance, [B, A])
+    moved = bg.models.JointGaussianCPD(
         X, (mean + shift) * scale, joint.covariance * scale[:, None] * scale, [B, A]
     )
     one, two = bg.BayesianNetwork([*prior, plain]), bg.BayesianNetwork([*prior, moved])
@@ -112,7 +112,7 @@ def test_means_far_apart_do_not_cancel():
     mean = np.array([[0.0, 0.0], [1e9, -1e9]])
     covariance = np.array([[2.0, 0.5], [0.5, 1.0]])
     near = np.array([[0.3, -0.2], [1e9 + 1.0, 0.25 - 1e9]])
-    joint = bg.JointGaussianCPD(X[:2], mean, covariance, [A])
+    joint = bg.models.JointGaussianCPD(X[:2], mean, covariance, [A])
     net = bg.BayesianNetwork([bg.TableCPD(A, [0.5, 0.5]), joint])
     for row, centre in zip(near, mean, strict=True):
         expected = multivariate_normal.logpdf(row - centre, np.zeros(2), covariance) + np.log(0.5)
@@ -121,7 +121,7 @@ def test_means_far_apart_do_not_cancel():
 
 
 def test_no_parents():
-    joint = bg.JointGaussianCPD(X, [1.0, 2.0, 3.0], spd())
+    joint = bg.models.JointGaussianCPD(X, [1.0, 2.0, 3.0], spd())
     net = bg.BayesianNetwork([joint])
     expected = multivariate_normal.logpdf([0.5, 2.5, 1.0], joint.mean, joint.covariance)
     assert net.log_likelihood({"x0": [0.5], "x1": [2.5], "x2": [1.0]}).sum() == pytest.approx(
@@ -256,17 +256,17 @@ def test_rows_of_a_pattern_stand_together():
 )
 def test_wrong_numbers_are_refused(mean, covariance, message):
     with pytest.raises(bg.errors.CPDError, match=message):
-        bg.JointGaussianCPD(X, mean, covariance, [A])
+        bg.models.JointGaussianCPD(X, mean, covariance, [A])
 
 
 def test_wrong_variables_are_refused():
     with pytest.raises(bg.errors.CPDError, match="type Continuous; got 'b'"):
-        bg.JointGaussianCPD([X[0], B], np.zeros((2, 2)), np.eye(2), [A])
+        bg.models.JointGaussianCPD([X[0], B], np.zeros((2, 2)), np.eye(2), [A])
     with pytest.raises(bg.errors.CPDError, match="cannot have continuous parents; got 'y'"):
-        bg.JointGaussianCPD(X, np.zeros(3), np.eye(3), [Y])
+        bg.models.JointGaussianCPD(X, np.zeros(3), np.eye(3), [Y])
     with pytest.raises(bg.errors.CPDError, match="must all differ"):
-        bg.JointGaussianCPD([X[0], X[0]], np.zeros(2), np.eye(2))
+        bg.models.JointGaussianCPD([X[0], X[0]], np.zeros(2), np.eye(2))
     with pytest.raises(bg.errors.CPDError, match="takes a list of variables; got Continuous"):
-        bg.JointGaussianCPD(X[0], 0.0, 1.0)
+        bg.models.JointGaussianCPD(X[0], 0.0, 1.0)
     with pytest.raises(bg.errors.CPDError, match="at least one child"):
-        bg.JointGaussianCPD([], np.zeros(0), np.eye(0))
+        bg.models.JointGaussianCPD([], np.zeros(0), np.eye(0))

@@ -194,9 +194,9 @@ def test_missing_roots_are_summed_out(seed, evidence):
 def test_rows_with_missing_values_equal_single_queries():
     network, random = random_network(7), np.random.default_rng(7)
     whole = oracle(network)
-    cpd = next(c for c in network.cpds if isinstance(c, bg.TreesCPD))
+    cpd = next(c for c in network.cpds if isinstance(c, bg.models.TreesCPD))
     columns = drawn_columns(random, cpd, 40, share=0.6)
-    logs = network.log_posterior_rows(cpd.variable, Evidence(40, columns))
+    logs = network._log_posterior_rows(cpd.variable, Evidence(40, columns))
     for i, row in enumerate(logs):
         evidence = {p.name: int(c[i]) for p, c in columns.items() if c[i] >= 0}
         shares = np.exp(row - row.max())
@@ -209,20 +209,20 @@ def test_rows_with_missing_values_equal_single_queries():
 def test_rare_states_keep_their_digits_on_either_side(n_rows):
     d, c = bg.Discrete("d", ["well", "ill"]), bg.Discrete("c", [0, 1])
     # One tree sends the rare state right, the other one left.
-    trees = bg.Trees(
+    trees = bg.models.Trees(
         np.array([0, 3]), np.array([0, -1, -1, 0, -1, -1]), np.array([[1, 0, 0, 2, 0, 0]]).T,
         np.array([1, 0, 1, 4, 1, 0]), np.array([[1.0, 0.0], [0.25, 0.75]]), (np.array([0, 1]),),
     )  # fmt: skip
     for p in (1e-12, 1e-17, 1e-300):
-        net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), bg.TreesCPD(c, trees, [d])])
+        net = bg.BayesianNetwork([bg.TableCPD(d, [1 - p, p]), bg.models.TreesCPD(c, trees, [d])])
         columns = {d: np.full(n_rows, -1), c: np.ones(n_rows, dtype=np.int64)}
-        found = net.log_evidence_rows(Evidence(n_rows, columns))
+        found = net._log_evidence_rows(Evidence(n_rows, columns))
         np.testing.assert_allclose(found, np.log(0.75) + np.log(p), rtol=1e-13)
 
 
 def test_a_state_of_probability_zero_is_never_taken():
     c, f = bg.Discrete("c", [0, 1]), bg.Discrete("f", [0, 1, 2])
-    trees = bg.Trees(
+    trees = bg.models.Trees(
         np.array([0]),
         np.array([0, -1, 0, -1, -1]),
         np.array([[0b001, 0, 0b010, 0, 0]]).T,
@@ -231,16 +231,16 @@ def test_a_state_of_probability_zero_is_never_taken():
         (np.arange(3),),
     )
     for shares, expected in (([1, 0, 0], 0.1), ([0, 1, 0], 0.6), ([0, 0, 1], 0.8)):
-        network = bg.BayesianNetwork([bg.TableCPD(f, shares), bg.TreesCPD(c, trees, [f])])
+        network = bg.BayesianNetwork([bg.TableCPD(f, shares), bg.models.TreesCPD(c, trees, [f])])
         assert network.query("c").probabilities[1] == pytest.approx(expected, abs=1e-15)
 
 
 def test_an_average_without_parents():
-    trees = bg.Trees(
+    trees = bg.models.Trees(
         np.array([0, 1]), np.array([-1, -1]), np.zeros((2, 1), int), np.array([1, 0]),
         np.array([[0.9, 0.1], [0.5, 0.5]]),
     )  # fmt: skip
-    network = bg.BayesianNetwork([bg.TreesCPD(bg.Discrete("c", [0, 1]), trees)])
+    network = bg.BayesianNetwork([bg.models.TreesCPD(bg.Discrete("c", [0, 1]), trees)])
     np.testing.assert_allclose(network.query("c").probabilities, [0.7, 0.3])
     assert set(network.sample(9, random_state=0)["c"]) <= {0, 1}
 
@@ -265,7 +265,7 @@ def test_equal_are_those_of_equal_arrays():
     assert cpd != other
     values = cpd.trees.values.copy()
     values[0] = np.roll(values[0], 1)
-    assert cpd != bg.TreesCPD(cpd.variable, replace(cpd.trees, values=values), cpd.parents)
+    assert cpd != bg.models.TreesCPD(cpd.variable, replace(cpd.trees, values=values), cpd.parents)
 
 
 def test_pickles_and_copies_answer_alike():
@@ -287,7 +287,7 @@ def test_files_keep_every_byte(tmp_path):
 
 def test_files_hold_averages_of_different_sizes(tmp_path):
     one, two = random_network(3), random_network(4, n_trees=400)
-    cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.TreesCPD)]
+    cpds = [c for n in (one, two) for c in n.cpds if isinstance(c, bg.models.TreesCPD)]
     assert len({cpd.to_arrays()["below"].dtype for cpd in cpds}) == 2
     average = bg.Ensemble([one, two], combine="posterior")
     average.save(tmp_path / "a.bayesgraph")
@@ -298,7 +298,7 @@ def test_files_take_few_bytes_for_small_numbers():
     cpd = random_cpd(4)
     kinds = {name: array.dtype.itemsize for name, array in cpd.to_arrays().items()}
     assert kinds["feature"] == kinds["states"] == 1
-    assert bg.TreesCPD.from_arrays([cpd.variable], cpd.parents, cpd.to_arrays()) == cpd
+    assert bg.models.TreesCPD.from_arrays([cpd.variable], cpd.parents, cpd.to_arrays()) == cpd
 
 
 def test_it_prints_its_size_and_its_splits():
@@ -360,10 +360,10 @@ def made(**arrays):
     f, g, c = bg.Discrete("f", [0, 1, 2]), bg.Discrete("g", [0, 1]), bg.Discrete("c", [0, 1])
     whole = GOOD | arrays
     groups = tuple(np.array(group) for group in whole["groups"])
-    trees = bg.Trees(
+    trees = bg.models.Trees(
         **{name: np.array(a) for name, a in whole.items() if name != "groups"}, groups=groups
     )
-    return bg.TreesCPD(c, trees, [f, g])
+    return bg.models.TreesCPD(c, trees, [f, g])
 
 
 def test_good_arrays_are_taken():
@@ -392,7 +392,7 @@ def test_malformed_arrays_in_files_are_refused(name, tmp_path, monkeypatch):
     if any(array.dtype.kind not in "biuf" for array in bad.values()):
         pytest.skip("Files hold no such arrays.")
     arrays = cpd.to_arrays() | bad
-    monkeypatch.setattr(bg.TreesCPD, "to_arrays", lambda self: arrays)
+    monkeypatch.setattr(bg.models.TreesCPD, "to_arrays", lambda self: arrays)
     network.save(tmp_path / "a.bayesgraph")
     with pytest.raises(FileFormatError):
         bg.load(tmp_path / "a.bayesgraph")
@@ -401,10 +401,12 @@ def test_malformed_arrays_in_files_are_refused(name, tmp_path, monkeypatch):
 def test_the_mean_of_trees_that_split_numbers():
     x, f, c = bg.Continuous("x"), bg.Discrete("f", range(70)), bg.Discrete("c", [0, 1])
     split = bg.Split(f, [3, 69], bg.Split(x, -1.0, [0.9, 0.1], [0.5, 0.5]), [0.2, 0.8])
-    one, two = (bg.TreesCPD(c, s, [x, f]) for s in (split, bg.Split(x, 0.5, [0.4, 0.6], split)))
+    one, two = (
+        bg.models.TreesCPD(c, s, [x, f]) for s in (split, bg.Split(x, 0.5, [0.4, 0.6], split))
+    )
     a, b = one.trees, two.trees
     below = np.where(b.feature < 0, b.below + len(a.values), b.below + a.n_nodes)
-    both = bg.Trees(
+    both = bg.models.Trees(
         np.array([0, a.n_nodes]), np.append(a.feature, b.feature), np.vstack([a.states, b.states]),
         np.append(a.below, below), np.vstack([a.values, b.values]), a.groups,
         np.append(a.threshold, b.threshold),
@@ -413,13 +415,13 @@ def test_the_mean_of_trees_that_split_numbers():
     rows = {"x": [-2.0, 0.0, 2.0, None, None, 0.1], "f": [3, 69, 4, 5, None, None]}
     found, *parts = (
         bg.BayesianNetwork([*cpds, cpd]).query_rows("c", rows)
-        for cpd in (bg.TreesCPD(c, both, [x, f]), one, two)
+        for cpd in (bg.models.TreesCPD(c, both, [x, f]), one, two)
     )
     np.testing.assert_allclose(found, np.mean(parts, axis=0), atol=1e-15)
     by_hand = {0: 0.9, 1: 0.5, 2: 0.2, 3: 0.2}
     np.testing.assert_allclose([parts[0][i, 0] for i in by_hand], list(by_hand.values()))
     with pytest.raises(CPDError):
-        bg.TreesCPD(x, both, [f])
+        bg.models.TreesCPD(x, both, [f])
 
 
 # ------------------------------------------------------------------------------------------ tiers

@@ -201,7 +201,7 @@ def test_files_and_pictures(name, tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(X), clf.predict_proba(X))
     assert loaded.partial_fit(X, y).network_ == clf.partial_fit(X, y).network_
     cpd = clf.network_["x0"]
-    assert cpd.describe(8, 8).header[1] in clf.to_dot(tables=True)
+    assert cpd.describe(8, 8).header[1] in bg.pictures.to_dot(clf, tables=True)
 
 
 @pytest.mark.one_in(6)
