@@ -35,7 +35,7 @@ ward = bg.BayesianNetwork(
         ),
     ]
 )
-whole = clinic.merged(ward, prefer="self")
+whole = bg.models.merged(clinic, ward, prefer="self")
 print("P(alarm) alone ", round(ward.query("alarm")["rings"], 3))
 print("P(alarm) merged", round(whole.query("alarm")["rings"], 3))
 
