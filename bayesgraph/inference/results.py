@@ -270,17 +270,6 @@ class JoinedComponents:
         return JoinedComponents(tuple(part.of(places) for part in self.parts))
 
 
-class Leaf(Protocol):
-    """Protocol of CPDs of one number whose posterior is a mixture of their distributions."""
-
-    def components(self, cells: Any, /) -> Components:
-        """Return the distributions in configurations of the parents.
-
-        `cells` has their indices, shape (k,); the states of the last parent vary fastest.
-        """
-        ...
-
-
 # --------------- Answers to queries: posteriors, mixtures of Gaussians and others, and assignments
 
 

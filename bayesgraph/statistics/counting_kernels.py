@@ -277,16 +277,17 @@ def _count_all(
 
 @kernel()
 def _count_some(
-    base: NDArray[np.int64],
+    base: NDArray[np.signedinteger],
     right: NDArray[np.signedinteger],
     card: int,
     weights: Floats,
     table: Floats,
 ) -> None:
+    """Add the weight of each row to the cell of its two codes, unless one of them is missing."""
     weighted = len(weights) > 0
     for row in range(len(right)):
         if base[row] >= 0 and right[row] >= 0:
-            table[base[row] * card + right[row]] += weights[row] if weighted else 1.0
+            table[np.int64(base[row]) * card + right[row]] += weights[row] if weighted else 1.0
 
 
 @kernel(work=lambda codes, _places, _cards, plan, *_: codes.shape[1] * len(plan))
@@ -331,7 +332,13 @@ def count_extensions(
             at = begin
             for j in new:
                 end = at + cards[j] * size
-                _count(codes[places[j], first:last], keys, size, weights[first:last], out[at:end])
+                _count_some(
+                    codes[places[j], first:last],
+                    keys[: last - first],
+                    size,
+                    weights[first:last],
+                    out[at:end],
+                )
                 at = end
         begin, place = at, stop
 
@@ -354,21 +361,6 @@ def _keys_of(
         for row in range(n_rows):
             code = column[first + row]
             keys[row] = keys[row] * card + code if code >= 0 and keys[row] >= 0 else -1
-
-
-@kernel()
-def _count(
-    column: NDArray[np.signedinteger],
-    keys: NDArray[np.int64],
-    size: int,
-    weights: Floats,
-    table: Floats,
-) -> None:
-    """Add the weight of each row to the cell of its state and its configuration."""
-    weighted = len(weights) > 0
-    for row in range(len(column)):
-        if column[row] >= 0 and keys[row] >= 0:
-            table[np.int64(column[row]) * size + keys[row]] += weights[row] if weighted else 1.0
 
 
 @kernel()
