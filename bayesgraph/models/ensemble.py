@@ -658,7 +658,7 @@ class Member:
             return rows
         wholes = tuple(rows.columns)
         key = "member rows", self.place, wholes
-        coded, owns, starts, table, others = self._ensemble._memo.get(
+        coded, owns, starts, table, others, keeps = self._ensemble._memo.get(
             key, lambda: self._layout(wholes)
         )
         columns: dict[Variable, NDArray[Any]] = {}
@@ -680,15 +680,15 @@ class Member:
             for v, logs in rows.likelihoods.items()
             if number[v.name] in self.places
         }
-        complete = rows.complete and all((own >= 0).all() for own in self.codes.values())
-        return Evidence(rows.n_rows, columns, soft, complete, tuple(matrices))
+        return Evidence(rows.n_rows, columns, soft, rows.complete and keeps, tuple(matrices))
 
     def _layout(self, wholes: Sequence[Variable]) -> tuple[Any, ...]:
         """Return how to read rows in which some of the ensemble's variables have columns.
 
         These are the variables with states, the network's, the place of the first state of each in
-        the table of all codes, and that table; and the others, each after its index. A missing
-        value, of the code -1, is before the states of its variable.
+        the table of all codes, and that table; the others, each after its index; and whether the
+        network has all states. A missing value, of the code -1, is before the states of its
+        variable.
         """
         number = self._ensemble._index_of
         known = [(number[v.name], v) for v in wholes if number[v.name] in self.places]
@@ -704,6 +704,7 @@ class Member:
             starts,
             table.astype(owns.code_type),
             others,
+            all((codes >= 0).all() for codes in self.codes.values()),
         )
 
     def values(self, values: Mapping[Name, Any]) -> dict[Name, Any]:

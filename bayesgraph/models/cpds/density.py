@@ -699,10 +699,11 @@ class Expected(NamedTuple):
         so that a tenth of the rows beyond ten, or one of n rows beyond 10 sqrt(n), is no accident.
         """
         low, high, _, _ = self.limits[:, [self.place.get(v, 0) for v in variables]]
-        least = np.fmin.reduce(values, axis=0, initial=np.inf)
-        greatest = np.fmax.reduce(values, axis=0, initial=-np.inf)
+        outside = (values < low) | (values > high)
+        if not outside.any():
+            return {}
         found = {}
-        for j in np.flatnonzero((least < low) | (greatest > high)).tolist():
+        for j in np.flatnonzero(outside.any(axis=0)).tolist():
             away = np.abs(2.0 * values[:, j] - low[j] - high[j]) / (high[j] - low[j])
             at = np.nanargmax(away)
             if away[at] > math.sqrt(len(values)) or np.mean(away > 1.0) > _SHARE:
