@@ -169,15 +169,14 @@ def find_codes(
                 wrong |= abs(value) == np.inf
                 values[i] = value
             infinite[j] |= wrong
-            if len(own) <= 24:
-                # Comparing with every point takes few vector instructions.
-                places[:] = 0
-                for k in range(len(own)):
-                    point = own[k]
-                    for i in range(block):
-                        places[i] += values[i] > point
-            else:
-                places[:size] = np.searchsorted(own, values[:size])
+            # Many values at a time take each step of a bisection, without a branch.
+            places[:] = 0
+            left = len(own)
+            while left > 0:
+                half = (left + 1) // 2
+                for i in range(block):
+                    places[i] += half if own[places[i] + half - 1] < values[i] else 0
+                left -= half
             for i in range(size):
                 column[first + i] = places[i] if values[i] == values[i] else -1
 
