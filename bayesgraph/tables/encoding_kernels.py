@@ -113,7 +113,7 @@ def scan(matrix: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.i
 @kernel()
 def find_codes(
     matrix: NDArray[Any],
-    points: NDArray[np.float64],
+    points: NDArray[Any],
     codes: NDArray[np.signedinteger],
     start: NDArray[np.int64],
     has_states: NDArray[np.bool_],
@@ -130,7 +130,7 @@ def find_codes(
     Parameters
     ----------
     matrix : ndarray of int64 or float64, shape (n_rows, n_columns)
-    points : ndarray
+    points : ndarray, of the type of `matrix`
         The states or cut points of all columns, one column after the other, ascending in each.
     codes : ndarray
         The code of each state among `points`.
@@ -145,40 +145,44 @@ def find_codes(
         Range of the rows.
     """
     block = 64
-    values, places = np.empty(block), np.empty(block, dtype=np.int64)
+    values, places = np.zeros(block, dtype=matrix.dtype), np.zeros(block, dtype=np.int64)
     for first in range(begin, end, block):
         size = min(block, end - first)
         for j in range(matrix.shape[1]):
             own = points[start[j] : start[j + 1]]
             code_of = codes[start[j] : start[j + 1]]
-            column = out[j]
+            n = len(own)
+            column = out[j, first : first + size]
             wrong = False
-            if has_states[j]:
-                low, n = own[0], len(own)
-                is_dense = own[-1] - low == n - 1
+            if has_states[j] and own[-1] - own[0] == n - 1:
+                low = own[0]
                 for i in range(size):
-                    value = np.float64(matrix[first + i, j])
-                    wrong |= abs(value) == np.inf
-                    above = value - low if is_dense else 0.0 + np.searchsorted(own, value)
-                    at = np.uint32(above if 0.0 <= above < n else 0)
-                    column[first + i] = code_of[at] if own[at] == value else -1
+                    value = matrix[first + i, j]
+                    wrong |= np.isinf(value)
+                    above = value - low
+                    at = np.uint64(above if 0 <= above < n else 0)
+                    column[i] = code_of[at] if own[at] == value else -1
                 infinite[j] |= wrong
                 continue
             for i in range(size):
-                value = matrix[first + i, j]
-                wrong |= abs(value) == np.inf
-                values[i] = value
+                values[i] = matrix[first + i, j]
+                wrong |= np.isinf(values[i])
             infinite[j] |= wrong
             # Many values at a time take each step of a bisection, without a branch.
             places[:] = 0
-            left = len(own)
+            left = n
             while left > 0:
                 half = (left + 1) // 2
                 for i in range(block):
                     places[i] += half if own[places[i] + half - 1] < values[i] else 0
                 left -= half
-            for i in range(size):
-                column[first + i] = places[i] if values[i] == values[i] else -1
+            if has_states[j]:
+                for i in range(size):
+                    at = np.uint64(min(places[i], n - 1))
+                    column[i] = code_of[at] if own[at] == values[i] else -1
+            else:
+                for i in range(size):
+                    column[i] = places[i] if values[i] == values[i] else -1
 
 
 @kernel()
