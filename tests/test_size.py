@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_300,
-    "nodes of syntax trees": 665_825,
+    "lines of code": 59_306,
+    "nodes of syntax trees": 665_943,
     "files": 267,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -225,7 +225,8 @@ def _number_kinds(name: Name, numbers: Floats, n_rows: int) -> dict[str, str]:
     kinds = {}
     if max(-numbers[0], numbers[-1]) >= _EXACT:
         kinds["integers"] = ""
-    states, counts = np.unique(numbers, return_counts=True)
+    begins = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
+    states, counts = numbers[begins], np.diff(np.append(begins, len(numbers)))
     if len(states) == 1:
         return kinds | {"constant" if len(numbers) == n_rows else "marks": ""}
     is_whole = bool((states == np.round(states)).all())

@@ -91,10 +91,17 @@ def best_families(
     functions = ("identity", "log or missing")
     shape = (source.target.cardinality, len(functions), len(columns))
     moments = source.summary(Moments(tuple(columns), functions, source.target)).moments
+    count = moments.count.reshape(shape)
+    n = count[:, 0]
+    found: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
+    positive = np.flatnonzero((n == count[:, 1]).all(axis=0))
+    if not len(positive):
+        return found
     overall = moments.merged(shape[:1], 0)
-    count, (x, log) = moments.count.reshape(shape), np.moveaxis(moments.mean.reshape(shape), 1, 0)
+    x, log = np.moveaxis(moments.mean.reshape(shape)[..., positive], 1, 0)
     variance = safe_divide(moments.square, moments.count).reshape(shape)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)).reshape(shape[1:])
+    n, variance, ridge = n[:, positive], variance[..., positive], ridge[:, positive]
     with np.errstate(divide="ignore", invalid="ignore"):
         # The mean log density of each class at the maximum of the likelihood.
         larger = variance + ridge
@@ -105,12 +112,10 @@ def best_families(
     held: Counter[Name] = Counter()
     for arc, gain in gains.items():
         held.update(dict.fromkeys(arc, gain))
-    n = count[:, 0]
-    best = (n * (gaussian[:, 0] + [held[v.name] for v in columns])).sum(axis=0) + _STRONG
-    found: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
+    chosen = [columns[j] for j in positive.tolist()]
+    best = (n * (gaussian[:, 0] + [held[v.name] for v in chosen])).sum(axis=0) + _STRONG
     for name, logs in others.items():
         sums = np.sum(n * logs, axis=0, where=n > 0)
-        better = (n == count[:, 1]).all(axis=0) & np.isfinite(sums) & (sums > best)
-        for j in np.flatnonzero(better).tolist():
-            found[columns[j]], best[j] = name, sums[j]
+        for j in np.flatnonzero(np.isfinite(sums) & (sums > best)).tolist():
+            found[chosen[j]], best[j] = name, sums[j]
     return found
