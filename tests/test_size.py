@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_306,
-    "nodes of syntax trees": 665_943,
-    "files": 267,
+    "lines of code": 59_219,
+    "nodes of syntax trees": 665_337,
+    "files": 266,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 134,

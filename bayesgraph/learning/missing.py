@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, DataError, warn
 from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name
-from bayesgraph.learning import row_kernels
-from bayesgraph.models import rows_by_pattern
 from bayesgraph.statistics import (
     FamilyStatistics,
     GroupMoments,
@@ -25,6 +23,11 @@ from bayesgraph.statistics import (
 from bayesgraph.tables import Table
 
 # -------- Maximum likelihood for columns with missing values that are jointly normal in each class
+
+# Maximum of the numbers in the matrices of the rows that are filled at once.
+_BLOCK_NUMBERS = 1 << 20
+# Share of the variance of a column below which the others explain all of it.
+_COLLINEAR = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +107,15 @@ def complete_normal(
     codes: NDArray[np.intp] = group[there].astype(np.intp)
     centre, scale = overall.mean[0, varies], np.sqrt(variance[varies])
     scaled = (values[:, varies] - centre) / scale
-    problem = _Problem.of(scaled, codes, n_groups, weights, var_smoothing)
+    problem = _Problem(scaled, codes, n_groups, weights, var_smoothing)
     mean, covariance = problem.start(shared=shared)
     moved, n_iter = np.inf, 0
     while moved > tolerance and n_iter < max_iter:
-        step, comoment = problem.expect(mean, covariance)
-        found = _maximised(comoment, problem.total, covariance, shared=shared)
-        moved = max(np.abs(step).max(initial=0.0), np.abs(found - covariance).max(initial=0.0))
-        mean, covariance = mean + step, found
+        expected, comoment = problem.expect(mean, covariance)
+        following = _maximised(comoment, problem.total, covariance, shared=shared)
+        changes = expected - mean, following - covariance
+        moved = max(np.abs(change).max(initial=0.0) for change in changes)
+        mean, covariance = expected, following
         n_iter += 1
     if moved > tolerance:
         warn(
@@ -135,57 +139,52 @@ def complete_normal(
     )
 
 
-@dataclass(frozen=True, eq=False)
 class _Problem:
-    """Input of EM: standardised rows, sorted by their set of missing columns (pattern).
+    """Input of EM: standardised rows, and the kinds of those that miss values.
+
+    Rows of one kind miss the same columns and have the same class.
 
     Attributes
     ----------
-    values : ndarray, shape (n, d)
-    group, weights : ndarray, shape (n,)
-    ridge : ndarray, shape (d,)
-        Added to the diagonals of inverted matrices.
-    rows, starts : ndarray
-        Indices of rows with missing values, sorted by pattern and group, and offset of each
-        pattern.
-    known : FamilyStatistics
-        Statistics of the complete rows.
     total : ndarray, shape (K,)
         Total weight of the rows of each class.
     filled : ndarray, shape (n, d)
-        `values` with missing values replaced by their expectations.
+        The rows with missing values replaced by their expectations.
     """
 
-    values: Floats
-    group: NDArray[np.intp]
-    weights: Floats
-    ridge: Floats
-    rows: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    known: FamilyStatistics
-    total: Floats
-    filled: Floats
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         values: Floats,
         group: NDArray[np.intp],
         n_groups: int,
         weights: Floats,
         var_smoothing: float,
-    ) -> _Problem:
-        """Return the input of EM for standardised rows, NaN where missing."""
-        ridge = np.full(values.shape[1], float(var_smoothing))
-        missing = np.isnan(values)
-        partial = np.flatnonzero(missing.any(axis=1))
-        whole = np.flatnonzero(~missing.any(axis=1))
-        by_group = partial[np.argsort(group[partial], kind="stable")]
-        order, starts = rows_by_pattern(missing[by_group])
-        known = FamilyStatistics(*group_comoments(values, group[whole], n_groups, weights, whole))
-        total: Floats = np.bincount(group, weights=weights, minlength=n_groups).astype(np.float64)
-        rows = by_group[order]
-        return cls(values, group, weights, ridge, rows, starts, known, total, values.copy())
+    ) -> None:
+        self._values, self._group, self._weights = values, group, weights
+        self._ridge = var_smoothing
+        self.filled = values.copy()
+        self.total: Floats = np.bincount(group, weights, n_groups).astype(np.float64)
+        gaps = np.isnan(values)
+        n_gaps = gaps.sum(axis=1)
+        self._complete = self._statistics(np.flatnonzero(n_gaps == 0))
+        rows = np.flatnonzero(n_gaps)
+        pattern = np.column_stack([n_gaps, gaps, group])[rows]
+        kinds, kind = np.unique(pattern, axis=0, return_inverse=True)
+        order = np.argsort(kind.reshape(-1), kind="stable")
+        self._rows, self._kind = rows[order], kind.reshape(-1)[order]
+        self._class = kinds[:, -1]
+        # The columns of each kind, those with a value first.
+        self._columns = np.argsort(kinds[:, 1:-1], axis=1, kind="stable")
+        # Successive rows with as many gaps, so few that a matrix of each of them fits in memory.
+        size = 1 + _BLOCK_NUMBERS // max(values.shape[1] ** 2, 1)
+        steps = np.flatnonzero(np.diff(n_gaps[self._rows])) + 1
+        ends = np.union1d(steps, np.arange(0, len(rows), size))
+        self._blocks = np.split(np.arange(len(rows)), ends)[1:]
+
+    def _statistics(self, rows: NDArray[np.intp]) -> FamilyStatistics:
+        """Return the statistics of some rows, with their missing values filled."""
+        group, n_groups = self._group[rows], len(self.total)
+        return FamilyStatistics(*group_comoments(self.filled, group, n_groups, self._weights, rows))
 
     def start(self, *, shared: bool) -> tuple[Floats, Floats]:
         """Return initial parameters: means of the classes, and diagonal pooled covariances.
@@ -193,38 +192,56 @@ class _Problem:
         Both are estimated from the available cases of each column.
         """
         n_groups = len(self.total)
-        moments = GroupMoments.collect(self.values, self.group, n_groups, self.weights)
+        moments = GroupMoments.collect(self._values, self._group, n_groups, self._weights)
         variance = safe_divide(moments.square.sum(axis=0), moments.count.sum(axis=0))
         return moments.mean, np.repeat(np.diag(variance)[None], 1 if shared else n_groups, axis=0)
 
     def expect(self, mean: Floats, covariance: Floats) -> tuple[Floats, Floats]:
-        """Run the E-step: return the change of the means, and comoments about the new means."""
-        sums = np.zeros_like(mean)
-        products = np.zeros((len(mean), *covariance.shape[1:]))
-        regular = row_kernels.expect_normal(
-            self.values,
-            self.group,
-            self.weights,
-            self.rows,
-            self.starts,
-            mean,
-            covariance,
-            self.ridge,
-            self.filled,
-            sums,
-            products,
-        )
-        if not regular:
-            raise DataError(
-                "Columns with missing values are collinear within a class, so that the missing "
-                "ones cannot be regressed on the others; give var_smoothing a positive value."
+        """Run the E-step: fill the gaps; return the new means, and comoments about them.
+
+        Given the observed values x_o, the missing values x_u have the mean ``m_u + S_uo S_oo^-1
+        (x_o - m_o)`` and the covariance ``S_uu - S_uo S_oo^-1 S_ou``, with the mean m and the
+        covariance S of the class.
+        """
+        uncertain = np.zeros((len(mean), *covariance.shape[1:]))
+        for block in self._blocks:
+            rows = self._rows[block]
+            kinds, kind = np.unique(self._kind[block], return_inverse=True)
+            n_observed = int(np.count_nonzero(~np.isnan(self._values[rows[0]])))
+            there, gone = np.split(self._columns[kinds], [n_observed], axis=1)
+            matrix = np.minimum(self._class[kinds], len(covariance) - 1)[:, None, None]
+            observed, link, rest = (
+                covariance[matrix, left[:, :, None], above[:, None, :]]
+                for left, above in ((there, there), (there, gone), (gone, gone))
             )
-        products += np.tril(products, -1).swapaxes(1, 2)
-        offset = self.known.mean - mean
-        sums += self.known.counts[:, None] * offset
-        products += self.known.comoment + _outer(offset) * self.known.counts[:, None, None]
-        step = safe_divide(sums, self.total[:, None])
-        return step, products - _outer(step) * self.total[:, None, None]
+            slopes = _solved(observed + self._ridge * np.eye(n_observed), link)
+            weight = np.bincount(kind, self._weights[rows], len(kinds))[:, None, None]
+            cells = self._class[kinds][:, None, None], gone[:, :, None], gone[:, None, :]
+            np.add.at(uncertain, cells, weight * (rest - link.swapaxes(1, 2) @ slopes))
+            at, group, there, gone = rows[:, None], self._group[rows, None], there[kind], gone[kind]
+            deviation = self._values[at, there] - mean[group, there]
+            shift = np.einsum("ni,nij->nj", deviation, slopes[kind])
+            self.filled[at, gone] = mean[group, gone] + shift
+        whole = self._complete + self._statistics(self._rows)
+        has_rows = self.total[:, None] > 0
+        return np.where(has_rows, whole.mean, mean), whole.comoment + uncertain
+
+
+def _solved(observed: Floats, link: Floats) -> Floats:
+    """Return the slopes of missing by observed columns, shape (n, n_observed, n_missing).
+
+    Columns are collinear if others explain all but a negligible share of a variance.
+    """
+    try:
+        rest = np.linalg.cholesky(observed).diagonal(axis1=1, axis2=2) ** 2
+        if (rest > _COLLINEAR * observed.diagonal(axis1=1, axis2=2)).all():
+            return np.asarray(np.linalg.solve(observed, link))
+    except np.linalg.LinAlgError:
+        pass
+    raise DataError(
+        "Columns with missing values are collinear within a class, so that the missing ones cannot "
+        "be regressed on the others; give var_smoothing a positive value."
+    )
 
 
 def _maximised(comoment: Floats, total: Floats, before: Floats, *, shared: bool) -> Floats:
@@ -233,10 +250,6 @@ def _maximised(comoment: Floats, total: Floats, before: Floats, *, shared: bool)
         return np.asarray(comoment.sum(axis=0, keepdims=True) / total.sum())
     weight = total[:, None, None]
     return np.where(weight > 0, safe_divide(comoment, weight), before)
-
-
-def _outer(vectors: Floats) -> Floats:
-    return np.asarray(vectors[:, :, None] * vectors[:, None, :])
 
 
 # -------------------------------- Indicators of missing values that tell something about the class
