@@ -29,7 +29,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import in_order, one_blas_thread
 from bayesgraph.core.typing import Intervention
 from bayesgraph.core.variables import Discrete, MissingIndicator, Name, State, Variable
-from bayesgraph.inference import Joint, Mass, largest, log_normalised, normalised
+from bayesgraph.inference import largest, log_normalised, normalised
 from bayesgraph.learning import LEARNERS, changed_settings
 from bayesgraph.models import (
     FAMILIES,
@@ -513,7 +513,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         ImpossibleEvidenceError
             If the row is impossible under both compared classes, so that there are no odds.
         """
-        model = self._answering(Joint)
+        model = self._fitted_model
         name = self.target_.name if target is None else target
         given = self._given(row_evidence(self, evidence))
         return contributions(model, name, given, positive=positive, negative=negative, do=do)
@@ -568,10 +568,10 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """Return all rows of X as evidence."""
         return together([part for _, _, part in self._evidence(X)])
 
-    @available_if(lambda self: Mass not in self._declined)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._model_name != "FactorGraph")  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> Floats:
         """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
-        model = self._answering(Mass)
+        model = self._fitted_model
         parts = [model._log_evidence_rows(part) for _, _, part in self._evidence(X)]
         return np.concatenate(parts)
 

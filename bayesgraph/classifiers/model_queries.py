@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 
 from bayesgraph.classifiers.validation import check_fitted
-from bayesgraph.core.errors import UnsupportedModelError
 from bayesgraph.core.files import LossReport
 from bayesgraph.core.typing import EvidenceLike, Intervention, PathLike, Targets
 from bayesgraph.core.upward import Ask, Upward, upward
-from bayesgraph.inference import METHODS, Joint
 from bayesgraph.models import Model
 
 
@@ -23,9 +21,6 @@ class ModelQuestions:
     network_: Any
     target_: Any
     _frame: str | None = None
-    # Types of queries that the estimator refuses although the model could answer, and the reason.
-    _declined: ClassVar[frozenset[type[Any]]] = frozenset()
-    _because: ClassVar[str] = ""
 
     @property
     def _fitted_model(self) -> Model:
@@ -37,26 +32,6 @@ class ModelQuestions:
     def _drawn(self) -> tuple[object, dict[str, Any]]:
         """What `to_dot` and `render` draw: the network, in which the target is highlighted."""
         return self._fitted_model, {"target": self.target_.name}
-
-    def _answering(self, question: type[Any] | None) -> Model:
-        """Return the fitted model, after checking that the estimator answers a type of query.
-
-        Parameters
-        ----------
-        question : type or None
-            Type of query, a class of `bayesgraph.inference.contract` such as Joint.
-
-        Raises
-        ------
-        UnsupportedModelError
-            If the estimator refuses queries of this type.
-        """
-        model = self._fitted_model
-        if question in self._declined:
-            raise UnsupportedModelError(
-                f"{type(self).__name__} does not answer {METHODS[question]}: {self._because}"
-            )
-        return model
 
     def _encoded(self, X: Any) -> Any:
         """Return rows as the model takes them: unchanged, unless a subclass overrides this."""
@@ -102,7 +77,7 @@ class ModelQuestions:
         sklearn.exceptions.NotFittedError
             If nothing was learned yet.
         """
-        model = self._answering(Joint)
+        model = self._fitted_model
         options |= {"do": do, "method": method, "fallback": fallback}
         options["memory_limit"] = memory_limit
         chosen = self.target_.name if targets is None else targets

@@ -19,7 +19,6 @@ from bayesgraph.core.arrays import Floats, random_generator
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import CountVector, Discrete, Name
-from bayesgraph.inference import METHODS, Joint
 from bayesgraph.learning import (
     ALL_SCHEMES,
     Structure,
@@ -422,12 +421,6 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
 
     norm: bool = False
     items: ArrayLike | None = None
-
-    _declined = frozenset(METHODS) - {Joint}
-    _because = (
-        "it scores each class by how badly the other classes explain a document, which is no "
-        "distribution of documents. Use NaiveBayesClassifier('multinomial')."
-    )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

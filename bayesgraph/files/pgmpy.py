@@ -120,8 +120,8 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     >>> from_pgmpy(converted) == network
     True
     """
-    if hasattr(model, "_answering"):  # a fitted estimator
-        model = model._answering(None)
+    if hasattr(type(model), "_fitted_model"):
+        model = model._fitted_model
     converted, report = _converted(model, strict=strict)
     return converted if strict else (converted, report)
 

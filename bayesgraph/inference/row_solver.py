@@ -387,8 +387,8 @@ class ClassScores:
     scores: Callable[[Any], Floats]
 
     _kind = "scores"
-    compiled = None
-    instead = ""
+    _declined = frozenset[type]()
+    _advice = ""
 
     @property
     def variables(self) -> tuple[Discrete, ...]:

@@ -114,7 +114,8 @@ def _first(model: Any, question: contract.Question, pattern: contract.Pattern) -
 
 def serving(model: Any, kind: type[Any]) -> Iterator[contract.Solver]:
     """Yield the solvers that answer a type of query about the model, in the order of `SOLVERS`."""
-    return (solver for solver in _ANSWERING.get(kind, ()) if solver.serves(model))
+    answering = () if kind in model._declined else _ANSWERING.get(kind, ())
+    return (solver for solver in answering if solver.serves(model))
 
 
 def _check(model: Any, question: Any) -> None:

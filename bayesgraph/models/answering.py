@@ -101,6 +101,8 @@ class Answering:
     _kind: str
     # Sentence at the end of errors: which model to query if this one has no answer.
     _advice: str = ""
+    # Types of queries that it refuses although a solver could answer.
+    _declined: frozenset[type[Any]] = frozenset()
     _by_name: dict[Name, Variable]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -23,9 +23,11 @@ from bayesgraph.core.errors import (
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.inference import (
+    METHODS,
     Case,
     CompiledTables,
     Factor,
+    Joint,
     Mass,
     Potential,
     Problem,
@@ -323,6 +325,14 @@ class FactorGraph(Model):
             raise ModelError(
                 f"Different variables of one name: {quoted(twice)}. Name, type, states and their "
                 "order must agree in all factors."
+            )
+
+        # Negative powers of densities and of counts have no sum over all rows.
+        if any((term.exponent < 0).any() for term in self.terms if term.table is None):
+            self._declined = frozenset(METHODS) - {Joint}
+            self._advice = (
+                " Its negative powers score a class by how badly others explain a document, which "
+                "is no distribution of documents. Use NaiveBayesClassifier('multinomial')."
             )
 
     def _checked(self, source: Source, exponent: ArrayLike) -> Floats:

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from bayesgraph.core.errors import DataTypeError, EvidenceError, quoted
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State
-from bayesgraph.inference import Conflict, Joint, Retractions, Sensitivity, Slopes
+from bayesgraph.inference import Conflict, Joint, Retractions, Sensitivity, Slopes, refused
 from bayesgraph.models import Model
 
 P = ParamSpec("P")
@@ -29,7 +29,7 @@ def question(
     ----------
     kind : type
         The type of query that the function makes, a class of `bayesgraph.inference.contract`:
-        estimators that decline such queries decline the function.
+        models that decline such queries decline the function.
     rows : str, optional
         Argument that is a table with the columns of `predict`, if the target is the class.
     """
@@ -50,8 +50,8 @@ def question(
             bound = signature.bind(asked, *args, **kwargs)
             given = bound.arguments
             is_default = target in parameters and given.get(target) is None
-            if hasattr(asked, "_answering"):
-                given[first] = asked._answering(kind)
+            if hasattr(type(asked), "_fitted_model"):
+                given[first] = asked._fitted_model
                 if is_default:
                     given[target] = asked.target_.name
                 if "evidence" in parameters:
@@ -67,6 +67,8 @@ def question(
                     f"{function.__name__} needs a target, which is by default the class of a "
                     f"fitted classifier; the model has the variables {quoted(asked.names)}."
                 )
+            if kind in given[first]._declined:
+                raise refused(given[first], kind)
             return function(*bound.args, **bound.kwargs)
 
         vars(ask).update(__signature__=signature, is_question=True)

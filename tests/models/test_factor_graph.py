@@ -281,3 +281,33 @@ def test_equality_and_factors():
     assert make() != make(0.6)
     assert make().factors == (bg.Factor([A, B], TABLE), bg.TableCPD(A, [0.3, 0.7]))
     assert bg.Factor([A], [1, 2]) != bg.Factor([A], [1, 3])
+
+
+GENERATIVE = {
+    "marginals": lambda model, row: model.marginals(row),
+    "log_probability": lambda model, row: model.log_probability(row),
+    "log_likelihood": lambda model, row: model.log_likelihood({"words": np.array([[1.0, 0, 2]])}),
+    "most_probable": lambda model, row: model.most_probable(row),
+    "k_most_probable": lambda model, row: model.k_most_probable(2, row),
+    "sample": lambda model, row: model.sample(3, row),
+    "weighted_samples": lambda model, row: model.weighted_samples("kind", row),
+    "plan": lambda model, row: model.plan(None, row, question="log_probability"),
+    "next_question": lambda model, row: model.ask.next_question("kind", row),
+    "conflict": bg.questions.conflict,
+    "sensitivity": lambda model, row: bg.questions.sensitivity(model, "kind", "a", row),
+}
+
+
+@pytest.mark.parametrize("name", GENERATIVE)
+def test_negative_powers_of_counts_answer_no_generative_question(name):
+    words, kind = bg.CountVector("words", ["a", "b", "c"]), bg.Discrete("kind", ["a", "b"])
+    shares = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    cpd = bg.MultinomialCPD(words, shares, [kind])
+    prior = bg.TableCPD(kind, [0.4, 0.6])
+    model = bg.FactorGraph([prior, cpd], exponents=[None, -1.0], domain="free")
+    row = {"words": [1, 0, 2]}
+    scores = [0.4, 0.6] / (shares[:, 0] * shares[:, 2] ** 2)
+    posterior = model.query("kind", row).probabilities
+    assert posterior == pytest.approx(scores / scores.sum(), abs=1e-12)
+    with pytest.raises(UnsupportedModelError, match=r"no distribution of documents.*multinomial"):
+        GENERATIVE[name](model, row)
