@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_214,
-    "nodes of syntax trees": 665_323,
+    "lines of code": 59_215,
+    "nodes of syntax trees": 665_326,
     "files": 266,
     "public names": 70,
     "bytes of the front end": 302_828,

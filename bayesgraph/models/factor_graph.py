@@ -24,6 +24,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.inference import (
     METHODS,
+    Approximate,
     Case,
     CompiledTables,
     Factor,
@@ -329,7 +330,7 @@ class FactorGraph(Model):
 
         # Negative powers of densities and of counts have no sum over all rows.
         if any((term.exponent < 0).any() for term in self.terms if term.table is None):
-            self._declined = frozenset(METHODS) - {Joint}
+            self._declined = frozenset(METHODS) - {Joint, Approximate}
             self._advice = (
                 " Its negative powers score a class by how badly others explain a document, which "
                 "is no distribution of documents. Use NaiveBayesClassifier('multinomial')."
