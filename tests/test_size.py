@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_215,
-    "nodes of syntax trees": 665_326,
+    "lines of code": 59_060,
+    "nodes of syntax trees": 663_738,
     "files": 266,
     "public names": 70,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 134,
+    "comments that silence a check": 135,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import EvidenceError, UnsupportedModelError, unknown_variable
@@ -12,7 +12,6 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, State, Variable
 from bayesgraph.inference import (
-    Case,
     CompiledTables,
     Joint,
     Mass,
@@ -41,43 +40,6 @@ def no_target(given: Mapping[Any, Any]) -> EvidenceError:
         "The targets come first and the evidence second: query('rain', {'wet': True}). Without a "
         f"target a classifier takes evidence by its name: evidence={given!s:.80}."
     )
-
-
-class Route(NamedTuple):
-    """The way of a query through the model, kept for evidence on the same variables.
-
-    Attributes
-    ----------
-    numbers : tuple of int
-        Indices of the observed variables in the order of the evidence.
-    codes : tuple of dict
-        Codes of their states, by type and state.
-    implied : mapping from int to int
-        Codes of the indicators that say that these variables are not missing.
-    work : Work
-        The prepared query.
-    """
-
-    numbers: tuple[int, ...]
-    codes: tuple[Mapping[tuple[type, State], int], ...]
-    implied: Mapping[int, int]
-    work: Work
-
-    def answer(self, evidence: Mapping[Name, Any]) -> Any:
-        """Return the answer; None if a value is not one of the states as they are written."""
-        hard = dict(self.implied)
-        for number, codes, value in zip(self.numbers, self.codes, evidence.values(), strict=True):
-            kind = type(value)
-            code = codes.get((kind, value)) if kind in PLAIN else None
-            if code is None:
-                return None
-            hard[number] = code
-        return self.work.run(Case(hard))
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that the route keeps alive."""
-        return self.work.nbytes
 
 
 class Answering:
@@ -257,31 +219,6 @@ class Answering:
     def _plan_of(self, question: Question, pattern: Pattern) -> Plan:
         """Return the plan of a query for a set of observed variables; see `plan`."""
         return first_plan(self, question, pattern)
-
-    def _routed(self, question: Question, evidence: EvidenceLike) -> Any:
-        """Return the answer to a query whose evidence is a dict of states, by a kept `Route`.
-
-        The result is None if the evidence is anything else, has errors or has probability zero:
-        then the query takes the way through all checks.
-        """
-        given = {} if evidence is None else evidence
-        if type(given) is not dict:
-            return None
-        route = self._memo.get(
-            ("route", question, *given), lambda: self._route(question, tuple(given))
-        )
-        return None if route is None else route.answer(given)
-
-    def _route(self, question: Question, names: tuple[Name, ...]) -> Route | None:
-        numbers = [self._index_of[name] for name in names if name in self._index_of]
-        variables = [v for v in map(self.variables.__getitem__, numbers) if isinstance(v, Discrete)]
-        # A value that is given also says that it is not missing.
-        implied = [indicator for at, indicator in self._indicators if at in numbers]
-        if len(variables) < len(names) or not set(implied).isdisjoint(numbers):
-            return None
-        work = self._work(question, Pattern(tuple(sorted([*numbers, *implied]))))
-        codes = tuple(v.state_codes for v in variables)
-        return Route(tuple(numbers), codes, dict.fromkeys(implied, 0), work)
 
     # ----------------------------------------------------------------------------------- batches
 

@@ -193,23 +193,20 @@ class Model(Edits, Answering):
         Numbers that are far outside of what the model expects are told of.
         """
         asked, given = under(self, do, evidence) if do else (self, evidence)
-        numbers = {
-            variable: value
-            for name, value in as_mapping(given).items()
-            if isinstance(variable := self._by_name.get(name), Continuous)
-            and isinstance(value, (int, float, np.integer, np.floating))
-            and -_FLOAT_MAX < value < _FLOAT_MAX
-        }
+        numbers: dict[Variable, float] = {}
+        is_plain = True
+        for name, value in as_mapping(given).items():
+            if type(value) is str:  # most often
+                continue
+            is_plain &= type(value) in PLAIN
+            variable = self._by_name.get(name)
+            is_number = isinstance(value, (int, float, np.integer, np.floating))
+            if is_number and isinstance(variable, Continuous) and -_FLOAT_MAX < value < _FLOAT_MAX:
+                numbers[variable] = float(value)
         if numbers:
-            values = np.array([[*numbers.values()]], dtype=np.float64)
+            values = np.array([[*numbers.values()]])
             self._expected.warn_of(self._expected.far([*numbers], values))
-        if type(given) is dict:
-            for value in given.values():
-                if type(value) not in PLAIN:
-                    return with_findings(asked, given)
-        elif given is not None:
-            return with_findings(asked, as_mapping(given))
-        return asked, given
+        return (asked, given) if is_plain else with_findings(asked, as_mapping(given))
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> Model:
         """Return the model with numbers replaced by the states of findings about them.
@@ -355,15 +352,10 @@ class Model(Edits, Answering):
             If the exact answers need too much memory and no fallback is allowed.
         """
         asked, evidence = self._asked(do, evidence)
-        found: Marginals | None = None
-        if method == "exact" and memory_limit is None and fallback is None and not options:
-            found = asked._routed(_ALL, evidence)
-        if found is not None:
-            return found
         case = asked._case(evidence)  # every model answers this
         exact = (_ALL, evidence, memory_limit)
-        checked: Marginals = asked._exact_or_not(exact, None, case, method, fallback, options)
-        return checked
+        answer: Marginals = asked._exact_or_not(exact, None, case, method, fallback, options)
+        return answer
 
     def most_probable(
         self,

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,18 +28,11 @@ from bayesgraph.core.variables import (
     parents_first,
 )
 from bayesgraph.inference import (
-    FEW_VARIABLES,
-    Case,
     CompiledTables,
     Factor,
-    Joint,
-    Pattern,
     Problem,
-    Question,
     Scopes,
     Tables,
-    Work,
-    first_work,
 )
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
@@ -66,132 +59,6 @@ from bayesgraph.tables import EMHistory
 
 if TYPE_CHECKING:
     import networkx as nx
-
-# ------- Posteriors from the ancestors of a few variables, without the tables of the whole network
-
-
-def tables_of(cpds: Sequence[CPD]) -> Sequence[TableCPD] | None:
-    """Return the tables of variables with a distribution; None if one of them has no table."""
-    if set(map(type, cpds)) == {TableCPD}:
-        return cast("Sequence[TableCPD]", cpds)
-    found = [cpd for cpd in cpds if isinstance(cpd, TableCPD)]
-    n_set = sum(isinstance(cpd, SetCPD) for cpd in cpds) if len(found) < len(cpds) else 0
-    return found if len(found) + n_set == len(cpds) else None
-
-
-def compiled_tables(
-    number: dict[Name, int],
-    variables: Sequence[Discrete],
-    tables: Sequence[TableCPD],
-    parents: Sequence[Sequence[int]],
-) -> CompiledTables:
-    """Return the tables of a network, at most one for each variable.
-
-    Parameters
-    ----------
-    number : dict from name of a variable to its index
-    variables : sequence of Discrete
-    tables : sequence of TableCPD
-    parents : sequence of sequences of int
-        Indices of the parents of each variable.
-    """
-    children: Iterable[int] = range(len(variables))
-    if len(tables) < len(variables):
-        children = [number[table.variable.name] for table in tables]
-    item: list[int] = []
-    ends = [0]
-    for child in children:
-        item += parents[child]
-        item.append(child)
-        ends.append(len(item))
-    scopes = Scopes(variables, number, ends, item)
-    logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
-    values = [t.values for t in tables]
-    return CompiledTables(Tables(scopes, values, sums_to_one=True, log_values=logs))
-
-
-def renumbered(parents: Sequence[Sequence[int]], kept: Sequence[int]) -> list[list[int]]:
-    """Return the indices of parents within an ancestral set, given ascending indices of its own."""
-    places = {v: place for place, v in enumerate(kept)}
-    return [[places[parent] for parent in parents[v]] for v in kept]
-
-
-class Ancestors(Model):
-    """The part of a network over an ancestral set of variables, all of whose CPDs are tables.
-
-    Parameters
-    ----------
-    variables : sequence of Discrete
-        The variables of the part, in the order of the network.
-    tables : sequence of TableCPD
-        One for each variable with a distribution.
-    parents : sequence of sequences of int
-        Indices in the part of the parents of each variable.
-    """
-
-    _kind = "product"
-
-    def __init__(
-        self,
-        variables: Sequence[Discrete],
-        tables: Sequence[TableCPD],
-        parents: Sequence[Sequence[int]],
-    ) -> None:
-        self._tables = tables
-        self._above = parents
-        self.variables: tuple[Discrete, ...] = tuple(variables)
-        self._by_name = {variable.name: variable for variable in self.variables}
-
-    @cached_property
-    def _compiled(self) -> CompiledTables:
-        """The tables for compiled (Numba) variable elimination."""
-        return compiled_tables(self._index_of, self.variables, self._tables, self._above)
-
-
-class AncestralWork(Work):
-    """A posterior prepared on the ancestors of targets and evidence.
-
-    Parameters
-    ----------
-    model : Model
-        The network.
-    part : Ancestors
-        Its part.
-    kept : sequence of int
-        Index in the network of each variable of the part, ascending.
-    question, pattern, memory_limit
-        See Work.
-    """
-
-    def __init__(
-        self,
-        model: Model,
-        part: Ancestors,
-        kept: Sequence[int],
-        question: Joint,
-        pattern: Pattern,
-        memory_limit: float | None,
-    ) -> None:
-        self._places = {v: place for place, v in enumerate(kept)}
-        self._part = part
-        self._inner = first_work(
-            part,
-            Joint(self._renumbered(question.targets), question.whole),
-            Pattern(self._renumbered(pattern.observed), self._renumbered(pattern.soft)),
-            memory_limit,
-        )
-        super().__init__(self._inner.solver, model, question, pattern, memory_limit)
-
-    def _renumbered(self, variables: Sequence[int]) -> tuple[int, ...]:
-        return tuple(self._places[v] for v in variables)
-
-    def _run(self, case: Case, memory_limit: float | None) -> Any:
-        return self._inner.run(case.renumbered(self._places), memory_limit)
-
-    @property
-    def nbytes(self) -> int:
-        return self._inner.nbytes + self._part._compiled.tables.nbytes
-
 
 # -------- Bayesian networks: a directed acyclic graph with a conditional distribution at each node
 
@@ -499,13 +366,21 @@ class BayesianNetwork(Model):
     @cached_property
     def _compiled(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        tables = tables_of(self.cpds)
-        if tables is None:
-            return None
-        variables = [v for v in self.variables if isinstance(v, Discrete)]
-        if len(variables) < len(self.variables):
-            return None
-        return compiled_tables(self._index_of, variables, tables, self._above)
+        tables: list[TableCPD] = []
+        item: list[int] = []
+        ends = [0]
+        for child, cpd in enumerate(self.cpds):
+            if isinstance(cpd, TableCPD):
+                tables.append(cpd)
+                item += self._above[child]
+                item.append(child)
+                ends.append(len(item))
+            elif not (isinstance(cpd, SetCPD) and isinstance(cpd.variable, Discrete)):
+                return None
+        scopes = Scopes(self.variables, self._index_of, ends, item)  # type: ignore[arg-type]
+        logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
+        values = [t.values for t in tables]
+        return CompiledTables(Tables(scopes, values, sums_to_one=True, log_values=logs))
 
     @cached_property
     def _unfolded(self) -> BayesianNetwork | None:
@@ -541,59 +416,6 @@ class BayesianNetwork(Model):
                     for f in factors
                 ]
         return found
-
-    def _work(
-        self, question: Question, pattern: Pattern, memory_limit: float | None = None
-    ) -> Work:
-        """Return a prepared query; see `Model.work`.
-
-        The first posterior of some targets is prepared on the ancestors of targets and evidence
-        alone, if these are few: the tables of the whole network are not put together for it. The
-        answer is the same, because its program leaves out all other tables.
-        """
-        if (
-            type(question) is not Joint
-            or "_compiled" in self.__dict__
-            or self._unfolded is not None
-        ):
-            return super()._work(question, pattern, memory_limit)
-        work: Work = self._memo.get(
-            (type(question), question, pattern),
-            lambda: (
-                self._ancestral_work(question, pattern, memory_limit)
-                or first_work(self, question, pattern, memory_limit)
-            ),
-        )
-        return work
-
-    def _ancestral_work(
-        self, question: Joint, pattern: Pattern, memory_limit: float | None
-    ) -> Work | None:
-        """Return a query prepared on the ancestors; None if it is better prepared on all."""
-        waiting: list[None] = self._memo.get("first posterior", lambda: [None])
-        if not waiting:
-            return None
-        waiting.clear()
-        n = len(self.variables)
-        roots = (*question.targets, *pattern.observed, *pattern.soft)
-        if pattern.rows or n != len(self._blocks) or n - len(roots) <= FEW_VARIABLES:
-            return None
-        waiting_for, found = [*roots], {*roots}
-        while waiting_for and 2 * len(found) < n:
-            above = self._above[waiting_for.pop()]
-            waiting_for += [v for v in above if v not in found]
-            found.update(above)
-        if 2 * len(found) >= n:
-            return None
-        kept = sorted(found)
-        tables = tables_of([self._blocks[v] for v in kept])
-        if tables is None:
-            return None
-        variables = [table.variable for table in tables]
-        if variables != [self.variables[v] for v in kept]:
-            return None
-        part = Ancestors(variables, tables, renumbered(self._above, kept))
-        return AncestralWork(self, part, kept, question, pattern, memory_limit)
 
     @property
     def _ancestral_order(self) -> tuple[Name, ...]:

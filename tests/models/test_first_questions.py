@@ -1,4 +1,4 @@
-"""The first posterior of a network, from ancestors alone, and marginals by a kept route."""
+"""The first questions to a network, and marginals of the same variables with other values."""
 
 import copy
 
@@ -8,8 +8,6 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnknownStateError
-from bayesgraph.inference import Joint, Pattern
-from bayesgraph.models.network import AncestralWork
 
 
 def chains(n=30, seed=0):
@@ -38,7 +36,6 @@ def test_the_first_posterior_has_the_same_bits(target, evidence):
     fresh, asked = chains(), chains()
     asked.marginals()  # joins all tables
     first, later = fresh.query(target, evidence), asked.query(target, evidence)
-    assert "_compiled" not in vars(fresh)
     assert np.array_equal(first.probabilities, later.probabilities)
     assert first.log_evidence == pytest.approx(later.log_evidence, abs=1e-12)
     assert fresh.plan(target, evidence) == asked.plan(target, evidence)
@@ -46,24 +43,10 @@ def test_the_first_posterior_has_the_same_bits(target, evidence):
     assert np.array_equal(first.probabilities, again.probabilities)
 
 
-def test_a_second_posterior_joins_the_tables():
-    net = chains()
-    first = net._work(Joint((0,)), Pattern(()))
-    assert isinstance(first, AncestralWork)
-    assert 0 < first.nbytes < 10_000
-    second = net._work(Joint((1,)), Pattern(()))
-    assert not isinstance(second, AncestralWork)
-    assert "_compiled" in vars(net)
-    assert net._work(Joint((0,)), Pattern(())) is first
-
-
-def test_late_targets_and_small_networks_take_all_tables():
+def test_posteriors_of_late_targets():
     net = chains()
     net.query("x29")
     net.query("x28")
-    small = chains(8)
-    small.query("x0")
-    assert "_compiled" in vars(small)
     for name in ("x28", "x29"):
         chain = [0, *range(2, 30, 2)] if name == "x28" else [1, *range(3, 30, 2)]
         share = net[f"x{chain[0]}"].values
@@ -111,7 +94,7 @@ def test_marginals_of_the_same_variables_with_other_values(seed):
     assert net.marginals()[other].probabilities == pytest.approx(net.query(other).probabilities)
 
 
-def test_a_kept_route_takes_no_errors():
+def test_marginals_after_others_take_no_errors():
     net = chains()
     expected = net.marginals({"x0": "a"})["x9"].probabilities
     with pytest.raises(UnknownStateError, match="no state 'z'"):
