@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 59_060,
-    "nodes of syntax trees": 663_738,
-    "files": 266,
+    "lines of code": 58_935,
+    "nodes of syntax trees": 662_541,
+    "files": 265,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 135,

@@ -51,13 +51,13 @@ from .nearest import most_relevant as most_relevant
 from .nearest import nearest_rows as nearest_rows
 from .ranking import NextQuestion as NextQuestion
 from .ranking import NextQuestions as NextQuestions
+from .ranking import Questionnaire as Questionnaire
 from .ranking import RankedQuestion as RankedQuestion
 from .ranking import next_question as next_question
 from .ranking import next_question_rows as next_question_rows
+from .ranking import questionnaire as questionnaire
 from .sentences import Explanation as Explanation
 from .sentences import explanation as explanation
-from .sessions import Questionnaire as Questionnaire
-from .sessions import questionnaire as questionnaire
 from .shape_functions import Shape as Shape
 from .shape_functions import Shapes as Shapes
 from .shape_functions import TopItems as TopItems

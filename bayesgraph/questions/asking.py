@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import numpy as np
@@ -34,72 +34,6 @@ from bayesgraph.questions.measures import DecisionRule, cost_matrix
 # the posterior before, so that a difference of entropies, or of expected losses, could be negative
 # for an answer that changes much. The two measures are never negative, and zero if no answer
 # changes the posterior, or the decision.
-
-
-@dataclass(frozen=True, eq=False)
-class Stakes:
-    """The losses of the decisions about a target.
-
-    Attributes
-    ----------
-    losses : ndarray, shape (n_states, n_decisions)
-        ``losses[t, d]`` is the loss of decision d if t is the state: a decision for each state, and
-        perhaps one more, to abstain. Without other losses each mistake costs 1, so that gains are
-        gains of accuracy.
-    """
-
-    losses: Floats
-
-    @classmethod
-    def of(cls, target: Discrete, losses: Any = None, abstain: Any = None) -> Stakes:
-        """Return the stakes for costs as `decide` takes them; `losses` are its `costs`.
-
-        Raises
-        ------
-        DataError
-            For losses of a wrong shape, or losses that are not finite numbers.
-        UnknownStateError
-            For a loss of an unknown state.
-        """
-        n = target.cardinality
-        matrix = 1.0 - np.eye(n) if losses is None else cost_matrix(losses, target, "losses")
-        if abstain is None:
-            return cls(matrix)
-        price = DecisionRule.of(target.states, abstain=abstain).abstain
-        return cls(np.column_stack([matrix, np.full(n, price)]))
-
-    def worth(self, before: Floats, joint: Floats) -> tuple[Floats, Floats]:
-        """Return the share of each answer in the information (nats) and in the gain of a question.
-
-        Parameters
-        ----------
-        before : ndarray, shape (..., 1, n_states)
-            P(t | e).
-        joint : ndarray, shape (..., n_answers, n_states)
-            P(x | e) P(t | e, x).
-
-        Returns
-        -------
-        information, gain : ndarray, shape (..., n_answers)
-        """
-        # Sums over few states are quicker as products of matrices.
-        ones = np.ones(joint.shape[-1])
-        apart = (joint @ ones)[..., None] * before
-        ratio = np.divide(joint, apart, out=np.ones_like(joint), where=apart > 0)
-        # A ratio that underflows has a term of zero too.
-        information = (joint * np.log(np.where(ratio > 0, ratio, 1.0))) @ ones
-        usual = np.argmin(before @ self.losses, axis=-1)
-        kept = (joint * self.losses.T[usual]) @ ones
-        return information, kept - (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
-
-    def bounds(self, before: Floats) -> tuple[float, float]:
-        """Return what answers with all of the probability contribute to both measures at most.
-
-        Parameters
-        ----------
-        before : ndarray, shape (n_states,)
-        """
-        return -float(np.log(before[before > 0].min())), float(np.ptp(self.losses))
 
 
 # ---- What is asked for: the target, the questions that may be asked, their prices, and the measure
@@ -136,7 +70,10 @@ class Terms:
     prices : mapping from int to float
         Price of each candidate.
     by : {"information", "accuracy", "utility"}
-    stakes : Stakes
+    losses : ndarray, shape (n_states, n_decisions)
+        ``losses[t, d]`` is the loss of decision d if t is the state: a decision for each state, and
+        perhaps one more, to abstain. Without other losses each mistake costs 1, so that gains are
+        gains of accuracy.
     least : float
         Worth per price above which a question is worth asking.
     is_priced : bool
@@ -150,7 +87,7 @@ class Terms:
     candidates: tuple[int, ...]
     prices: Mapping[int, float]
     by: str
-    stakes: Stakes
+    losses: Floats
     least: float
     is_priced: bool
     is_chosen: bool
@@ -160,7 +97,6 @@ class Terms:
         cls,
         model: Model,
         target: Name,
-        *,
         costs: Mapping[Name, float] | None = None,
         among: Iterable[Name] | None = None,
         by: str | None = None,
@@ -186,29 +122,49 @@ class Terms:
                 "by='accuracy' counts every mistake as 1; leave out losses= and abstain=, or rank "
                 "by 'utility'."
             )
-        by, stakes = measure, Stakes.of(variable, losses, abstain)
-        usual = 1.0 if by == "utility" and prices is not None else 0.0
+        matrix = cost_matrix({} if losses is None else losses, variable, "losses")
+        if abstain is not None:
+            price = DecisionRule.of(variable.states, abstain=abstain).abstain
+            matrix = np.column_stack([matrix, np.full(len(matrix), price)])
+        is_priced = prices is not None
+        usual = 1.0 if measure == "utility" and is_priced else 0.0
         limit = usual if least is None else checked_number("least=", least)
-        known = dict.fromkeys(chosen, 1.0) if prices is None else prices
-        is_chosen = among is not None or prices is not None
-        return cls(
-            number, variable, chosen, known, by, stakes, limit, prices is not None, is_chosen
-        )
+        prices = dict.fromkeys(chosen, 1.0) if prices is None else prices
+        is_chosen = among is not None or is_priced
+        return cls(number, variable, chosen, prices, measure, matrix, limit, is_priced, is_chosen)
 
-    def without(self, numbers: Collection[int]) -> Terms:
-        """Return the terms without some of the candidates."""
-        return replace(self, candidates=tuple(v for v in self.candidates if v not in numbers))
+    def worth(self, before: Floats, joint: Floats) -> tuple[Floats, Floats]:
+        """Return the share of each answer in the information (nats) and in the gain of a question.
 
-    def within(self, budget: float) -> Terms:
-        """Return the terms with the candidates that cost at most a budget."""
-        cheap = tuple(v for v in self.candidates if self.prices[v] <= budget + NOTHING)
-        return replace(self, candidates=cheap)
+        Parameters
+        ----------
+        before : ndarray, shape (..., 1, n_states)
+            P(t | e).
+        joint : ndarray, shape (..., n_answers, n_states)
+            P(x | e) P(t | e, x).
 
-    def prices_of(self, numbers: Sequence[int]) -> Floats:
-        """Return the prices of candidates as an array."""
-        if not self.is_priced:
-            return np.ones(len(numbers))
-        return np.array([self.prices[v] for v in numbers])
+        Returns
+        -------
+        information, gain : ndarray, shape (..., n_answers)
+        """
+        # Sums over few states are quicker as products of matrices.
+        ones = np.ones(joint.shape[-1])
+        apart = (joint @ ones)[..., None] * before
+        ratio = np.divide(joint, apart, out=np.ones_like(joint), where=apart > 0)
+        # A ratio that underflows has a term of zero too.
+        information = (joint * np.log(np.where(ratio > 0, ratio, 1.0))) @ ones
+        usual = np.argmin(before @ self.losses, axis=-1)
+        kept = (joint * self.losses.T[usual]) @ ones
+        return information, kept - (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
+
+    def bounds(self, before: Floats) -> tuple[float, float]:
+        """Return what answers with all of the probability contribute to both measures at most.
+
+        Parameters
+        ----------
+        before : ndarray, shape (n_states,)
+        """
+        return -float(np.log(before[before > 0].min())), float(np.ptp(self.losses))
 
     def values(self, information: Floats, gain: Floats) -> Floats:
         """Return the measure that ranks the questions."""
@@ -216,8 +172,6 @@ class Terms:
 
     def scores(self, values: Floats, prices: Floats) -> Floats:
         """Return values per price; what has a value and no price has an infinite score."""
-        if not self.is_priced:
-            return values
         free = np.where(values > NOTHING, np.inf, 0.0)
         return np.divide(values, prices, out=free, where=prices > 0)
 
@@ -260,26 +214,26 @@ def _chosen(
     if among is None:
         indicators = {i for _, i in model._indicators}
         named = set(range(len(model.variables))) - indicators if prices is None else prices
-        found = sorted(v for v in named if v != target)
-        if prices and not found:
+        chosen = sorted(v for v in named if v != target)
+        if prices and not chosen:
             name = model.variables[target].name
             raise EvidenceError(
                 f"costs= has a price of {name!r} alone, the target, which cannot be asked for; "
                 "give prices of other variables."
             )
-        return tuple(found)
+        return tuple(chosen)
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise EvidenceError(f"among= is a list of names of variables; got {among!r:.80}.")
-    found = sorted({model._index_of[model.variable(name).name] for name in among})
-    if target in found:
+    chosen = sorted({model._index_of[model.variable(name).name] for name in among})
+    if target in chosen:
         raise EvidenceError(
             f"{model.variables[target].name!r} is the target, and cannot be asked for; leave it "
             "out of among=."
         )
-    without = [model.variables[v].name for v in found if prices is not None and v not in prices]
+    without = [model.variables[v].name for v in chosen if prices is not None and v not in prices]
     if without:
         raise DataError(f"costs= has no price of {quoted(without)}, named in among=.")
-    return tuple(found)
+    return tuple(chosen)
 
 
 # ---- The possible answers of questions: their probabilities, and the posterior after each of them
@@ -292,13 +246,11 @@ def _chosen(
 # x) are both their own answers.
 
 
-def by_propagation(
-    model: Model, target: int, case: Case
-) -> tuple[Floats, dict[int, Floats]] | None:
+def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[int, Floats]]:
     """Return P(t | e) and the tables of all free variables, for a product of tables.
 
-    The tables P(x | e) P(t | e, x) have shape (n_answers, n_states). The result is None if the
-    evidence has probability zero.
+    The tables P(x | e) P(t | e, x) have shape (n_answers, n_states). If the evidence has
+    probability zero, there are none, and P(t | e) is zeros.
     """
     assert model._compiled is not None  # callers have checked it
     cards = model._compiled.tables.cards
@@ -307,15 +259,13 @@ def by_propagation(
     work = model._work(All(), cases[0].pattern)
     answers = [work.run(one) for one in cases]
     logs = np.array([-np.inf if m is None else m.log_evidence for m in answers])
-    logs += case.soft.get(target, 0.0)
-    if logs.max() == -np.inf:
-        return None
-    posterior = normalised_if_possible(logs[None])[0]
+    posterior = normalised_if_possible(logs[None] + case.soft.get(target, 0.0))[0]
+    if not posterior.any():
+        return posterior, {}
     free = [v for v in range(len(cards)) if v not in cases[0].hard]
-    ends = np.cumsum(cards[free])
-    given_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
-    joint = np.ascontiguousarray(np.array(given_state).T) * posterior
-    return posterior, dict(zip(free, np.split(joint, ends), strict=False))
+    by_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
+    joint = np.ascontiguousarray(np.array(by_state).T) * posterior
+    return posterior, dict(zip(free, np.split(joint, np.cumsum(cards[free])), strict=False))
 
 
 def posterior_rows(model: Model, target: Discrete, rows: Evidence) -> Floats:
@@ -338,25 +288,23 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
     UnsupportedModelError
         If an average has no posterior of the candidate.
     """
-    rows = rows.without([candidate]) if candidate in rows else rows
-    values = np.arange(candidate.cardinality)
+    rows = rows.without([candidate])
+    shape = rows.n_rows, candidate.cardinality, target.cardinality
+    answered = with_values(rows, candidate, np.arange(candidate.cardinality))
+    logs = model._log_posterior_rows(target, answered)
     if model._is_joint:
-        logs = model._log_posterior_rows(target, with_values(rows, candidate, values))
-        shape = rows.n_rows, candidate.cardinality, target.cardinality
+        logs = logs.reshape(shape) + rows.likelihoods.get(candidate, np.zeros((1, 1)))[..., None]
         return normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
-    shares = posterior_rows(model, candidate, rows)
-    soft = {v: logs for v, logs in rows.likelihoods.items() if v != candidate}
-    plain = Evidence(rows.n_rows, rows.columns, soft)
-    after = posterior_rows(model, target, with_values(plain, candidate, values))
-    joint = shares[..., None] * after.reshape(*shares.shape, -1)
+    joint = normalised_if_possible(logs).reshape(shape)
+    joint = joint * posterior_rows(model, candidate, rows)[..., None]
     # An answer that no member of an average thinks possible is no answer.
     total = joint.sum(axis=(1, 2), keepdims=True)
-    found: Floats = np.divide(joint, total, out=np.zeros_like(joint), where=total > 0)
-    return found
+    return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
 
 
 def with_values(rows: Evidence, variable: Variable, values: NDArray[Any]) -> Evidence:
-    """Return each row once for each value of a variable, shape (n_rows * n_values,)."""
+    """Return each row once for each value of a variable, which takes the place of likelihoods."""
     copies = rows.rows(np.repeat(np.arange(rows.n_rows), len(values)))
     columns = {**copies.columns, variable: np.tile(values, rows.n_rows)}
-    return Evidence(copies.n_rows, columns, copies.likelihoods)
+    soft = {v: logs for v, logs in copies.likelihoods.items() if v != variable}
+    return Evidence(copies.n_rows, columns, soft)

@@ -8,16 +8,14 @@ the joint distribution for P(t, x, e) at each x; draws of x say where. Counts ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import UnsupportedModelError
-from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Continuous, Count, Discrete
+from bayesgraph.core.variables import Continuous, Count, Variable
 from bayesgraph.inference import (
     Case,
     Draw,
@@ -25,9 +23,10 @@ from bayesgraph.inference import (
     NumberMixture,
     Sample,
     log_total,
+    normalised_if_possible,
 )
 from bayesgraph.models import DensityCPD, HistogramCPD, Model, TreesCPD, networks_in
-from bayesgraph.questions.asking import Stakes, posterior_rows, with_values
+from bayesgraph.questions.asking import Terms, with_values
 
 # ---------------- Adaptive integration of several functions at once, with an estimate of the error
 
@@ -39,21 +38,8 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
 _TOLERANCE, _MAX_NODES = 1e-11, 100_000
 
 
-class Integral(NamedTuple):
-    """Integrals of several functions.
-
-    Attributes
-    ----------
-    values, errors : ndarray, shape (n_functions,)
-        The integrals, and estimates of their absolute errors.
-    """
-
-    values: Floats
-    errors: Floats
-
-
-def integral(functions: Callable[[Floats], Floats], ends: Floats) -> Integral:
-    """Return the integrals of functions from the first to the last of some points.
+def integral(functions: Callable[[Floats], Floats], ends: Floats) -> tuple[Floats, Floats]:
+    """Return the integrals of functions between the ends of some points, and errors of these.
 
     Each panel between neighbouring points is integrated by the rule of Gauss and Legendre, and so
     are its halves. Their difference estimates the error, and panels with a large one are divided.
@@ -83,7 +69,7 @@ def integral(functions: Callable[[Floats], Floats], ends: Floats) -> Integral:
         coarse = np.concatenate(parts[:, is_open])
         low, high = (np.concatenate(np.split(end, 2)) for end in halves)
         low, high = (end[np.tile(is_open, 2)] for end in (low, high))
-    return Integral(total, error)
+    return total, error
 
 
 def _rule(functions: Callable[[Floats], Floats], low: Floats, high: Floats) -> Floats:
@@ -110,36 +96,19 @@ RANKS = (np.arange(9) + 0.5) / 9
 _TAIL, _MAX_COUNT = 1e-13, 2**16
 
 
-class Worth(NamedTuple):
-    """What a question about a number is worth.
-
-    Attributes
-    ----------
-    information, gain : float
-    error : float
-        Estimate of the absolute error of the less exact one.
-    """
-
-    information: float
-    gain: float
-    error: float
-
-
-def worth_of_number(
-    model: Model, target: int, candidate: int, case: Case, before: Floats, stakes: Stakes
-) -> Worth:
-    """Return what a question about a continuous variable is worth.
+def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before: Floats) -> Floats:
+    """Return information and gain of a question about a continuous variable, and their error.
 
     Parameters
     ----------
     model : Model
-    target, candidate : int
-        Indices of the variables.
+    terms : Terms
+    number : int
+        Index of the variable.
     case : Case
         What is known.
     before : ndarray, shape (n_states,)
         Posterior of the target.
-    stakes : Stakes
 
     Raises
     ------
@@ -147,135 +116,96 @@ def worth_of_number(
         If the model has no posterior of the variable and is no joint distribution that can be
         sampled, or for a vector of counts.
     """
-    variable, t = model.variables[candidate], model.variables[target]
-    assert isinstance(t, Discrete)  # callers have checked it
+    variable, rows = model.variables[number], case.evidence(model.variables)
     if not isinstance(variable, Continuous):
         raise UnsupportedModelError(
             f"{variable.name!r} is a vector of counts, which is not asked for as a whole."
         )
-    rows = case.evidence(model.variables)
-    posterior = _posterior(model, candidate, case)
-    density: Callable[[Floats], Floats] = partial(_density, model, t, variable, rows)
-    if not model._is_joint and posterior is None:
+    posterior = _posterior(model, number, case)
+    gaussian = isinstance(posterior, NumberMixture) and posterior.gaussian
+    if not (gaussian or model._is_joint):
         raise UnsupportedModelError(
             f"The posterior of {variable.name!r} is no mixture of normal distributions, and this "
             "model is no joint distribution: the worth of asking for it has no exact value."
         )
-    if posterior is not None and not model._is_joint:
-        density = partial(_product, model, t, variable, rows, posterior)
+    total = log_total(model._log_posterior_rows(terms.variable, rows))[0]
+
+    def shares(x: Floats) -> Floats:
+        """Return what answers add to information, gain and mass, shape (n_answers, 3)."""
+        # P(t | e, x) times p(x | e), or else p(t, x | e).
+        logs = model._log_posterior_rows(terms.variable, with_values(rows, variable, x))
+        if gaussian:
+            joint = normalised_if_possible(logs) * posterior.density(x)[:, None]
+        else:
+            joint = np.exp(logs - total)
+        return np.column_stack([*terms.worth(before[None], joint), joint.sum(axis=1)])
+
+    sums, errors = np.zeros(3), np.zeros(3)
     if isinstance(variable, Count):
         # The worth of a question whose answers are the numbers 0, 1, and so on.
-        values, start, stop = np.zeros(3), 0, 64
-        while 1.0 - values[2] > _TAIL and start < _MAX_COUNT:
-            masses = density(np.arange(start, stop, dtype=np.float64))
-            values += _terms(stakes, before, masses).sum(axis=0)
+        start, stop = 0, 64
+        while 1.0 - sums[2] > _TAIL and start < _MAX_COUNT:
+            sums += shares(np.arange(start, stop, dtype=np.float64)).sum(axis=0)
             start, stop = stop, 2 * stop
-        return _worth(values, np.zeros(3), before, stakes)
-    if posterior is not None:
+    elif gaussian:
         # Panels in which the density has no narrow peak.
         deviations = np.sqrt(posterior.covariances[:, :, 0])
-        ends = np.sort((posterior.means + deviations * _ENDS).ravel())
-        ends = _apart(ends, 0.25 * float(deviations.min()))
+        ends = (posterior.means + deviations * _ENDS).ravel()
+        sums, errors = integral(shares, _apart(ends, 0.25 * float(deviations.min())))
     else:
         # Panels around draws, and ever longer ones to both sides of them.
         draws = _draws(model, variable, case)
         step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
         away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
-        inside = _apart(draws, 0.01 * step)
-        around = np.concatenate([draws[0] - away[::-1], inside, draws[-1] + away])
-        ends = np.union1d(around, _jumps(model, variable, step))
-    found = integral(lambda x: _terms(stakes, before, density(x)), ends)
-    return _worth(found.values, found.errors, before, stakes)
+        around = [draws[0] - away, _apart(draws, 0.01 * step), draws[-1] + away]
+        jumps = _jumps(model, variable, step)
+        sums, errors = integral(shares, np.unique(np.concatenate([*around, *jumps])))
+    # Mass that was not found adds to the error.
+    lost = abs(1.0 - sums[2]) * max(terms.bounds(before))
+    return np.append(sums[:2], errors[:2].max() + lost)
 
 
-def _posterior(model: Model, candidate: int, case: Case) -> NumberMixture | None:
-    """Return the posterior of a number, if it is a mixture of normal distributions."""
+def _posterior(model: Model, number: int, case: Case) -> Any:
+    """Return the posterior of a number; None if a joint distribution has none in closed form."""
     try:
-        found = model._work(Joint((candidate,)), case.pattern).run(case)
+        return model._work(Joint((number,)), case.pattern).run(case)
     except UnsupportedModelError:
         if model._is_joint:
             return None
         raise
-    return found if isinstance(found, NumberMixture) and found.gaussian else None
 
 
-def _terms(stakes: Stakes, before: Floats, joint: Floats) -> Floats:
-    """Return information, gain and mass of answers, shape (n_answers, 3)."""
-    return np.column_stack([*stakes.worth(before[None], joint), joint.sum(axis=1)])
-
-
-def _density(
-    model: Model, target: Discrete, variable: Continuous, rows: Evidence, x: Floats
-) -> Floats:
-    """Return p(x | e) P(t | e, x) at each x, shape (n, n_states), of a joint distribution."""
-    total = log_total(model._log_posterior_rows(target, rows))[0]
-    logs = model._log_posterior_rows(target, with_values(rows, variable, x))
-    found: Floats = np.exp(logs - total)
-    return found
-
-
-def _product(
-    model: Model,
-    target: Discrete,
-    variable: Continuous,
-    rows: Evidence,
-    posterior: NumberMixture,
-    x: Floats,
-) -> Floats:
-    """Return what `_density` does, of a model that is no joint distribution."""
-    after = posterior_rows(model, target, with_values(rows, variable, x))
-    return np.asarray(posterior.density(x)[:, None] * after)
-
-
-def _worth(values: Floats, errors: Floats, before: Floats, stakes: Stakes) -> Worth:
-    """Return integrals as a `Worth`; mass that was not found adds to the error."""
-    information, gain, mass = values.tolist()
-    lost = abs(1.0 - mass) * max(stakes.bounds(before))
-    return Worth(information, gain, float(errors[:2].max()) + lost)
-
-
-def typical_answers(model: Model, candidate: int, case: Case) -> Floats:
+def typical_answers(model: Model, number: int, case: Case) -> Floats:
     """Return values of a number that stand for equal parts of its distribution."""
-    variable = model.variables[candidate]
-    assert isinstance(variable, Continuous)  # it has a worth
-    try:
-        posterior = model._work(Joint((candidate,)), case.pattern).run(case)
+    posterior, variable = _posterior(model, number, case), model.variables[number]
+    if posterior is not None:
         return np.array([posterior.quantile(rank) for rank in RANKS.tolist()])
-    except UnsupportedModelError:
-        return np.quantile(_draws(model, variable, case), RANKS, method="nearest")
+    return np.quantile(_draws(model, variable, case), RANKS, method="nearest")
 
 
-def _draws(model: Model, variable: Continuous, case: Case) -> Floats:
+def _draws(model: Model, variable: Variable, case: Case) -> Floats:
     """Return draws of a number given the evidence, in ascending order."""
     question = Sample() if model._answers(Sample) else Draw()
-    taken = model._work(question, case.pattern).run(case)
-    found = taken.take(_N_DRAWS, np.random.default_rng(0))[variable]
-    return np.sort(np.asarray(found, dtype=np.float64))
+    rows = model._work(question, case.pattern).run(case).take(_N_DRAWS, np.random.default_rng(0))
+    return np.sort(np.asarray(rows[variable], dtype=np.float64))
 
 
-def _jumps(model: Model, variable: Continuous, step: float) -> Floats:
-    """Return the edges of a number's histogram or support, and thresholds of trees on it.
+def _jumps(model: Model, variable: Continuous, step: float) -> Iterator[Floats]:
+    """Yield the edges of a number's histogram or support, and thresholds of trees on it.
 
     A density may be infinite at the edge of a support: panels shrink towards it.
     """
-    found: list[Floats] = []
     for cpd in (cpd for _, network in networks_in(model) for cpd in network.cpds):
         if isinstance(cpd, DensityCPD) and cpd.variable == variable:
             for end, side in zip(cpd.support, (1.0, -1.0), strict=True):
                 if np.isfinite(end):
-                    found.append(np.append(end, end + side * step * _NEARER))
+                    yield np.append(end, end + side * step * _NEARER)
         if isinstance(cpd, HistogramCPD) and cpd.variable == variable:
-            found.append(cpd.edges)
+            yield cpd.edges
         elif isinstance(cpd, TreesCPD) and variable in cpd.parents:
-            splits = cpd.trees.feature == cpd.parents.index(variable)
-            found.append(cpd.trees.threshold[splits])
-    return np.concatenate([*found, np.empty(0)])
+            yield cpd.trees.threshold[cpd.trees.feature == cpd.parents.index(variable)]
 
 
 def _apart(points: Floats, gap: float) -> Floats:
-    """Return ascending points without those that are nearer than a gap to the one before."""
-    kept = [float(points[0])]
-    for point in points[1:-1].tolist():
-        if point - kept[-1] >= gap:
-            kept.append(point)
-    return np.array([*kept, float(points[-1])])
+    """Return ascending points of which no two are nearer than a gap."""
+    return np.unique(np.round(points / gap)) * gap

@@ -1,10 +1,10 @@
-"""The questions that can be asked next, ranked by what their answers are worth."""
+"""The questions that can be asked next, ranked by their worth, and sessions of questions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias, Unpack
 
@@ -16,7 +16,7 @@ from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
-from bayesgraph.core.variables import Discrete, Name, Variable
+from bayesgraph.core.variables import Discrete, Name, is_missing
 from bayesgraph.inference import All, Case, Posterior
 from bayesgraph.models import Model, as_mapping, evidence_rows, impossible, under, with_findings
 from bayesgraph.questions.asking import (
@@ -24,6 +24,7 @@ from bayesgraph.questions.asking import (
     Options,
     Terms,
     by_propagation,
+    checked_number,
     joint_rows,
     posterior_rows,
     with_values,
@@ -148,61 +149,85 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     def _display(self) -> DisplayTable:
         shown = self.questions[:_MAX_LINES]
         top = max((q.score for q in shown if np.isfinite(q.score)), default=0.0) or 1.0
-        rows = [self._cells(question) for question in shown]
-        more_columns = [name for name, is_shown in self._columns if is_shown]
-        notes = [more(len(self), len(shown), "questions"), self._errors(), self._verdict()]
+        is_scored = self.is_priced or self.ahead > 1
+        header = ["", "information (nats)", "gain", *["cost"] * self.is_priced]
+        header += ["score"] * is_scored
+        rows = [
+            [
+                *(str(q.name), f"{q.information:.4f}", f"{q.gain:.4f}"),
+                *[rounded(q.cost, 6)] * self.is_priced,
+                *[f"{q.score:.4f}"] * is_scored,
+            ]
+            for q in shown
+        ]
+        notes = [more(len(self), len(shown), "questions")]
+        if (largest := float(self.errors.max(initial=0.0))) > 1e-6:
+            notes.append(f"errors of integrals below {rounded(largest, 1)}")
+        if self.best is None:
+            notes.append(f"nothing is worth {'its price' if self.is_priced else 'asking'}")
         notes += [f"not ranked: {name}. {reason}" for name, reason in self.refused.items()]
         return DisplayTable(
             f"Next question about {self.posterior.names[0]}: {self.by}"
             f"{' per cost' if self.is_priced else ''}"
             f"{', two questions ahead' if self.ahead > 1 else ''}",
             rows,
-            header=("", "information (nats)", "gain", *more_columns) if rows else (),
-            bars=[min(1.0, question.score / top) for question in shown],
+            header=header if rows else (),
+            bars=[min(1.0, q.score / top) for q in shown],
             note="\n".join(note for note in notes if note),
         )
 
-    @property
-    def _columns(self) -> tuple[tuple[str, bool], ...]:
-        return ("cost", self.is_priced), ("score", self.is_priced or self.ahead > 1)
 
-    def _cells(self, question: RankedQuestion) -> list[str]:
-        cells = [str(question.name), f"{question.information:.4f}", f"{question.gain:.4f}"]
-        texts = rounded(question.cost, 6), f"{question.score:.4f}"
-        shown = zip(texts, self._columns, strict=True)
-        return cells + [text for text, (_, is_shown) in shown if is_shown]
-
-    def _errors(self) -> str:
-        largest = float(self.errors.max(initial=0.0))
-        return f"errors of integrals below {rounded(largest, 1)}" if largest > 1e-6 else ""
-
-    def _verdict(self) -> str:
-        if self.best is not None:
-            return ""
-        return "nothing is worth its price" if self.is_priced else "nothing is worth asking"
-
-
-class Values(NamedTuple):
-    """What the answers of candidates are worth in each row.
+@dataclass(frozen=True, eq=False, repr=False)
+class NextQuestions(Displayed):
+    """The questions that can be asked next, for each row of a table.
 
     Attributes
     ----------
+    names : tuple of names
+        The variables that may be asked for.
+    information, gain, scores, errors : ndarray, shape (n_rows, n_names)
+        As in `RankedQuestion`; NaN where a row has the variable, or is impossible.
+    costs : ndarray, shape (n_names,)
     posterior : ndarray, shape (n_rows, n_states)
-        Of the target; zeros in impossible rows.
-    numbers : list of int
-        Indices of the candidates that have answers.
-    information, gain, error : ndarray, shape (n_rows, n)
-        NaN where a row has the candidate, or is impossible.
-    refused : mapping from int to UnsupportedModelError
-        Why other candidates have none.
+        Of the target, before the question; zeros in impossible rows.
+    terms : Terms
+    refused : mapping from name to str
+        Why variables are not ranked.
     """
 
-    posterior: Floats
-    numbers: list[int]
+    names: tuple[Name, ...]
     information: Floats
     gain: Floats
-    error: Floats
-    refused: Mapping[int, errors.UnsupportedModelError]
+    scores: Floats
+    errors: Floats
+    costs: Floats
+    posterior: Floats
+    terms: Terms
+    refused: dict[Name, str]
+
+    @cached_property
+    def best(self) -> list[Name | None]:
+        """The best question of each row; None if none is worth its price."""
+        if not self.names:
+            return [None] * len(self.scores)
+        scores = np.where(np.isnan(self.scores), -1.0, self.scores)
+        places = np.argmax(np.round(scores, 12), axis=1)
+        top = scores[np.arange(len(scores)), places]
+        return [
+            self.names[place] if self.terms.is_worth_it(score) else None
+            for place, score in zip(places.tolist(), top.tolist(), strict=True)
+        ]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def _display(self) -> DisplayTable:
+        counted = Counter(self.best).most_common()
+        rows = [("nothing" if n is None else str(n), f"{count:,}") for n, count in counted]
+        bars = [count / max(len(self), 1) for _, count in counted]
+        return DisplayTable(
+            f"Next question of {len(self):,} rows, by {self.terms.by}", rows, bars=bars
+        )
 
 
 @question(All)
@@ -270,18 +295,9 @@ def next_question(
     UnsupportedModelError
         If a variable that is named has no answers to try; others are listed in `refused`.
     """
-    asked, given = under(model, do, evidence) if do else (model, evidence)
-    terms = Terms.of(
-        asked,
-        target,
-        costs=costs,
-        among=among,
-        by=by,
-        losses=losses,
-        abstain=abstain,
-        least=least,
-    )
-    return ranked(asked, terms, given, ahead)
+    asked, evidence = under(model, do, evidence) if do else (model, evidence)
+    terms = Terms.of(asked, target, costs, among, by, losses, abstain, least)
+    return ranked(asked, terms, evidence, ahead)
 
 
 def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -> NextQuestion:
@@ -290,114 +306,110 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     if ahead > 2:
         raise errors.DataError(f"ahead= is 1 or 2 questions; got {ahead}.")
     model, evidence = with_findings(model, as_mapping(evidence))
-    rows = model._encode(evidence)
-    variable = terms.variable
+    rows, variable = model._encode(evidence), terms.variable
     if variable in rows:
         raise errors.EvidenceError(
             f"{variable.name!r} is both the target and observed; leave it out of one of them."
         )
-    values = values_of_rows(model, terms, rows)
-    if not values.posterior.any():
+    table = ranked_rows(model, terms, rows)
+    if not table.posterior.any():
         raise impossible(evidence)
-    if terms.is_chosen and values.refused:
-        raise next(iter(values.refused.values()))
-    open_ = np.flatnonzero(~np.isnan(values.information[0]))
-    numbers = [values.numbers[k] for k in open_.tolist()]
-    information, gain, error = (column[0, open_] for column in values[2:5])
-    prices = terms.prices_of(numbers)
+    places = np.flatnonzero(~np.isnan(table.information[0]))
+    scores = table.scores[0, places]
     if ahead == 2:
-        worth = terms.values(information, gain).tolist()
-        scores = _scores_of_pairs(model, terms, rows, dict(zip(numbers, worth, strict=True)))
-    else:
-        scores = terms.scores(terms.values(information, gain), prices)
-    order = terms.ordered(scores)
-    names = tuple([model.names[numbers[place]] for place in order.tolist()])
-    is_worth_it = bool(names) and terms.is_worth_it(float(scores[order[0]]))
+        pairs = [_score_of_pairs(model, terms, rows, table, at) for at in places.tolist()]
+        scores = np.array(pairs)
+    # From the highest score on, ties in the order of the candidates.
+    order = np.argsort(-scores.round(12), kind="stable")
+    places, scores = places[order], scores[order]
+    names = tuple([table.names[place] for place in places.tolist()])
     return NextQuestion(
-        Posterior((variable,), values.posterior[0], np.nan),
+        Posterior((variable,), table.posterior[0], np.nan),
         terms.by,
         names,
-        information[order],
-        gain[order],
-        prices[order],
-        scores[order],
-        error[order],
-        names[0] if is_worth_it else None,
-        {model.names[v]: str(error) for v, error in values.refused.items()},
+        table.information[0, places],
+        table.gain[0, places],
+        table.costs[places],
+        scores,
+        table.errors[0, places],
+        names[0] if names and terms.is_worth_it(float(scores[0])) else None,
+        table.refused,
         terms.is_priced,
         ahead,
     )
 
 
-def values_of_rows(model: Model, terms: Terms, rows: Evidence) -> Values:
-    """Return what the candidates are worth in each row that does not observe them."""
-    target = terms.variable
-    before, tables = np.zeros((rows.n_rows, target.cardinality)), None
+def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
+    """Return the worth of the candidates in each row that does not observe them."""
+    tables = None
     if model._compiled is not None and rows.n_rows <= _FEW:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
         tables = [by_propagation(model, terms.target, case) for case in cases]
-        for row, found in enumerate(tables):
-            before[row] = 0.0 if found is None else found[0]
+        before = np.array([posterior for posterior, _ in tables])
+        before = before.reshape(rows.n_rows, terms.variable.cardinality)
     else:
-        before = posterior_rows(model, target, rows)
-    columns: dict[int, Floats] = {}
-    refused: dict[int, errors.UnsupportedModelError] = {}
+        before = posterior_rows(model, terms.variable, rows)
+    worths: dict[int, Floats] = {}
+    refused: dict[Name, str] = {}
     indicators = {number: model.variables[i] for number, i in model._indicators}
     for v in terms.candidates:
-        candidate = model.variables[v]
-        is_open = before.any(axis=1) & ~_observed(rows, candidate)
+        candidate, is_open = model.variables[v], before.any(axis=1)
+        if candidate in rows:
+            is_open &= ~rows.observed_rows(candidate)
         if (indicator := indicators.get(v)) is not None and indicator in rows:
             is_open &= rows.columns[indicator] != 1  # whose value is known to be missing
-        columns[v] = np.full((3, rows.n_rows), np.nan)
-        chosen = np.flatnonzero(is_open)
         try:
-            for part, worth in _worths(model, terms, candidate, rows, before, chosen, tables):
-                columns[v][:, part] = worth
+            worths[v] = _worths(model, terms, v, rows, before, np.flatnonzero(is_open), tables)
         except errors.UnsupportedModelError as error:
-            refused[v] = error
-            del columns[v]
-    worths = np.array([*columns.values()]).reshape(len(columns), 3, rows.n_rows)
-    information, gain, errors_of = np.moveaxis(np.maximum(worths, 0.0), 0, 2)
-    return Values(before, [*columns], information, gain, errors_of, refused)
-
-
-def _observed(rows: Evidence, variable: Variable) -> NDArray[np.bool_]:
-    return np.asarray(variable in rows and rows.observed_rows(variable))
+            if terms.is_chosen:
+                raise
+            refused[candidate.name] = str(error)
+    shape = 3, rows.n_rows, len(worths)
+    information, gain, deviations = np.stack([*worths.values(), np.empty(shape[:2])], -1)[..., :-1]
+    costs = np.array([terms.prices[v] for v in worths])
+    scores = terms.scores(terms.values(information, gain), np.broadcast_to(costs, gain.shape))
+    scores = np.where(np.isnan(information), np.nan, scores)
+    names = tuple(model.names[v] for v in worths)
+    return NextQuestions(
+        names, information, gain, scores, deviations, costs, before, terms, refused
+    )
 
 
 def _case(model: Model, rows: Evidence, row: int) -> Case:
     """Return a row of encoded evidence as a case."""
     one, _ = rows.rows(np.array([row])).split()
     hard = {model._index_of[v.name]: column[0] for v, column in one.columns.items()}
-    soft = {model._index_of[v.name]: logs[0] for v, logs in rows.likelihoods.items()}
+    soft = {model._index_of[v.name]: logs[0] for v, logs in one.likelihoods.items()}
     return Case({v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}, soft)
 
 
 def _worths(
     model: Model,
     terms: Terms,
-    candidate: Variable,
+    number: int,
     rows: Evidence,
     before: Floats,
-    chosen: NDArray[np.intp],
+    places: NDArray[np.intp],
     tables: Sequence[Any] | None,
-) -> Iterator[tuple[Any, Any]]:
-    """Yield some of the rows, and information, gain and error of a candidate in these."""
-    number, target = model._index_of[candidate.name], terms.variable
+) -> Floats:
+    """Return information, gain and error of a candidate in some of the rows, shape (3, n_rows)."""
+    candidate, target = model.variables[number], terms.variable
+    worths = np.full((3, rows.n_rows), np.nan)
     if not isinstance(candidate, Discrete):
-        for row in chosen.tolist():
+        for row in places.tolist():
             case = _case(model, rows, row)
-            yield row, worth_of_number(model, terms.target, number, case, before[row], terms.stakes)
-        return
+            worths[:, row] = worth_of_number(model, terms, number, case, before[row])
+        return np.asarray(np.maximum(worths, 0.0))
     step = max(1, _TOGETHER // candidate.cardinality)
-    for at in range(0, len(chosen), step):
-        part = chosen[at : at + step]
+    for at in range(0, len(places), step):
+        part = places[at : at + step]
         if tables is None:
             joint = joint_rows(model, target, candidate, rows.rows(part))
         else:
             joint = np.array([tables[row][1][number] for row in part.tolist()])
-        information, gain = terms.stakes.worth(before[part, None], joint)
-        yield part, np.array([information.sum(axis=1), gain.sum(axis=1), np.zeros(len(part))])
+        worths[:2, part] = np.sum(terms.worth(before[part, None], joint), axis=-1)
+        worths[2, part] = 0.0
+    return np.asarray(np.maximum(worths, 0.0))
 
 
 # ------------------------------------------------------------------------- two questions ahead
@@ -407,47 +419,36 @@ def _worths(
 _Branch: TypeAlias = tuple[float, Floats, Floats]
 
 
-def _scores_of_pairs(
-    model: Model, terms: Terms, rows: Evidence, worths: Mapping[int, float]
-) -> Floats:
-    """Return the score of each question together with the best one after each answer.
+def _score_of_pairs(
+    model: Model, terms: Terms, rows: Evidence, table: NextQuestions, place: int
+) -> float:
+    """Return the score of a question together with the best one after each answer.
 
     Without prices this is the expected worth of both. With prices it is the expected worth by the
     expected price, the highest of all ways to choose a second question, or none, by the answer.
     What is worth nothing alone may be worth something with another answer, as with an exclusive or
     (Heckerman, Horvitz and Middleton 1993). A few quantiles stand for the answers of a number.
     """
-    scores = []
-    for v, worth in worths.items():
-        candidate = model.variables[v]
-        answers, shares = _answers(model, terms, candidate, rows)
-        soft = {other: logs for other, logs in rows.likelihoods.items() if other != candidate}
-        others = Evidence(rows.n_rows, rows.columns, soft)
-        after = values_of_rows(model, terms, with_values(others, candidate, answers))
-        prices = terms.prices_of(after.numbers)
-        best = terms.values(after.information, after.gain)
-        branches = [
-            (share, second[is_open], prices[is_open])
-            for share, second in zip(shares.tolist(), best, strict=True)
-            if share > 0 and (is_open := ~np.isnan(second)).any()
-        ]
-        if terms.is_priced:
-            scores.append(_best_rate(worth, terms.prices[v], branches))
-        else:
-            scores.append(worth + sum(share * second.max() for share, second, _ in branches))
-    return np.array(scores)
-
-
-def _answers(
-    model: Model, terms: Terms, candidate: Variable, rows: Evidence
-) -> tuple[NDArray[Any], Floats]:
-    """Return values of a candidate, as they are encoded, and their probabilities in one row."""
-    target = terms.variable
-    if not isinstance(candidate, Discrete):
+    candidate = model.variable(table.names[place])
+    if isinstance(candidate, Discrete):
+        answers: NDArray[Any] = np.arange(candidate.cardinality)
+        shares = joint_rows(model, terms.variable, candidate, rows)[0].sum(axis=1)
+    else:
         number, case = model._index_of[candidate.name], _case(model, rows, 0)
-        return typical_answers(model, number, case), np.full(len(RANKS), 1.0 / len(RANKS))
-    (joint,) = joint_rows(model, target, candidate, rows)
-    return np.arange(candidate.cardinality), joint.sum(axis=1)
+        answers = typical_answers(model, number, case)
+        shares = np.full(len(RANKS), 1.0 / len(RANKS))
+    after = ranked_rows(model, terms, with_values(rows, candidate, answers))
+    branches = [
+        (share, second[is_open], after.costs[is_open])
+        for share, second in zip(
+            shares.tolist(), terms.values(after.information, after.gain), strict=True
+        )
+        if share > 0 and (is_open := ~np.isnan(second)).any()
+    ]
+    worth = float(terms.values(table.information, table.gain)[0, place])
+    if terms.is_priced:
+        return _best_rate(worth, float(table.costs[place]), branches)
+    return float(worth + sum(share * best.max() for share, best, _ in branches))
 
 
 def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float:
@@ -472,56 +473,6 @@ def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float
 
 def _rate(worth: float, price: float) -> float:
     return worth / price if price > 0 else np.inf if worth > NOTHING else 0.0
-
-
-# ----------------------------------------------- The questions to ask next for each row of a table
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NextQuestions(Displayed):
-    """The questions that can be asked next, for each row of a table.
-
-    Attributes
-    ----------
-    names : tuple of names
-        The variables that may be asked for.
-    information, gain, scores : ndarray, shape (n_rows, n_names)
-        As in `RankedQuestion`; NaN where a row has the variable, or is impossible.
-    terms : Terms
-    refused : mapping from name to str
-        Why variables are not ranked.
-    """
-
-    names: tuple[Name, ...]
-    information: Floats
-    gain: Floats
-    scores: Floats
-    terms: Terms
-    refused: dict[Name, str]
-
-    @cached_property
-    def best(self) -> list[Name | None]:
-        """The best question of each row; None if none is worth its price."""
-        if not self.names:
-            return [None] * len(self.scores)
-        scores = np.where(np.isnan(self.scores), -1.0, self.scores)
-        places = np.argmax(np.round(scores, 12), axis=1)
-        top = scores[np.arange(len(scores)), places]
-        return [
-            self.names[place] if self.terms.is_worth_it(score) else None
-            for place, score in zip(places.tolist(), top.tolist(), strict=True)
-        ]
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def _display(self) -> DisplayTable:
-        counted = Counter(self.best).most_common()
-        rows = [("nothing" if n is None else str(n), f"{count:,}") for n, count in counted]
-        bars = [count / max(len(self), 1) for _, count in counted]
-        return DisplayTable(
-            f"Next question of {len(self):,} rows, by {self.terms.by}", rows, bars=bars
-        )
 
 
 @question(All)
@@ -549,22 +500,252 @@ def next_question_rows(
         `next_question`.
     """
     terms = Terms.of(model, target, **options)
-    variable = terms.variable
-    rows = evidence_rows(model, table, variable, unseen)
-    values = values_of_rows(model, terms, rows)
-    if terms.is_chosen and values.refused:
-        raise next(iter(values.refused.values()))
-    information, gain = values.information, values.gain
-    impossible_rows = int((values.posterior.sum(axis=1) == 0).sum())
-    if impossible_rows:
+    rows = evidence_rows(model, table, terms.variable, unseen)
+    ranking = ranked_rows(model, terms, rows)
+    if n_impossible := int((~ranking.posterior.any(axis=1)).sum()):
         errors.warn(
-            f"{impossible_rows} of {rows.n_rows} rows have probability zero under the model; there "
+            f"{n_impossible} of {rows.n_rows} rows have probability zero under the model; there "
             "is no question for them.",
             errors.ImpossibleEvidenceWarning,
         )
-    prices = terms.prices_of(values.numbers)
-    scores = terms.scores(terms.values(information, gain), np.broadcast_to(prices, gain.shape))
-    scores[np.isnan(information)] = np.nan
-    names = tuple(model.names[v] for v in values.numbers)
-    refused = {model.names[v]: str(error) for v, error in values.refused.items()}
-    return NextQuestions(names, information, gain, scores, terms, refused)
+    return ranking
+
+
+# ---- Sessions of questions: the best one is asked, until the answer is known or not worth more
+
+
+class Step(NamedTuple):
+    """A question that was asked.
+
+    Attributes
+    ----------
+    name : name
+        The variable.
+    answer : value or None
+        None if the answer is not known.
+    cost : float
+        What was paid: nothing without an answer.
+    posterior : Posterior
+        Of the target, after the answer.
+    """
+
+    name: Name
+    answer: Any
+    cost: float
+    posterior: Posterior
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Questionnaire(Displayed):
+    """A session of questions about a target; answers return the session that goes on.
+
+    Attributes
+    ----------
+    model : Model
+    terms : Terms
+        Target, candidates, prices and measure.
+    evidence : mapping from name to value
+        What is known: the evidence at the beginning and all answers.
+    ahead : int
+    threshold, budget : float or None
+        Probability of a state, and sum of prices, at which the session ends.
+    steps : tuple of Step
+        The questions that were asked.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> ill = bg.Discrete("ill", ["no", "yes"])
+    >>> fever, test = bg.Discrete("fever", ["no", "yes"]), bg.Discrete("test", ["-", "+"])
+    >>> net = bg.BayesianNetwork([
+    ...     bg.TableCPD(ill, [0.7, 0.3]),
+    ...     bg.TableCPD(fever, [[0.8, 0.2], [0.4, 0.6]], parents=[ill]),
+    ...     bg.TableCPD(test, [[0.95, 0.05], [0.1, 0.9]], parents=[ill]),
+    ... ])
+    >>> session = net.ask.questionnaire("ill", costs={"fever": 1, "test": 20}, threshold=0.9)
+    >>> session.question
+    'fever'
+    >>> session = session.answered("yes")
+    >>> session.question
+    'test'
+    >>> session.answered("+")
+    Questions about ill: P(yes) = 0.9586 after 2 answers, cost 21
+                     cost  P(yes)
+      before               0.3000
+      fever = 'yes'     1  0.5625
+      test = '+'       20  0.9586
+      ended: the probability has reached 0.9
+    """
+
+    model: Model
+    terms: Terms
+    evidence: Mapping[Name, Any]
+    ahead: int = 1
+    threshold: float | None = None
+    budget: float | None = None
+    steps: tuple[Step, ...] = ()
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The posterior of the target given all that is known."""
+        answer: Posterior = self.model.query(self.terms.variable.name, self.evidence)
+        return answer
+
+    @property
+    def spent(self) -> float:
+        """The sum of the prices of all answers."""
+        return float(sum(step.cost for step in self.steps))
+
+    @cached_property
+    def ranking(self) -> NextQuestion:
+        """The questions that were not asked and that the rest of the budget allows, ranked."""
+        return self._ranked(np.inf if self.budget is None else self.budget - self.spent)
+
+    def _ranked(self, most: float) -> NextQuestion:
+        """Return the questions that were not asked and cost at most a price, ranked."""
+        asked = {self.model._index_of[step.name] for step in self.steps}
+        prices = self.terms.prices
+        allowed = [v for v in self.terms.candidates if prices[v] <= most + NOTHING]
+        left = tuple(v for v in allowed if v not in asked)
+        return ranked(self.model, replace(self.terms, candidates=left), self.evidence, self.ahead)
+
+    @cached_property
+    def question(self) -> Name | None:
+        """The variable to ask for next; None if the session has ended."""
+        return None if self._is_known else self.ranking.best
+
+    @property
+    def _is_known(self) -> bool:
+        top = float(self.posterior.probabilities.max())
+        return self.threshold is not None and top >= self.threshold
+
+    @property
+    def reason(self) -> str | None:
+        """Why the session has ended, in words; None if there is a question."""
+        if self._is_known:
+            assert self.threshold is not None
+            return f"the probability has reached {rounded(self.threshold, 6)}"
+        if self.question is not None:
+            return None
+        if len(self.ranking):
+            return f"no question is worth {'its price' if self.terms.is_priced else 'asking'}"
+        if self.budget is not None and len(self._ranked(np.inf)):
+            return f"no question is within the rest of the budget of {rounded(self.budget, 6)}"
+        return "all questions were asked"
+
+    def answered(self, answer: Any, question: Name | None = None) -> Questionnaire:
+        """Return the session after an answer.
+
+        Parameters
+        ----------
+        answer : value, or None
+            A state, a number or likelihoods; None and NaN if the answer is not known. Then the
+            variable is not asked for again, and nothing is paid.
+        question : name, optional
+            The variable that was asked for, by default the best question.
+
+        Raises
+        ------
+        DataError
+            If the session has ended and no question is named.
+        EvidenceError
+            If the question is the target, was asked before, or the answer does not fit it.
+        ImpossibleEvidenceError
+            If the answer is impossible given what is known.
+        """
+        chosen = self.question if question is None else question
+        if chosen is None:
+            raise errors.DataError(
+                f"The session has ended: {self.reason}. Name the question that was answered, or "
+                "begin another session."
+            )
+        name = self.model.variable(chosen).name
+        number = self.model._index_of[name]
+        if number == self.terms.target:
+            raise errors.EvidenceError(f"{name!r} is the target of the session, no question.")
+        if any(step.name == name for step in self.steps):
+            raise errors.EvidenceError(
+                f"{name!r} was asked before; begin another session to correct it."
+            )
+        is_known = not (answer is None or is_missing(answer))
+        evidence = {**self.evidence, name: answer} if is_known else self.evidence
+        after = replace(self, evidence=evidence)
+        price = self.terms.prices.get(number, 0.0) if is_known else 0.0
+        step = Step(name, answer if is_known else None, price, after.posterior)
+        return replace(after, steps=(*self.steps, step))
+
+    def run(self, ask: Callable[[Name], Any]) -> Questionnaire:
+        """Return the session at its end, after a function has answered all questions.
+
+        Parameters
+        ----------
+        ask : callable
+            From the name of a variable to its value; None if it is not known.
+        """
+        session = self
+        while session.question is not None:
+            session = session.answered(ask(session.question))
+        return session
+
+    def _display(self) -> DisplayTable:
+        state = self.posterior.argmax
+        n = sum(step.answer is not None for step in self.steps)
+        cost = f", cost {rounded(self.spent, 6)}" if self.terms.is_priced else ""
+        asked = {step.name for step in self.steps}
+        first = {name: value for name, value in self.evidence.items() if name not in asked}
+        target = self.terms.variable.name
+        start = self.model.query(target, first)
+        rows = [("before", "", f"{start[state]:.4f}")]
+        for step in self.steps:
+            answer = "not known" if step.answer is None else f"{step.answer!r}"
+            rows.append(
+                (f"{step.name} = {answer}", rounded(step.cost, 6), f"{step.posterior[state]:.4f}")
+            )
+        note = f"next: {self.question}" if self.reason is None else f"ended: {self.reason}"
+        return DisplayTable(
+            f"Questions about {target}: P({state}) = {self.posterior[state]:.4f} after {n} "
+            f"answer{'' if n == 1 else 's'}{cost}",
+            rows,
+            header=("", "cost", f"P({state})"),
+            note=note,
+        )
+
+
+@question(All)
+def questionnaire(
+    model: Model,
+    target: Name | None = None,
+    evidence: EvidenceLike = None,
+    *,
+    threshold: float | None = None,
+    budget: float | None = None,
+    ahead: int = 1,
+    do: Intervention = None,
+    **options: Unpack[Options],
+) -> Questionnaire:
+    """Return a session of questions about a target, which ends when enough is known.
+
+    ``session.question`` is the next question, None at the end, and ``session.answered(value)``
+    the session after the answer. ``session.run(ask)`` asks a function to the end.
+
+    Parameters
+    ----------
+    model : model or fitted estimator
+    target, evidence, ahead, do
+        As for `next_question`.
+    threshold : float, optional
+        The session ends when a state of the target has this probability.
+    budget : float, optional
+        Maximum sum of the prices of all questions; of their number if there are no prices.
+    **options
+        ``costs``, ``among``, ``by``, ``losses``, ``abstain`` and ``least`` as for
+        `next_question`. The session ends when no question is worth its price.
+    """
+    asked, evidence = under(model, do, evidence) if do else (model, as_mapping(evidence))
+    terms = Terms.of(asked, target, **options)
+    values = {model.variable(name).name: value for name, value in as_mapping(evidence).items()}
+    limit = None if threshold is None else checked_number("threshold=", threshold)
+    if limit is not None and limit > 1:
+        raise errors.DataError(f"threshold= is a probability, from 0 to 1; got {threshold!r}.")
+    most = None if budget is None else checked_number("budget=", budget)
+    return Questionnaire(asked, terms, values, ahead, limit, most)
