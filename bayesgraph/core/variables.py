@@ -784,13 +784,15 @@ def parents_first(parents: Mapping[_N, Collection[_N]]) -> list[_N] | None:
     return order if len(order) == len(nodes) else None
 
 
-def ancestral_set(parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N]) -> set[_N]:
-    """Return the nodes together with all their ancestors."""
-    found = set(nodes)
-    stack = list(found)
+def ancestral_set(
+    parents: Mapping[_N, Iterable[_N]], nodes: Iterable[_N], without: Collection[_N] = ()
+) -> set[_N]:
+    """Return the nodes together with all their ancestors, by paths without some other nodes."""
+    ancestors = set(nodes)
+    stack = list(ancestors)
     while stack:
         for parent in parents[stack.pop()]:
-            if parent not in found:
-                found.add(parent)
+            if parent not in ancestors and parent not in without:
+                ancestors.add(parent)
                 stack.append(parent)
-    return found
+    return ancestors

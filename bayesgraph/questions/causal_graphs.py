@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from bayesgraph.models import Model
 
 # ----------------------------- Separators, implied independencies and equivalence of causal graphs
-
-
-_Neighbours: TypeAlias = Mapping[Any, set[Any]]
 
 
 class Independence(NamedTuple):
@@ -67,6 +64,9 @@ def minimal_separators(
 ) -> list[tuple[Name, ...]]:
     """Return all minimal separators of x and y in a directed acyclic graph, small ones first.
 
+    The first is the one nearest to x. From each separator, others further from x arise by adding
+    one of its nodes to the side of x; all are reached so (Shen and Liang 1997).
+
     Parameters
     ----------
     graph : CausalGraph
@@ -78,100 +78,25 @@ def minimal_separators(
     maximum : int
         Number of separators after which the search stops.
     holds : callable, optional
-        See `_cuts`.
+        Function that tells whether a separator counts. What is further from x than one that does
+        not is left out.
     """
-    place = {name: i for i, name in enumerate(graph.nodes)}
     # Sets are separated in the moral graph of all their ancestors if and only if they are
     # d-separated (Lauritzen et al. 1990).
     moral = nx.moral_graph(dag.subgraph(ancestral_set(dag.pred, x | y | required)))
     moral.remove_nodes_from(required)
-    neighbours = {node: set(moral.adj[node]) for node in moral}
-    found = [
-        tuple(sorted([*between, *required], key=place.__getitem__))
-        for between in _cuts(neighbours, x, y, allowed | y, place, maximum, holds)
-    ]
-    return sorted(found, key=lambda names: (len(names), [place[name] for name in names]))
-
-
-def _cuts(
-    neighbours: _Neighbours,
-    x: set[Any],
-    y: set[Any],
-    ends: set[Any],
-    place: Mapping[Any, int],
-    maximum: int,
-    holds: Callable[[Iterable[Any]], bool],
-) -> list[frozenset[Any]]:
-    """Return the minimal sets of nodes that separate x and y in an undirected graph.
-
-    The first is the one nearest to x. From each separator, others further from x arise by adding
-    one of its nodes to the side of x; all are reached so (Shen and Liang 1997).
-
-    Parameters
-    ----------
-    neighbours : mapping from node to set of nodes
-    x, y : set of nodes
-    ends : set of nodes
-        Those that a separator may have, and y.
-    place : mapping from node to int
-    maximum : int
-    holds : callable
-        Function that tells whether a separator counts. What is further from x than one that does
-        not is left out.
-    """
-    first = _nearest(neighbours, x, y, ends)
-    if first is None or not holds(first):
-        return []
-    found = {first: None}
-    waiting = deque(found)
-    while waiting and len(found) < maximum:
-        separator = waiting.popleft()
-        side = _component(neighbours, x, separator)
-        for node in sorted(separator, key=place.__getitem__):
-            further = _nearest(neighbours, side | {node}, y, ends)
-            if further is None or further in found or not holds(further):
-                continue
-            if len(found) < maximum:
-                found[further] = None
-                waiting.append(further)
-    return list(found)
-
-
-def _nearest(
-    neighbours: _Neighbours, side: set[Any], y: set[Any], ends: set[Any]
-) -> frozenset[Any] | None:
-    """Return the minimal separator of y and a connected side that is nearest to this side.
-
-    None if nodes that it may not have connect them.
-    """
-    side = _component(neighbours, side, ends)
-    border = _border(neighbours, side)
-    if not border.isdisjoint(y):
-        return None
-    return frozenset(_border(neighbours, _component(neighbours, y, side | border)))
-
-
-def _border(neighbours: _Neighbours, nodes: set[Any]) -> set[Any]:
-    return set().union(*(neighbours[node] for node in nodes)) - nodes
-
-
-def _component(
-    neighbours: Mapping[Any, Iterable[Any]], start: set[Any], without: Collection[Any]
-) -> set[Any]:
-    """Return the nodes that paths from `start` reach without passing through `without`."""
-    found, stack = set(start), list(start)
-    while stack:
-        for node in neighbours[stack.pop()]:
-            if node not in found and node not in without:
-                found.add(node)
-                stack.append(node)
-    return found
-
-
-# -------------------------------------------------------------------------- independencies
-
-
-# ----------------------------------------------------------------------------- equivalence
+    separators: dict[frozenset[Name], None] = {}
+    sides = deque([x])
+    while sides and len(separators) < maximum:
+        # The separator nearest to a side, unless nodes that it may not have lead to y.
+        side = ancestral_set(moral.adj, sides.popleft(), allowed | y)
+        border = nx.node_boundary(moral, side)
+        nearest = frozenset(nx.node_boundary(moral, ancestral_set(moral.adj, y, border)))
+        if border.isdisjoint(y) and nearest not in separators and holds(nearest):
+            separators[nearest] = None
+            side = ancestral_set(moral.adj, x, nearest)
+            sides.extend(side | {node} for node in graph.in_order(nearest))
+    return graph.small_first(nodes | required for nodes in separators)
 
 
 def _check_unconfounded(graph: CausalGraph, instead: str) -> None:
@@ -208,9 +133,7 @@ class Instrument(NamedTuple):
 
 def on_causal_paths(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> set[Name]:
     """Return the nodes besides x on paths of arcs from x to y that return to no node of x."""
-    after = _component(dag.succ, x, x) - x
-    before = _component(dag.pred, y, x)
-    return after & before
+    return (ancestral_set(dag.succ, x) - x) & ancestral_set(dag.pred, y, x)
 
 
 def below(dag: nx.DiGraph, nodes: Iterable[Name]) -> set[Name]:
@@ -221,61 +144,7 @@ def below(dag: nx.DiGraph, nodes: Iterable[Name]) -> set[Name]:
 def proper_back_door_graph(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> nx.DiGraph:
     """Return the graph without the first arcs of causal paths from x to y."""
     causal = on_causal_paths(dag, x, y)
-    return without_arcs(dag, [(a, b) for a in x for b in dag.successors(a) if b in causal])
-
-
-def without_arcs(dag: nx.DiGraph, arcs: Iterable[tuple[Name, Name]]) -> nx.DiGraph:
-    """Return a copy of a graph without some arcs."""
-    found = nx.DiGraph(dag)
-    found.remove_edges_from(arcs)
-    return found
-
-
-# ------------------------------------------------------------------------------- front-door
-
-
-@dataclass(frozen=True)
-class _FrontDoor:
-    """The front-door criterion for one treatment and one outcome."""
-
-    graph: CausalGraph
-    x: set[Name]
-    y: set[Name]
-
-    def candidates(self, forbidden: Collection[Name]) -> set[Name]:
-        """Return the nodes to which no back-door path from the treatment is open."""
-        dag = self.graph.dag
-        cut = without_arcs(dag, list(dag.out_edges(self.x)))
-        return set(self.graph.nodes) - self.y - reachable(cut, self.x, ()) - set(forbidden)
-
-    def intercepts(self, z: set[Name]) -> bool:
-        """Tell whether a set is on all causal paths."""
-        return _component(self.graph.dag.succ, self.x, z).isdisjoint(self.y)
-
-    def largest(self, among: set[Name]) -> set[Name]:
-        """Return the largest subset whose back-door paths to the outcome the treatment blocks.
-
-        The union of two such sets is another. A node with an open path is in none of them, and
-        without it the arcs that leave it are there again, for others.
-        """
-        kept = set(among)
-        while True:
-            cut = without_arcs(self.graph.dag, list(self.graph.dag.out_edges(kept)))
-            opened = kept & reachable(cut, self.y, self.x)
-            if not opened:
-                return kept
-            kept -= opened
-
-    def holds(self, z: set[Name]) -> bool:
-        """Tell whether a set of candidates satisfies the criterion."""
-        return self.intercepts(z) and self.largest(z) == z
-
-    def is_minimal(self, z: set[Name]) -> bool:
-        """Tell whether no proper subset satisfies the criterion."""
-        return not any(self.intercepts(self.largest(z - {node})) for node in z)
-
-
-# ------------------------------------------------------------------------------ instruments
+    return nx.restricted_view(dag, (), [arc for arc in dag.out_edges(x) if arc[1] in causal])
 
 
 # ----------------------- Identification of interventional distributions: the algorithms ID and IDC
@@ -284,46 +153,21 @@ class _FrontDoor:
 # distributions" (IDC, figure 2). Numbers in comments are the lines of ID.
 
 
-_Distribution: TypeAlias = "_Observed | _Derived"
-
-
 @dataclass(frozen=True)
-class _Observed:
-    """The observed distribution of some variables.
+class _Distribution:
+    """A distribution of some variables.
 
     Attributes
     ----------
-    graph : CausalGraph
-        The graph of all variables.
+    expression : Expression
     names : tuple of names
+    graph : CausalGraph or None
+        The graph of all variables, if the distribution is the observed one.
     """
-
-    graph: CausalGraph
-    names: tuple[Name, ...]
-
-    def marginal(self, names: tuple[Name, ...]) -> _Observed:
-        """Return the distribution of fewer variables."""
-        return _Observed(self.graph, names)
-
-    def joint(self, names: tuple[Name, ...]) -> Expression:
-        """Return the probability of some variables."""
-        return Conditional(names)
-
-    def conditional(self, name: Name, before: tuple[Name, ...]) -> Expression:
-        """Return the probability of a variable given others."""
-        return Conditional((name,), relevant(self.graph, name, before))
-
-
-@dataclass(frozen=True)
-class _Derived:
-    """A distribution of some variables that is itself an expression."""
 
     expression: Expression
     names: tuple[Name, ...]
-
-    def marginal(self, names: tuple[Name, ...]) -> _Derived:
-        """Return the distribution of fewer variables."""
-        return _Derived(self.joint(names), names)
+    graph: CausalGraph | None = None
 
     def joint(self, names: tuple[Name, ...]) -> Expression:
         """Return the probability of some variables."""
@@ -331,6 +175,8 @@ class _Derived:
 
     def conditional(self, name: Name, before: tuple[Name, ...]) -> Expression:
         """Return the probability of a variable given others."""
+        if self.graph is not None:
+            return Conditional((name,), relevant(self.graph, name, before))
         return ratio(self.joint((*before, name)), self.joint(before))
 
 
@@ -344,19 +190,13 @@ def _exchanged(
     graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]
 ) -> tuple[set[Name], set[Name]]:
     """Return the variables to set and to observe, as many set as the rules of do allow (IDC)."""
-    acting, seen = set(x), set(z)
-    dag = graph.dag
-    while True:
-        for node in graph.in_order(seen):
-            # Rule 2: separated without the arcs into what is set and those out of the node.
-            arcs = [*dag.in_edges(acting), *dag.out_edges(node)]
-            cut = without_arcs(dag, arcs)
-            if d_separated(cut, y, node, acting | seen - {node}):
-                acting.add(node)
-                seen.remove(node)
-                break
-        else:
-            return acting, seen
+    for node in graph.in_order(z):
+        # Rule 2: separated without the arcs into what is set and those out of the node.
+        arcs = [*graph.dag.in_edges(x), *graph.dag.out_edges(node)]
+        cut = nx.restricted_view(graph.dag, (), arcs)
+        if d_separated(cut, y, node, x | z - {node}):
+            return _exchanged(graph, y, x | {node}, z - {node})
+    return x, z
 
 
 def _id(
@@ -370,39 +210,33 @@ def _id(
     kept = nodes & ancestral_set(above, y)
     if x and kept != nodes:  # 2
         order = [name for name in order if name in kept]
-        nodes, x, p = kept, x & kept, p.marginal(graph.in_order(kept))
+        nodes, x, names = kept, x & kept, graph.in_order(kept)
+        p = replace(p, expression=p.joint(names), names=names)
     if not x:  # 1
         return p.joint(graph.in_order(y))
-    if more := nodes - x - _component(above, y, x):  # 3
+    if more := nodes - x - ancestral_set(above, y, x):  # 3
         return _id(y, x | more, p, graph, order)
     parts = _districts(graph, nodes - x)
     if len(parts) > 1:  # 4
         terms = [_id(part, nodes - part, p, graph, order) for part in parts]
         return summed(graph.in_order(nodes - y - x), product(terms))
     (part,) = parts
-    whole = _district(graph, nodes, part)
+    whole = next(district for district in _districts(graph, nodes) if part <= district)
     if whole == nodes:  # 5
         raise _HedgeError(graph.in_order(nodes), graph.in_order(part))
     chain = product(p.conditional(v, tuple(order[:i])) for i, v in enumerate(order) if v in whole)
     if whole == part:  # 6
         return summed(graph.in_order(part - y), chain)
     smaller = graph.subgraph(whole)  # 7
-    return _id(y, x & whole, _Derived(chain, smaller.nodes), smaller, _order(smaller))
+    return _id(y, x & whole, _Distribution(chain, smaller.nodes), smaller, _order(smaller))
 
 
 def _districts(graph: CausalGraph, nodes: set[Name]) -> list[set[Name]]:
     """Return the sets of nodes that confounded pairs of them connect (c-components), in order."""
-    found, seen = list[set[Name]](), set[Name]()
-    for node in graph.in_order(nodes):
-        if node not in seen:
-            found.append(_district(graph, nodes, {node}))
-            seen |= found[-1]
-    return found
-
-
-def _district(graph: CausalGraph, nodes: set[Name], some: set[Name]) -> set[Name]:
-    """Return what confounded pairs of nodes connect to some of them."""
-    return _component(graph.siblings, some, graph.siblings.keys() - nodes)
+    links: nx.Graph[Name] = nx.Graph()
+    links.add_nodes_from(graph.in_order(nodes))
+    links.add_edges_from(pair for pair in graph.confounded if nodes.issuperset(pair))
+    return list(nx.connected_components(links))
 
 
 def _order(graph: CausalGraph) -> list[Name]:
@@ -513,7 +347,12 @@ class CausalGraph:
         if not nodes:
             raise GraphError("All variables are latent; leave at least one of them observed.")
         observed = set(nodes)
-        below = {node: _reached(dag, node, observed) for node in dag}
+        # The observed nodes that directed paths through unobserved nodes lead to.
+        through = {node: ancestral_set(dag.succ, [node], observed) for node in dag}
+        below = {
+            node: {child for one in inner for child in dag.succ[one] if child in observed}
+            for node, inner in through.items()
+        }
         arcs = [(a, b) for a in nodes for b in nodes if b in below[a]]
         joint = {
             frozenset(pair)
@@ -538,15 +377,6 @@ class CausalGraph:
         """The observed parents of each node."""
         return {n: [p for p in self.dag.pred[n] if not isinstance(p, Hidden)] for n in self.nodes}
 
-    @cached_property
-    def siblings(self) -> dict[Name, set[Name]]:
-        """The nodes with which each node has an unobserved common cause."""
-        found: dict[Name, set[Name]] = {node: set() for node in self.nodes}
-        for a, b in self.confounded:
-            found[a].add(b)
-            found[b].add(a)
-        return found
-
     def subgraph(self, nodes: Collection[Name]) -> CausalGraph:
         """Return the graph of some of the nodes, with the arcs and pairs among them."""
         kept = set(nodes)
@@ -561,7 +391,13 @@ class CausalGraph:
         chosen = set(nodes)
         return tuple(node for node in self.nodes if node in chosen)
 
-    def named(self, given: Names) -> tuple[Name, ...]:
+    def small_first(self, sets: Iterable[Collection[Name]]) -> list[tuple[Name, ...]]:
+        """Return sets of nodes, small ones first, those of a size in the order of the graph."""
+        place = {name: i for i, name in enumerate(self.nodes)}
+        ordered = map(self.in_order, sets)
+        return sorted(ordered, key=lambda names: (len(names), [place[name] for name in names]))
+
+    def named(self, names: Names) -> tuple[Name, ...]:
         """Return the nodes that an argument names, a name or a collection of names, in order.
 
         Raises
@@ -569,23 +405,23 @@ class CausalGraph:
         UnknownVariableError
             For an unknown name; the message suggests the nearest one.
         """
-        return self.in_order(nodes_of(self.nodes, given))
+        return self.in_order(nodes_of(self.nodes, names))
 
-    def disjoint(self, *given: Names) -> list[set[Name]]:
+    def disjoint(self, *groups: Names) -> list[set[Name]]:
         """Return the nodes that several arguments name, which must not overlap; see `named`.
 
         The first two must not be empty.
         """
-        found = [set(self.named(names)) for names in given]
-        if not all(found[:2]):
+        sets = [set(self.named(names)) for names in groups]
+        if not all(sets[:2]):
             raise GraphError("Name at least one variable on each side; one of the sets is empty.")
-        for a, b in combinations(found, 2):
+        for a, b in combinations(sets, 2):
             if shared := a & b:
                 raise GraphError(
                     f"The sets of variables must not overlap; {quoted(self.in_order(shared))} is "
                     "in more than one of them."
                 )
-        return found
+        return sets
 
     # ------------------------------------------------------------------------------ separation
 
@@ -620,19 +456,15 @@ class CausalGraph:
         -------
         tuple of names, or None if there is no such set
         """
-        left, right, needed, allowed = self._separated(x, y, required, forbidden)
-        return self._separator(left, right, needed, allowed)
+        return self._separator(*self._separated(x, y, required, forbidden))
 
     def _separator(
         self, x: set[Name], y: set[Name], required: set[Name], allowed: set[Name]
     ) -> tuple[Name, ...] | None:
-        above = ancestral_set(self.dag.pred, x | y | required)
-        found = above & allowed | required
-        if not reachable(self.dag, x, found, above).isdisjoint(y):
-            return None
-        for side in (x, y):
-            found = found & reachable(self.dag, side, found, above) | required
-        return self.in_order(found)
+        nodes = nx.find_minimal_d_separator(
+            self.dag, x, y, included=required, restricted=allowed | required
+        )
+        return None if nodes is None else self.in_order(nodes)
 
     def separators(
         self,
@@ -783,28 +615,44 @@ class CausalGraph:
         treatment, outcome, forbidden, maximum
             As in `adjustment_sets`.
         """
-        criterion = _FrontDoor(self, *self.disjoint(treatment, outcome))
-        found: list[set[Name]] = []
+        x, y = self.disjoint(treatment, outcome)
+        dag = self.dag
+
+        def intercepts(z: set[Name]) -> bool:
+            """Tell whether a set is on all causal paths."""
+            return ancestral_set(dag.succ, x, z).isdisjoint(y)
+
+        def largest(z: set[Name]) -> set[Name]:
+            """Return the largest subset whose back-door paths to y the treatment blocks.
+
+            The union of two such sets is another. A node with an open path is in none of them, and
+            without it the arcs that leave it are there again, for others.
+            """
+            cut = nx.restricted_view(dag, (), list(dag.out_edges(z)))
+            opened = z & reachable(cut, y, x)
+            return largest(z - opened) if opened else z
+
+        # Candidates are the nodes to which no back-door path from the treatment is open.
+        cut = nx.restricted_view(dag, (), list(dag.out_edges(x)))
+        candidates = set(self.nodes) - y - reachable(cut, x, ()) - set(self.named(forbidden))
+        sets: list[set[Name]] = []
         # Branches decide node by node whether it is in the set, and end where no set is left.
-        branches: list[tuple[set[Name], set[Name]]]
-        branches = [(set(), criterion.candidates(self.named(forbidden)))]
+        branches: list[tuple[set[Name], set[Name]]] = [(set(), candidates)]
         # The first set may take a branch for each candidate.
-        left = _BRANCHES_PER_SET * maximum + 2 * len(branches[0][1])
-        while branches and left and len(found) < maximum:
+        left = _BRANCHES_PER_SET * maximum + 2 * len(candidates)
+        while branches and left and len(sets) < maximum:
             left -= 1
             required, among = branches.pop()
-            among = criterion.largest(among)
-            if not required <= among or not criterion.intercepts(among):
+            among = largest(among)
+            if not required <= among or not intercepts(among):
                 continue
-            if criterion.holds(required):
-                if criterion.is_minimal(required):
-                    found.append(required)
+            if intercepts(required) and largest(required) == required:
+                if not any(intercepts(largest(required - {node})) for node in required):
+                    sets.append(required)
                 continue
             node = self.in_order(among - required)[0]
             branches += [(required | {node}, among), (required, among - {node})]
-        place = {name: i for i, name in enumerate(self.nodes)}
-        ordered = [self.in_order(names) for names in found]
-        return sorted(ordered, key=lambda names: (len(names), [place[name] for name in names]))
+        return self.small_first(sets)
 
     def instruments(
         self, treatment: Name, outcome: Name, *, maximum: int = 1000
@@ -872,7 +720,8 @@ class CausalGraph:
             message names the hedge that shows it.
         """
         y, x, z = self.disjoint(outcome, do, given)
-        observed, order = _Observed(self, self.nodes), _order(self)
+        observed = _Distribution(Conditional(self.nodes), self.nodes, self)
+        order = _order(self)
         names = self.in_order(y), self.in_order(x), self.in_order(z)
         try:
             if not z:
@@ -928,20 +777,6 @@ def causal_graph(model: Model, latent: Collection[Name] = ()) -> CausalGraph:
         If the model has no directed acyclic graph.
     """
     return CausalGraph.of(model, latent)
-
-
-def _reached(dag: nx.DiGraph, start: Any, observed: set[Name]) -> list[Name]:
-    """Return the observed nodes that directed paths through unobserved nodes lead to."""
-    found: dict[Name, None] = {}
-    seen, stack = {start}, [start]
-    while stack:
-        for child in dag.successors(stack.pop()):
-            if child in observed:
-                found[child] = None
-            elif child not in seen:
-                seen.add(child)
-                stack.append(child)
-    return list(found)
 
 
 def _pairs(kind: str, given: Any) -> tuple[Pair, ...]:

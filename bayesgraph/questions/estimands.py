@@ -276,19 +276,15 @@ class Estimand:
     @property
     def variables(self) -> frozenset[Name]:
         """All variables of the expression, which a model must have to evaluate it."""
-        found: set[Name] = set()
-        waiting: list[Expression] = [self.expression]
-        while waiting:
-            part = waiting.pop()
-            if isinstance(part, Conditional):
-                found |= part.free
-            elif isinstance(part, Product):
-                waiting += part.terms
+        expressions: list[Expression] = [self.expression]
+        for part in expressions:
+            if isinstance(part, Ratio):
+                expressions += [part.top, part.bottom]
             elif isinstance(part, Sum):
-                waiting.append(part.body)
-            else:
-                waiting += [part.top, part.bottom]
-        return frozenset(found)
+                expressions.append(part.body)
+            elif isinstance(part, Product):
+                expressions += part.terms
+        return frozenset().union(*(e.free for e in expressions if isinstance(e, Conditional)))
 
     def evaluate(
         self, model: Model, do: Mapping[Name, Any], given: Mapping[Name, Any] | None = None
