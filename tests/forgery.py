@@ -25,7 +25,7 @@ def forged(
         content: dict[str, Any] = {name: file.read(name) for name in file.namelist()}
     header = json.loads(content["header.json"])
     change(header)
-    content["header.json"] = json.dumps(header).encode()
+    content["header.json"] = json.dumps(header, separators=(",", ":")).encode()
     content.update({name.replace("_", "."): value for name, value in members.items()})
     content.update(exact or {})
     stream = io.BytesIO()

@@ -7,7 +7,7 @@ from journeys import calls, journeys
 LIMITS = {
     "TAN fit": (1_060, 49, 6),
     "one row": (215, 32, 6),
-    "load": (2_480, 22, 6),
+    "load": (1_422, 22, 6),
     "query": (43, 13, 6),
 }
 

@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_836,
-    "nodes of syntax trees": 661_546,
+    "lines of code": 58_838,
+    "nodes of syntax trees": 661_552,
     "files": 265,
     "public names": 70,
     "bytes of the front end": 302_828,

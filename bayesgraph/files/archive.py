@@ -14,7 +14,6 @@ everywhere. Nothing is ever unpickled.
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import hashlib
 import io
@@ -23,7 +22,6 @@ import math
 import re
 import struct
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -135,7 +133,7 @@ class ArrayReader:
         if group is None:
             raise ValueError(f"the member {_member(reference['array'])!r} is missing")
         at, shape = reference["at"], reference["shape"]
-        if not all(type(number) is int and number >= 0 for number in (at, *shape)):
+        if {*map(type, (at, *shape))} != {int} or min((at, *shape)) < 0:
             raise ValueError(f"expected an offset and a shape; got {reference!r:.80}")
         size = math.prod(shape)
         if at + size > group.size:
@@ -147,10 +145,6 @@ class ArrayReader:
             raise ValueError(f"an array has {len(shape)} axes; at most {MAX_AXES + 1} are possible")
         self.budget.take(_BYTES_OF_NUMBER * size, "the arrays of the model")
         return group[at : at + size].reshape(shape)
-
-    def take(self, reference: Any) -> NDArray[Any]:
-        """Return a copy of an array, aligned and writeable; see `view`."""
-        return self.view(reference).copy()
 
 
 def archive_bytes(kind: str, model: dict[str, Any], arrays: ArrayWriter) -> bytes:
@@ -165,17 +159,21 @@ def archive_bytes(kind: str, model: dict[str, Any], arrays: ArrayWriter) -> byte
     arrays : ArrayWriter
     """
     header = {"format": FORMAT, "version": VERSION, "kind": kind, "model": model}
-    text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         archive.comment = _MARK + b"0" * _DIGITS
-        archive.writestr(_info(_HEADER), text)
+        archive.writestr(_info(_HEADER), _json_bytes(header))
         for group, parts in arrays.groups.items():
             _write_group(archive, group, parts)
     content = stream.getbuffer()
     content[-_DIGITS:] = hashlib.sha256(content[:-_DIGITS]).hexdigest().encode()
     content.release()
     return stream.getvalue()
+
+
+def _json_bytes(header: Any) -> bytes:
+    text = json.dumps(header, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.encode()
 
 
 def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]) -> None:
@@ -217,13 +215,13 @@ def read_archive(data: bytes, budget: Budget) -> tuple[str, Any, ArrayReader]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = without_repeats((i.filename, _stored(data, i)) for i in archive.infolist())
-        # A JSON value with finite numbers, of which no object has a key twice.
         text = bytes(members.pop(_HEADER))
-
-        def refused(name: str) -> NoReturn:
-            raise ValueError(f"{name} is no number of JSON")
-
-        header = json.loads(text, object_pairs_hook=without_repeats, parse_constant=refused)
+        header = json.loads(text)
+        if _json_bytes(header) != text:
+            raise ValueError(
+                "its header is not the JSON that bayesgraph writes: a key is there twice, or a "
+                "number is infinite"
+            )
         _check_header(header, source)
         groups = {name.removesuffix(".npy"): _array(part) for name, part in members.items()}
         return header["kind"], header["model"], ArrayReader(groups, budget)
@@ -243,12 +241,12 @@ def without_repeats(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
     ValueError
         If a key is there twice.
     """
-    items = list(pairs)
-    found = dict(items)
-    if len(found) < len(items):
-        twice = Counter(key for key, _ in items).most_common(1)[0][0]
-        raise ValueError(f"{twice!r:.80} is there twice")
-    return found
+    values: dict[Any, Any] = {}
+    for key, value in pairs:
+        if key in values:
+            raise ValueError(f"{key!r:.80} is there twice")
+        values[key] = value
+    return values
 
 
 def _check_header(header: Any, source: str) -> None:
@@ -339,6 +337,8 @@ def _decode_timedelta(text: str) -> datetime.timedelta:
 
 
 _CODECS: dict[type, _Codec] = {
+    # Python limits the decimal digits of an integer, but not the hexadecimal ones.
+    int: _Codec("int", hex, lambda text: int(text, 16)),
     # repr gives the shortest decimal that reads back as the same float, infinities included.
     float: _Codec("float", repr, float),
     bytes: _Codec("bytes", bytes.hex, bytes.fromhex),
@@ -353,16 +353,14 @@ _CODECS: dict[type, _Codec] = {
         "timedelta", lambda d: f"{d.days},{d.seconds},{d.microseconds}", _decode_timedelta
     ),
 }
-_DECODERS: dict[str, Callable[[str], Any]] = {
-    "int": lambda text: int(text, 16),
-    **{codec.tag: codec.decode for codec in _CODECS.values()},
-}
-# Types of names and states.
-VALUES = frozenset({type(None), str, bool, int, tuple, *_CODECS})
+_BY_TAG = {codec.tag: codec for codec in _CODECS.values()}
+# Types of JSON's own values, and of names and states.
+PLAIN = frozenset({type(None), str, bool})
+VALUES = PLAIN | {tuple, *_CODECS}
 _HELD = "str, bool, int, float, tuple of these, bytes, Decimal, Fraction, date, time and datetime"
 
 
-def encode_value(value: object, what: str = "value", owner: object = None) -> Json:
+def encode_value(value: Any, what: str = "value", owner: object = None) -> Json:
     """Return a name or a state as JSON.
 
     NumPy scalars become the Python values they stand for, as they do in a variable.
@@ -381,36 +379,29 @@ def encode_value(value: object, what: str = "value", owner: object = None) -> Js
     """
     value = plain(value)
     kind = type(value)
-    if value is None or (isinstance(value, (str, bool)) and kind in (str, bool)):
-        return value
+    if kind in PLAIN or (kind is int and abs(value) < _SAFE_INTEGER):
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return {"int": hex(value)}
     if kind is tuple:
-        return {"tuple": [encode_value(item, what, owner) for item in value]}  # type: ignore[attr-defined]
-    if isinstance(value, int) and kind is int:
-        # Python limits the decimal digits of an integer, but not the hexadecimal ones.
-        return value if abs(value) < _SAFE_INTEGER else {"int": hex(value)}
-    codec = _CODECS.get(kind)
-    fault = f"is of the type {kind.__module__}.{kind.__qualname__}"
-    if codec is not None:
-        try:
+        return {"tuple": [encode_value(item, what, owner) for item in value]}
+    fault, shown = f"is of the type {kind.__module__}.{kind.__qualname__}", ""
+    try:
+        shown = repr(value)
+        if kind in _CODECS:
+            codec = _CODECS[kind]
             text = codec.encode(value)
             back = codec.decode(text)
-            if repr(back) == repr(value) and back == value:
+            if repr(back) == shown and back == value:
                 return {codec.tag: text}
             fault = f"would read back as {back!r}"
-        except (ArithmeticError, ValueError) as error:  # a signaling NaN, too many digits
-            fault = f"cannot be written as text ({error})"
-    title = f"{what} {_shown(value)}" + ("" if owner is None else f" of {owner!r}")
+    except (ArithmeticError, ValueError) as error:  # a signaling NaN, too many digits
+        fault = f"cannot be written as text ({error})"
+    title = f"{what} {shown or kind.__name__}" + ("" if owner is None else f" of {owner!r}")
     raise LossyExportError(
         f"The {title} {fault}: the native format cannot hold it. It holds {_HELD}; use one of "
         "these. Of an estimator with another parameter, save its network_ alone."
     )
-
-
-def _shown(value: object) -> str:
-    try:
-        return repr(value)
-    except ValueError:  # Python limits the decimal digits of an integer
-        return f"of the type {type(value).__name__} with very many digits"
 
 
 def decode_value(value: Json) -> Any:
@@ -421,20 +412,19 @@ def decode_value(value: Json) -> Any:
     ValueError
         If `encode_value` never returns such a value.
     """
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if isinstance(value, int) and abs(value) < _SAFE_INTEGER:
+    if type(value) in PLAIN or (type(value) is int and abs(value) < _SAFE_INTEGER):
         return value
     if isinstance(value, dict) and len(value) == 1:
         ((tag, content),) = value.items()
         if tag == "tuple" and isinstance(content, list):
-            return tuple(decode_value(item) for item in content)
-        if tag in _DECODERS and isinstance(content, str):
-            found = _DECODERS[tag](content)
-            # Any other text that reads as the value, such as "1.50", was not written by `encode`.
-            with contextlib.suppress(LossyExportError):  # of NaN, which is no state
-                if encode_value(found) == value:
-                    return found
+            return tuple([decode_value(item) for item in content])
+        if tag in _BY_TAG and isinstance(content, str):
+            codec = _BY_TAG[tag]
+            read = codec.decode(content)
+            # NaN is no state, and `encode_value` writes no other text of a value, such as "1.50".
+            is_large = type(read) is not int or abs(read) >= _SAFE_INTEGER
+            if read == read and codec.encode(read) == content and is_large:
+                return read
     raise ValueError(f"expected a name or a state; got {value!r:.80}")
 
 
@@ -481,7 +471,7 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
 
     def decoded(value: Any, depth: int | None) -> Any:
         if depth is None:
-            if not all(type(number) is float for number in value):
+            if not {*map(type, value)} <= {float}:
                 raise ValueError(f"expected numbers; got {value!r:.80}")
             return value
         return [decoded(entry, depth - 1) for entry in value] if depth else decode_value(value)

@@ -11,8 +11,9 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, fields
+from itertools import repeat
 from operator import attrgetter
 from typing import Any
 
@@ -23,6 +24,7 @@ from bayesgraph.core.errors import LossyExportError
 from bayesgraph.core.files import Budget
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.archive import (
+    PLAIN,
     VALUES,
     ArrayReader,
     ArrayWriter,
@@ -77,6 +79,7 @@ class Record:
     make: Callable[..., Any]
 
 
+_UNIONS = (types.UnionType, typing.Union)
 # Records by their tags. Modules whose imports take longer add theirs.
 RECORDS: dict[str, Record] = {}
 
@@ -205,41 +208,40 @@ class Reader:
 
     def __init__(self, item: Mapping[str, Any], arrays: ArrayReader) -> None:
         self.arrays = arrays
-        self.variables = [decode_variable(variable) for variable in item["variables"]]
-        self._cpds: list[CPD] = []
+        # By their numbers: a list would take negative ones too.
+        self._variables = dict(enumerate(map(decode_variable, item["variables"])))
+        self._cpds: dict[int, CPD] = {}
         for cpd in item["cpds"]:
-            self._cpds.append(self._cpd(cpd))
-
-    def model(self, tag: str, item: Mapping[str, Any]) -> Any:
-        """Return the object of a tag, given its JSON with the lists that it refers to."""
-        return self._made(tag, item[tag])
+            self._cpds[len(self._cpds)] = self._cpd(cpd)
 
     def decode(self, item: Any) -> Any:
         """Return the value that `Writer.encode` encoded."""
         if isinstance(item, list):
-            return [self.decode(entry) for entry in item]
+            return [entry if type(entry) in PLAIN else self.decode(entry) for entry in item]
         if not isinstance(item, dict):
             return decode_value(item)
         if "array" in item:
-            return self.arrays.take(item)
+            return self.arrays.view(item).copy()
         ((tag, content),) = item.items()
-        if tag == "variable":
-            return _at(self.variables, content)
-        if tag == "cpd":
-            return _at(self._cpds, content)
-        if tag == "tuple" and isinstance(content, list):
-            return tuple(self.decode(content))
-        if tag == "set":
-            return set(without_repeats((self.decode(value), None) for value in content))
-        if tag == "fields":
-            return {str(key): self.decode(value) for key, value in content.items()}
-        if tag == "mapping":
-            return without_repeats((self.decode(k), self.decode(v)) for k, v in content)
-        return self._made(tag, content) if tag in RECORDS else decode_value(item)
+        match tag:
+            case "variable":
+                return self._variables[content]
+            case "cpd":
+                return self._cpds[content]
+            case "tuple" if isinstance(content, list):
+                return tuple(self.decode(content))
+            case "set":
+                return set(without_repeats(zip(self.decode(content), content, strict=True)))
+            case "fields":
+                return dict(zip(content, self.decode([*content.values()]), strict=True))
+            case "mapping":
+                return without_repeats(map(self.decode, content))
+        return self.made(tag, content) if tag in RECORDS else decode_value(item)
 
-    def _made(self, tag: str, content: Mapping[str, Any]) -> Any:
+    def made(self, tag: str, content: Mapping[str, Any]) -> Any:
+        """Return the object of a tag, given its fields."""
         make = RECORDS[tag].make
-        values = {name: self.decode(value) for name, value in content.items()}
+        values = dict(zip(content, self.decode([*content.values()]), strict=True))
         hints = _hints(make)
         for name, value in values.items():
             if not conforms(value, hints.get(name, Any)):
@@ -253,8 +255,8 @@ class Reader:
         if name not in STORED:
             raise ValueError(f"it has a CPD of the unknown family {name!r}")
         stored = STORED[name]
-        children = [_at(self.variables, place) for place in item["children"]]
-        parents = [_at(self.variables, place) for place in item["parents"]]
+        children = [*map(self._variables.__getitem__, item["children"])]
+        parents = [*map(self._variables.__getitem__, item["parents"])]
         if len(children) != 1 and not stored.takes_children:
             raise ValueError(f"{name!r} has one variable; got {len(children)}")
         names = (*stored.arrays, *stored.other_arrays)
@@ -273,13 +275,6 @@ class Reader:
         return cpd
 
 
-def _at(values: list[Any], place: Any) -> Any:
-    """Return the value at an index read from a file; an error if it is no valid index."""
-    if type(place) is not int or place < 0:
-        raise ValueError(f"expected a position in a list; got {place!r:.80}")
-    return values[place]
-
-
 @functools.cache
 def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
     if isinstance(make, functools.partial):
@@ -287,34 +282,50 @@ def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
     return typing.get_type_hints(make)
 
 
-def conforms(value: Any, hint: Any) -> bool:
-    """Return whether a value is of the type that an annotation names."""
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any or hint is Hashable:
-        # A name or state is hashable, and of a type that files hold.
-        return hint is Any or type(value) in VALUES
-    if origin in (types.UnionType, typing.Union):
-        return any(conforms(value, each) for each in inner)
-    if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and (Floats != hint or value.dtype == np.float64)
-    if origin is tuple and inner[-1] is not ...:
-        pairs = zip(value, inner, strict=False)
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(inner)
-            and all(conforms(v, each) for v, each in pairs)
-        )
-    if getattr(hint, "_is_protocol", False):
-        return isinstance(value, np.ndarray)
-    if origin is None:
+# Types of values that have parts, or whose elements are of some type.
+_WITH_PARTS = frozenset({list, tuple, set, dict, np.ndarray})
+
+
+@functools.cache
+def _allows(hint: Any, kind: type) -> bool:
+    """Tell whether an annotation names a type without parts, or that of numbers of arrays."""
+    if typing.get_origin(hint) in _UNIONS:
+        return any(_allows(each, kind) for each in typing.get_args(hint))
+    if hint is Hashable:  # a name or a state
+        return kind in VALUES
+    if issubclass(kind, np.generic):
+        is_array = typing.get_origin(hint) is np.ndarray and (hint != Floats or kind is np.float64)
+        return hint is Any or is_array or getattr(hint, "_is_protocol", False)
+    if hint in (int, float):
         # Whole numbers are floats too; booleans are no numbers.
-        kinds = (int, float) if hint is float else (hint,)
-        return type(value) in kinds or (hint not in (int, float) and isinstance(value, hint))
-    if not isinstance(value, origin):
+        return kind in (int, hint)
+    return hint is Any or (typing.get_origin(hint) is None and issubclass(kind, hint))
+
+
+def conforms(value: Any, hint: Any) -> bool:
+    """Tell whether a value is of the type that an annotation names."""
+    kind: Any = value.dtype.type if isinstance(value, np.ndarray) else type(value)
+    if kind not in _WITH_PARTS or hint is Any:
+        return _allows(hint, kind)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin in _UNIONS:
+        return any(conforms(value, each) for each in inner)
+    if hint is Hashable:
+        return isinstance(value, tuple)
+    if origin is None or not isinstance(value, origin):
         return False
-    if isinstance(value, Mapping):
-        return all(conforms(k, inner[0]) and conforms(v, inner[1]) for k, v in value.items())
-    return all(conforms(each, inner[0]) for each in value)
+    if isinstance(value, dict):
+        return _conform(value, inner[0]) and _conform(value.values(), inner[1])
+    if origin is tuple and inner[-1] is not ...:
+        return len(value) == len(inner) and all(map(conforms, value, inner))
+    return _conform(value, inner[0])
+
+
+def _conform(values: Collection[Any], hint: Any) -> bool:
+    kinds = {*map(type, values)}
+    if kinds.isdisjoint(_WITH_PARTS):
+        return all(map(_allows, repeat(hint), kinds))
+    return all(map(conforms, values, repeat(hint)))
 
 
 # ------------------------------------------------------------------------------------------ CPDs

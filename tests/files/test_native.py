@@ -526,10 +526,14 @@ def test_members_and_keys_are_there_once(path: Path) -> None:
     other = header.replace(b'"no"', b'"On"')
     twice = header.replace(b'"version":1', b'"version":9,"version":1')
     infinite = header.replace(b'"version":1', b'"version":1,"x":Infinity')
-    for content, message in ((twice, "'version' is there twice"), (infinite, "Infinity is no num")):
+    spaced = header.replace(b'"version":1', b'"version": 1')
+    for content in (twice, infinite, spaced):
         path.write_bytes(data)
         forged(path, lambda header: None, exact={"header.json": content})
-        with pytest.raises(FileFormatError, match=message):
+        with pytest.raises(
+            FileFormatError,
+            match=r"a key is there twice, or a number is infinite|ValueError: Out of range float",
+        ):
             bg.load(path)
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as file:

@@ -160,7 +160,7 @@ def forgery(chance: random.Random, members: dict[str, bytes]) -> bytes:
             _change_array(chance, members)
         else:
             members.pop(chance.choice([name for name in members if name != _HEADER] or [""]), None)
-    members[_HEADER] = json.dumps(header).encode()
+    members[_HEADER] = json.dumps(header, separators=(",", ":")).encode()
     return rezipped(members)
 
 
