@@ -55,7 +55,6 @@ LIMITS = {
     "models/weighted.py": 1,
     "page/mixed.py": 8,
     "page/snapshot.py": 3,
-    "pictures/nomograms.py": 1,
 }
 
 

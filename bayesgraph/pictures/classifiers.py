@@ -28,9 +28,11 @@ if TYPE_CHECKING:
 
 
 # Limits of the axes of ROC and calibration curves, with room for what lies at 0 and 1.
-_SIDES = (-0.03, 1.03)
+_SIDES = {"xlim": (-0.03, 1.03), "ylim": (-0.03, 1.03), "aspect": "equal"}
+_RATES = {"xlabel": "false positive rate", "ylabel": "true positive rate", **_SIDES}
 
 
+@style.styled()
 def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figure:
     """Return a figure with a row of three panels for each model.
 
@@ -57,59 +59,38 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
         If matplotlib is not installed.
     """
     results = _checked(results, "evaluation_figure")
-    with style.styled() as figure_class:
-        side = max(style.PANEL, *(0.45 * len(result.classes) for result in results))
-        figure = style.new_figure(figure_class, 3 * (side + 0.9), len(results) * (side + 1.1))
-        grid = figure.subplots(len(results), 3, squeeze=False)
-        for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
-            display = ConfusionMatrixDisplay(
-                result.confusion, display_labels=style.shown_names(result.classes)
-            )
-            turn = 45 if len(result.classes) > 4 else 0
-            display.plot(
-                ax=confusion, cmap="Blues", colorbar=False, xticks_rotation=turn, values_format=",d"
-            )
-            style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
-            binary = len(result.classes) == 2
-            names = style.shown_names(result.classes)
-            for code, name in enumerate(names):
-                if binary and code == 0:
-                    continue  # its curve mirrors that of the second class
-                RocCurveDisplay.from_predictions(
-                    result.y_true == result.classes[code], result.proba[:, code], name=name, ax=roc
-                )
-            roc.plot([0, 1], [0, 1], "k:", linewidth=0.8)
-            roc.set(
-                xlabel="false positive rate", ylabel="true positive rate", xlim=_SIDES, ylim=_SIDES
-            )
-            roc.get_legend().remove()
-            roc.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
-            note = (
-                f"class {names[1]} against {names[0]}" if binary else "each class against the rest"
-            )
-            style.heading(roc, "ROC curves", note)
-            if len(result.classes) == 2:
-                positive, probability = result.y_true == result.classes[1], result.proba[:, 1]
-                what = f"P({style.shown_names(result.classes)[1]})"
-            else:
-                positive, probability = result.y_true == result.y_pred, result.proba.max(axis=1)
-                what = "probability of the predicted class"
-            # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
-            CalibrationDisplay.from_predictions(
-                positive, probability.clip(0, 1), n_bins=10, ax=calibration
-            )
-            calibration.set(
-                xlabel=what, ylabel="share that came true", xlim=_SIDES, ylim=_SIDES, aspect="equal"
-            )
-            calibration.get_legend().remove()
-            style.heading(
-                calibration,
-                "Calibration",
-                f"expected calibration error {result.calibration_error:.3f}",
-            )
+    side = max(style.PANEL, *(0.45 * len(result.classes) for result in results))
+    figure = style.new_figure(3 * (side + 0.9), len(results) * (side + 1.1))
+    grid = figure.subplots(len(results), 3, squeeze=False)
+    for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
+        names, is_binary = style.shown_names(result.classes), len(result.classes) == 2
+        matrix = ConfusionMatrixDisplay(result.confusion, display_labels=names)
+        look = {"cmap": "Blues", "colorbar": False, "values_format": ",d"}
+        matrix.plot(ax=confusion, xticks_rotation=45 if len(names) > 4 else 0, **look)
+        style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
+        # The curve of the first of two classes mirrors that of the second.
+        for code in range(int(is_binary), len(names)):
+            truth, shares = result.y_true == result.classes[code], result.proba[:, code]
+            RocCurveDisplay.from_predictions(truth, shares, name=names[code], ax=roc)
+        roc.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+        roc.set(**_RATES)
+        roc.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
+        note, what = "each class against the rest", "probability of the predicted class"
+        if is_binary:
+            note, what = f"class {names[1]} against {names[0]}", f"P({names[1]})"
+        else:
+            truth, shares = result.y_true == result.y_pred, result.proba.max(axis=1)
+        style.heading(roc, "ROC curves", note)
+        # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
+        CalibrationDisplay.from_predictions(truth, shares.clip(0, 1), n_bins=10, ax=calibration)
+        calibration.set(xlabel=what, ylabel="share that came true", **_SIDES)
+        calibration.get_legend().remove()
+        error = f"expected calibration error {result.calibration_error:.3f}"
+        style.heading(calibration, "Calibration", error)
     return figure
 
 
+@style.styled()
 def roc_figure(
     results: Evaluation | Sequence[Evaluation], *, positive: Any = None, title: str | None = None
 ) -> style.Figure:
@@ -141,47 +122,39 @@ def roc_figure(
         If matplotlib is not installed.
     """
     results = _checked(results, "roc_figure")
-    chosen = _positive(results[0], positive)
+    classes = results[0].classes.tolist()
+    if positive is None and len(classes) != 2:
+        raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
+    chosen = classes[1] if positive is None else positive
     (name,) = style.shown_names([chosen])
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, style.PANEL + 1.2, style.PANEL + 1.1)
-        axes = figure.add_subplot()
-        axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
-        for k, result in enumerate(results):
-            false, true = _roc(result, chosen)
-            dashes = style.DASHES[k // len(COLOURS) % len(style.DASHES)]
-            label = f"{result.name} ({auc(false, true):.3f})"
-            colour = COLOURS[k % len(COLOURS)]
-            axes.plot(false, true, color=colour, linestyle=dashes, linewidth=1.4, label=label)
-        axes.set(xlabel="false positive rate", ylabel="true positive rate", aspect="equal")
-        axes.set(xlim=_SIDES, ylim=_SIDES)
-        style.without_mathematics(axes.legend(fontsize=8, loc="lower right").get_texts())
-        note = f"{name} against the rest, rows of all folds; in brackets the area below"
-        style.heading(axes, "ROC curves" if title is None else title, note)
+    figure = style.new_figure(style.PANEL + 1.2, style.PANEL + 1.1)
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
+    for k, result in enumerate(results):
+        false, true = _roc(result, chosen)
+        dashes = style.DASHES[k // len(COLOURS) % len(style.DASHES)]
+        label = f"{result.name} ({auc(false, true):.3f})"
+        colour = COLOURS[k % len(COLOURS)]
+        axes.plot(false, true, color=colour, linestyle=dashes, linewidth=1.4, label=label)
+    axes.set(**_RATES)
+    axes.legend(fontsize=8, loc="lower right")
+    note = f"{name} against the rest, rows of all folds; in brackets the area below"
+    style.heading(axes, "ROC curves" if title is None else title, note)
     return figure
 
 
 def _checked(results: Any, function: str) -> list[Evaluation]:
     """Return the results of at least one model as a list after checking them."""
     several = isinstance(results, Iterable) and not isinstance(results, str)
-    found = list(results) if several else [results]
-    for result in found:
+    listed = list(results) if several else [results]
+    for result in listed:
         if not isinstance(result, Evaluation):
             raise DataTypeError(
                 f"The figure is of Evaluation objects, which evaluate returns; got {result!r:.80}."
             )
-    if not found:
+    if not listed:
         raise DataError(f"{function} needs the results of at least one model; got none.")
-    return found
-
-
-def _positive(result: Evaluation, positive: Any) -> Any:
-    classes = result.classes.tolist()
-    if positive is not None:
-        return positive
-    if len(classes) != 2:
-        raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
-    return classes[1]
+    return listed
 
 
 def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
@@ -208,6 +181,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _PANEL = 3.7
 
 
+@style.styled()
 def plot_decision_boundary(
     clf: GraphClassifier,
     X: Any,
@@ -262,35 +236,30 @@ def plot_decision_boundary(
     limits = _limits(points)
     grid = [np.linspace(low, high, _GRID_POINTS) for low, high in limits]
     log_proba = _log_proba(clf, features, fixed, grid)
-    with style.styled() as figure_class:
-        if ax is None:
-            ax = style.new_figure(figure_class, _PANEL + 2.2, _PANEL + 0.6).add_subplot()
-        ax.imshow(
-            _background(np.exp(log_proba)), origin="lower", extent=limits.ravel(), aspect="auto",
-            interpolation="bilinear", zorder=0,
-        )  # fmt: skip
-        n = log_proba.shape[-1]
-        for k in range(n if n > 2 else 1):
-            rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
-            # Clipped, so that a line is also drawn at the border of an impossible class.
-            lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
-            if lead.min() < 0 < lead.max():
-                ax.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
-        for k, name in enumerate(style.shown_names(clf.classes_)):
-            ax.scatter(
-                *points[codes == k].T, s=20, marker=_MARKERS[k], color=COLOURS[k], label=name,
-                edgecolor="white", linewidth=0.6, zorder=3,
-            )  # fmt: skip
-        ax.set(xlim=limits[0], ylim=limits[1], xlabel=str(features[0]), ylabel=str(features[1]))
-        ax.tick_params(length=0, pad=5)
-        legend = ax.legend(
-            title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
-            borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
-        )  # fmt: skip
-        style.without_mathematics(
-            [ax.xaxis.label, ax.yaxis.label, legend.get_title(), *legend.get_texts()]
-        )
-        style.heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
+    if ax is None:
+        ax = style.new_figure(_PANEL + 2.2, _PANEL + 0.6).add_subplot()
+    look = {"origin": "lower", "aspect": "auto", "interpolation": "bilinear", "zorder": 0}
+    ax.imshow(_background(np.exp(log_proba)), extent=limits.ravel(), **look)
+    n = log_proba.shape[-1]
+    for k in range(n if n > 2 else 1):
+        rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
+        # Clipped, so that a line is also drawn at the border of an impossible class.
+        lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
+        if lead.min() < 0 < lead.max():
+            ax.contour(*grid, lead, levels=[0.0], colors=[INK], linewidths=1.1, zorder=2)
+    for k, name in enumerate(style.shown_names(clf.classes_)):
+        look = {"marker": _MARKERS[k], "color": COLOURS[k], "edgecolor": "white", "zorder": 3}
+        ax.scatter(*points[codes == k].T, s=20, label=name, linewidth=0.6, **look)
+    ax.set(xlim=limits[0], ylim=limits[1])
+    # Axes of the user read formulas.
+    ax.set_xlabel(str(features[0]), parse_math=False)
+    ax.set_ylabel(str(features[1]), parse_math=False)
+    ax.tick_params(length=0, pad=5)
+    ax.legend(
+        title=str(clf.target_.name), loc="upper left", bbox_to_anchor=(1.02, 1.01),
+        borderaxespad=0, frameon=False, fontsize=8.5, alignment="left", handletextpad=0.3,
+    )  # fmt: skip
+    style.heading(ax, type(clf).__name__ if title is None else title, _note(clf, fixed))
     return ax
 
 
@@ -370,7 +339,7 @@ def _background(proba: Floats) -> Floats:
     """
     n = proba.shape[-1]
     share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
-    palette = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in COLOURS])
+    palette = style.matplotlib("colors").to_rgba_array(COLOURS)[:, :3]
     strength = (0.08 + 0.37 * np.clip(share, 0, 1))[..., None]
     return np.asarray(1.0 - strength * (1.0 - palette[proba.argmax(axis=-1)]))
 

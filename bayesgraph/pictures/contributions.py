@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import COLOURS, FRAME, GRID, INK, MUTED, cut_texts
-from bayesgraph.core.errors import DataError, optional_module
+from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Binned, Discrete
 from bayesgraph.models import number, texts
 from bayesgraph.pictures import style
@@ -31,6 +31,7 @@ _ROW = 0.3
 _NOTHING = 1e-9
 
 
+@style.styled()
 def contributions_figure(
     contributions: Contributions,
     *,
@@ -81,20 +82,19 @@ def contributions_figure(
         bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
     total = contributions.total
     bars.append(_Bar("total", total, grey=True))
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, 7.4, _ROW * len(bars) + 1.5)
-        axes = figure.add_subplot()
-        _draw(axes, bars)
-        positive = style.shown_names([contributions.positive])[0]
-        negative = contributions.negative
-        against = "the rest" if negative is None else style.shown_names([negative])[0]
-        name = str(contributions.target.name)
-        style.heading(
-            axes,
-            f"Evidence for {name} = {positive}" if title is None else title,
-            f"log odds of {positive} against {against}: {signed(total, 2)}, "
-            f"a probability of {percentage(contributions.probability)}",
-        )
+    figure = style.new_figure(7.4, _ROW * len(bars) + 1.5)
+    axes = figure.add_subplot()
+    _draw(axes, bars)
+    positive = style.shown_names([contributions.positive])[0]
+    negative = contributions.negative
+    against = "the rest" if negative is None else style.shown_names([negative])[0]
+    name = str(contributions.target.name)
+    style.heading(
+        axes,
+        f"Evidence for {name} = {positive}" if title is None else title,
+        f"log odds of {positive} against {against}: {signed(total, 2)}, "
+        f"a probability of {percentage(contributions.probability)}",
+    )
     return figure
 
 
@@ -184,6 +184,7 @@ _LONG = 24
 _CURVES, _ROWS = (5, 1)
 
 
+@style.styled()
 def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = None) -> style.Figure:
     """Return a figure with a panel for each term of the log odds, the strongest terms first.
 
@@ -222,27 +223,24 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
     n_columns = min(_COLUMNS, len(shown))
     n_rows = -(-len(shown) // n_columns)
-    with style.styled() as figure_class:
-        figure = style.new_figure(
-            figure_class, max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9
-        )
-        figure.get_layout_engine().set(h_pad=0.05, hspace=0.0)
-        grid = figure.add_gridspec(n_rows, n_columns)
-        for at, term in enumerate(shown):
-            cell = grid[divmod(at, n_columns)]
-            if _is_pair(term):
-                _draw_pair(figure, figure.add_subplot(cell), term)
-                continue
-            parts = cell.subgridspec(2, 1, height_ratios=(_CURVES, _ROWS), hspace=0.0)
-            upper = figure.add_subplot(parts[0])
-            lower = figure.add_subplot(parts[1], sharex=upper)
-            _draw_single(upper, lower, term, curves)
-            upper.set_ylim(-top, top)
-            if at % n_columns:
-                upper.tick_params(labelleft=False)
-            else:
-                upper.set_ylabel("log odds", labelpad=2)
-        _head(figure, shapes, len(shapes) - len(shown), curves, title)
+    figure = style.new_figure(max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9)
+    figure.get_layout_engine().set(h_pad=0.05, hspace=0.0)
+    grid = figure.add_gridspec(n_rows, n_columns)
+    for at, term in enumerate(shown):
+        cell = grid[divmod(at, n_columns)]
+        if _is_pair(term):
+            _draw_pair(figure, figure.add_subplot(cell), term)
+            continue
+        parts = cell.subgridspec(2, 1, height_ratios=(_CURVES, _ROWS), hspace=0.0)
+        upper = figure.add_subplot(parts[0])
+        lower = figure.add_subplot(parts[1], sharex=upper)
+        _draw_single(upper, lower, term, curves)
+        upper.set_ylim(-top, top)
+        if at % n_columns:
+            upper.tick_params(labelleft=False)
+        else:
+            upper.set_ylabel("log odds", labelpad=2)
+    _head(figure, shapes, len(shapes) - len(shown), curves, title)
     return figure
 
 
@@ -262,24 +260,19 @@ def _head(
         note += "; of pairs the range over the classes"
     if n_left:
         note += f"; {n_left} other term{'s' * (n_left > 1)} not drawn"
-    heading = f"{shapes.target.name}: {shapes.labels[0]}" if len(names) == 1 else (
-        f"{shapes.target.name}: each class against their mean"
-    )  # fmt: skip
-    bold = figure.suptitle(
-        heading if title is None else title, x=0.01, ha="left", fontsize=12, fontweight="bold"
-    )
-    quiet = figure.text(0.01, -0.01, note, ha="left", va="top", fontsize=9, color=MUTED)
-    style.without_mathematics([bold, quiet])
+    if title is None:
+        whose = shapes.labels[0] if len(names) == 1 else "each class against their mean"
+        title = f"{shapes.target.name}: {whose}"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=12, fontweight="bold")
+    figure.text(0.01, -0.01, note, ha="left", va="top", fontsize=9, color=MUTED)
     if len(names) > 1:
-        lines = optional_module("matplotlib.lines", extra="plot", what="Drawing a figure")
+        lines = style.matplotlib("lines")
         handles = [
             lines.Line2D([], [], color=COLOURS[at], label=names[curve], linewidth=1.6)
             for at, curve in enumerate(curves)
         ]
-        legend = figure.legend(
-            handles=handles, loc="outside upper right", ncols=len(handles), frameon=False
-        )
-        style.without_mathematics(legend.get_texts())
+        look = {"loc": "outside upper right", "ncols": len(handles), "frameon": False}
+        figure.legend(handles=handles, **look)
 
 
 # ------------------------------------------------------------------------------ single features
@@ -302,8 +295,7 @@ def _draw_single(upper: style.Axes, lower: style.Axes, term: Shape, curves: Sequ
     else:
         _draw_bars(upper, lower, variable, term, curves)
     (name,) = texts([variable.name], 26)
-    title = upper.set_title(name, loc="left", fontsize=9.5, fontweight="bold", pad=4)
-    style.without_mathematics([title])
+    upper.set_title(name, loc="left", fontsize=9.5, fontweight="bold", pad=4)
     upper.grid(axis="y")
     upper.tick_params(length=0, labelsize=7.5, labelbottom=False)
     upper.spines[["top", "right", "bottom"]].set_visible(False)
@@ -346,7 +338,6 @@ def _draw_bars(
     turned = sum(map(len, names)) > _LONG
     look = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if turned else {}
     lower.set_xticks(np.arange(len(shown)), names, **look)
-    style.without_mathematics(lower.get_xticklabels())
     lower.set_xlim(-0.6, len(shown) - 0.4)
 
 
@@ -360,9 +351,8 @@ def _draw_pair(figure: style.Figure, axes: style.Axes, term: Shape) -> None:
     values = term.log_odds[..., 0] if n_curves == 1 else np.ptp(term.log_odds, axis=-1)
     largest = max(float(np.abs(values).max()), 1e-3)
     low = -largest if n_curves == 1 else 0.0
-    colours = optional_module("matplotlib.colors", extra="plot", what="Drawing a figure")
     scale = [COLOURS[1], "white", COLOURS[0]] if n_curves == 1 else ["white", COLOURS[0]]
-    palette = colours.LinearSegmentedColormap.from_list("effects", scale)
+    palette = style.matplotlib("colors").LinearSegmentedColormap.from_list("effects", scale)
     # The second feature is across, so that numbers of the first ascend upwards.
     mesh = axes.pcolormesh(values, cmap=palette, vmin=low, vmax=largest)
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02, aspect=25)
@@ -371,12 +361,11 @@ def _draw_pair(figure: style.Figure, axes: style.Axes, term: Shape) -> None:
     _label_states(axes.xaxis, second)
     _label_states(axes.yaxis, first)
     names = texts([first.name, second.name], 14)
-    title = axes.set_title(" × ".join(names), loc="left", fontsize=9.5, fontweight="bold", pad=4)
-    across = axes.set_xlabel(names[1], fontsize=8, labelpad=1)
-    up = axes.set_ylabel(names[0], fontsize=8, labelpad=1)
+    axes.set_title(" × ".join(names), loc="left", fontsize=9.5, fontweight="bold", pad=4)
+    axes.set_xlabel(names[1], fontsize=8, labelpad=1)
+    axes.set_ylabel(names[0], fontsize=8, labelpad=1)
     axes.tick_params(length=0, labelsize=7, pad=2)
     axes.spines[:].set_color(INK)
-    style.without_mathematics([title, across, up, *axes.get_xticklabels(), *axes.get_yticklabels()])
 
 
 def _label_states(axis: style.Axes, variable: Discrete) -> None:

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED, rounded
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.typing import TableLike
 from bayesgraph.models import texts
-from bayesgraph.pictures.style import (
-    Axes,
-    Bar,
-    Figure,
-    draw_bars,
-    heading,
-    new_figure,
-    styled,
-    without_mathematics,
-)
-from bayesgraph.questions import Axes as FoundAxes
+from bayesgraph.pictures.style import Axes, Bar, Figure, draw_bars, heading, new_figure, styled
 from bayesgraph.questions import Axes as PrincipalAxes
 from bayesgraph.questions import Correspondence
 
@@ -33,33 +23,19 @@ from bayesgraph.questions import Correspondence
 _SIZE = 8.5
 # Distances of labels from their points, in points; from the second on a line leads to the label.
 _DISTANCES = (6.0, 16.0, 28.0, 42.0)
-# Directions in the order of preference, in degrees.
-_DIRECTIONS = (35, -35, 145, -145, 0, 180, 90, -90)
+# Directions in the order of preference.
+_ANGLES = np.radians((35, -35, 145, -145, 0, 180, 90, -90))
+_DIRECTIONS = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
+# Places of labels around a point, near ones first, and the point of a label that lies there, as
+# shares of its size: the one that faces the point.
+_PLACES = np.concatenate([distance * _DIRECTIONS for distance in _DISTANCES])
+_FACING = np.tile(0.5 - 0.5 * np.sign(_DIRECTIONS.round(6)) * (1, 0), (len(_DISTANCES), 1))
 _MARKER = 5.0
 # Width of the strips at the axes that tick labels take.
 _MARGIN = 60.0
 
-# Left, bottom, right and top, in points.
-_Box: TypeAlias = tuple[float, float, float, float]
 
-
-class Labelled(NamedTuple):
-    """Points of one colour with their labels.
-
-    Attributes
-    ----------
-    where : ndarray, shape (n, 2)
-        Places in the units of the axes.
-    names : sequence of str, length n
-    colour : str
-    """
-
-    where: Floats
-    names: Sequence[str]
-    colour: str
-
-
-def write_labels(figure: Any, panel: Any, groups: Sequence[Labelled]) -> None:
+def write_labels(panel: Axes, groups: Sequence[tuple[Floats, Sequence[str], str]]) -> None:
     """Write labels beside points of a panel, where there is room.
 
     A label takes the first of some places around its point that covers no other label and no
@@ -68,171 +44,39 @@ def write_labels(figure: Any, panel: Any, groups: Sequence[Labelled]) -> None:
 
     Parameters
     ----------
-    figure : matplotlib.figure.Figure
     panel : matplotlib.axes.Axes
-    groups : sequence of Labelled
+    groups : sequence of (points, names, colour)
+        The points in the units of the axes, shape (n, 2).
     """
     panel.autoscale_view()
-    figure.draw_without_rendering()
-    scale = 72.0 / figure.dpi
-    anchors = [panel.transData.transform(group.where) * scale for group in groups if group.names]
-    if not anchors:
-        return
-    points = np.concatenate(anchors)
-    taken: list[_Box] = [
-        (x - _MARKER, y - _MARKER, x + _MARKER, y + _MARKER) for x, y in points.tolist()
-    ]
-    # The places of tick labels and of the legend, in points.
-    left, low, right, high = (side * scale for side in panel.bbox.extents.tolist())
-    boxes = [(left - _MARGIN, low, left, high), (left, low - _MARGIN, right, low)]
+    panel.figure.draw_without_rendering()
+    scale = 72.0 / panel.figure.dpi
+    points = panel.transData.transform(np.concatenate([where for where, _, _ in groups])) * scale
+    # What is taken, as left, bottom, right and top: points, tick labels and the legend.
+    left, low, right, high = panel.bbox.extents * scale
+    strips = [(left - _MARGIN, low, left, high), (left, low - _MARGIN, right, low)]
     if (legend := panel.get_legend()) is not None:
-        a, b, c, d = (side * scale for side in legend.get_window_extent().extents.tolist())
-        boxes.append((a, b, c, d))
-    taken += boxes
-    for group in groups:
-        at = panel.transData.transform(group.where) * scale if group.names else np.empty((0, 2))
-        for place, anchor, name in zip(group.where.tolist(), at.tolist(), group.names, strict=True):
-            look = {"fontsize": _SIZE, "color": group.colour, "zorder": 5}
-            text = panel.annotate(name, place, (0, 0), textcoords="offset points", **look)
-            without_mathematics([text])
-            extent = text.get_window_extent()
-            size = extent.width * scale, extent.height * scale
-            near, shift = _free(anchor, size, taken)
-            box = _moved(anchor, shift, size)
-            taken.append(box)
-            text.set_position(shift)
-            if not near:
-                ends = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkB": _MARKER}
-                panel.annotate(
-                    "", place, _middle(shift, size), textcoords="offset points",
-                    arrowprops=ends, zorder=2,
-                )  # fmt: skip
-
-
-def _free(
-    anchor: Sequence[float], size: tuple[float, float], taken: Sequence[_Box]
-) -> tuple[bool, tuple[float, float]]:
-    """Return the place that covers least: whether it is near, and its shift in points."""
-    costs: list[tuple[float, int, bool, tuple[float, float]]] = []
-    for near, shift in _places(size):
-        covered = sum(_overlap(_moved(anchor, shift, size), box) for box in taken)
-        if not covered:
-            return near, shift
-        costs.append((covered, len(costs), near, shift))
-    _, _, near, shift = min(costs)
-    return near, shift
-
-
-def _places(size: tuple[float, float]) -> Iterator[tuple[bool, tuple[float, float]]]:
-    """Yield places of a label's lower left corner relative to its point."""
-    width, height = size
-    for distance in _DISTANCES:
-        for degrees in _DIRECTIONS:
-            x = distance * math.cos(math.radians(degrees))
-            y = distance * math.sin(math.radians(degrees))
-            # The side of the label that faces the point is at the distance.
-            left = x - (width / 2 if abs(degrees) == 90 else width if abs(degrees) > 90 else 0.0)
-            yield distance == _DISTANCES[0], (left, y - height / 2)
-
-
-def _moved(anchor: Sequence[float], shift: Sequence[float], size: tuple[float, float]) -> _Box:
-    left, low = anchor[0] + shift[0], anchor[1] + shift[1]
-    return left, low, left + size[0], low + size[1]
-
-
-def _middle(shift: tuple[float, float], size: tuple[float, float]) -> tuple[float, float]:
-    """Return the point of a label's edge to which a line leads."""
-    left, low = shift
-    x = left if left > 0 else left + size[0] if left + size[0] < 0 else left + size[0] / 2
-    return x, low + size[1] / 2
-
-
-def _overlap(a: _Box, b: _Box) -> float:
-    """Return the area that two boxes share."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    return width * height if width > 0 and height > 0 else 0.0
-
-
-# ---- Figure of a single principal or discriminant axis: distributions of the rows over it, and
-# bars
-# Two classes have one discriminant axis. On a map of two, all would lie on a line.
-
-
-_LONGEST_ROW = 30
-_BINS = 30
-# In inches: the width, the distributions, a bar.
-_WIDTH, _TOP, _BAR = 6.4, 2.6, 0.28
-
-
-def single_axis_figure(
-    found: FoundAxes, scores: Floats, labels: Sequence[Any] | None, title: str
-) -> Figure:
-    """Return how rows lie on the only axis, and each variable's correlation with it.
-
-    Without rows there are the correlations alone.
-
-    Parameters
-    ----------
-    found : Axes
-        With one axis.
-    scores : ndarray, shape (n_rows,)
-        The rows on the axis; NaN for rows with missing values, which are left out.
-    labels : sequence, shape (n_rows,), optional
-        Classes of the rows, which colour them.
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
-    heights = [_TOP] if len(scores) else []
-    heights.append(_BAR * len(found.names) + 0.3)
-    with styled() as figure_class:
-        figure = new_figure(figure_class, _WIDTH, sum(heights) + 0.8 * len(heights))
-        *above, bars = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
-        for panel in above:
-            panel.spines[:].set_visible(False)
-            panel.tick_params(length=0, pad=5)
-            panel.grid(axis="x")
-            _draw_distributions(panel, found, scores, labels)
-        values = found.correlations[:, 0]
-        order = np.argsort(-np.abs(values), kind="stable").tolist()
-        names = texts(found.names, _LONGEST_ROW)
-        drawn = [
-            Bar(row, values[i], colour=COLOURS[0] if values[i] >= 0 else COLOURS[1])
-            for row, i in enumerate(order)
-        ]
-        draw_bars(bars, [names[i] for i in order], drawn)
-        bars.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
-        bars.set(xlim=(-1, 1), xlabel="correlation with the axis")
-        share = 100 * float(found.shares[0])
-        heading((*above, bars)[0], title, f"axis 1, the only one: {share:.1f} % of the variance")
-    return figure
-
-
-def _draw_distributions(
-    panel: Axes, found: FoundAxes, scores: Floats, labels: Sequence[Any] | None
-) -> None:
-    seen = np.isfinite(scores)
-    own = np.full(len(scores), "rows") if labels is None else np.array(list(map(str, labels)))
-    groups = list(dict.fromkeys(own.tolist()))
-    colours = {group: COLOURS[i % len(COLOURS)] for i, group in enumerate(groups)}
-    limits = np.histogram_bin_edges(scores[seen], _BINS) if seen.any() else np.array([-1.0, 1.0])
-    for group in groups:
-        colour = FRAME if labels is None else colours[group]
-        part = scores[seen & (own == group)]
-        panel.hist(part, limits, color=colour, alpha=0.55, label=group, linewidth=0, zorder=2)
-    for name, centre in zip(found.classes or (), found.centres[:, 0].tolist(), strict=True):
-        colour = colours.get(str(name), INK)
-        label = f"mean of {texts([name], _LONGEST_ROW)[0]}"
-        panel.axvline(centre, color=colour, linewidth=1.4, linestyle="--", label=label, zorder=3)
-    handles, _ = panel.get_legend_handles_labels()
-    if handles and (labels is not None or found.classes):
-        legend = panel.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
-        without_mathematics(legend.get_texts())
-    panel.set(xlabel="position on the axis", ylabel="rows")
-    panel.yaxis.get_major_locator().set_params(integer=True)
+        strips.append(legend.get_window_extent().extents * scale)
+    taken = np.concatenate([np.hstack([points - _MARKER, points + _MARKER]), strips])
+    labels = [
+        (place, name, colour)
+        for where, names, colour in groups
+        for place, name in zip(where.tolist(), names, strict=True)
+    ]
+    for point, (place, name, colour) in zip(points, labels, strict=True):
+        look = {"fontsize": _SIZE, "color": colour, "zorder": 5}
+        text = panel.annotate(name, place, (0, 0), textcoords="offset points", **look)
+        size = text.get_window_extent().size * scale
+        shifts = _PLACES - _FACING * size
+        boxes = np.hstack([point + shifts, point + shifts + size])[:, None]
+        sides = np.minimum(boxes[..., 2:], taken[:, 2:]) - np.maximum(boxes[..., :2], taken[:, :2])
+        best = sides.clip(0.0).prod(axis=-1).sum(axis=-1).argmin()
+        taken = np.concatenate([taken, boxes[best]])
+        text.set_position(shifts[best])
+        if best >= len(_DIRECTIONS):
+            line = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkB": _MARKER}
+            look = {"textcoords": "offset points", "arrowprops": line, "zorder": 2}
+            panel.annotate("", place, _PLACES[best], **look)
 
 
 # --------------------------------- Maps: states, classes, variables and rows as points on two axes
@@ -244,6 +88,7 @@ _MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 _LONGEST = 18
 
 
+@styled()
 def correspondence_figure(
     analysis: Correspondence,
     *,
@@ -278,33 +123,28 @@ def correspondence_figure(
         If matplotlib is not installed.
     """
     at = _checked(axes, len(analysis.inertias))
-    with styled() as figure_class:
-        figure, panel = _panel(figure_class, at, analysis.shares, "inertia")
-        if table is not None:
-            _draw_rows(panel, _padded(analysis.transform(table), at))
-        drawn = []
-        for number, points in enumerate(analysis.points):
-            colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
-            where = _padded(points.coordinates, at)
-            area = 20 + 300 * points.masses * len(analysis.points) ** 0.5
-            name = texts([points.variable.name], _LONGEST)[0]
-            look = {"color": colour, "marker": marker, "alpha": 0.75, "linewidth": 0}
-            panel.scatter(*where.T, s=area, label=name, zorder=3, **look)
-            drawn.append(Labelled(where, texts(points.states, _LONGEST), colour))
-        # Beside the map: within, it would cover points.
-        legend = panel.legend(
-            loc="upper left", bbox_to_anchor=(1, 1), frameon=False, markerscale=0.7
-        )
-        without_mathematics(legend.get_texts())
-        write_labels(figure, panel, drawn)
-        names = " × ".join(texts(list(analysis), _LONGEST)[:4])
-        names += " × …" if len(analysis.points) > 4 else ""
-        heading(
-            panel, names if title is None else title, f"total inertia {rounded(analysis.total)}"
-        )
-    return figure
+    panel = _panel(at, analysis.shares, "inertia")
+    if table is not None:
+        rows = _padded(analysis.transform(table), at)
+        panel.scatter(*rows.T, s=7, color=FRAME, linewidth=0, zorder=2)
+    groups = []
+    for number, points in enumerate(analysis.points):
+        colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
+        where = _padded(points.coordinates, at)
+        area = 20 + 300 * points.masses * len(analysis.points) ** 0.5
+        look = {"color": colour, "marker": marker, "alpha": 0.75, "linewidth": 0, "zorder": 3}
+        panel.scatter(*where.T, s=area, label=texts([points.variable.name], _LONGEST)[0], **look)
+        groups.append((where, texts(points.states, _LONGEST), colour))
+    # Beside the map: within, it would cover points.
+    panel.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, markerscale=0.7)
+    write_labels(panel, groups)
+    names = " × ".join(texts(list(analysis), _LONGEST)[:4])
+    names += " × …" if len(analysis.points) > 4 else ""
+    heading(panel, names if title is None else title, f"total inertia {rounded(analysis.total)}")
+    return panel.figure
 
 
+@styled()
 def axes_figure(
     found: PrincipalAxes,
     *,
@@ -341,101 +181,128 @@ def axes_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    at = _checked(axes, len(found.variances))
     n_axes = len(found.variances)
+    at = _checked(axes, n_axes)
     if title is None:
-        title = (
-            f"{'Discriminant' if found.classes else 'Principal'} {'axes' if n_axes > 1 else 'axis'}"
-        )
-    if n_axes == 1:
-        scores = np.empty(0) if table is None else found.transform(table)[:, 0]
-        _check_labels(labels, len(scores))
-        return single_axis_figure(found, scores, labels, title)
-    with styled() as figure_class:
-        figure, panel = _panel(figure_class, at, found.shares, "variance")
-        reach = _draw_scores(panel, found, at, table, labels)
-        arrows = _padded(found.correlations, at) * reach
-        for x, y in arrows.tolist():
-            arrow = {"arrowstyle": "->", "color": INK, "linewidth": 0.9}
-            panel.annotate("", (x, y), (0, 0), arrowprops=arrow, zorder=4)
-        panel.update_datalim(1.1 * arrows)
-        centres = _padded(found.centres, at) if found.classes else np.empty((0, 2))
-        named = [
-            Labelled(arrows, texts(found.names, _LONGEST), INK),
-            Labelled(centres, texts(found.classes or (), _LONGEST), INK),
-        ]
-        write_labels(figure, panel, named)
-        heading(panel, title, "arrows: correlations with the axes")
-    return figure
-
-
-def _draw_scores(
-    panel: Any,
-    found: PrincipalAxes,
-    at: list[int],
-    table: TableLike | None,
-    labels: Sequence[Any] | None,
-) -> float:
-    """Draw rows and means of classes; return the length of an arrow of correlation 1."""
+        kind = "Discriminant" if found.classes else "Principal"
+        title = f"{kind} {'axes' if n_axes > 1 else 'axis'}"
     scores = np.empty((0, 2)) if table is None else _padded(found.transform(table), at)
-    _check_labels(labels, len(scores))
-    if labels is None:
-        _draw_rows(panel, scores)
-    else:
-        own = np.array([str(label) for label in labels])
-        for number, label in enumerate(dict.fromkeys(own.tolist())):
-            rows = scores[own == label]
-            colour = COLOURS[number % len(COLOURS)]
-            panel.scatter(*rows.T, s=9, color=colour, alpha=0.6, linewidth=0, label=label)
-        legend = panel.legend(loc="best", frameon=False)
-        without_mathematics(legend.get_texts())
+    groups = _groups(labels, len(scores))
+    if n_axes == 1:
+        return _single_axis(found, scores[:, 0], groups, title)
+    panel = _panel(at, found.shares, "variance")
+    for name, rows, colour in groups:
+        look = {"s": 7, "zorder": 2} if labels is None else {"s": 9, "alpha": 0.6, "label": name}
+        panel.scatter(*scores[rows].T, color=colour, linewidth=0, **look)
+    if labels is not None:
+        panel.legend(loc="best", frameon=False)
     centres = _padded(found.centres, at)
-    if len(centres):
-        panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
+    panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
     size = np.abs(np.concatenate([scores, centres]))
-    return float(np.nanmax(size)) if size.size and np.isfinite(size).any() else 1.0
+    # The length of an arrow of correlation 1.
+    reach = np.nanmax(size) if np.isfinite(size).any() else 1.0
+    arrows = _padded(found.correlations, at) * reach
+    for end in arrows.tolist():
+        arrow = {"arrowstyle": "->", "color": INK, "linewidth": 0.9}
+        panel.annotate("", end, (0, 0), arrowprops=arrow, zorder=4)
+    panel.update_datalim(1.1 * arrows)
+    variables = (arrows, texts(found.names, _LONGEST), INK)
+    write_labels(panel, [variables, (centres, texts(found.classes, _LONGEST), INK)])
+    heading(panel, title, "arrows: correlations with the axes")
+    return panel.figure
 
 
-def _check_labels(labels: Sequence[Any] | None, n_rows: int) -> None:
-    if labels is not None and len(labels) != n_rows:
-        raise DataError(f"labels= has one class for each row: {n_rows}; got {len(labels)}.")
+def _groups(labels: Sequence[Any] | None, n: int) -> list[tuple[str, NDArray[np.bool_], str]]:
+    """Return the name, the rows and the colour of each class; without labels of all n rows."""
+    if labels is None:
+        return [("rows", np.ones(n, dtype=bool), FRAME)]
+    if len(labels) != n:
+        raise DataError(f"labels= has one class for each row: {n}; got {len(labels)}.")
+    names = np.array([str(label) for label in labels])
+    groups = enumerate(dict.fromkeys(names.tolist()))
+    return [(name, names == name, COLOURS[i % len(COLOURS)]) for i, name in groups]
 
 
 def _checked(axes: tuple[int, int], n_axes: int) -> list[int]:
     """Return the indices of two axes; a second one that there is not is drawn as 0."""
-    try:
-        first, second = axes
-        good = 1 <= first <= n_axes and second >= 1 and first != second
-        good = good and second <= max(n_axes, 2)
-    except (TypeError, ValueError):
-        good = False
-    if not good:
+    numbers = range(1, max(n_axes, 2) + 1)
+    is_pair = isinstance(axes, Sequence) and len(axes) == 2 and axes[0] != axes[1]
+    if not is_pair or axes[0] not in numbers[:n_axes] or axes[1] not in numbers:
         raise DataError(f"axes= are two different numbers from 1 to {n_axes}; got {axes!r}.")
-    return [first - 1, second - 1]
+    return [axes[0] - 1, axes[1] - 1]
 
 
 def _padded(coordinates: Floats, at: list[int]) -> Floats:
     """Return the coordinates on two axes; zeros on the second if there is one axis only."""
-    rows, k = coordinates.shape
-    wide = np.concatenate([coordinates, np.zeros((rows, max(0, 2 - k)))], axis=1)
-    return np.asarray(wide[:, at])
+    padded: Floats = np.pad(coordinates, ((0, 0), (0, 1)))[:, at]
+    return padded
 
 
-def _panel(figure_class: Any, at: list[int], shares: Floats, what: str) -> tuple[Figure, Any]:
-    figure = new_figure(figure_class, _SIDE, _SIDE)
-    panel = figure.subplots()
+def _panel(at: list[int], shares: Floats, what: str) -> Axes:
+    panel = new_figure(_SIDE, _SIDE).subplots()
     panel.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
     panel.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
     panel.set_aspect("equal", adjustable="datalim")
     panel.grid(True)
     panel.spines[:].set_visible(False)
     panel.margins(0.12)
-    shown = [float(shares[i]) if i < len(shares) else 0.0 for i in at]
-    panel.set_xlabel(f"axis {at[0] + 1}: {100 * shown[0]:.1f} % of the {what}")
-    panel.set_ylabel(f"axis {at[1] + 1}: {100 * shown[1]:.1f} % of the {what}")
-    return figure, panel
+    x, y = (f"axis {i + 1}: {100 * np.pad(shares, (0, 1))[i]:.1f} % of the {what}" for i in at)
+    panel.set(xlabel=x, ylabel=y)
+    return panel
 
 
-def _draw_rows(panel: Any, where: Floats) -> None:
-    if len(where):
-        panel.scatter(*where.T, s=7, color=FRAME, linewidth=0, zorder=2)
+# ----- Figure of a single principal or discriminant axis: distributions of the rows over it, and
+# bars. Two classes have one discriminant axis. On a map of two, all would lie on a line.
+
+
+_LONGEST_ROW = 30
+_BINS = 30
+# In inches: the width, the distributions, a bar.
+_WIDTH, _TOP, _BAR = 6.4, 2.6, 0.28
+
+
+def _single_axis(
+    found: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]], title: str
+) -> Figure:
+    """Return how rows lie on the only axis, and each variable's correlation with it.
+
+    Without rows there are the correlations alone. Rows with missing values, whose score is NaN, are
+    left out.
+    """
+    heights = [_TOP, _BAR * len(found.names) + 0.3][0 if len(scores) else 1 :]
+    figure = new_figure(_WIDTH, sum(heights) + 0.8 * len(heights))
+    *above, bars = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
+    for panel in above:
+        _draw_distributions(panel, found, scores, groups)
+    values = found.correlations[:, 0]
+    order = np.argsort(-np.abs(values), kind="stable").tolist()
+    names = texts(found.names, _LONGEST_ROW)
+    drawn = [Bar(row, values[i], colour=COLOURS[int(values[i] < 0)]) for row, i in enumerate(order)]
+    draw_bars(bars, [names[i] for i in order], drawn)
+    bars.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
+    bars.set(xlim=(-1, 1), xlabel="correlation with the axis")
+    share = 100 * float(found.shares[0])
+    heading((*above, bars)[0], title, f"axis 1, the only one: {share:.1f} % of the variance")
+    return figure
+
+
+def _draw_distributions(
+    panel: Axes, found: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]]
+) -> None:
+    panel.spines[:].set_visible(False)
+    panel.tick_params(length=0, pad=5)
+    panel.grid(axis="x")
+    whole = np.isfinite(scores)
+    limits = np.histogram_bin_edges(scores[whole], _BINS) if whole.any() else [-1.0, 1.0]
+    for name, rows, colour in groups:
+        look = {"color": colour, "alpha": 0.55, "linewidth": 0, "zorder": 2}
+        panel.hist(scores[whole & rows], limits, label=name, **look)
+    colours = {name: colour for name, _, colour in groups}
+    for label, centre in zip(found.classes, found.centres[:, 0].tolist(), strict=True):
+        look = {"linewidth": 1.4, "linestyle": "--", "zorder": 3}
+        text = f"mean of {texts([label], _LONGEST_ROW)[0]}"
+        panel.axvline(centre, color=colours.get(str(label), INK), label=text, **look)
+    if colours.keys() != {"rows"} or found.classes:
+        panel.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
+    panel.set(xlabel="position on the axis", ylabel="rows")
+    panel.yaxis.get_major_locator().set_params(integer=True)

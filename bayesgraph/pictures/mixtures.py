@@ -25,6 +25,7 @@ _TAIL, _POINTS = 0.002, 400
 _MAX_COMPONENTS, _MAX_BARS = 12, 200
 
 
+@style.styled()
 def density_figure(
     posterior: NumberMixture, *, probability: float = 0.95, title: str | None = None
 ) -> style.Figure:
@@ -57,24 +58,23 @@ def density_figure(
         raise DataError(f"A density is drawn of one variable; got those of {names}.")
     low, high = posterior.quantile(_TAIL), posterior.quantile(1.0 - _TAIL)
     ends = posterior.interval(probability)
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, _WIDTH, _HEIGHT)
-        axes = figure.subplots()
-        if posterior.components.whole and high - low < _MAX_BARS:
-            counts = np.arange(low, high + 1.0)
-            inside = (counts >= ends[0]) & (counts <= ends[1])
-            colours = np.where(inside, COLOURS[0], FRAME).tolist()
-            axes.bar(counts, posterior.density(counts), 0.8, color=colours)
-        else:
-            _draw_curve(axes, posterior, (low, high), ends)
-        name = texts([posterior.variables[0].name], 40)[0]
-        note = f"mean {number(posterior.mean)}, sd {number(posterior.std)}; {100 * probability:g} %"
-        note += f" in [{number(ends[0])}, {number(ends[1])}]"
-        style.heading(axes, name if title is None else title, note)
-        axes.set_ylim(bottom=0)
-        axes.grid(axis="y")
-        axes.set_ylabel("probability" if posterior.components.whole else "density")
-        axes.spines[["top", "right", "left"]].set_visible(False)
+    figure = style.new_figure(_WIDTH, _HEIGHT)
+    axes = figure.subplots()
+    if posterior.components.whole and high - low < _MAX_BARS:
+        counts = np.arange(low, high + 1.0)
+        inside = (counts >= ends[0]) & (counts <= ends[1])
+        colours = np.where(inside, COLOURS[0], FRAME).tolist()
+        axes.bar(counts, posterior.density(counts), 0.8, color=colours)
+    else:
+        _draw_curve(axes, posterior, (low, high), ends)
+    name = texts([posterior.variables[0].name], 40)[0]
+    note = f"mean {number(posterior.mean)}, sd {number(posterior.std)}; {100 * probability:g} %"
+    note += f" in [{number(ends[0])}, {number(ends[1])}]"
+    style.heading(axes, name if title is None else title, note)
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y")
+    axes.set_ylabel("probability" if posterior.components.whole else "density")
+    axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 
 
@@ -144,6 +144,7 @@ _LONGEST_NAME = 60
 Named: TypeAlias = "Sequence[tuple[str, PrequentialResult]]"
 
 
+@style.styled()
 def prequential_figure(
     results: PrequentialResult | Mapping[str, PrequentialResult] | Iterable[PrequentialResult],
     *,
@@ -186,28 +187,26 @@ def prequential_figure(
             f"measure= is one of {quoted(_MEASURES)}; got {measure!r}."
             f"{suggestion(measure, _MEASURES)}"
         )
-    with style.styled() as figure_class:
-        lines = -(-len(named) // _columns(named))
-        figure = style.new_figure(figure_class, 1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines)
-        axes = figure.add_subplot()
-        for row in places.tolist():
-            axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
-        _draw_curves(axes, named, measure)
-        # Set limits and labels of the axes, and draw the legend below, where long names fit.
-        axes.set_xlabel("rows", labelpad=6)
-        axes.set_ylabel(_MEASURES[measure], labelpad=6)
-        axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
-        axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
-        axes.tick_params(length=0, pad=5)
-        axes.grid(True)
-        axes.spines[["top", "right"]].set_visible(False)
-        legend = axes.legend(
-            loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
-            ncols=_columns(named),
-            frameon=False, fontsize=8.5, labelcolor=MUTED,
-        )  # fmt: skip
-        style.without_mathematics(legend.get_texts())
-        style.heading(axes, title, _note([result for _, result in named], len(places)))
+    lines = -(-len(named) // _columns(named))
+    figure = style.new_figure(1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines)
+    axes = figure.add_subplot()
+    for row in places.tolist():
+        axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
+    _draw_curves(axes, named, measure)
+    # Set limits and labels of the axes, and draw the legend below, where long names fit.
+    axes.set_xlabel("rows", labelpad=6)
+    axes.set_ylabel(_MEASURES[measure], labelpad=6)
+    axes.set_xlim(0, max(int(result.rows[-1]) for _, result in named))
+    axes.xaxis.set_major_formatter(lambda n, _: f"{n:,.0f}")
+    axes.tick_params(length=0, pad=5)
+    axes.grid(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
+        ncols=_columns(named),
+        frameon=False, fontsize=8.5, labelcolor=MUTED,
+    )  # fmt: skip
+    style.heading(axes, title, _note([result for _, result in named], len(places)))
     return figure
 
 

@@ -10,16 +10,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED
-from bayesgraph.core.errors import DataError, UnsupportedModelError, optional_module, quoted
+from bayesgraph.core.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import Factor
@@ -45,6 +43,7 @@ _LARGEST_ODDS = 5.5
 _PROBABILITIES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
+@style.styled()
 def nomogram_figure(
     clf: NetworkClassifier,
     *,
@@ -92,13 +91,13 @@ def nomogram_figure(
             f"{quoted(clf.target_.states)} the other one is."
         )
     max_features = whole_number("max_features", "features", max_features, minimum=1)
-    network = clf.network_
-    target = clf.target_
-    if not isinstance(network, BayesianNetwork):
+    target, model = clf.target_, clf.network_
+    if len(model.networks) != 1 or not model._is_joint:
         raise UnsupportedModelError(
-            f"A nomogram is of a naive Bayes network; got {network}. Explain single rows with "
+            f"A nomogram is of a naive Bayes network; got {model}. Explain single rows with "
             "clf.contributions instead; BayesianNetworkClassifier(n_trees=0) fits one network."
         )
+    network = model.networks[0]
     for cpd in network._nodes():
         if not isinstance(cpd.variable, (Discrete, Continuous)):
             raise UnsupportedModelError(
@@ -111,57 +110,28 @@ def nomogram_figure(
                 "depend on another. Explain single rows with clf.contributions instead."
             )
     rulers = [_ruler(network, variable, contrast) for variable in clf.features_]
-    shown = sorted(rulers, key=lambda ruler: -ruler.span)[:max_features]
-    prior = float(contrast(network._log_posterior_rows(clf.target_, Evidence(1, {})))[0])
-    label = style.shown_names([clf.target_.states[contrast.positive]])[0]
-    other = style.shown_names([clf.target_.states[contrast.negative]])[0]
-    with style.styled() as figure_class:
-        figure = style.new_figure(figure_class, _WIDTH, _ROW * (len(shown) + 3) + 1.0)
-        axes = figure.add_subplot()
-        _draw(axes, shown, prior, f"P({label})")
-        note = f"against {other}: add up the points of all values (◇ where not observed)"
-        if hidden := len(rulers) - len(shown):
-            note += f"; {hidden} more features not drawn"
-        style.heading(axes, f"{clf.target_.name} = {label}" if title is None else title, note)
+    shown = sorted(rulers, key=lambda ruler: -np.ptp(ruler.log_odds))[:max_features]
+    prior = float(contrast(network._log_posterior_rows(target, Evidence(1, {})))[0])
+    label, other = (
+        style.shown_names([target.states[code]])[0]
+        for code in (contrast.positive, contrast.negative)
+    )
+    figure = style.new_figure(_WIDTH, _ROW * (len(shown) + 3) + 1.0)
+    axes = figure.add_subplot()
+    _draw(axes, shown, prior, f"P({label})")
+    note = f"against {other}: add up the points of all values (◇ where not observed)"
+    if hidden := len(rulers) - len(shown):
+        note += f"; {hidden} more features not drawn"
+    style.heading(axes, f"{target.name} = {label}" if title is None else title, note)
     return figure
 
 
-# ------------------------------------------------------------------------------------ rulers
-
-
-@dataclass(frozen=True, eq=False)
-class _Ruler:
-    """The values of a feature, and the change of the class log odds by each value.
-
-    Attributes
-    ----------
-    variable : Variable
-    values : ndarray, shape (n,)
-        Codes of states, or a grid of numbers.
-    log_odds : ndarray, shape (n,)
-        Log likelihood ratio of the two classes at each value, which adds to the log odds.
-    """
+class _Ruler(NamedTuple):
+    """A feature, codes of its states or a grid of its numbers, and the log odds each adds."""
 
     variable: Variable
     values: NDArray[Any]
     log_odds: Floats
-
-    @cached_property
-    def low(self) -> float:
-        """Minimum of the log odds, which corresponds to 0 points."""
-        return float(self.log_odds.min())
-
-    @cached_property
-    def span(self) -> float:
-        """Range of the log odds: maximum minus minimum."""
-        return float(self.log_odds.max()) - self.low
-
-    def branches(self) -> list[slice]:
-        """Return the slices of the grid on which the log odds only rise or only fall."""
-        signs = np.sign(np.diff(self.log_odds))
-        turns = np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1
-        edges = [0, *turns.tolist(), len(self.values) - 1]
-        return [slice(a, b + 1) for a, b in itertools.pairwise(edges)]
 
 
 def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> _Ruler:
@@ -170,9 +140,9 @@ def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> 
     else:
         marginal = network.query(variable.name)
         values = np.linspace(marginal.quantile(_TAIL), marginal.quantile(1 - _TAIL), _SAMPLES)
-    found = network[variable.name].potential(Evidence(len(values), {variable: values}))
-    assert isinstance(found, Factor)  # the class is the only parent
-    log_odds = contrast(found.aligned([contrast.target]))
+    factor = network[variable.name].potential(Evidence(len(values), {variable: values}))
+    assert isinstance(factor, Factor)  # the class is the only parent
+    log_odds = contrast(factor.aligned([contrast.target]))
     if isinstance(variable, Discrete) and not np.isfinite(log_odds).all():
         state = variable.states[int(np.flatnonzero(~np.isfinite(log_odds))[0])]
         raise DataError(
@@ -186,119 +156,96 @@ def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> 
 
 
 def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability: str) -> None:
-    unit = _POINTS / max(*(ruler.span for ruler in rulers), 1e-12)
-    n = len(rulers)
-    _line(axes, 0, 0.0, _POINTS, MUTED)
-    for tick in np.arange(0, _POINTS + 1, 10):
-        _tick(axes, 0, tick, _LEVELS[0], f"{tick:.0f}", MUTED)
-    for row, ruler in enumerate(rulers, 1):
-        place = (ruler.log_odds - ruler.low) * unit
+    lows = [float(ruler.log_odds.min()) for ruler in rulers]
+    spans = [float(np.ptp(ruler.log_odds)) for ruler in rulers]
+    # Points of a unit of log odds.
+    unit = _POINTS / max(*spans, 1e-12)
+    ends = np.array([0.0, _POINTS])
+    tens = np.arange(0, _POINTS + 1, 10)
+    _scale(axes, 0, ends, tens, [f"{tick:.0f}" for tick in tens], _LEVELS[:1], MUTED)
+    for row, (ruler, low) in enumerate(zip(rulers, lows, strict=True), 1):
+        place = (ruler.log_odds - low) * unit
         if isinstance(ruler.variable, Discrete):
-            _line(axes, row, place.min(), place.max(), INK)
-            _labels(axes, row, place, texts(ruler.variable.states, 22), _LEVELS)
+            _scale(axes, row, place, place, texts(ruler.variable.states, 22), _LEVELS)
         else:
-            # Draw the ruler of a continuous feature, with a branch for each monotonic slice.
-            # `place` has the position of each grid value on the ruler, in points.
-            values = ruler.values
-            ticks = _ticks(values[0], values[-1])
-            branches = ruler.branches()
-            for branch in branches:
-                rising = place[branch][-1] >= place[branch][0]
-                apart = _BRANCH * (len(branches) > 1) * (1 if rising else -1)
-                y = row - apart
-                _line(axes, y, place[branch].min(), place[branch].max(), INK)
-                inside = ticks[(ticks >= values[branch][0]) & (ticks <= values[branch][-1])]
-                at = np.interp(inside, values[branch], place[branch])
-                level = _LEVELS[0] if rising else _LEVELS[1]
-                _labels(axes, y, at, [number(float(t)) for t in inside], [level])
-            for before in branches[:-1]:
-                turn = place[before][-1]
-                axes.plot(
-                    [turn, turn], [row - _BRANCH, row + _BRANCH], color=INK, linewidth=1.1, zorder=2
-                )
-        axes.plot(
-            -ruler.low * unit, row, marker="D", markersize=5.5, markerfacecolor="white",
-            markeredgecolor=COLOURS[1], linestyle="none", zorder=4, clip_on=False,
-        )  # fmt: skip
-    offset = prior + sum(ruler.low for ruler in rulers)
-    _totals(axes, n, offset, unit, sum(ruler.span for ruler in rulers))
+            _branches(axes, row, ruler.values, place)
+        look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": COLOURS[1]}
+        axes.plot(-low * unit, row, "D", **look, zorder=4, clip_on=False)
+    # The rulers of the total points and of the probability leave out what is near 0 and 1.
+    row, offset, span = len(rulers) + 1, prior + sum(lows), sum(spans)
+    least, most = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
+    if least >= most:  # all sums are outside the limits
+        least, most = offset, offset + max(span, 1e-12)
+    totals = _ticks((least - offset) * unit, (most - offset) * unit)
+    at = np.interp(offset + totals / unit, [least, most], ends)
+    _scale(axes, row, ends, at, [f"{total:.0f}" for total in totals], _LEVELS[:1])
+    shares = np.array([*_PROBABILITIES, *(1 - p for p in _PROBABILITIES[-2::-1])])
+    odds = np.log(shares / (1 - shares))
+    inside = (odds >= least) & (odds <= most)
+    names = [percentage(float(p)).replace(".0%", "%") for p in shares[inside]]
+    at = np.interp(odds[inside], [least, most], ends)
+    _scale(axes, row + 1, ends, at, names, _LEVELS[1:2])
     labels = ["points", *texts([r.variable.name for r in rulers], 24), "total points", probability]
-    axes.set(xlim=(-2, _POINTS + 2), ylim=(n + 2.7, -0.6))
-    axes.set_yticks(range(n + 3), labels)
+    axes.set(xlim=(-2, _POINTS + 2), ylim=(row + 1.7, -0.6))
+    axes.set_yticks(range(row + 2), labels)
     for line, text in enumerate(axes.get_yticklabels()):
-        text.set(fontweight="bold" if line > n else "normal", color=MUTED if not line else INK)
-    axes.axhline(n + 0.5, color=FRAME, linewidth=0.6)
+        weight = "bold" if line >= row else "normal"
+        text.set(fontweight=weight, color=INK if line else MUTED)
+    axes.axhline(row - 0.5, color=FRAME, linewidth=0.6)
     axes.set_xticks([])
     axes.tick_params(length=0, pad=8)
     axes.spines[:].set_visible(False)
 
 
-def _line(axes: style.Axes, y: float, start: float, end: float, colour: str) -> None:
-    axes.plot([start, end], [y, y], color=colour, linewidth=1.1, zorder=2, clip_on=False)
+def _branches(axes: style.Axes, row: int, values: Floats, place: Floats) -> None:
+    """Draw the ruler of a number: a branch for each part on which the log odds rise or fall.
 
-
-def _tick(
-    axes: style.Axes, y: float, x: float, level: float, label: str, colour: str = INK
-) -> None:
-    """Draw a tick and its label at x on the ruler at height y.
-
-    `level` is the distance of the label from the ruler: above it if positive, below if negative.
+    `place` has the position of each value on the ruler, in points.
     """
-    # Rows are numbered downwards, so that up is negative.
-    axes.plot([x, x], [y, y - level * 0.75], color=colour, linewidth=0.7, zorder=2, clip_on=False)
-    axes.text(
-        x, y - level, label, ha="center", va="bottom" if level > 0 else "top", fontsize=7.5,
-        color=colour,
-    )  # fmt: skip
+    signs = np.sign(np.diff(place))
+    turns = (np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1).tolist()
+    ticks = _ticks(values[0], values[-1])
+    for first, last in itertools.pairwise([0, *turns, len(values) - 1]):
+        level = _LEVELS[0] if place[last] >= place[first] else _LEVELS[1]
+        y = row - math.copysign(_BRANCH, level) * bool(turns)
+        inside = ticks[(ticks >= values[first]) & (ticks <= values[last])]
+        at = np.interp(inside, values, place)
+        names = [number(float(tick)) for tick in inside]
+        _scale(axes, y, place[[first, last]], at, names, [level])
+    axes.vlines(place[turns], row - _BRANCH, row + _BRANCH, color=INK, linewidth=1.1, zorder=2)
 
 
-def _labels(
-    axes: style.Axes, y: float, places: Floats, labels: Sequence[str], levels: Sequence[float]
+def _scale(
+    axes: style.Axes,
+    y: float,
+    ends: Floats,
+    places: Floats,
+    labels: Sequence[str],
+    levels: Sequence[float],
+    colour: str = INK,
 ) -> None:
-    """Write labels at the positions `places` of a ruler at height y, without overlap.
+    """Draw a ruler at height y with labels at some places, without overlap.
 
-    Each label goes to the first of the `levels` (distances from the ruler) with room for it;
-    without room, it becomes a tick without text.
+    Each label goes to the first of the `levels` (distances from the ruler: above it if positive,
+    below if negative) with room for it; without room, it becomes a tick without text.
     """
-    ends = dict.fromkeys(levels, -math.inf)
+    look = {"color": colour, "zorder": 2, "clip_on": False}
+    axes.plot([ends.min(), ends.max()], [y, y], linewidth=1.1, **look)
+    taken = dict.fromkeys(levels, -math.inf)
     for at in np.argsort(places, kind="stable"):
         x, label = float(places[at]), labels[at]
         half = 0.5 * _CHARACTER * len(label)
-        free = [level for level in levels if ends[level] + _GAP <= x - half]
+        free = [level for level in levels if taken[level] + _GAP <= x - half]
+        level = free[0] if free else math.copysign(0.1, levels[0])
+        # Rows are numbered downwards, so that up is negative.
+        axes.plot([x, x], [y, y - level * 0.75], linewidth=0.7, **look)
         if free:
-            _tick(axes, y, x, free[0], label)
-            ends[free[0]] = x + half
-        else:
-            _tick(axes, y, x, math.copysign(0.1, levels[0]), "")
+            taken[level] = x + half
+            side = "bottom" if level > 0 else "top"
+            axes.text(x, y - level, label, ha="center", va=side, fontsize=7.5, color=colour)
 
 
 def _ticks(first: float, last: float) -> Floats:
     """Return about twelve round numbers from `first` to `last`."""
-    ticker = optional_module("matplotlib.ticker", extra="plot", what="Drawing a figure")
-    ticks: Floats = ticker.MaxNLocator(nbins=12).tick_values(first, last)
+    ticks: Floats = style.matplotlib("ticker").MaxNLocator(nbins=12).tick_values(first, last)
     return ticks[(ticks >= first) & (ticks <= last)]
-
-
-def _totals(axes: style.Axes, n: int, offset: float, unit: float, span: float) -> None:
-    """Draw the rulers of the total points and of the class probability.
-
-    The rulers are below those of `n` features, and leave out probabilities near 0 and 1. `offset`
-    is the log odds at 0 total points, `span` the range of the log odds, and `unit` the points per
-    unit of log odds.
-    """
-    low, high = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
-    if low >= high:  # all sums are outside the limits
-        low, high = offset, offset + max(span, 1e-12)
-
-    def place(log_odds: Floats) -> Floats:
-        return np.asarray((log_odds - low) / (high - low) * _POINTS)
-
-    totals = _ticks((low - offset) * unit, (high - offset) * unit)
-    _line(axes, n + 1, 0.0, _POINTS, INK)
-    _labels(axes, n + 1, place(offset + totals / unit), [f"{t:.0f}" for t in totals], _LEVELS[:1])
-    shares = np.array([*_PROBABILITIES, *(1 - p for p in _PROBABILITIES[-2::-1])])
-    odds = np.log(shares / (1 - shares))
-    inside = (odds >= low) & (odds <= high)
-    _line(axes, n + 2, 0.0, _POINTS, INK)
-    shown = [percentage(float(p)).replace(".0%", "%") for p in shares[inside]]
-    _labels(axes, n + 2, place(odds[inside]), shown, _LEVELS[1:2])

@@ -34,11 +34,14 @@ _FORMATS: dict[str, dict[str, Any]] = {
 }
 
 
+def matplotlib(module: str) -> Any:
+    """Import a module of matplotlib, which is optional."""
+    return errors.optional_module(f"matplotlib.{module}", extra="plot", what="Drawing a figure")
+
+
 @contextmanager
-def styled() -> Iterator[Any]:
-    """Yield matplotlib's Figure class, with bayesgraph's settings in place of the user's."""
-    style = errors.optional_module("matplotlib.style", extra="plot", what="Drawing a figure")
-    figure = errors.optional_module("matplotlib.figure", extra="plot", what="Drawing a figure")
+def styled() -> Iterator[None]:
+    """Use bayesgraph's settings in place of the user's, within a block or a decorated function."""
     settings = {
         "font.size": 9,
         "text.color": INK,
@@ -57,8 +60,8 @@ def styled() -> Iterator[Any]:
         "svg.hashsalt": "bayesgraph",
         "pdf.fonttype": 42,
     }
-    with style.context(["default", settings]):
-        yield figure.Figure
+    with matplotlib("style").context(["default", settings]):
+        yield
 
 
 def check_classifier(clf: Any) -> None:
@@ -67,31 +70,20 @@ def check_classifier(clf: Any) -> None:
         raise errors.DataTypeError(f"The figure is of a classifier of bayesgraph; got {clf!r:.80}.")
 
 
-def new_figure(figure_class: Any, width: float, height: float) -> Figure:
-    figure = figure_class(figsize=(width, height), layout="constrained")
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of a size in inches."""
+    figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
     return figure
 
 
 def heading(axes: Axes, title: str, note: str) -> None:
     """Write a bold title and `note`, a line of muted text, above the axes, flush left."""
-    bold = axes.set_title(title, loc="left", fontsize=12, fontweight="bold", pad=23)
-    quiet = axes.annotate(
-        note,
-        (0, 1),
-        xytext=(0, 8),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        fontsize=9,
-        color=MUTED,
-    )
-    without_mathematics([bold, quiet])
-
-
-def without_mathematics(texts: Iterable[Any]) -> None:
-    """Turn off mathematical notation in text objects, so that dollar signs appear as such."""
-    for text in texts:
-        text.set_parse_math(False)
+    # Axes of the user read formulas.
+    look = {"fontsize": 12, "fontweight": "bold", "pad": 23, "parse_math": False}
+    axes.set_title(title, loc="left", **look)
+    place = {"xytext": (0, 8), "xycoords": "axes fraction", "textcoords": "offset points"}
+    axes.annotate(note, (0, 1), fontsize=9, color=MUTED, **place)
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:
@@ -115,56 +107,45 @@ class Bar(NamedTuple):
     alpha: float = 1.0
 
 
+@styled()
 def horizontal_bars(
     labels: Sequence[str], bars: Sequence[Bar], xlabel: str, title: str, note: str
 ) -> Figure:
     """Return a figure of labelled rows of bars, the first on top, with room for their notes."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
-    with styled() as figure_class:
-        width = _AXIS + _LABEL_CHARACTER * longest + 0.5
-        figure = new_figure(figure_class, width, _ROW * len(labels) + 1.6)
-        axes = figure.add_subplot()
-        draw_bars(axes, labels, bars)
-        ends = [end for bar in bars for end in (bar.start, bar.end)]
-        low, high = min(ends), max(ends)
-        rooms = [
-            max((len(bar.note) + 2 for bar in bars if bar.leftward == left), default=0)
-            for left in (True, False)
-        ]
-        unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * sum(rooms))
-        before, after = (unit * _CHARACTER * room for room in rooms)
-        axes.set_xlim(low - before, high + after)
-        axes.locator_params(axis="x", nbins=5)
-        ticks = axes.get_xticks()
-        axes.set_xticks([tick for tick in ticks if low <= tick <= high])
-        axes.set_xlim(low - before, high + after)
-        axes.set_xlabel(xlabel, labelpad=6)
-        heading(axes, title, note)
+    width = _AXIS + _LABEL_CHARACTER * longest + 0.5
+    figure = new_figure(width, _ROW * len(labels) + 1.6)
+    axes = figure.add_subplot()
+    draw_bars(axes, labels, bars)
+    ends = [end for bar in bars for end in (bar.start, bar.end)]
+    low, high = min(ends), max(ends)
+    rooms = [
+        max((len(bar.note) + 2 for bar in bars if bar.leftward == left), default=0)
+        for left in (True, False)
+    ]
+    unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * sum(rooms))
+    before, after = (unit * _CHARACTER * room for room in rooms)
+    axes.set_xlim(low - before, high + after)
+    axes.locator_params(axis="x", nbins=5)
+    axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= high])
+    axes.set_xlabel(xlabel, labelpad=6)
+    heading(axes, title, note)
     return figure
 
 
 def draw_bars(axes: Axes, labels: Sequence[str], bars: Iterable[Bar]) -> None:
     """Draw labelled rows of bars, the first on top, with the notes beyond their ends."""
+    # The white background hides lines behind a note.
+    ground = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+    look = {"va": "center", "fontsize": 8, "color": MUTED, "bbox": ground, "zorder": 3}
     for bar in bars:
-        look = {"left": bar.start, "height": 0.62, "color": bar.colour, "alpha": bar.alpha}
-        axes.barh(bar.row, bar.end - bar.start, zorder=2, **look)
-        text = axes.annotate(
-            bar.note,
-            (bar.end, bar.row),
-            xytext=(-4 if bar.leftward else 4, 0),
-            textcoords="offset points",
-            ha="right" if bar.leftward else "left",
-            va="center",
-            fontsize=8,
-            color=MUTED,
-            # The white background hides lines behind the note.
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-            zorder=3,
-        )
-        without_mathematics([text])
+        place = {"left": bar.start, "height": 0.62, "zorder": 2}
+        axes.barh(bar.row, bar.end - bar.start, color=bar.colour, alpha=bar.alpha, **place)
+        shift, side = (-4, "right") if bar.leftward else (4, "left")
+        end = (bar.end, bar.row)
+        axes.annotate(bar.note, end, (shift, 0), textcoords="offset points", ha=side, **look)
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks(range(len(labels)), labels, linespacing=1.0)
-    without_mathematics(axes.get_yticklabels())
     if any("\n" in label for label in labels):
         axes.tick_params(axis="y", labelsize=8)
     axes.tick_params(length=0, pad=5)
