@@ -107,43 +107,6 @@ def count_pairs(
 
 
 @kernel()
-def move_pairs(
-    counts: Floats,
-    cards: NDArray[np.int64],
-    groups: NDArray[np.intp],
-    places: NDArray[np.intp],
-    new_cards: NDArray[np.int64],
-    new_start: NDArray[np.int64],
-    out: Floats,
-) -> None:
-    """Write the counts of pairs of columns to tables of columns and groups with more states.
-
-    Parameters
-    ----------
-    counts, cards
-        As `out` and `cards` of `count_pairs`.
-    groups : ndarray, shape (n_groups,)
-        New index of each group.
-    places : ndarray, shape (number of states of all columns,)
-        New index of each state of each column, one column after the other.
-    new_cards, new_start, out
-        As `cards`, `start` and `out` of `count_pairs`; zeros, in which the counts are set.
-    """
-    first = np.cumsum(cards) - cards
-    at, pair = 0, 0
-    for i in range(len(cards)):
-        for j in range(i + 1, len(cards)):
-            for g in groups:
-                for a in range(cards[i]):
-                    row = g * new_cards[i] + places[first[i] + a]
-                    to = new_start[pair] + row * new_cards[j]
-                    for b in range(cards[j]):
-                        out[to + places[first[j] + b]] = counts[at]
-                        at += 1
-            pair += 1
-
-
-@kernel()
 def pack_states(
     codes: NDArray[np.signedinteger],
     columns: NDArray[np.intp],
@@ -375,96 +338,8 @@ def _first_observed(values: Floats) -> Floats:
     return first
 
 
-@kernel()
-def group_moments(
-    values: Floats,
-    group: NDArray[np.signedinteger],
-    weights: Floats,
-    count: Floats,
-    mean: Floats,
-    square: Floats,
-) -> None:
-    """Write count, mean and sum of squared deviations of each column in each group.
-
-    There are two passes over the rows, which should fit in the cache: the first computes means, the
-    second squared deviations, so that there is no cancellation however far the values lie from
-    zero. Means are computed from differences to the column's first value, so that the mean of
-    equal values is exactly that value, and a constant column has a square of exactly zero.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_rows, n_columns)
-        NaN where missing, which is not counted.
-    group, weights
-        As in `count_singles`.
-    count, mean, square : ndarray, shape (n_groups, n_columns)
-        Overwritten; the mean of an empty cell is 0.
-    """
-    weighted = len(weights) > 0
-    count[:] = 0.0
-    mean[:] = 0.0
-    square[:] = 0.0
-    first = _first_observed(values)
-    for i in range(values.shape[0]):
-        g = group[i]
-        if g < 0:
-            continue
-        w = weights[i] if weighted else 1.0
-        for j in range(values.shape[1]):
-            d = values[i, j] - first[j]
-            there = d == d
-            count[g, j] += w if there else 0.0
-            mean[g, j] += w * d if there else 0.0
-    for g in range(count.shape[0]):
-        for j in range(count.shape[1]):
-            if count[g, j] > 0.0:
-                mean[g, j] = first[j] + mean[g, j] / count[g, j]
-    for i in range(values.shape[0]):
-        g = group[i]
-        if g < 0:
-            continue
-        w = weights[i] if weighted else 1.0
-        for j in range(values.shape[1]):
-            d = values[i, j] - mean[g, j]
-            square[g, j] += w * d * d if d == d else 0.0
-
-
 # Number of rows of a block of numbers, which stay in the cache between passes.
-MOMENTS_BLOCK = 2048
-
-
-@kernel()
-def add_group_moments(
-    values: Floats,
-    group: NDArray[np.signedinteger],
-    weights: Floats,
-    count: Floats,
-    mean: Floats,
-    square: Floats,
-) -> None:
-    """Merge the moments of rows, block by block, into those of the rows before them.
-
-    The moments of a block are those of `group_moments`; they are merged as in Chan, Golub and
-    LeVeque (1979).
-
-    Parameters
-    ----------
-    values, group, weights
-        As in `group_moments`, in any number of blocks.
-    count, mean, square : ndarray, shape (n_groups, n_columns)
-        Moments of the rows before, which are changed; zeros if there are none.
-    """
-    n_groups, d = count.shape
-    part_count, part_mean, part_square = (
-        np.empty((n_groups, d)), np.empty((n_groups, d)), np.empty((n_groups, d)),
-    )  # fmt: skip
-    for begin in range(0, len(values), MOMENTS_BLOCK):
-        block = values[begin : begin + MOMENTS_BLOCK]
-        rows = group[begin : begin + len(block)]
-        weight = weights[begin : begin + len(block)]
-        group_moments(block, rows, weight, part_count, part_mean, part_square)
-        for g in range(n_groups):
-            _merge(g, part_count, part_mean, part_square, g, count, mean, square)
+_MOMENTS_BLOCK = 2048
 
 
 @kernel()
@@ -510,9 +385,11 @@ def mixed_moments(
 ) -> None:
     """Write the moments of numbers within each state of each discrete column and each group.
 
-    The rows ``g * S + start[j] + code`` of the results are what `group_moments` gives for group g
-    and a state of column j. Each block of numbers is read once for all discrete columns, and blocks
-    are merged as in Chan, Golub and LeVeque (1979).
+    The rows ``g * S + start[j] + code`` of the results are count, mean and sum of squares of
+    deviations for group g and a state of column j. Each block is read once for all columns.
+    Deviations are those from the first number of a block, so that there is no cancellation however
+    far the numbers lie from zero, and a constant column has a square of exactly zero. Blocks are
+    merged as in Chan, Golub and LeVeque (1979).
 
     Parameters
     ----------
@@ -532,12 +409,12 @@ def mixed_moments(
     part_count, part_mean, part_square = (
         np.empty((widest, d)), np.empty((widest, d)), np.empty((widest, d)),
     )  # fmt: skip
-    there = np.empty((MOMENTS_BLOCK, d))
-    deviation = np.empty((MOMENTS_BLOCK, d))
-    keys = np.empty(MOMENTS_BLOCK, np.int64)
+    there = np.empty((_MOMENTS_BLOCK, d))
+    deviation = np.empty((_MOMENTS_BLOCK, d))
+    keys = np.empty(_MOMENTS_BLOCK, np.int64)
     cancelled = np.empty(widest, np.bool_)
-    for begin in range(0, n_rows, MOMENTS_BLOCK):
-        block = values[begin : begin + MOMENTS_BLOCK]
+    for begin in range(0, n_rows, _MOMENTS_BLOCK):
+        block = values[begin : begin + _MOMENTS_BLOCK]
         n = len(block)
         rows = group[begin : begin + n]
         heavy = weights[begin : begin + n] if len(weights) else np.ones(n)
@@ -635,7 +512,7 @@ def _add_squares(
 
 
 @kernel()
-def sum_sparse(
+def sum_items(
     indptr: NDArray[np.signedinteger],
     indices: NDArray[np.signedinteger],
     data: Floats,
@@ -646,12 +523,13 @@ def sum_sparse(
     missing: Floats,
     totals: Floats,
 ) -> None:
-    """Add the counts of a sparse matrix in CSR format to sums by group and item.
+    """Add the counts of a matrix in CSR format to sums by group and item.
 
     Parameters
     ----------
     indptr, indices, data
-        Arrays of the (n_rows, n_items) matrix; NaN is missing.
+        Arrays of the (n_rows, n_items) matrix; NaN is missing. `indices` is empty if every row has
+        an entry for every item.
     group, weights
         As in `count_singles`.
     threshold : float
@@ -661,86 +539,21 @@ def sum_sparse(
     totals : ndarray, shape (n_rows,)
         Overwritten with the total count of each row, NaN if a count is missing.
     """
-    weighted = len(weights) > 0
     for i in range(len(group)):
         g = group[i]
-        w = weights[i] if weighted else 1.0
+        w = weights[i] if len(weights) else 1.0
         total = 0.0
         for at in range(indptr[i], indptr[i + 1]):
             value = data[at]
+            item = indices[at] if len(indices) else at - indptr[i]
             total += value
-            if g < 0:
-                continue
             if value != value:
-                missing[g, indices[at]] += w
-            elif threshold == threshold:
-                sums[g, indices[at]] += w if value > threshold else 0.0
+                missing[g, item] += w
+            elif threshold != threshold:
+                sums[g, item] += w * value
             else:
-                sums[g, indices[at]] += w * value
+                sums[g, item] += w if value > threshold else 0.0
         totals[i] = total
-
-
-@kernel()
-def sum_dense(
-    values: Floats,
-    group: NDArray[np.signedinteger],
-    weights: Floats,
-    threshold: float,
-    sums: Floats,
-    missing: Floats,
-    totals: Floats,
-) -> None:
-    """Add the counts of a dense matrix to sums by group and item; see `sum_sparse`."""
-    weighted = len(weights) > 0
-    counting = threshold == threshold
-    for i in range(values.shape[0]):
-        g = group[i]
-        w = weights[i] if weighted else 1.0
-        total = 0.0
-        for j in range(values.shape[1]):
-            total += values[i, j]
-        totals[i] = total
-        if g < 0:
-            continue
-        if total != total:
-            for j in range(values.shape[1]):
-                value = values[i, j]
-                if value != value:
-                    missing[g, j] += w
-                elif counting:
-                    sums[g, j] += w if value > threshold else 0.0
-                else:
-                    sums[g, j] += w * value
-        elif counting:
-            for j in range(values.shape[1]):
-                sums[g, j] += w if values[i, j] > threshold else 0.0
-        else:
-            for j in range(values.shape[1]):
-                sums[g, j] += w * values[i, j]
-
-
-# Number of edges in a node of the tree by which a number is placed: they are compared at once.
-_NODE = 64
-# Number of rows that are placed together.
-_PLACED = 64
-
-
-@kernel()
-def _search_tree(edges: Floats) -> Floats:
-    """Return a balanced tree of ascending edges, a level a row: the last edge of each node below.
-
-    The last level has all edges, and infinity beyond.
-    """
-    size, depth = _NODE, 1
-    while size <= len(edges):
-        size *= _NODE
-        depth += 1
-    tree = np.full((depth, size), np.inf)
-    tree[depth - 1, : len(edges)] = edges
-    for level in range(depth - 2, -1, -1):
-        for node in range(size // _NODE):
-            tree[level, node] = tree[level + 1, (node + 1) * _NODE - 1]
-    return tree
 
 
 @kernel()
@@ -755,9 +568,6 @@ def count_bins(
 ) -> None:
     """Add the weights of rows to a histogram; bin 2k is below edge k, and bin 2k + 1 is edge k.
 
-    The branches of a binary search cannot be predicted: the search by nodes of several edges, of
-    which all are compared, takes a quarter of its time.
-
     Parameters
     ----------
     values : ndarray, shape (n_rows,)
@@ -770,31 +580,19 @@ def count_bins(
     low, high : ndarray, shape (2 * n_edges + 1,)
         Minimum and maximum of the values in each bin, which are lowered and raised.
     """
-    weighted = len(weights) > 0
-    tree = _search_tree(edges)
-    depth = len(tree)
-    # With unsigned indices, which count from one end alone, the comparisons are vectorised.
-    below = np.empty(_PLACED, dtype=np.uint64)
-    for first in range(0, len(values), _PLACED):
-        n = min(_PLACED, len(values) - first)
-        below[:] = 0
-        for level in range(depth):
-            bounds = tree[level]
-            for i in range(n):
-                value = values[first + i]
-                node = below[i] * np.uint64(_NODE)
-                place = 0
-                for k in range(_NODE):
-                    place += 1 if bounds[node + np.uint64(k)] < value else 0
-                below[i] = node + np.uint64(place)
-        for i in range(n):
-            # Adding zero turns -0.0 into 0.0.
-            value = values[first + i] + 0.0
-            g = group[first + i]
-            w = weights[first + i] if weighted else 1.0
-            if value != value or g < 0 or w == 0.0:
-                continue
-            at = np.uint64(2) * below[i] + np.uint64(tree[depth - 1, below[i]] == value)
-            counts[at, g] += w
-            low[at] = min(low[at], value)
-            high[at] = max(high[at], value)
+    for row in range(len(values)):
+        # Adding zero turns -0.0 into 0.0.
+        value = values[row] + 0.0
+        w = weights[row] if len(weights) else 1.0
+        if value != value or group[row] < 0 or w == 0.0:
+            continue
+        below, left = 0, len(edges)
+        while left:
+            half = (left + 1) // 2
+            below += half if edges[below + half - 1] < value else 0
+            left -= half
+        is_edge = below < len(edges) and edges[below] == value
+        at = 2 * below + (1 if is_edge else 0)
+        counts[at, group[row]] += w
+        low[at] = min(low[at], value)
+        high[at] = max(high[at], value)

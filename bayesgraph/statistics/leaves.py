@@ -258,14 +258,11 @@ class TotalsSummary(requests.Additive, LeafSummary):
         sums, missing = np.zeros(shape), np.zeros(shape)
         row_totals = np.empty(table.n_rows)
         threshold = np.nan if request.threshold is None else request.threshold
-        if is_sparse(counts) and not threshold < 0:
-            counting_kernels.sum_sparse(
-                counts.indptr, counts.indices, counts.data, group, weights, threshold, sums,
-                missing, row_totals,
-            )  # fmt: skip
-        else:
-            dense = counts.toarray() if is_sparse(counts) else counts
-            counting_kernels.sum_dense(dense, group, weights, threshold, sums, missing, row_totals)
+        if is_sparse(counts) and threshold < 0:
+            counts = counts.toarray()
+        rows_of = np.arange(table.n_rows + 1) * n_items, np.empty(0, np.int64), np.ravel(counts)
+        matrix = (counts.indptr, counts.indices, counts.data) if is_sparse(counts) else rows_of
+        counting_kernels.sum_items(*matrix, group, weights, threshold, sums, missing, row_totals)
         weight = weights if len(weights) else np.ones(table.n_rows)
         rows = np.bincount(group, weights=weight, minlength=n_groups)[:, None].astype(np.float64)
         return cls(

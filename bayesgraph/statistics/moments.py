@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
-from bayesgraph.core.parallel import blocks, one_blas_thread, over_rows, tree_sum
+from bayesgraph.core.parallel import blocks, in_order, one_blas_thread, tree_sum
 from bayesgraph.statistics import counting_kernels
 from bayesgraph.statistics.requests import grown_axis, not_fitted, removed
 
@@ -22,8 +22,8 @@ _HALF_DIGITS, _NO_DIGITS = 1e-8, 1e-12
 _HARMLESS = 100.0
 # Number of values of which moments of pairs are computed together: they stay in the cache.
 _TOGETHER = 1 << 16
-# Minimum number of values for each thread.
-_THREAD = 1 << 18
+# The number of states of a column of one state.
+_ONE = np.ones(1, dtype=np.int64)
 
 
 def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
@@ -86,7 +86,13 @@ class GroupMoments(_Grouped):
 
     @classmethod
     def collect(
-        cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
+        cls,
+        values: Floats,
+        group: NDArray[np.signedinteger],
+        n_groups: int,
+        weights: Floats,
+        codes: NDArray[np.signedinteger] | None = None,
+        cards: NDArray[np.int64] = _ONE,
     ) -> GroupMoments:
         """Return the moments of a table in one pass.
 
@@ -97,74 +103,27 @@ class GroupMoments(_Grouped):
             -1 where missing.
         n_groups : int
         weights : ndarray, shape (n_rows,) or (0,)
+        codes : ndarray, shape (n_discrete, n_rows), optional
+            Codes of discrete columns. The groups are then the states of all of these columns, one
+            column after the other, within each of the `n_groups` groups.
+        cards : ndarray, shape (n_discrete,)
+            Numbers of their states.
         """
-        if not values.shape[1]:
-            return cls._zeros(n_groups, 0)
-        grid = list(blocks(len(values)))
-        parts = [cls._zeros(n_groups, values.shape[1]) for _ in grid]
-
-        def work(first: int, last: int) -> None:
-            for rows, part in zip(grid[first:last], parts[first:last], strict=True):
-                part._add_block(values[rows], group[rows], weights[rows])
-
-        over_rows(work, len(grid), 1 + _THREAD * len(grid) // max(1, values.size), together=1)
-        return tree_sum(parts)  # type: ignore[no-any-return]
-
-    @classmethod
-    def _zeros(cls, n_groups: int, n_columns: int) -> GroupMoments:
-        return cls(*np.zeros((3, n_groups, n_columns)))
-
-    def _add_block(self, values: Floats, group: NDArray[np.signedinteger], weights: Floats) -> None:
-        """Add a block of rows to these moments, in place."""
-        # Rows that have to be copied are copied while they are in the cache.
-        step = max(1, len(values)) if values.flags.c_contiguous else counting_kernels.MOMENTS_BLOCK
-        for first in range(0, len(values), step):
-            rows = slice(first, first + step)
-            counting_kernels.add_group_moments(
-                np.ascontiguousarray(values[rows]),
-                group[rows],
-                weights[rows],
-                self.count,
-                self.mean,
-                self.square,
-            )
-
-    @classmethod
-    def collect_mixed(
-        cls,
-        values: Floats,
-        codes: NDArray[np.signedinteger],
-        group: NDArray[np.signedinteger],
-        n_groups: int,
-        weights: Floats,
-        cards: NDArray[np.int64],
-        start: NDArray[np.int64],
-    ) -> GroupMoments:
-        """Return the moments within each state of each discrete column, in each group.
-
-        They are those that `collect` gives for the rows of each state; see
-        `kernels.mixed_moments` for their order and for the parameters.
-        """
-        n_columns = values.shape[1]
-        shape = (n_groups * int(start[-1]) if n_columns else 0, n_columns)
+        codes = np.zeros((1, len(values)), dtype=np.int8) if codes is None else codes
+        start = np.concatenate([[0], np.cumsum(cards)])
+        shape = (n_groups * int(start[-1]), values.shape[1])
 
         def of_block(rows: slice) -> GroupMoments:
-            found = cls._zeros(*shape)
-            if shape[0]:
+            moments = cls(*np.zeros((3, *shape)))
+            if moments.count.size:
                 counting_kernels.mixed_moments(
-                    np.ascontiguousarray(values[rows]),
-                    np.ascontiguousarray(codes[:, rows]),
-                    group[rows],
-                    weights[rows],
-                    cards,
-                    start,
-                    found.count,
-                    found.mean,
-                    found.square,
-                )
-            return found
+                    np.ascontiguousarray(values[rows]), np.ascontiguousarray(codes[:, rows]),
+                    group[rows], weights[rows], cards, start,
+                    moments.count, moments.mean, moments.square,
+                )  # fmt: skip
+            return moments
 
-        return tree_sum(map(of_block, blocks(len(values))))  # type: ignore[no-any-return]
+        return tree_sum(in_order(of_block, blocks(len(values))))  # type: ignore[no-any-return]
 
     def __add__(self, other: GroupMoments) -> GroupMoments:
         count = self.count + other.count

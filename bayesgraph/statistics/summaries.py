@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -356,9 +357,7 @@ class PairsSummary(requests.Additive):
         singles = SinglesSummary.collect(table, single, weights)
         values = column_values(table, at.continuous)
         pair_moments = PairMoments.collect(values, group, n_groups, weights)
-        mixed = GroupMoments.collect_mixed(
-            values, codes, group, n_groups, weights, at.cards, at.start
-        )
+        mixed = GroupMoments.collect(values, group, n_groups, weights, codes, at.cards)
         return cls(request, singles, pair_counts, pair_moments, mixed)
 
     @cached_property
@@ -379,24 +378,20 @@ class PairsSummary(requests.Additive):
         request = requests.grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
         at = requests.state_positions(self.request.given, request.given)
-        n_groups = len(singles.totals)
-        pair_counts, mixed, new = self.pair_counts, self.mixed, singles.at
+        n_groups, new = len(singles.totals), singles.at
         places = new.places_of(self.at, renamed)
         groups = np.arange(len(self.singles.totals)) if at is None else at
         states = np.arange(int(self.at.start[-1])) if places is None else places[0]
-        if at is not None or places is not None:
-            starts = _pair_starts(new.cards, n_groups)
-            pair_counts = np.zeros(starts[-1])
-            within = states - np.repeat(new.start[:-1], self.at.cards)
-            old = self.pair_counts, self.at.cards
-            counting_kernels.move_pairs(*old, groups, within, new.cards, starts, pair_counts)
-            if self.at.continuous and self.at.discrete:
-                n_states = int(new.start[-1])
-                where = (groups[:, None] * n_states + states).reshape(-1)
-                mixed = mixed.grown(where, n_groups * n_states)
-        return PairsSummary(
-            request, singles, pair_counts, self.pair_moments.grown(at, n_groups), mixed
+        moments = self.pair_moments.grown(at, n_groups)
+        grown = PairsSummary(
+            request, singles, np.zeros(_pair_starts(new.cards, n_groups)[-1]), moments, self.mixed
         )
+        within = np.split(states - np.repeat(new.start[:-1], self.at.cards), self.at.start[1:-1])
+        for i, j in combinations(range(len(within)), 2):
+            grown.pair_table(i, j)[np.ix_(groups, within[i], within[j])] = self.pair_table(i, j)
+        n_states = int(new.start[-1])
+        where = (groups[:, None] * n_states + states).reshape(-1)
+        return replace(grown, mixed=self.mixed.grown(where, n_groups * n_states))
 
     def pair_table(self, i: int, j: int) -> Floats:
         """Return the counts of discrete columns i < j, shape (K, r_i, r_j)."""

@@ -191,18 +191,8 @@ def test_safe_divide():
 def test_group_moments_of_blocks_have_the_bits_of_one_at_a_time(n, order, weighted, missing):
     _, group, weights = rows(n, weighted=weighted, labels=False)
     values = np.asarray(values_of(n, missing / 1000, offset=3.0), order=order)
-
-    def of_block(at):
-        total = GroupMoments._zeros(K, 3)
-        for first in range(at.start, at.stop, kernels.MOMENTS_BLOCK):
-            part = slice(first, min(first + kernels.MOMENTS_BLOCK, at.stop))
-            found = GroupMoments._zeros(K, 3)
-            block = np.ascontiguousarray(values[part]), group[part], weights[part]
-            kernels.group_moments(*block, found.count, found.mean, found.square)
-            total = total + found
-        return total
-
-    expected = tree_sum(map(of_block, blocks(n)))
+    alone = (GroupMoments.collect(values[at], group[at], K, weights[at]) for at in blocks(n))
+    expected = tree_sum(alone)
     found = GroupMoments.collect(values, group, K, weights)
     for name in ("count", "mean", "square"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
@@ -216,9 +206,8 @@ def test_mixed_moments_of_states_far_from_the_others(offset, gaps):
     group = random.integers(0, 2, 3000).astype(np.int8)
     values = random.normal(size=(3000, 2)) + offset * (codes[0] == 1)[:, None]
     values[random.random(values.shape) < gaps] = np.nan
-    cards, start = np.array([3, 3]), np.array([0, 3, 6])
-    count, mean, square = (np.zeros((12, 2)) for _ in range(3))
-    kernels.mixed_moments(values, codes, group, np.empty(0), cards, start, count, mean, square)
+    moments = GroupMoments.collect(values, group, 2, np.empty(0), codes, np.array([3, 3]))
+    count, mean, square = moments.count, moments.mean, moments.square
     for g, j, state in itertools.product(range(2), range(2), range(3)):
         rows = values[(group == g) & (codes[j] == state)]
         at = 6 * g + 3 * j + state
