@@ -82,31 +82,6 @@ def loss_and_residuals(
 
 
 @kernel(interpreted=False, error_model="numpy")
-def multiply(offsets: Codes, columns: Codes, values: Array, right: Array, out: Array) -> None:
-    """Write the product of a sparse matrix in compressed rows with an array of few columns."""
-    for row in range(len(out)):
-        total = out[row]
-        total[:] = 0.0
-        for at in range(offsets[row], offsets[row + 1]):
-            value, own = values[at], right[columns[at]]
-            for k in range(len(total)):
-                total[k] += value * own[k]
-
-
-@kernel(interpreted=False, error_model="numpy")
-def multiply_transposed(
-    offsets: Codes, columns: Codes, values: Array, right: Array, out: Array
-) -> None:
-    """Add to zeros the product of the transpose of such a matrix with an array."""
-    for row in range(len(right)):
-        own = right[row]
-        for at in range(offsets[row], offsets[row + 1]):
-            value, total = values[at], out[columns[at]]
-            for k in range(len(own)):
-                total[k] += value * own[k]
-
-
-@kernel(interpreted=False, error_model="numpy")
 def normalise(
     starts: NDArray[np.int64], share: Array, prior: Array, g: Array, across: Array, within: Array
 ) -> None:

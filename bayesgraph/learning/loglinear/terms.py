@@ -15,87 +15,17 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Binned, Discrete
-from bayesgraph.learning.loglinear import kernels
 
 # ----------- Coefficients of parameters in the cells of tables, as products of two sparse matrices
 
 
-Ints = NDArray[np.integer]
-
-
-class Entries(NamedTuple):
-    """The entries of a sparse matrix that are not zero."""
-
-    rows: Ints
-    columns: Ints
-    values: Floats
-    shape: tuple[int, int]
-
-    @classmethod
-    def of(cls, matrix: Floats) -> Entries:
-        """Return the entries of an array."""
-        rows, columns = np.nonzero(matrix)
-        return cls(rows, columns, matrix[rows, columns], matrix.shape)
-
-    @classmethod
-    def identity(cls, n: int) -> Entries:
-        """Return those of the identity matrix."""
-        index = np.arange(n)
-        return cls(index, index, np.ones(n), (n, n))
-
-    def toarray(self) -> Floats:
-        """Return the matrix as an array."""
-        return np.asarray(_compressed(self).toarray())
-
-    def repeated(self, n: int) -> Entries:
-        """Return those of a block-diagonal matrix with n copies."""
-        block = np.arange(n)[:, None]
-        rows, columns = block * self.shape[0] + self.rows, block * self.shape[1] + self.columns
-        shape = n * self.shape[0], n * self.shape[1]
-        return Entries(rows.ravel(), columns.ravel(), np.tile(self.values, n), shape)
-
-    def spread(self, n: int) -> Entries:
-        """Return those of the matrix with each entry in place of n, in a diagonal block."""
-        block = np.arange(n)
-        rows, columns = self.rows[:, None] * n + block, self.columns[:, None] * n + block
-        shape = n * self.shape[0], n * self.shape[1]
-        return Entries(rows.ravel(), columns.ravel(), np.repeat(self.values, n), shape)
-
-
-class Block(NamedTuple):
-    """The loadings of one table: the product ``outer @ inner``, (n_cells, n_parameters)."""
-
-    outer: Entries
-    inner: Entries
-
-    @classmethod
-    def single(cls, basis: Entries) -> Block:
-        """Return those of a table whose cells are sums of functions."""
-        return cls(basis, Entries.identity(basis.shape[1]))
-
-    @classmethod
-    def empty(cls, n_cells: int) -> Block:
-        """Return those of a table without parameters."""
-        return cls.single(Entries.of(np.empty((n_cells, 0))))
-
-    @classmethod
-    def pair(cls, first: Entries, second: Entries) -> Block:
-        """Return those of a table with products of functions of two features.
-
-        With a parameter for each product, the table is ``first @ parameters @ second.T``. The inner
-        matrix multiplies by `first`, the outer one by `second`: together they have far fewer
-        entries than their product.
-        """
-        return cls(second.repeated(first.shape[0]), first.spread(second.shape[1]))
-
-
 @dataclass(frozen=True)
 class Loadings:
-    """Coefficient of each parameter in each cell: a matrix (n_cells, n_parameters).
+    """Coefficient of each parameter in each cell: a matrix (n_cells, n_parameters + n_slopes).
 
     Attributes
     ----------
@@ -107,26 +37,21 @@ class Loadings:
     inner: Any
 
     @classmethod
-    def of(cls, blocks: Sequence[Block], slopes: Sequence[tuple[int, Floats]]) -> Loadings:
+    def of(cls, tables: Sequence[tuple[Any, Any]], positions: Sequence[Any]) -> Loadings:
         """Return the loadings of all tables, with those of slopes as last columns.
 
         Parameters
         ----------
-        blocks : sequence of Block
-            One for each table, in the order of their cells and parameters.
-        slopes : sequence of (int, ndarray)
-            The first cell of a table, and the position of each of its cells.
+        tables : sequence of (outer, inner)
+            The matrices of each table, each an array or the size of an identity matrix.
+        positions : sequence of array, shape (n_cells, 1 or 0)
+            The position of each cell of each table, or nothing.
         """
-        inner = [block.inner for block in blocks] + [Entries.identity(1)] * len(slopes)
-        outer = _diagonal([block.outer for block in blocks])
-        within = outer.shape[1]
-        columns = [
-            Entries(first + np.arange(len(p)), np.full(len(p), within + at), p, outer.shape)
-            for at, (first, p) in enumerate(slopes)
-        ]
-        n_cells = outer.shape[0]
-        joined = _joined([outer, *columns], (n_cells, within + len(slopes)))
-        return cls(_compressed(joined), _compressed(_diagonal(inner)))
+        outer, inner = zip(*tables, strict=True)
+        slopes = _diagonal(positions)
+        return cls(
+            hstack([_diagonal(outer), slopes], format="csr"), _diagonal([*inner, slopes.shape[1]])
+        )
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -135,46 +60,47 @@ class Loadings:
 
     def sums(self, parameters: Floats) -> Floats:
         """Return the sum of parameters in each cell, shape (n_cells, n_classes)."""
-        for matrix in (self.inner, self.outer):
-            out = np.empty((matrix.shape[0], parameters.shape[1]))
-            kernels.multiply(matrix.indptr, matrix.indices, matrix.data, parameters, out)
-            parameters = out
-        return parameters
+        return np.asarray(self.outer @ (self.inner @ parameters))
 
     def gradient(self, by_sums: Floats) -> Floats:
         """Return a gradient by the parameters, given that by their sums in cells."""
-        for matrix in (self.outer, self.inner):
-            out = np.zeros((matrix.shape[1], by_sums.shape[1]))
-            kernels.multiply_transposed(matrix.indptr, matrix.indices, matrix.data, by_sums, out)
-            by_sums = out
-        return by_sums
+        inner, outer = self._transposed
+        return np.asarray(inner @ (outer @ by_sums))
+
+    @cached_property
+    def _transposed(self) -> tuple[Any, Any]:
+        return self.inner.T, self.outer.T
 
     def mean_squares(self, share: Floats) -> Floats:
         """Return the mean square of each column, with the shares of the cells as weights."""
         return np.asarray(self.inner.power(2).T @ (self.outer.power(2).T @ share))
 
-    def toarray(self) -> Floats:
-        """Return the matrix as an array."""
-        return np.asarray((self.outer @ self.inner).toarray())
 
-
-def _joined(parts: Sequence[Entries], shape: tuple[int, int]) -> Entries:
-    """Return the entries of the sum of matrices."""
-    rows, columns, values = (np.concatenate(own) for own in list(zip(*parts, strict=True))[:3])
-    return Entries(rows, columns, values, shape)
-
-
-def _diagonal(parts: Sequence[Entries]) -> Entries:
-    """Return the entries of a block-diagonal matrix."""
-    row, column, moved = 0, 0, []
+def _diagonal(parts: Sequence[Any]) -> Any:
+    """Return a block-diagonal matrix of arrays, or of identity matrices given by their sizes."""
+    shape, entries = (0, 0), []
     for part in parts:
-        moved.append(part._replace(rows=part.rows + row, columns=part.columns + column))
-        row, column = row + part.shape[0], column + part.shape[1]
-    return _joined(moved, (row, column))
+        if isinstance(part, int):
+            rows = columns = np.arange(part)
+            size, values = (part, part), np.ones(part)
+        else:
+            rows, columns = np.nonzero(part)
+            size, values = part.shape, part[rows, columns]
+        entries.append((values, rows + shape[0], columns + shape[1]))
+        shape = shape[0] + size[0], shape[1] + size[1]
+    values, rows, columns = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
+    return csr_array((values, (rows, columns)), shape=shape)
 
 
-def _compressed(entries: Entries) -> Any:
-    return csr_array((entries.values, (entries.rows, entries.columns)), shape=entries.shape)
+def of_products(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+    """Return the matrices of a table with products of functions of two features.
+
+    With a parameter for each product, the table is ``first @ parameters @ second.T``. The inner
+    matrix multiplies by `first`, the outer one by `second`: together they have far fewer entries
+    than their product.
+    """
+    outer, inner = np.kron(np.eye(len(first)), second), np.kron(first, np.eye(second.shape[1]))
+    return outer.astype(np.float64), inner.astype(np.float64)
 
 
 # -- Terms of a log-linear model: tables of single features, of pairs, and of a few features jointly
@@ -208,9 +134,9 @@ class View:
     variable : Discrete
     share : ndarray, shape (n_states,)
         Relative frequency of each state, smoothed so that none is zero.
-    basis : Entries, shape (n_states, n_parameters)
+    basis : ndarray, shape (n_states, n_parameters), or int
         Functions of the state whose weighted sum, with parameters as weights, is the table of the
-        single feature: indicators of categories, or cosines of the rank of intervals.
+        single feature: indicators of so many categories, or cosines of the rank of intervals.
     paired : ndarray of int, shape (n_states,)
         Group of each state in the search for pairs.
     grid : ndarray of int, shape (n_states,)
@@ -225,7 +151,7 @@ class View:
 
     variable: Discrete
     share: Floats
-    basis: Entries
+    basis: Any
     paired: Groups
     grid: Groups
     products: Floats
@@ -241,17 +167,12 @@ class View:
         """Group of each state in a joint table: those of intervals as in tables of pairs."""
         return self.grid if isinstance(self.variable, Binned) else np.arange(len(self.share))
 
-    @cached_property
-    def functions(self) -> Entries:
-        """The entries of `products`."""
-        return Entries.of(self.products)
-
 
 def view_of(variable: Discrete, counts: Floats) -> View:
     """Return the functions, groups and positions of a feature's states, given the rows in each."""
     share = (counts + 1.0 / len(counts)) / (counts.sum() + 1.0)
     if not isinstance(variable, Binned):
-        indicators = Entries.identity(len(counts))
+        indicators = len(counts)
         groups = _frequent(counts, _MAX_PAIRED)
         return View(variable, share, indicators, groups, groups, _indicators(groups), None)
     return _interval_view(variable, share)
@@ -288,7 +209,7 @@ def _interval_view(variable: Binned, share: Floats) -> View:
     return View(
         variable,
         share,
-        Entries.of(np.asarray(np.round((waves - share @ waves) / order, _DECIMALS))),
+        np.asarray(np.round((waves - share @ waves) / order, _DECIMALS)),
         paired,
         grid,
         products,
@@ -439,30 +360,27 @@ class Terms:
             grids.append(Grid(joint, tuple(views[j].joint for j in joint)))
         # A feature needs several states, and a feature in a table with others several groups.
         live = [len(view.share) > 1 for view in views] + [min(grid.shape) > 1 for grid in grids]
-        blocks = [Block.single(view.basis) for view in views]
-        blocks += [Block.pair(views[i].functions, views[j].functions) for i, j in pairs]
         shares = [*(view.share for view in views), *(grid.share(views) for grid in grids)]
+        sizes = [v.basis if isinstance(v.basis, int) else v.basis.shape[1] for v in views]
+        tables: list[Any] = list(zip((view.basis for view in views), sizes, strict=True))
+        tables += [of_products(views[i].products, views[j].products) for i, j in pairs]
         if joint:
-            blocks.append(Block.single(Entries.identity(len(shares[-1]))))
-        starts = np.cumsum([0, *map(len, shares)])
-        used = [
-            block if use else Block.empty(len(share))
-            for block, share, use in zip(blocks, shares, live, strict=True)
-        ]
-        begins = np.cumsum([0, *(block.inner.shape[1] for block in used)])
-        slopes = [
-            (int(start), view.position)
-            for start, view in zip(starts, views, strict=False)
-            if view.position is not None
-        ]
+            tables.append((len(shares[-1]), len(shares[-1])))
+        for at, (share, use) in enumerate(zip(shares, live, strict=True)):
+            if not use:
+                tables[at] = np.empty((len(share), 0)), 0
+        positions = [np.empty((len(share), 0)) for share in shares]
+        for at, view in enumerate(views):
+            if view.position is not None:
+                positions[at] = view.position[:, None]
         return cls(
             tuple(views),
             tuple(pairs),
             joint,
             tuple(grids),
-            starts,
-            Loadings.of(used, slopes),
-            begins,
+            np.cumsum([0, *map(len, shares)]),
+            Loadings.of(tables, positions),
+            np.cumsum([0, *(k if isinstance(k, int) else k.shape[1] for _, k in tables)]),
             np.concatenate(shares),
             np.array(live, bool),
         )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bayesgraph.learning.loglinear.terms import Block, Entries, Loadings
+from bayesgraph.learning.loglinear.terms import Loadings, of_products
 
 
 @pytest.fixture
@@ -20,9 +20,9 @@ def parts(random):
 @pytest.fixture
 def loadings(parts):
     basis, first, second, position = parts
-    pair = Block.pair(Entries.of(first), Entries.of(second))
-    blocks = [Block.single(Entries.of(basis)), Block.empty(2), pair]
-    return Loadings.of(blocks, [(0, position)])
+    nothing = np.empty((2, 0)), 0
+    tables = [(basis, 2), nothing, of_products(first, second)]
+    return Loadings.of(tables, [position[:, None], np.empty((2, 0)), np.empty((12, 0))])
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def expected(parts):
 
 def test_the_loadings_of_a_pair_are_products(loadings, expected):
     assert loadings.shape == expected.shape
-    np.testing.assert_array_equal(loadings.toarray(), expected)
+    np.testing.assert_array_equal((loadings.outer @ loadings.inner).toarray(), expected)
 
 
 def test_sums_gradient_and_mean_squares(random, loadings, expected):
@@ -46,12 +46,3 @@ def test_sums_gradient_and_mean_squares(random, loadings, expected):
     np.testing.assert_allclose(loadings.sums(parameters), expected @ parameters, atol=1e-14)
     np.testing.assert_allclose(loadings.gradient(by_sums), expected.T @ by_sums, atol=1e-14)
     np.testing.assert_allclose(loadings.mean_squares(share), share @ expected**2)
-
-
-def test_entries(random):
-    matrix = random.integers(-1, 2, size=(3, 4)).astype(float)
-    entries = Entries.of(matrix)
-    np.testing.assert_array_equal(entries.toarray(), matrix)
-    np.testing.assert_array_equal(entries.repeated(2).toarray(), np.kron(np.eye(2), matrix))
-    np.testing.assert_array_equal(entries.spread(2).toarray(), np.kron(matrix, np.eye(2)))
-    np.testing.assert_array_equal(Entries.identity(3).toarray(), np.eye(3))
