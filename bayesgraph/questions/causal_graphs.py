@@ -171,6 +171,8 @@ class _Distribution:
 
     def joint(self, names: tuple[Name, ...]) -> Expression:
         """Return the probability of some variables."""
+        if self.graph is not None:
+            return Conditional(names)
         return summed([name for name in self.names if name not in names], self.expression)
 
     def conditional(self, name: Name, before: tuple[Name, ...]) -> Expression:
