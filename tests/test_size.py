@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_304,
-    "nodes of syntax trees": 656_863,
+    "lines of code": 58_265,
+    "nodes of syntax trees": 656_662,
     "files": 265,
     "public names": 70,
     "bytes of the front end": 302_828,

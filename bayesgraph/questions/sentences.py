@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, product, zip_longest
 from typing import Any, NamedTuple, TypeAlias
 
 import networkx as nx
@@ -32,7 +32,6 @@ from bayesgraph.core.variables import (
     ancestral_set,
     is_missing,
 )
-from bayesgraph.graphs import d_separated
 from bayesgraph.inference import All, NumberMixture, Posterior
 from bayesgraph.models import (
     Belief,
@@ -78,9 +77,7 @@ class Links(NamedTuple):
     blockers: tuple[Name, ...] = ()
 
 
-def links(
-    parents: Mapping[Name, Collection[Name]], start: Name, end: Name, given: set[Name]
-) -> Links:
+def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) -> Links:
     """Return the active paths between two nodes, one of each kind, and what blocks other paths.
 
     Graphs may have more paths than can be looked at: the shortest ones are, and the shortest
@@ -88,20 +85,19 @@ def links(
 
     Parameters
     ----------
-    parents : mapping from node to its parents
+    graph : networkx.DiGraph
     start, end : nodes
         If they are the same, the path is that node alone.
-    given : set of nodes
+    evidence : set of nodes
         The known nodes, without the two.
     """
     if start == end:
         return Links(((start,),))
-    opened = ancestral_set(parents, given)
-    graph = _graph_of(parents)
+    opened = ancestral_set(graph.pred, evidence)
 
     def is_open(step: _Step, up: bool) -> bool:
         node, is_from_child = step
-        return node not in given if is_from_child or not up else node in opened
+        return node not in evidence if is_from_child or not up else node in opened
 
     def is_open_if_unknown(step: _Step, up: bool) -> bool:
         return step[0] in opened or step[1] or not up
@@ -110,35 +106,22 @@ def links(
     for path in _paths(graph, start, end, is_open):
         kinds.setdefault((path[-2], frozenset(colliders(graph, path))), path)
 
-    blockers: dict[Name, None] = {}
+    blockers: list[Name] = []
 
-    def first_blocker(path: Path) -> Name | None:
+    def first_blocker(path: Path) -> list[Name]:
         common = colliders(graph, path)
-        return next((n for n in path[1:-1] if n in given and n not in common), None)
+        return [n for n in path[1:-1] if n in evidence and n not in common][:1]
 
     def tells_nothing_new(path: Path) -> bool:
-        return first_blocker(path) in blockers
+        return any(blocker in blockers for blocker in first_blocker(path))
 
     for path in _paths(graph, start, end, is_open_if_unknown, tells_nothing_new):
-        if (first := first_blocker(path)) is not None:
-            blockers[first] = None
-    found = list(blockers)
-    if not kinds and not found:
+        blockers += first_blocker(path)
+    if not kinds and not blockers:
         # Known nodes that separate the two, none of which can be left out.
-        found = list(given)
-        for one in found[:]:
-            rest = [n for n in found if n != one]
-            if d_separated(graph, start, end, rest):
-                found = rest
-    return Links(tuple(kinds.values()), tuple(found))
-
-
-def _graph_of(parents: Mapping[Name, Collection[Name]]) -> nx.DiGraph[Name]:
-    """Return the graph of nodes with their parents."""
-    graph: nx.DiGraph[Name] = nx.DiGraph()
-    graph.add_nodes_from(parents)
-    graph.add_edges_from((parent, node) for node, above in parents.items() for parent in above)
-    return graph
+        needed = nx.find_minimal_d_separator(graph, start, end, restricted=evidence)
+        blockers = [node for node in graph if node in needed]
+    return Links(tuple(kinds.values()), tuple(blockers))
 
 
 def colliders(graph: nx.DiGraph[Name], path: Path) -> list[Name]:
@@ -170,51 +153,38 @@ def _paths(
     nodes may be repeated. Of equal bounds the longest beginning is continued, so that a shortest
     path is found at once.
     """
-    first = _following(graph, (start, True), lambda *_: True)
     steps: nx.DiGraph[_Step] = nx.DiGraph()
-    steps.add_nodes_from(first)
-    stack = list(first)
-    while stack:
-        step = stack.pop()
-        for one in _following(graph, step, passes) if step[0] != end else ():
-            if one not in steps:
-                stack.append(one)
-            steps.add_edge(one, step)
-    ends = {step for step in steps if step[0] == end}
+    steps.add_nodes_from((end, up) for up in (True, False))
+    for step in product(graph, (True, False)):
+        if step[0] != end:
+            steps.add_edges_from((one, step) for one in _following(graph, step, passes))
     # The number of arcs to the end of each step that leads there.
-    left = nx.multi_source_dijkstra_path_length(steps, ends) if ends else {}
+    left = nx.multi_source_dijkstra_path_length(steps, {(end, True), (end, False)})
+    following = _following(graph, (start, True), lambda *_: True)
     waiting: list[tuple[int, int, int, Path, _Step]] = []
-    number = count()
-
-    def wait(path: Path, following: Iterable[_Step]) -> None:
-        for one in following:
-            if one in left and one[0] not in path:
-                bound = len(path) + left[one]
-                heappush(waiting, (bound, -len(path), next(number), path, one))
-
-    wait((start,), first)
-    for _ in range(_MOST):
+    number, path = count(), tuple[Name, ...]((start,))
+    for _ in range(_MOST + 1):
+        for step in following:
+            if step in left and step[0] not in path:
+                bound = len(path) + left[step]
+                heappush(waiting, (bound, -len(path), next(number), path, step))
         if not waiting:
             return
         *_, path, step = heappop(waiting)
-        path = (*path, step[0])
-        if skip(path):
-            continue
+        path, following = (*path, step[0]), []
         if step[0] == end:
             yield path
-            continue
-        wait(path, _following(graph, step, passes))
+        elif not skip(path):
+            following = _following(graph, step, passes)
 
 
-def known_below(
-    parents: Mapping[Name, Collection[Name]], node: Name, given: Collection[Name]
-) -> list[Name]:
+def known_below(graph: nx.DiGraph[Name], node: Name, evidence: Collection[Name]) -> list[Name]:
     """Return the known nodes that descend from a node by unknown ones, the nearest first."""
-    graph, waiting = _graph_of(parents), [node]
+    waiting = [node]
     for one in waiting:
-        if one not in given:
+        if one not in evidence:
             waiting += [child for child in graph.succ[one] if child not in waiting]
-    return [one for one in waiting if one in given]
+    return [one for one in waiting if one in evidence]
 
 
 # ---- The explanation of a posterior in sentences: what each finding does to it, and by which path
@@ -505,110 +475,94 @@ class _Told:
         soft = (n for n, value in self.known.items() if isinstance(value, Belief) or is_soft(value))
         return {n for n in soft if not isinstance(self.model.variable(n), CountVector)}
 
-    @cached_property
-    def _parents(self) -> dict[Name, list[Name]] | None:
-        """The parents of each variable, if the graph tells which findings bear on the target."""
-        model: Any = self.model
-        if not any(network is model for network in model.networks):
-            return None
-        return {cpd.variable.name: [p.name for p in cpd.parents] for cpd in model.cpds}
-
     def links(self, name: Name) -> Links:
         """Return the active paths from a variable to the target, and what blocks others."""
         if self._graph is None:
             return Links()
-        return links(self._graph, name, self.target.name, self._given(name))
+        return links(self._graph, name, self.target.name, self._nodes_besides(name))
 
     @cached_property
-    def _graph(self) -> dict[Name, list[Name]] | None:
-        """The parents of each variable; a judgement of a variable is an observed child of it."""
-        judgements = {node: [n] for node, n in self._judgements.items()}
-        return None if self._parents is None else self._parents | judgements
+    def _graph(self) -> nx.DiGraph[Name] | None:
+        """The graph, if it tells which findings bear on the target.
 
-    @cached_property
-    def _judgements(self) -> dict[Name, Name]:
-        """The node that stands for the judgement of each variable that was judged."""
-        return {(_JUDGEMENT, n): n for n in self._judged}
+        A judgement of a variable is an observed child of it.
+        """
+        model: Any = self.model
+        if not any(network is model for network in model.networks):
+            return None
+        graph: nx.DiGraph[Name] = nx.DiGraph()
+        graph.add_nodes_from(cpd.variable.name for cpd in model.cpds)
+        graph.add_edges_from((p.name, cpd.variable.name) for cpd in model.cpds for p in cpd.parents)
+        graph.add_edges_from((name, (_JUDGEMENT, name)) for name in self._judged)
+        return graph
 
-    def _given(self, name: Name) -> set[Name]:
+    def _nodes_besides(self, name: Name) -> set[Name]:
         """Return the nodes that are known besides a variable."""
         return {(_JUDGEMENT, n) if n in self._judged else n for n in self.known if n != name}
 
-    def _blocked(self, found: Links | Bearing) -> str:
+    def _blocked(self, linked: Links | Bearing) -> str:
         """Return why a variable says nothing about the target; nothing if a path is active."""
-        if found.paths or self._parents is None:
+        if linked.paths or self._graph is None:
             return ""
-        if not found.blockers:
+        if not linked.blockers:
             return "in the network the two are independent"
-        verb = "says" if len(found.blockers) == 1 else "say"
-        return f"{_few(found.blockers)} {verb} all that it could say"
+        verb = "says" if len(linked.blockers) == 1 else "say"
+        return f"{_few(linked.blockers)} {verb} all that it could say"
 
-    def _ways(self, name: Name, found: Links | Bearing) -> list[str]:
+    def _ways(self, name: Name, linked: Links | Bearing) -> list[str]:
         """Return sentences on the active paths, and on what blocks others."""
-        if name == self.target.name:
+        if name == self.target.name or self._graph is None:
             return []
         # Common effects of the two alone that are known in the same way share a sentence.
         alike: dict[Any, list[Path]] = {}
-        for path in found.paths:
-            common = self._common_effects(path)
+        for path in linked.paths:
+            common = colliders(self._graph, path)
             is_short = len(path) == 3 and common
-            key = self._how_known(common[0], name) if is_short else path
+            key = self._how_known(self._graph, common[0], name) if is_short else path
             alike.setdefault(key, []).append(path)
         groups = list(alike.values())
         heads = ("The link", *("Another link",) * (_MOST_LINKS - 1))
         told = [
-            f"{head}: {self._way(name, paths)}." for head, paths in zip(heads, groups, strict=False)
+            f"{head}: {self._way(self._graph, name, paths)}."
+            for head, paths in zip(heads, groups, strict=False)
         ]
         if more := sum(map(len, groups[len(told) :])):
-            left = [c for paths in groups[len(told) :] for c in self._common_effects(paths[0])]
+            left = [c for paths in groups[len(told) :] for c in colliders(self._graph, paths[0])]
             opened = f", opened by {_few(list(dict.fromkeys(left)))}" if left else ""
             told.append(f"There {'is' if more == 1 else 'are'} {more} more{opened}.")
-        if found.paths and (n := len(found.blockers)):
+        if linked.paths and (n := len(linked.blockers)):
             which = "which is known, blocks" if n == 1 else "which are known, block"
-            told.append(f"{_few(found.blockers)}, {which} other links.")
+            told.append(f"{_few(linked.blockers)}, {which} other links.")
         return told
 
-    def _common_effects(self, path: Path) -> list[Name]:
-        assert self._parents is not None
-        return colliders(_graph_of(self._parents), path)
-
-    def _way(self, name: Name, paths: Sequence[Path]) -> str:
+    def _way(self, graph: nx.DiGraph[Name], name: Name, paths: Sequence[Path]) -> str:
         """Return a path in words, or several on which a common effect is all between the ends."""
-        parents, path = self._parents, paths[0]
-        assert parents is not None
-        common = self._common_effects(path)
+        path, common = paths[0], colliders(graph, paths[0])
         if len(paths) > 1:
-            how = self._how_known(common[0], name)
+            how = self._how_known(graph, common[0], name)
             return (
                 f"{_few([p[1] for p in paths])}, which are {how}, depend on both {path[0]} and "
                 f"{path[2]}, which then bear on each other"
             )
         clauses: list[str] = []
-        at = 0
-        while at + 1 < len(path):
-            here, there = path[at], path[at + 1]
+        for here, there, further in zip_longest(path, path[1:], path[2:]):
             if there in common:
                 clauses.append(
-                    f"{there}, which is {self._how_known(there, name)}, depends on both {here} and "
-                    f"{path[at + 2]}, which then bear on each other"
+                    f"{there}, which is {self._how_known(graph, there, name)}, depends on both "
+                    f"{here} and {further}, which then bear on each other"
                 )
-                at += 1
-            elif there in parents[here]:
-                clauses.append(f"{here} depends on {there}")
-            else:
-                clauses.append(f"{there} depends on {here}")
-            at += 1
+            elif there is not None and here not in common:
+                first, then = (here, there) if graph.has_edge(there, here) else (there, here)
+                clauses.append(f"{first} depends on {then}")
         return _listed(clauses)
 
-    def _how_known(self, common: Name, name: Name) -> str:
+    def _how_known(self, graph: nx.DiGraph[Name], common: Name, name: Name) -> str:
         """Return how a common effect is known: itself, by a judgement, or by what follows it."""
-        assert self._graph is not None
-        below = known_below(self._graph, common, self._given(name))
+        below = known_below(graph, common, self._nodes_besides(name))
         if common in below:
             return "known"
-        others = [
-            n for n in dict.fromkeys(self._judgements.get(n, n) for n in below) if n != common
-        ]
+        names = [n[1] if isinstance(n, tuple) and n[0] is _JUDGEMENT else n for n in below]
+        others = [n for n in dict.fromkeys(names) if n != common]
         return f"known in part by {_few(others)}" if others else "known in part"
 
 

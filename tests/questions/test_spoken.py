@@ -111,10 +111,9 @@ def test_there_is_an_active_path_unless_variables_are_d_separated(seed):
         dag.add_nodes_from(range(7))
         pairs = [(a, b) for a in range(7) for b in range(a) if random.random() < 0.3]
         dag.add_edges_from((b, a) for a, b in pairs)
-        parents = {node: list(dag.predecessors(node)) for node in dag}
         start, end = random.permutation(7)[:2].tolist()
         given = {n for n in range(7) if n not in (start, end) and random.random() < 0.4}
-        found = links(parents, start, end, given)
+        found = links(dag, start, end, given)
         path = found.paths[0] if found.paths else ()
         assert bool(path) != nx.is_d_separator(dag, {start}, {end}, given)
         expected = kinds_of_paths(dag, start, end, given, found.paths)
@@ -338,7 +337,8 @@ def test_many_links_are_counted_and_those_of_large_graphs_are_found_in_time():
         in found.text
     )
     # Layers whose nodes are all linked have more paths than can be looked at.
-    layers = {(i, j): [(i - 1, k) for k in range(6) if i] for i in range(12) for j in range(6)}
+    nodes = [(i, j) for i in range(12) for j in range(6)]
+    layers = nx.DiGraph([((i - 1, k), (i, j)) for i, j in nodes for k in range(6) if i])
     linked = links(layers, (0, 0), (11, 0), set())
     assert linked.paths
     assert not linked.blockers
@@ -348,10 +348,10 @@ def test_many_links_are_counted_and_those_of_large_graphs_are_found_in_time():
 
 
 def test_what_is_known_below_a_node():
-    parents = {"a": [], "b": ["a"], "c": ["a"], "d": ["b"], "e": ["d"]}
-    assert known_below(parents, "a", {"c", "d", "e"}) == ["c", "d"]
-    assert known_below(parents, "a", {"a", "c"}) == ["a"]
-    assert known_below(parents, "c", {"d"}) == []
+    graph = nx.DiGraph(["ab", "ac", "bd", "de"])
+    assert known_below(graph, "a", {"c", "d", "e"}) == ["c", "d"]
+    assert known_below(graph, "a", {"a", "c"}) == ["a"]
+    assert known_below(graph, "c", {"d"}) == []
 
 
 def test_what_is_refused():
