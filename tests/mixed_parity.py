@@ -12,7 +12,6 @@ import numpy as np
 import bayesgraph as bg
 from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
 from bayesgraph.inference import ItemsMixture, Posterior
-from bayesgraph.page.mixed import cut_numbers
 from bayesgraph.page.snapshot import take_snapshot
 
 # Changes that Python and the page examine at most.
@@ -90,7 +89,7 @@ def finding_sets(model, target, rows, seed=7):
 
 
 def _findings(model, names, row, kind, random):
-    given, js, cut = {}, {}, cut_numbers(model)
+    given, js, cut = {}, {}, model._cut_numbers
     for name in names:
         at = model._index_of[name]
         variable, value = model.variables[at], row[name]

@@ -37,7 +37,6 @@ LIMITS = {
     "classifiers/network_classifier.py": 1,
     "files/cards.py": 6,
     "files/exporting.py": 1,
-    "files/payloads.py": 5,
     "files/pgmpy.py": 4,
     "files/uai.py": 2,
     "graphs/dag.py": 2,
@@ -53,8 +52,6 @@ LIMITS = {
     "models/ensemble.py": 3,
     "models/network.py": 2,
     "models/weighted.py": 1,
-    "page/mixed.py": 8,
-    "page/snapshot.py": 3,
 }
 
 

@@ -39,13 +39,7 @@ from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_o
 from bayesgraph.files.formats import AnySpelling, Capabilities
 from bayesgraph.files.readers import RoundedRows
 from bayesgraph.inference import Factor
-from bayesgraph.models import (
-    BayesianNetwork,
-    FactorGraph,
-    GaussianCPD,
-    TableCPD,
-    WeightedNetwork,
-)
+from bayesgraph.models import BayesianNetwork, FactorGraph, GaussianCPD, TableCPD, WeightedNetwork
 
 # Attributes of pgmpy's nodes and arcs that hold for `from_pgmpy` what pgmpy itself does not store.
 _VARIANCE = "variance"

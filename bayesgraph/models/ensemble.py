@@ -320,6 +320,11 @@ class Ensemble(Model):
         """One `Member` for each network of positive weight; solvers query these."""
         return tuple(member for member in self.all_members if member.weight > 0)
 
+    @property
+    def _cut_numbers(self) -> dict[int, Binned]:
+        pairs = ((v, self.variables[v]) for member in self.members for v in member.codes)
+        return {v: variable for v, variable in pairs if isinstance(variable, Binned)}
+
     def members_with(self, targets: Sequence[int]) -> list[Member]:
         """Return the members whose networks have all target variables, given by their indices.
 

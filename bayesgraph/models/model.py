@@ -141,6 +141,11 @@ class Model(Edits, Answering):
         cpds = [cpd for network in self.networks for cpd in network._blocks]
         return {arc: 1.0 for cpd in cpds for arc in cpd.arcs()}
 
+    @property
+    def _cut_numbers(self) -> dict[int, Binned]:
+        """The numbers whose intervals differ among the networks, by index; pages take values."""
+        return {}
+
     def _with_networks(self, networks: Iterable[Any]) -> Model:
         """Return the model with other networks, one in the place of each."""
         raise NotImplementedError

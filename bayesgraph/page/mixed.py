@@ -11,41 +11,16 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from bayesgraph import inference, models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import MemoryLimitError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import (
-    Binned,
-    Continuous,
-    Discrete,
-    Name,
-    Variable,
-    ancestral_set,
-)
-from bayesgraph.inference import Factor, Scopes, Tables
-from bayesgraph.models import (
-    CPD,
-    FAMILIES,
-    BayesianNetwork,
-    DensityCPD,
-    DirichletMultinomialCPD,
-    Ensemble,
-    FactorGraph,
-    GaussianCPD,
-    HistogramCPD,
-    ItemsCPD,
-    KernelDensityCPD,
-    Model,
-    MultinomialCPD,
-    PresenceCPD,
-    TreesCPD,
-    WeightedNetwork,
-    state_probabilities,
-)
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable, ancestral_set
 
 # Configurations of the discrete parents of numbers that depend on each other.
 _MOST_CELLS = 100_000
@@ -54,13 +29,22 @@ _MOST_NODES, _MOST_COUNTS, _MOST_MEMBERS = 200_000, 500_000, 64
 # Entries of a table that replaces trees, and trees whose parents are no roots of their own.
 _SMALL_TABLE, _LARGEST_TABLE = 512, 65_536
 
+# Questions that a page answers about every model, about networks, and about tables.
+_ALWAYS = ("answer", "information")
+_EXPLAINED = ("contributions", "flip")
+_OF_TABLES = ("mostProbable", "conflict", "sensitivity")
+
 Json: TypeAlias = dict[str, Any]
 
 
 class Numbers:
-    """Collects the numbers of a snapshot; other entries refer to them by their offset."""
+    """Collects the numbers of a snapshot; other entries refer to them by their offset.
 
-    def __init__(self) -> None:
+    `limit` is the number of entries up to which a clique tree is accepted.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
         self._parts: list[Floats] = []
         self.size = 0
 
@@ -77,10 +61,6 @@ class Numbers:
         return np.concatenate(self._parts) if self._parts else np.empty(0)
 
 
-# From tables, and for each variable its index among theirs (-1 if it has none), to their part.
-TablesPart: TypeAlias = Callable[[Tables, Sequence[int]], Json]
-
-
 @dataclass(frozen=True, eq=False)
 class Writer:
     """Writes the parts of one network.
@@ -93,7 +73,7 @@ class Writer:
     numbers : Numbers
     """
 
-    network: BayesianNetwork
+    network: models.BayesianNetwork
     number: Mapping[Name, int]
     numbers: Numbers
 
@@ -107,14 +87,14 @@ class Writer:
         return [self.number[v.name] for v in variables]
 
     @cached_property
-    def of(self) -> dict[Variable, CPD]:
+    def of(self) -> dict[Variable, models.CPD]:
         """The distribution of each variable."""
         return {cpd.variable: cpd for cpd in self.network.cpds}
 
     @cached_property
-    def children(self) -> dict[Variable, list[CPD]]:
+    def children(self) -> dict[Variable, list[models.CPD]]:
         """The distributions that depend on each variable."""
-        found: dict[Variable, list[CPD]] = {v: [] for v in self.network.variables}
+        found: dict[Variable, list[models.CPD]] = {v: [] for v in self.network.variables}
         for cpd in self.network.cpds:
             for parent in cpd.parents:
                 found[parent].append(cpd)
@@ -128,7 +108,7 @@ class Writer:
 
 
 def network_part(
-    network: BayesianNetwork, number: Mapping[Name, int], numbers: Numbers, tables: TablesPart
+    network: models.BayesianNetwork, number: Mapping[Name, int], numbers: Numbers
 ) -> Json:
     """Return tables and local parts of a network, as ``MixedNetwork`` of ``front/mixed.js`` reads.
 
@@ -138,8 +118,6 @@ def network_part(
     number : mapping from name to int
         Index of each variable in the snapshot.
     numbers : Numbers
-    tables : callable
-        Returns the part of the tables.
 
     Raises
     ------
@@ -155,17 +133,16 @@ def network_part(
         table = _as_table(cpd, writer)
         if table is not None:
             known.append(((*cpd.parents, cpd.variable), table))
-        elif not isinstance(cpd, GaussianCPD):
+        elif not isinstance(cpd, models.GaussianCPD):
             parts.append(_encoded(cpd, writer))
     parts += [_component(cpds, writer) for cpds in _components(writer)]
-    return _with_tables(writer, known, parts, tables)
+    return _with_tables(writer, known, parts)
 
 
 def _with_tables(
     writer: Writer,
     known: Sequence[tuple[tuple[Variable, ...], Floats]],
     parts: list[Json],
-    tables: TablesPart,
 ) -> Json:
     """Return local parts with the tables, and ones as tables of parts with several parents."""
     discrete = [v for v in writer.network.variables if isinstance(v, Discrete)]
@@ -178,25 +155,25 @@ def _with_tables(
             found.append((scope, np.ones([v.cardinality for v in scope])))
     seen = {v for scope, _ in found for v in scope}
     found += [((v,), np.ones(v.cardinality)) for v in discrete if v not in seen]
-    scopes = Scopes.of_variables(discrete, [scope for scope, _ in found])
+    scopes = inference.Scopes.of_variables(discrete, [scope for scope, _ in found])
     nodes = [-1] * len(writer.number)
     for i, v in enumerate(discrete):
         if v.name in writer.number:
             nodes[writer.number[v.name]] = i
-    made = Tables(scopes, [values for _, values in found], sums_to_one=True)
-    engine = tables(made, nodes)
+    made = inference.Tables(scopes, [values for _, values in found], sums_to_one=True)
+    engine = tables_part(made, nodes, writer.numbers)
     # Ones are no distributions that sum to one.
     engine["child"][len(known) :] = [-1] * (len(found) - len(known))
     return {"engine": engine, "locals": parts}
 
 
-def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
+def _as_table(cpd: models.CPD, writer: Writer) -> Floats | None:
     """Return the table of a discrete child, parents first; None if a local part serves."""
     if not isinstance(cpd.variable, Discrete):
         return None
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
-    if isinstance(cpd, TreesCPD):
+    if isinstance(cpd, models.TreesCPD):
         # Tell whether the parents are roots that have no other child, so that walks sum them out.
         walked = all(
             not writer.of[parent].parents and len(writer.children[parent]) == 1
@@ -206,7 +183,7 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
         size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
         if not cpd.continuous_parents and size <= most:
             potential = cpd.potential(Evidence(1, {}))
-            assert isinstance(potential, Factor)  # all variables are discrete
+            assert isinstance(potential, inference.Factor)  # all variables are discrete
             factor = potential
         elif walked:
             return None
@@ -216,7 +193,7 @@ def _as_table(cpd: CPD, writer: Writer) -> Floats | None:
     return np.asarray(np.exp(logs))
 
 
-def _unknown(cpd: CPD, why: str) -> UnsupportedModelError:
+def _unknown(cpd: models.CPD, why: str) -> UnsupportedModelError:
     return UnsupportedModelError(
         f"A page does not answer exactly with {cpd.title}, which {why}. Cut {cpd.variable.name!r} "
         "into states by a discretiser, leave it out by net.without, or ask the model in Python."
@@ -226,19 +203,21 @@ def _unknown(cpd: CPD, why: str) -> UnsupportedModelError:
 # ---------------------------------------------------------------------------------- local parts
 
 
-def _encoded(cpd: CPD, writer: Writer) -> Json:
+def _encoded(cpd: models.CPD, writer: Writer) -> Json:
     for kind, encode in _ENCODERS.items():
         if isinstance(cpd, kind):
-            part = encode(cpd, writer)
-            scope = writer.places(cpd.discrete_parents)
-            base = {"child": writer.number[cpd.variable.name], "scope": scope, "factor": -1}
-            return base | part
+            return _base(cpd, writer) | encode(cpd, writer)
     raise _unknown(cpd, "has no formula in the page")
 
 
-def _numeric(cpd: CPD, writer: Writer, family: str) -> Json:
+def _base(cpd: models.CPD, writer: Writer) -> Json:
+    scope = writer.places(cpd.discrete_parents)
+    return {"child": writer.number[cpd.variable.name], "scope": scope, "factor": -1}
+
+
+def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
     """Return what all numbers share; refuse one of whose value other numbers are functions."""
-    linear = [c for c in writer.children[cpd.variable] if not isinstance(c, TreesCPD)]
+    linear = [c for c in writer.children[cpd.variable] if not isinstance(c, models.TreesCPD)]
     if linear:
         names = quoted(c.variable.name for c in linear)
         raise _unknown(cpd, f"is not Gaussian, but a parent of {names}")
@@ -247,7 +226,12 @@ def _numeric(cpd: CPD, writer: Writer, family: str) -> Json:
 
 def _density(cpd: Any, writer: Writer) -> Json:
     family = next(
-        (name for f in FAMILIES.values() for name, kind in f.stored.items() if type(cpd) is kind),
+        (
+            name
+            for f in models.FAMILIES.values()
+            for name, kind in f.stored.items()
+            if type(cpd) is kind
+        ),
         None,
     )
     if family not in DENSITIES:
@@ -269,10 +253,10 @@ def _histogram(cpd: Any, writer: Writer) -> Json:
     return _numeric(cpd, writer, "histogram") | arrays
 
 
-_ITEMS: dict[type[ItemsCPD], tuple[str, str]] = {
-    MultinomialCPD: ("multinomial", "probabilities"),
-    DirichletMultinomialCPD: ("dirichlet_multinomial", "concentration"),
-    PresenceCPD: ("presence", "probabilities"),
+_ITEMS: dict[type[models.ItemsCPD], tuple[str, str]] = {
+    models.MultinomialCPD: ("multinomial", "probabilities"),
+    models.DirichletMultinomialCPD: ("dirichlet_multinomial", "concentration"),
+    models.PresenceCPD: ("presence", "probabilities"),
 }
 
 
@@ -291,12 +275,12 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
     return part
 
 
-def _roots(cpd: TreesCPD, writer: Writer) -> list[Json]:
+def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
     found: list[Json] = []
     for parent, groups in zip(cpd.parents, cpd.trees.groups, strict=True):
         part: Json = {"variable": writer.number[parent.name], "prior": None, "groups": None}
         if isinstance(parent, Discrete):
-            part["prior"] = writer.array(state_probabilities(writer.of[parent]))
+            part["prior"] = writer.array(models.state_probabilities(writer.of[parent]))
             part["groups"] = writer.array(groups)
         found.append(part)
     return found
@@ -335,11 +319,11 @@ def _trees(cpd: Any, writer: Writer) -> Json:
 
 # The kinds of distributions that local parts have; Gaussians have `_component`.
 _ENCODERS: dict[type[Any], Callable[[Any, Writer], Json]] = {
-    TreesCPD: _trees,
-    KernelDensityCPD: _kernel,
-    HistogramCPD: _histogram,
-    ItemsCPD: _items,
-    DensityCPD: _density,
+    models.TreesCPD: _trees,
+    models.KernelDensityCPD: _kernel,
+    models.HistogramCPD: _histogram,
+    models.ItemsCPD: _items,
+    models.DensityCPD: _density,
 }
 # Families whose density is that of named parameters, as in `front/leaves.js`.
 DENSITIES = (
@@ -350,9 +334,9 @@ DENSITIES = (
 # ------------------------------------------------------------------------------ linear Gaussians
 
 
-def _components(writer: Writer) -> list[list[GaussianCPD]]:
+def _components(writer: Writer) -> list[list[models.GaussianCPD]]:
     """Return the linear Gaussians by component of continuous arcs, parents first."""
-    cpds = [c for c in writer.network._nodes() if isinstance(c, GaussianCPD)]
+    cpds = [c for c in writer.network._nodes() if isinstance(c, models.GaussianCPD)]
     label = {cpd.variable: cpd.variable for cpd in cpds}
 
     def root(variable: Continuous) -> Continuous:
@@ -364,13 +348,13 @@ def _components(writer: Writer) -> list[list[GaussianCPD]]:
         for parent in cpd.continuous_parents:
             if parent in label:  # others are refused where they are encoded
                 label[root(cpd.variable)] = root(parent)
-    found: dict[Continuous, list[GaussianCPD]] = {}
+    found: dict[Continuous, list[models.GaussianCPD]] = {}
     for cpd in cpds:
         found.setdefault(root(cpd.variable), []).append(cpd)
     return list(found.values())
 
 
-def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
+def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
     scope = list(dict.fromkeys(p for cpd in cpds for p in cpd.discrete_parents))
     cells = math.prod(p.cardinality for p in scope)
     if cells > _MOST_CELLS:
@@ -397,7 +381,9 @@ def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
     below = (
         writer.below(cpds[0].variable)
         if any(
-            isinstance(child, TreesCPD) for cpd in cpds for child in writer.children[cpd.variable]
+            isinstance(child, models.TreesCPD)
+            for cpd in cpds
+            for child in writer.children[cpd.variable]
         )
         else []
     )
@@ -407,13 +393,70 @@ def _component(cpds: Sequence[GaussianCPD], writer: Writer) -> Json:
     }  # fmt: skip
 
 
-# -------------------------------------------------------------------------------- other models
+def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers) -> Json:
+    """Return tables with their clique tree, as ``front/engine.js`` takes them.
+
+    Parameters
+    ----------
+    tables : Tables
+    nodes : iterable of int
+        For each variable of the model its index among those of the tables, -1 if it has none.
+    numbers : Numbers
+
+    Raises
+    ------
+    MemoryLimitError
+        If the clique tree has more entries than the limit.
+    """
+    arrays = tables.arrays
+    question = inference.restrict(tables, (), (), (), inference.Relevance.EVERYTHING)
+    tree = inference.plan_tree(question, plan_only=True)
+    if tree.total > numbers.limit:
+        # Names of the variables of the largest clique, at most ten.
+        cliques = _lists(tree.c_start, tree.variables[tree.member])
+        largest = max(
+            cliques, key=lambda members: float(np.prod(tables.cards[members], dtype=float))
+        )
+        widest = [tables.variables[v].name for v in sorted(largest)[:10]]
+        raise MemoryLimitError(
+            f"The clique tree of the model has {tree.total:,.0f} entries; a page takes "
+            f"{numbers.limit:,.0f}. {quoted(widest)} are together in its largest table: show a "
+            "part of the network, take more by limit=, or ask in Python."
+        )
+    tree = inference.with_intermediates(tree, True)
+    at = numbers.add(tables.values)
+    home = np.full(len(tables), -1)
+    home[tree.factors] = tree.home
+    part = {
+        "cards": tables.cards.tolist(),
+        "node": list(nodes),
+        "scopes": _lists(tables.start, tables.item),
+        "child": arrays.child.tolist(),
+        "at": (arrays.base + at).tolist(),
+        "logScale": tables.log_scale,
+        "tree": {
+            "cliques": _lists(tree.c_start, tree.variables[tree.member]),
+            "residual": tree.residual.tolist(),
+            "parent": tree.parent.tolist(),
+            "home": home.tolist(),
+        },
+    }
+    if tables.has_lost_digits:
+        part["logs"] = numbers.add(tables.log_values)
+    return part
 
 
-def weighted_part(model: WeightedNetwork, numbers: Numbers, tables: TablesPart) -> Json:
+def _lists(start: Any, item: Any) -> list[list[int]]:
+    return [item[a:b].tolist() for a, b in pairwise(start.tolist())]
+
+
+# --------------------------------------------------------------------------------------- models
+
+
+def _weighted_part(model: Any, numbers: Numbers) -> Json:
     """Return the part of a weighted network: its network's, exponents and biases."""
     number = model._index_of
-    part = network_part(model.network, number, numbers, tables)
+    part = network_part(model.network, number, numbers)
     writer = Writer(model.network, number, numbers)
     exponents: list[Json | None] = [None] * len(number)
     parents: list[list[int]] = [[] for _ in number]
@@ -432,7 +475,7 @@ def weighted_part(model: WeightedNetwork, numbers: Numbers, tables: TablesPart) 
     return {"kind": "weighted"} | part
 
 
-def ensemble_part(model: Ensemble, numbers: Numbers, tables: TablesPart) -> Json:
+def _ensemble_part(model: Any, numbers: Numbers) -> Json:
     """Return the parts of the networks of an ensemble that have a weight."""
     if len(model.members) > _MOST_MEMBERS:
         raise MemoryLimitError(
@@ -440,37 +483,24 @@ def ensemble_part(model: Ensemble, numbers: Numbers, tables: TablesPart) -> Json
             "of its `networks`, fit fewer, or ask the model in Python."
         )
     part: Json = {"weights": [member.weight for member in model.members]}
-    if model.combine == "joint":
-        own = [network_part(m.network, model._index_of, numbers, tables) for m in model.members]
-        return {"kind": "mixture", "members": own} | part
+    if model._is_joint:
+        members = [network_part(m.network, model._index_of, numbers) for m in model.members]
+        return {"kind": "mixture", "members": members} | part
     ratios = {str(model._index_of[n]): list(r) for n, r in model.prior_ratios.items()}
     cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in model.variables]
     return part | {
         "kind": "average",
-        "members": [_member_part(model, member, numbers, tables) for member in model.members],
+        "members": [_member_part(model, member, numbers) for member in model.members],
         "ratios": ratios,
         "cards": cards,
-        "cuts": {str(v): list(variable.cuts) for v, variable in cut_numbers(model).items()},
+        "cuts": {str(v): list(variable.cuts) for v, variable in model._cut_numbers.items()},
     }
 
 
-def cut_numbers(model: Model) -> dict[int, Binned]:
-    """Return the numbers whose intervals differ among networks, by index; a page takes values."""
-    members = model.members if isinstance(model, Ensemble) else ()
-    pairs = ((v, model.variables[v]) for member in members for v in member.codes)
-    return {v: variable for v, variable in pairs if isinstance(variable, Binned)}
-
-
-def _member_part(model: Ensemble, member: Any, numbers: Numbers, tables: TablesPart) -> Json:
+def _member_part(model: Any, member: Any, numbers: Numbers) -> Json:
     """Return the part of a network of an average, and how to read the average's cases in it."""
     network = member.network
-    if isinstance(network, WeightedNetwork):
-        part = weighted_part(network, numbers, tables)
-    elif isinstance(network, Ensemble) and network.combine == "joint":
-        part = ensemble_part(network, numbers, tables)
-    elif isinstance(network, BayesianNetwork):
-        part = {"kind": "network"} | network_part(network, network._index_of, numbers, tables)
-    else:
+    if not network.networks or (len(network.weights) and not network._is_joint):
         raise UnsupportedModelError(
             f"A page shows averages of networks, of weighted ones and of mixtures; got "
             f"{network!r:.200}. Show one of the average's `networks`."
@@ -480,54 +510,68 @@ def _member_part(model: Ensemble, member: Any, numbers: Numbers, tables: TablesP
         for v, codes in member.codes.items()
     }
     maps |= {str(v): {"items": items} for v, items in member.items.items()}
-    maps |= {str(v): {"cuts": list(own.cuts)} for v, own in member.cut.items()}
+    maps |= {str(v): {"cuts": list(binned.cuts)} for v, binned in member.cut.items()}
     exponents = {str(model._index_of[name]): e for name, e in member.exponents.items()}
     places = [member.places.get(v, -1) for v in range(len(model.variables))]
+    part = _part_of(network, numbers)
     return part | {"own": places, "maps": maps, "tempering": exponents}
 
 
-def items_graph_part(model: FactorGraph, numbers: Numbers, tables: TablesPart) -> Json | None:
-    """Return the part of a factor graph of tables and vectors of counts; None for other factors."""
-    discrete = [v for v in model.variables if isinstance(v, Discrete)]
+def _factors_part(model: Any, numbers: Numbers) -> Json:
+    """Return the part of a factor graph of tables and vectors of counts."""
     known: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
-    network: Any = model
-    writer = Writer(network, model._index_of, numbers)
+    writer = Writer(model, model._index_of, numbers)
     for term in model.terms:
         if term.table is not None:
             axes = [v for v in term.scope if isinstance(v, Discrete)]
             known.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
-        elif isinstance(term.source, ItemsCPD):
-            cpd = term.source
-            scope = writer.places(cpd.discrete_parents)
-            base = {"child": model._index_of[cpd.variable.name], "scope": scope, "factor": -1}
-            parts.append(base | _items(cpd, writer, term.exponent))
-        else:
-            return None
-    part = _with_tables(writer, known, parts, tables)
-    part["engine"] |= {"child": [-1] * len(part["engine"]["child"])}
-    return {"kind": "factor graph"} | part if discrete else None
+        elif isinstance(term.source, models.ItemsCPD):
+            part = _items(term.source, writer, term.exponent)
+            parts.append(_base(term.source, writer) | part)
+    others = [v.name for v in model.variables if not isinstance(v, Discrete)]
+    if len(known) + len(parts) < len(model.terms) or len(others) == len(model.variables):
+        raise UnsupportedModelError(
+            f"A page answers exactly for factors of tables and counts; those over "
+            f"{quoted(others)} are others. Ask the model in Python."
+        )
+    whole = _with_tables(writer, known, parts)
+    whole["engine"] |= {"child": [-1] * len(whole["engine"]["child"])}
+    return {"kind": "factor graph"} | whole
 
 
-def model_part(model: Model, numbers: Numbers, tables: TablesPart) -> Json | None:
-    """Return the part of a model beyond tables, with the verbs that the page answers.
+def _part_of(model: Any, numbers: Numbers) -> Json:
+    """Return the part of a model by what it consists of: factors, itself, or other networks."""
+    if not model.networks:
+        return _factors_part(model, numbers)
+    if model.networks[0] is model:
+        return {"kind": "network"} | network_part(model, model._index_of, numbers)
+    if model.target is not None:
+        return _weighted_part(model, numbers)
+    return _ensemble_part(model, numbers)
 
-    The result is None for a model of another kind.
+
+def model_part(model: models.Model, numbers: Numbers) -> Json:
+    """Return the part of a model, with the verbs that the page answers.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If the page could not answer exactly; the message names what, and the way that works.
+    MemoryLimitError
+        If the clique tree has more entries than the limit, or a part more than the stated sizes.
     """
-    verbs = ["answer", "information", "contributions", "flip"]
-    part: Json | None = None
-    if isinstance(model, BayesianNetwork):
-        part = {"kind": "network"} | network_part(model, model._index_of, numbers, tables)
-    elif isinstance(model, WeightedNetwork):
-        part = weighted_part(model, numbers, tables)
-    elif isinstance(model, Ensemble):
-        part = ensemble_part(model, numbers, tables)
-    elif isinstance(model, FactorGraph):
-        part = items_graph_part(model, numbers, tables)
-    if part is not None:
+    answering = model._unfolded or model
+    if answering._compiled is None:
+        part = _part_of(model, numbers)
         # Walks through trees sum their roots out, and have no most probable states of them.
-        walks = any(own["type"] == "trees" for own in part.get("locals", ()))
-        if "locals" in part and part["kind"] != "factor graph" and not walks:
-            verbs.append("mostProbable")
-        part["verbs"] = verbs
-    return part
+        walks = any(local["type"] == "trees" for local in part.get("locals", ()))
+        is_told = "locals" in part and model.networks and not walks
+        return part | {"verbs": [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES[:1] if is_told else ())]}
+    engine = tables_part(answering._compiled.tables, range(len(model.variables)), numbers)
+    if not model.networks:
+        return {"kind": "factor graph", "verbs": [*_ALWAYS, *_OF_TABLES[:2]], "engine": engine}
+    # Auxiliary variables of canonical distributions would have to be summed out first.
+    is_whole = len(answering.variables) == len(model.variables)
+    verbs = [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES if is_whole else ())]
+    return {"kind": "network", "verbs": verbs, "engine": engine}

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import math
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from bayesgraph import models
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.typing import EvidenceLike, TableLike
@@ -29,18 +28,8 @@ from bayesgraph.core.variables import (
     Name,
     Variable,
 )
-from bayesgraph.inference import Case, Relevance, Tables, plan_tree, restrict, with_intermediates
-from bayesgraph.models import (
-    BayesianNetwork,
-    Ensemble,
-    FactorGraph,
-    Model,
-    WeightedNetwork,
-    state_texts,
-    table_for,
-    texts,
-)
-from bayesgraph.page.mixed import Json, Numbers, cut_numbers, model_part
+from bayesgraph.inference import Case
+from bayesgraph.page.mixed import Json, Numbers, model_part
 from bayesgraph.pictures import plain_layout
 from bayesgraph.questions import Rules, choices_of, range_of
 from bayesgraph.tables import Table, as_numbers, columns_of
@@ -99,18 +88,18 @@ def placed(content: dict[str, Any]) -> list[list[float]] | None:
 _GRID = 64
 
 
-def order_of(model: Model) -> list[int]:
+def order_of(model: models.Model) -> list[int]:
     """Return the variables in the order in which findings are explained: parents first.
 
     Models without arcs of their own have that of their variables.
     """
-    network = model.network if isinstance(model, WeightedNetwork) else model
-    if not isinstance(network, BayesianNetwork):
+    networks = [network for _, network in models.networks_in(model)]
+    if len(networks) != 1 or len(model.weights):
         return list(range(len(model.variables)))
-    return [model._index_of[cpd.variable.name] for cpd in network._nodes()]
+    return [model._index_of[cpd.variable.name] for cpd in networks[0]._nodes()]
 
 
-def flips_part(model: Model, numbers: Numbers) -> Json:
+def flips_part(model: models.Model, numbers: Numbers) -> Json:
     """Return how each number, and each variable with intervals, may change and at what price.
 
     A number has its range, and its cut points if they differ among the networks of an average;
@@ -119,7 +108,7 @@ def flips_part(model: Model, numbers: Numbers) -> Json:
     """
     rules = Rules.of(model, None, (), None, None, _GRID)
     found: Json = {}
-    cut = cut_numbers(model)
+    cut = model._cut_numbers
     for at, variable in enumerate(model.variables):
         if at in cut:
             ends = cut[at].edges[[0, -1]].tolist()
@@ -180,7 +169,7 @@ class Snapshot:
 
 
 def take_snapshot(
-    model: Model,
+    model: models.Model,
     *,
     evidence: EvidenceLike = None,
     target: Name | None = None,
@@ -214,17 +203,11 @@ def take_snapshot(
     """
     if view not in _VIEWS:
         raise errors.DataTypeError(f"view= is one of {errors.quoted(_VIEWS)}; got {view!r}.")
-    take = next((take for kind, take in _PARTS.items() if isinstance(model, kind)), None)
-    if take is None:
-        raise errors.UnsupportedModelError(
-            f"A page shows {errors.quoted(kind.__name__ for kind in _PARTS)}; got {model!r}. Ask "
-            "it in Python, or show its network."
-        )
     variables = model.variables
     number = {variable.name: i for i, variable in enumerate(variables)}
     wanted = None if target is None else number[model.variable(target).name]
-    numbers = Numbers()
-    shown = texts(model.names, _LONGEST_TEXT)
+    numbers = Numbers(limit)
+    shown = models.texts(model.names, _LONGEST_TEXT)
     content: Json = {
         "title": title or type(model).__name__,
         "view": "network" if view == "auto" else view,
@@ -233,13 +216,13 @@ def take_snapshot(
         "arcs": _arcs(model),
         "rows": None,
         "initial": findings(model, evidence),
-        **take(model, numbers, limit),
+        **model_part(model, numbers),
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
     for at, own in content["flips"].items():
         content["variables"][int(at)]["range"] = own.get("range")
-    for at, variable in cut_numbers(model).items():
+    for at, variable in model._cut_numbers.items():
         content["variables"][at]["kind"] = "continuous"
         code = content["initial"].get(str(at), {}).get("state")
         if code is not None:
@@ -261,7 +244,7 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
         item["key"] = repr(variable.name)
     values: Sequence[Any] = ()
     if isinstance(variable, Discrete):
-        item["states"] = state_texts(variable, _LONGEST_TEXT)
+        item["states"] = models.state_texts(variable, _LONGEST_TEXT)
         if isinstance(variable, MissingIndicator) and variable.of in number:
             item["of"] = number[variable.of]
         values = variable.states
@@ -269,7 +252,7 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
         item["kind"] = "count" if isinstance(variable, Count) else "continuous"
     elif isinstance(variable, CountVector):
         values = variable.items
-        item |= {"kind": "counts", "items": texts(values, _LONGEST_TEXT)}
+        item |= {"kind": "counts", "items": models.texts(values, _LONGEST_TEXT)}
     shown = item["states"] or item.get("items", [])
     # Where a text is not the value, Python needs the value.
     if any(
@@ -279,7 +262,7 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
     return item | {"range": None, "unit": None, "note": None}
 
 
-def findings(model: Model, evidence: EvidenceLike) -> Json:
+def findings(model: models.Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
     case: Case = model._case(evidence)
     found: Json = {}
@@ -319,118 +302,6 @@ def _finite(score: float | None) -> float | None:
     return score if score is not None and math.isfinite(score) else None
 
 
-def tables_part(tables: Tables, nodes: Iterable[int], numbers: Numbers, limit: float) -> Json:
-    """Return tables with their clique tree, as ``front/engine.js`` takes them.
-
-    Parameters
-    ----------
-    tables : Tables
-    nodes : iterable of int
-        For each variable of the model its index among those of the tables, -1 if it has none.
-    numbers : Numbers
-    limit : float
-
-    Raises
-    ------
-    MemoryLimitError
-        If the clique tree has more entries than the limit.
-    """
-    arrays = tables.arrays
-    question = restrict(tables, (), (), (), Relevance.EVERYTHING)
-    tree = plan_tree(question, plan_only=True)
-    if tree.total > limit:
-        # Names of the variables of the largest clique, at most ten.
-        cliques = _lists(tree.c_start, tree.variables[tree.member])
-        largest = max(
-            cliques, key=lambda members: float(np.prod(tables.cards[members], dtype=float))
-        )
-        widest = [tables.variables[v].name for v in sorted(largest)[:10]]
-        raise errors.MemoryLimitError(
-            f"The clique tree of the model has {tree.total:,.0f} entries; a page takes "
-            f"{limit:,.0f}. {errors.quoted(widest)} are together in its largest table: show a part "
-            "of the network, take more by limit=, or ask in Python."
-        )
-    tree = with_intermediates(tree, True)
-    at = numbers.add(tables.values)
-    home = np.full(len(tables), -1)
-    home[tree.factors] = tree.home
-    part = {
-        "cards": tables.cards.tolist(),
-        "node": list(nodes),
-        "scopes": _lists(tables.start, tables.item),
-        "child": arrays.child.tolist(),
-        "at": (arrays.base + at).tolist(),
-        "logScale": tables.log_scale,
-        "tree": {
-            "cliques": _lists(tree.c_start, tree.variables[tree.member]),
-            "residual": tree.residual.tolist(),
-            "parent": tree.parent.tolist(),
-            "home": home.tolist(),
-        },
-    }
-    if tables.has_lost_digits:
-        part["logs"] = numbers.add(tables.log_values)
-    return part
-
-
-def _lists(start: Any, item: Any) -> list[list[int]]:
-    return [item[a:b].tolist() for a, b in pairwise(start.tolist())]
-
-
-# ------------------------------------------------------------------------------------------ models
-
-
-# Questions that a page answers about every model, and about networks all of whose variables show.
-_ALWAYS = ("answer", "information")
-_OF_TABLES = ("mostProbable", "conflict", "sensitivity")
-_EXPLAINED = ("contributions", "flip")
-
-
-def _network(model: BayesianNetwork, numbers: Numbers, limit: float) -> Json:
-    answering = model._unfolded or model
-    compiled = answering._compiled
-    if compiled is None:
-        return _mixed(model, numbers, limit)
-    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
-    # Auxiliary variables of canonical distributions would have to be summed out first.
-    is_whole = len(answering.variables) == len(model.variables)
-    verbs = [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES if is_whole else ())]
-    return {"kind": "network", "verbs": verbs, "engine": part}
-
-
-def _mixed(model: Model, numbers: Numbers, limit: float) -> Json:
-    part = model_part(model, numbers, partial(_tables, numbers, limit))
-    if part is None:
-        names = [v.name for v in model.variables if not isinstance(v, Discrete)]
-        raise errors.UnsupportedModelError(
-            f"A page answers exactly for factors of tables and counts; those over "
-            f"{errors.quoted(names)} are others. Ask the model in Python."
-        )
-    return part
-
-
-def _tables(numbers: Numbers, limit: float, tables: Tables, nodes: Sequence[int]) -> Json:
-    return tables_part(tables, nodes, numbers, limit)
-
-
-def _factor_graph(model: FactorGraph, numbers: Numbers, limit: float) -> Json:
-    compiled = model._compiled
-    if compiled is None:
-        return _mixed(model, numbers, limit)
-    part = tables_part(compiled.tables, range(len(model.variables)), numbers, limit)
-    verbs = [*_ALWAYS, "mostProbable", "conflict"]
-    return {"kind": "factor graph", "verbs": verbs, "engine": part}
-
-
-# What a page takes of each kind of model; a model of a kind that is not here is refused.
-_PARTS: dict[type[Model], Callable[[Any, Numbers, float], Json]] = {
-    BayesianNetwork: _network,
-    FactorGraph: _factor_graph,
-    WeightedNetwork: _mixed,
-    Ensemble: _mixed,
-}
-
-
 # --------- Rows of a table that a page shows to click through, and the ranges of its numbers there
 
 
@@ -438,7 +309,7 @@ _PARTS: dict[type[Model], Callable[[Any, Numbers, float], Json]] = {
 MOST_ROWS = 10_000
 
 
-def with_rows(snapshot: Snapshot, model: Model, data: TableLike, *, embed: bool) -> Snapshot:
+def with_rows(snapshot: Snapshot, model: models.Model, data: TableLike, *, embed: bool) -> Snapshot:
     """Return a snapshot with the ranges of the numbers in a table and, if wanted, with its rows.
 
     Raises
@@ -459,10 +330,10 @@ def with_rows(snapshot: Snapshot, model: Model, data: TableLike, *, embed: bool)
     return replace(snapshot, content=snapshot.content | {"variables": variables, "rows": rows})
 
 
-def _ranges_in(model: Model, data: TableLike) -> dict[int, list[float]]:
+def _ranges_in(model: models.Model, data: TableLike) -> dict[int, list[float]]:
     """Return the least and the greatest value of each number, by the number of its variable."""
     columns = columns_of(data)
-    known = table_for(model, columns, None, unseen="missing")
+    known = models.table_for(model, columns, None, unseen="missing")
     numbers = {model._index_of[v.name]: known.column(v) for v in known.continuous}
     found: dict[int, list[float]] = {}
     for at, values in (numbers | _cut_columns(model, columns)).items():
@@ -472,13 +343,13 @@ def _ranges_in(model: Model, data: TableLike) -> dict[int, list[float]]:
     return found
 
 
-def _cut_columns(model: Model, columns: Mapping[Name, Any]) -> dict[int, Floats]:
+def _cut_columns(model: models.Model, columns: Mapping[Name, Any]) -> dict[int, Floats]:
     """Return the columns of numbers of which networks have different intervals, by variable."""
-    cut = cut_numbers(model).items()
+    cut = model._cut_numbers.items()
     return {at: as_numbers(columns[v.name], v.name) for at, v in cut if v.name in columns}
 
 
-def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
+def rows_of(model: models.Model, target: Discrete, data: TableLike) -> dict[str, Any]:
     """Return rows as a page shows them.
 
     Parameters
@@ -502,7 +373,7 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
         For more rows than a page takes, or none.
     """
     columns = columns_of(data)
-    known = table_for(model, columns, target, unseen="missing")
+    known = models.table_for(model, columns, target, unseen="missing")
     if not 0 < known.n_rows <= MOST_ROWS:
         raise errors.DataError(
             f"A page takes 1 to {MOST_ROWS:,} rows; the table has {known.n_rows:,}. Choose some."
@@ -515,7 +386,7 @@ def rows_of(model: Model, target: Discrete, data: TableLike) -> dict[str, Any]:
     posterior = model.query_rows(target.name, found)
     truth = share = None
     if target.name in columns:
-        codes = table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
+        codes = models.table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
         truth = _listed(codes, target)
         share = [None if k is None else float(posterior[i, k]) for i, k in enumerate(truth)]
     listed = {str(model._index_of[v.name]): _listed(known, v) for v in known.variables}
