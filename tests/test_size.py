@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_299,
-    "nodes of syntax trees": 657_171,
+    "lines of code": 58_271,
+    "nodes of syntax trees": 656_636,
     "files": 265,
     "public names": 70,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 127,
+    "comments that silence a check": 122,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -17,17 +17,17 @@ from bayesgraph.models.cpds.base import (
     CPD,
     Description,
     checked_numbers,
-    describe_numbers,
     state_texts,
     texts,
 )
 from bayesgraph.models.cpds.noisy_max import (
     MAX_LINK_STATES,
     MAX_TABLE,
+    AdditiveCPD,
     CanonicalCPD,
     Codes,
+    listed,
     one_hot,
-    parts_of,
 )
 from bayesgraph.models.cpds.table import TableCPD
 
@@ -248,7 +248,7 @@ class DeterministicCPD(CanonicalCPD):
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the CPD given states of some parents; a table if none is left. See CPD."""
-        rest, _ = self._split(values)
+        rest = [parent for parent in self.parents if parent not in values]
         steps: list[Codes] = []
         before: Any = np.zeros((1, 1), dtype=np.intp)  # kept states to all
         for parent, table in zip(self.parents, self.steps, strict=True):
@@ -264,7 +264,7 @@ class DeterministicCPD(CanonicalCPD):
             before = steps[-1]
         if not rest:
             return TableCPD(self.variable, one_hot(before[0, 0], self.variable.cardinality))
-        return self._of(self.variable, [self.parents[k] for k in rest], _minimal(steps))
+        return self._of(self.variable, rest, _minimal(steps))
 
     def with_parent(self, parent: Variable) -> CPD:
         """Return the CPD with one more parent, which changes nothing; see CPD."""
@@ -382,7 +382,7 @@ def _minimal(steps: Sequence[Codes]) -> list[Codes]:
 _SAME = 1e-14
 
 
-class LogisticCPD(CanonicalCPD):
+class LogisticCPD(AdditiveCPD):
     """A discrete child whose log odds are a sum of one weight for each parent.
 
     Given its parents, state y of the child has a probability in proportion to
@@ -418,7 +418,7 @@ class LogisticCPD(CanonicalCPD):
     0.6225
     """
 
-    other_arrays = ("intercept", "weights")
+    other_arrays = ("weights", "intercept")
 
     def __init__(
         self,
@@ -428,11 +428,6 @@ class LogisticCPD(CanonicalCPD):
         parents: Iterable[Discrete] = (),
     ) -> None:
         self._set_family(variable, parents)
-        if not hasattr(weights, "__len__") or len(weights) != len(self.parents):
-            raise CPDError(
-                f"{self.title}: weights takes a list with one entry for each of the "
-                f"{len(self.parents)} parents, in their order; got {weights!r:.200}."
-            )
         binary = variable.cardinality == 2
         start = [0.0, intercept] if binary and np.ndim(intercept) == 0 else intercept
         self.intercept = checked_numbers(
@@ -440,9 +435,9 @@ class LogisticCPD(CanonicalCPD):
             (variable.cardinality,),
             what=f"{self.title}: intercept",
         )
-        self.weights = tuple(
-            self._terms(parent, given) for parent, given in zip(self.parents, weights, strict=True)
-        )
+        terms = listed(weights, self.parents, "weights", self.title)
+        self.weights = tuple(map(self._terms, self.parents, terms))
+        self._start, self._parts = self.intercept, self.weights
 
     def _terms(self, parent: Discrete, given: ArrayLike) -> Floats:
         """Return the terms of a parent, shape (its states, states of the child)."""
@@ -485,58 +480,18 @@ class LogisticCPD(CanonicalCPD):
             return None
         return [*found, _softmax(sums[:, None] + self.weights[-1])]
 
-    def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
-        """Return the CPD given states of some parents, whose terms join the intercept; see CPD."""
-        rest, known = self._split(values)
-        start = self.intercept + sum(self.weights[k][values[self.parents[k]]] for k in known)
-        parents = [self.parents[k] for k in rest]
-        return LogisticCPD(self.variable, start, [self.weights[k] for k in rest], parents)
-
-    def with_parent(self, parent: Variable) -> CPD:
-        """Return the CPD with one more parent, of weight zero; see CPD."""
-        if not isinstance(parent, Discrete):
-            return super().with_parent(parent)
-        none = np.zeros((parent.cardinality, self.variable.cardinality))
-        parents = [*self.parents, parent]
-        return LogisticCPD(self.variable, self.intercept, [*self.weights, none], parents)
-
     def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
         """Return the CPD with the states of a variable in another order; see CPD."""
+        if variable != self.variable:
+            return super().permuted(variable, order)
         places = list(order)
-        if variable == self.variable:
-            weights = [terms[:, places] for terms in self.weights]
-            return LogisticCPD(variable, self.intercept[places], weights, self.parents)
-        weights = [
-            terms[places] if parent == variable else terms
-            for parent, terms in zip(self.parents, self.weights, strict=True)
-        ]
-        return LogisticCPD(self.variable, self.intercept, weights, self.parents)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the intercept, and the weights of all parents one below the other; see CPD."""
-        nothing = np.empty((0, len(self.intercept)))
-        return {"intercept": self.intercept, "weights": np.concatenate([nothing, *self.weights])}
-
-    @classmethod
-    def from_arrays(
-        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
-    ) -> LogisticCPD:
-        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
-        weights = parts_of(arrays["weights"], parents)  # type: ignore[arg-type]
-        return cls(children[0], arrays["intercept"], weights, parents)  # type: ignore[arg-type]
+        weights = [terms[:, places] for terms in self.weights]
+        return LogisticCPD(variable, self.intercept[places], weights, self.parents)
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a row with the terms of each state of each parent; see CPD."""
-        names = state_texts(self.variable, 16, max_columns)
-        rows = np.concatenate([self.intercept[None], *self.weights])
-        columns = {name: rows[:, k] for k, name in enumerate(names)}
-        row = Discrete("row", range(len(rows)))
-        shown = describe_numbers([row], [self.variable], columns, len(rows))
-        keys = [["intercept", ""]]
-        keys += [[str(p.name), s] for p in self.parents for s in state_texts(p, 16)]
-        lines = [[*key, *cells[1:]] for key, cells in zip(keys, shown.rows, strict=True)]
-        note = f"… {len(lines) - max_rows:,} more rows" if len(lines) > max_rows else ""
-        return Description(["parent", "state", *names], lines[:max_rows], None, note, keys=2)
+        rows = [self.intercept[None], *self.weights]
+        return self._described(rows, "intercept", max_rows, max_columns, is_share=False)
 
 
 def _softmax(scores: Floats) -> Floats:

@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -176,11 +176,85 @@ class CanonicalCPD(base.CPD):
         rows = np.arange(n) if self.parents else np.zeros(n, dtype=np.intp)
         return base.draw_states(shares.reshape(-1, self.variable.cardinality), rows, random)
 
-    def _split(self, values: Mapping[Variable, Any]) -> tuple[list[int], list[int]]:
-        """Return the places of the parents that have no value, and of those that have one."""
-        places = range(len(self.parents))
-        known = [k for k in places if self.parents[k] in values]
-        return [k for k in places if k not in known], known
+
+class AdditiveCPD(CanonicalCPD):
+    """Base class of distributions to which each parent, and something without parents, adds.
+
+    The class attribute `other_arrays` has the names of two arguments of the constructor: a list of
+    arrays, one for each parent with a row for each of its states, and an array without parents.
+    """
+
+    _parts: tuple[Floats, ...]
+    _start: Floats
+
+    def _added(self, start: Floats, part: Floats) -> Floats:
+        """Return what there is without parents, and the effect of a state of a parent, as one."""
+        return start + part
+
+    @property
+    def _nothing(self) -> Floats:
+        """The effect of a parent that has none, an entry of its array."""
+        return np.zeros(np.shape(self._start))
+
+    def _with(self, parents: Sequence[Variable], parts: Sequence[Any], start: Any) -> Self:
+        """Return a CPD of the same class with other parents."""
+        arrays = dict(zip(self.other_arrays, (parts, start), strict=True))
+        return super().from_arrays([self.variable], parents, arrays)
+
+    def with_parents_set(self, values: Mapping[Variable, Any]) -> base.CPD:
+        """Return the CPD given states of some parents, whose effects join the rest; see CPD."""
+        start = self._start
+        for parent, part in zip(self.parents, self._parts, strict=True):
+            start = self._added(start, part[values[parent]]) if parent in values else start
+        rest = [k for k, parent in enumerate(self.parents) if parent not in values]
+        return self._with([self.parents[k] for k in rest], [self._parts[k] for k in rest], start)
+
+    def with_parent(self, parent: Variable) -> base.CPD:
+        """Return the CPD with one more parent, which has no effect; see CPD."""
+        if not isinstance(parent, Discrete):
+            return super().with_parent(parent)
+        nothing = np.array([self._nothing] * parent.cardinality)
+        return self._with([*self.parents, parent], [*self._parts, nothing], self._start)
+
+    def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
+        """Return the CPD with the states of a parent in another order; see CPD."""
+        parts = [
+            part[list(order)] if parent == variable else part
+            for parent, part in zip(self.parents, self._parts, strict=True)
+        ]
+        return self._with(self.parents, parts, self._start)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of all parents, one below the other, and the other one; see CPD."""
+        nothing = np.empty((0, *np.shape(self._nothing)))
+        parts = np.concatenate([nothing, *self._parts])
+        return dict(zip(self.other_arrays, (parts, np.asarray(self._start)), strict=True))
+
+    @classmethod
+    def from_arrays(
+        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
+    ) -> Self:
+        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
+        parts = parts_of(arrays[cls.other_arrays[0]], parents)  # type: ignore[arg-type]
+        return super().from_arrays(children, parents, {**arrays, cls.other_arrays[0]: parts})
+
+    def _described(
+        self, rows: Sequence[Floats], title: str, max_rows: int, max_columns: int, is_share: bool
+    ) -> base.Description:
+        """Return a line for each state of each parent, and a last one, that of the first row."""
+        numbers = np.concatenate(rows)
+        row = Discrete("row", range(len(numbers)))
+        shown = base.describe_table(
+            [row], self.variable, numbers, len(numbers), max_columns, probability=is_share
+        )
+        cells = [line[1:] for line in shown.rows]
+        keys = [[str(p.name), s] for p in self.parents for s in base.state_texts(p, _LONGEST)]
+        lines = [[*key, *line] for key, line in zip(keys, cells[1:], strict=True)]
+        states = shown.header[1:]
+        hidden = max(0, len(lines) + 1 - max_rows)
+        lines = [*lines[: max_rows - 1], [title, "", *cells[0]]]
+        note = base.left_out(hidden, self.variable.cardinality - len(states))
+        return base.Description(["parent", "state", *states], lines, None, note, keys=2)
 
 
 def parts_of(array: Any, parents: Sequence[Discrete]) -> list[Any]:
@@ -208,7 +282,7 @@ def _on_axis(n: int, axis: int, n_axes: int) -> Codes:
 _LONGEST = 16
 
 
-class NoisyMaxCPD(CanonicalCPD):
+class NoisyMaxCPD(AdditiveCPD):
     """The maximum of independent effects, one of each parent and one of causes that are not named.
 
     Given its parents, the child is ``max(z_0, z_1, ..., z_n)``, where z_i has the distribution
@@ -259,14 +333,15 @@ class NoisyMaxCPD(CanonicalCPD):
     ) -> None:
         self._set_family(variable, parents)
         title = self.title
-        given = _listed(influences, self.parents, "influences", title)
+        given = listed(influences, self.parents, "influences", title)
         lowest = np.arange(variable.cardinality) == 0
         self.leak = _shares(lowest if leak is None else leak, [variable], f"{title}: leak")
         tables = [
             _shares(table, [parent, variable], f"{title}: the influence of {parent.name!r}")
             for parent, table in zip(self.parents, given, strict=True)
         ]
-        self.influences = tuple(tables)
+        self.influences = self._parts = tuple(tables)
+        self._start = self.leak
 
     @property
     def n_parameters(self) -> int:
@@ -307,26 +382,12 @@ class NoisyMaxCPD(CanonicalCPD):
             found.append(factor if seen is None else factor.take(parent, seen))
         return found
 
-    def _with(
-        self, parents: Sequence[Discrete], influences: Sequence[Floats], leak: Floats
-    ) -> CanonicalCPD:
-        """Return a CPD of the same class with other parents."""
-        return NoisyMaxCPD(self.variable, influences, parents, leak)
+    def _added(self, start: Floats, part: Floats) -> Floats:
+        return _maximum(start, part)
 
-    def with_parents_set(self, values: Mapping[Variable, Any]) -> base.CPD:
-        """Return the CPD given states of some parents, whose effects join the leak; see CPD."""
-        rest, known = self._split(values)
-        leak = self.leak
-        for k in known:
-            leak = _maximum(leak, self.influences[k][values[self.parents[k]]])
-        return self._with([self.parents[k] for k in rest], [self.influences[k] for k in rest], leak)
-
-    def with_parent(self, parent: Variable) -> base.CPD:
-        """Return the CPD with one more parent, which has no effect; see CPD."""
-        if not isinstance(parent, Discrete):
-            return super().with_parent(parent)
-        none = np.tile(np.arange(len(self.leak)) == 0, (parent.cardinality, 1)).astype(float)
-        return self._with([*self.parents, parent], [*self.influences, none], self.leak)
+    @property
+    def _nothing(self) -> Floats:
+        return np.asarray(np.eye(1, len(self.leak))[0])
 
     def with_parent_summed(self, given: TableCPD) -> base.CPD | None:
         """Return the CPD with a parent summed out, if its effect is then one of another parent.
@@ -342,15 +403,15 @@ class NoisyMaxCPD(CanonicalCPD):
             None if the parent's own parent is a parent of the child too.
         """
         k = self.parents.index(given.variable)
-        parents, influences = list(self.parents), list(self.influences)
-        effect = given.values @ influences[k]
+        parents, parts = list(self.parents), list(self._parts)
+        effect = np.minimum(given.values @ parts[k], 1.0)  # rounded
         if not given.parents:
-            del parents[k], influences[k]
-            return self._with(parents, influences, _maximum(self.leak, effect))
+            del parents[k], parts[k]
+            return self._with(parents, parts, self._added(self._start, effect))
         if given.parents[0] in parents:
             return None
-        parents[k], influences[k] = given.parents[0], effect
-        return self._with(parents, influences, self.leak)
+        parents[k], parts[k] = given.parents[0], effect
+        return self._with(parents, parts, self._start)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
         """Return the CPD with the states of a parent in another order; see CPD."""
@@ -359,38 +420,12 @@ class NoisyMaxCPD(CanonicalCPD):
                 f"{self.title}: the states of {variable.name!r} ascend, and their order says which "
                 "is the larger one. Make a table of it first: bayesgraph.models.expanded(net)."
             )
-        influences = [
-            table[list(order)] if parent == variable else table
-            for parent, table in zip(self.parents, self.influences, strict=True)
-        ]
-        return self._with(self.parents, influences, self.leak)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the influences of all parents, one below the other, and the leak; see CPD."""
-        nothing = np.empty((0, len(self.leak)))
-        return {"influences": np.concatenate([nothing, *self.influences]), "leak": self.leak}
-
-    @classmethod
-    def from_arrays(
-        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
-    ) -> NoisyMaxCPD:
-        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
-        influences = parts_of(arrays["influences"], parents)  # type: ignore[arg-type]
-        return cls(children[0], influences, parents, arrays["leak"])  # type: ignore[arg-type]
+        return super().permuted(variable, order)
 
     def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a row for each state of each parent and for the leak; see CPD."""
-        rows = np.concatenate([self.leak[None], *self.influences])
-        row = Discrete("row", range(len(rows)))
-        shown = base.describe_table([row], self.variable, rows, len(rows), max_columns)
-        cells = [line[1:] for line in shown.rows]
-        keys = [[str(p.name), s] for p in self.parents for s in base.state_texts(p, _LONGEST)]
-        lines = [[*key, *line] for key, line in zip(keys, cells[1:], strict=True)]
-        states = shown.header[1:]
-        hidden = max(0, len(lines) + 1 - max_rows)
-        lines = [*lines[: max_rows - 1], ["leak", "", *cells[0]]]
-        note = base.left_out(hidden, self.variable.cardinality - len(states))
-        return base.Description(["parent", "state", *states], lines, None, note, keys=2)
+        rows = [self.leak[None], *self.influences]
+        return self._described(rows, "leak", max_rows, max_columns, is_share=True)
 
 
 class NoisyOrCPD(NoisyMaxCPD):
@@ -451,7 +486,7 @@ class NoisyOrCPD(NoisyMaxCPD):
                 f"{title} takes a child with two states; {variable.name!r} has "
                 f"{variable.cardinality}. Use NoisyMaxCPD."
             )
-        given = _listed(probabilities, self.parents, "probabilities", title)
+        given = listed(probabilities, self.parents, "probabilities", title)
         self.probabilities = tuple(
             _of_states(value, parent, what)
             for parent, value in zip(self.parents, given, strict=True)
@@ -468,27 +503,14 @@ class NoisyOrCPD(NoisyMaxCPD):
         effects.flags.writeable = False
         self.influences = tuple(parts_of(effects[:-1], self.parents))
         self.leak = effects[-1]
+        self._parts, self._start = self.probabilities, background
 
-    def _with(
-        self, parents: Sequence[Discrete], influences: Sequence[Floats], leak: Floats
-    ) -> CanonicalCPD:
-        probabilities = [np.clip(table[:, 1], 0.0, 1.0) for table in influences]
-        return NoisyOrCPD(self.variable, probabilities, parents, min(float(leak[1]), 1.0))
+    def _added(self, start: Floats, part: Floats) -> Floats:
+        return start + (1.0 - start) * part
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the probabilities of all states of all parents, and the leak; see CPD."""
-        return {
-            "probabilities": np.concatenate([np.empty(0), *self.probabilities]),
-            "leak": np.array(self.leak[1]),
-        }
-
-    @classmethod
-    def from_arrays(
-        cls, children: Sequence[Variable], parents: Sequence[Variable], arrays: Mapping[str, Any]
-    ) -> NoisyOrCPD:
-        """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
-        found = parts_of(arrays["probabilities"], parents)  # type: ignore[arg-type]
-        return cls(children[0], found, parents, arrays["leak"])  # type: ignore[arg-type]
+    @property
+    def _nothing(self) -> Floats:
+        return np.zeros(())
 
 
 def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
@@ -512,7 +534,7 @@ def _maximum(a: Floats, b: Floats) -> Floats:
     return found
 
 
-def _listed(
+def listed(
     values: Sequence[Any], parents: Sequence[Discrete], name: str, title: str
 ) -> Sequence[Any]:
     """Return one entry for each parent, or raise a CPDError."""
