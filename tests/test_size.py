@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_271,
-    "nodes of syntax trees": 656_636,
+    "lines of code": 58_227,
+    "nodes of syntax trees": 656_181,
     "files": 265,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -17,7 +17,6 @@ from bayesgraph.classifiers.validation import check_fitted, known_columns, known
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete
-from bayesgraph.inference import OF_ROWS, ClassScores, Joint, select
 from bayesgraph.learning import CovarianceModel, estimate_discriminant
 from bayesgraph.models import (
     BayesianNetwork,
@@ -208,7 +207,7 @@ class DiscriminantAnalysisClassifier(
         def scored(chunk: Columns, unseen: Unseen) -> tuple[Floats, int]:
             numbers = self._numbers(chunk)
             if numbers is not None:
-                scores = select(linear, Joint((0,)), OF_ROWS).run_rows(numbers)
+                scores = linear(numbers)
                 if are_finite(scores.ravel(order="K")):
                     return scores, 0
             return self._scores(known_table(chunk, unseen, self.layout_, self.features_).evidence())
@@ -231,12 +230,10 @@ class DiscriminantAnalysisClassifier(
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
-        linear = self._linear_form()
-        rows = evidence.matrix(self.features_)
-        return select(linear, Joint((0,)), OF_ROWS).run_rows(rows), 0
+        return self._linear_form()(evidence.matrix(self.features_)), 0
 
-    def _linear_form(self) -> ClassScores:
-        """Return the model of the class that scores a matrix of complete rows."""
+    def _linear_form(self) -> Callable[[Floats], Floats]:
+        """Return the function that scores the classes of a matrix of complete rows."""
         slopes, constants, centre = self._linear_terms()
 
         def scores(rows: Floats) -> Floats:
@@ -246,7 +243,7 @@ class DiscriminantAnalysisClassifier(
             row_kernels.add_products(joint[1:], rows, slopes[1:] - slopes[0], centre)
             return joint.T
 
-        return ClassScores(self.target_, "the linear form", scores)
+        return scores
 
     # ------------------------------------------------------------------------ what was estimated
 

@@ -25,7 +25,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable, plain
 from bayesgraph.core.version import __version__
-from bayesgraph.inference import OF_ROWS, ClassScores, Joint, normalised, select
+from bayesgraph.inference import normalised
 from bayesgraph.learning import StreamingStar, StreamSettings, normalise
 from bayesgraph.models import BayesianNetwork, TableCPD, WeightedNetwork
 from bayesgraph.statistics import SUMMARIES, ColumnSummaries, SmoothingLike
@@ -532,16 +532,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
-        # The kernel of `_scored`, without a plan: that would take longer than the answer.
         found: Floats = self.star_.log_scores(*self._columns.known(x, self.unseen, self.star_))[0]
         return found
-
-    def _scored(self, encoded: tuple[Floats, NDArray[np.int64]]) -> Floats:
-        star = self.star_
-        scores = ClassScores(
-            self.target_, "the summaries of a stream", lambda rows: star.log_scores(*rows)
-        )
-        return select(scores, Joint((0,)), OF_ROWS).run_rows(encoded)
 
     # ------------------------------------------------------------------------------ the model
 
@@ -553,7 +545,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         validation.check_fitted(self, "star_")
         encode = partial(self._columns.known, star=self.star_)
         for rows, n_rows, encoded in encoded_chunks(self._table(X)[0], self.unseen, encode):
-            yield rows, n_rows, self._scored(encoded), 0
+            yield rows, n_rows, self.star_.log_scores(*encoded), 0
 
     @property
     def target_(self) -> Discrete:  # type: ignore[override]

@@ -65,8 +65,6 @@ from .results import MixedPosterior as MixedPosterior
 from .results import NumberMixture as NumberMixture
 from .results import Posterior as Posterior
 from .results import interval_text as interval_text
-from .row_solver import OF_ROWS as OF_ROWS
-from .row_solver import ClassScores as ClassScores
 from .sampling import WeightedSamples as WeightedSamples
 from .sensitivity import Conflict as Conflict
 from .sensitivity import Family as Family

@@ -69,8 +69,8 @@ class WeightingWork(_ApproximateWork):
     a target is continuous or the query is `Samples`.
     """
 
-    def _run(
-        self, case: contract.Case, memory_limit: float | None
+    def run(
+        self, case: contract.Case, memory_limit: float | None = None
     ) -> Posterior | Marginals | WeightedSamples:
         model, question = self.model, self.question
         wanted = self._wanted()
@@ -94,7 +94,7 @@ class WeightingWork(_ApproximateWork):
 class LoopyWork(_ApproximateWork):
     """Prepared query for the posterior of one variable, or of all, by loopy belief propagation."""
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Posterior | Marginals:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> Posterior | Marginals:
         question = self.question
         wanted = self._wanted()
         if question.targets is not None and len(wanted) != 1:
@@ -266,12 +266,12 @@ class UnfoldedWork(contract.Work):
                 return -np.inf if isinstance(self.question, contract.Mass) else None
             own = contract.Case(case.hard, soft, log_scale)
             return cut._work(self.question, own.pattern, memory_limit).run(own, memory_limit)
-        return self._run(case, memory_limit)
+        return self._present(case, memory_limit)
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
+    def _present(self, case: contract.Case, memory_limit: float | None) -> Any:
         return self._inner.run(case, memory_limit)
 
-    def _run_rows(self, rows: Evidence) -> Floats:
+    def run_rows(self, rows: Evidence) -> Floats:
         return self._inner.run_rows(rows)
 
     @property
@@ -282,7 +282,7 @@ class UnfoldedWork(contract.Work):
 class UnfoldedMarginals(UnfoldedWork):
     """Prepared query for marginals, without those of auxiliary variables."""
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
+    def _present(self, case: contract.Case, memory_limit: float | None) -> Any:
         found = self._inner.run(case, memory_limit)
         if not isinstance(found, Marginals):  # impossible evidence, or an approximate posterior
             return found

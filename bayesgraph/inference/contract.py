@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -328,31 +328,10 @@ _MAX_BYTES = 2**28
 # ------------------------------------------------------------------------------------- questions
 
 
-# A query: instance of a named tuple class that is registered by `asked_by`.
+# A query: instance of a class in `METHODS`.
 Question: TypeAlias = tuple[Any, ...]
-QuestionT = TypeVar("QuestionT", bound=type[Any])
-
-# Names of the model methods that make each type of query, for error messages.
-METHODS: dict[type[Any], str] = {}
 
 
-def asked_by(methods: str) -> Callable[[QuestionT], QuestionT]:
-    """Return a class decorator that registers a type of query.
-
-    Parameters
-    ----------
-    methods : str
-        Names of the model methods that make such queries, for error messages.
-    """
-
-    def register(kind: QuestionT) -> QuestionT:
-        METHODS[kind] = methods
-        return kind
-
-    return register
-
-
-@asked_by("query")
 class Joint(NamedTuple):
     """Query: the joint posterior of the targets; for a batch of rows, log P(target, row).
 
@@ -367,12 +346,10 @@ class Joint(NamedTuple):
     whole: bool = False
 
 
-@asked_by("marginals")
 class All(NamedTuple):
     """Query: the posterior of every unobserved variable."""
 
 
-@asked_by("log_probability")
 class Mass(NamedTuple):
     """Query: the log probability of the evidence.
 
@@ -381,7 +358,6 @@ class Mass(NamedTuple):
     """
 
 
-@asked_by("most_probable, k_most_probable and marginal_map")
 class Best(NamedTuple):
     """Query: the most probable assignments; ``take(k)`` of the answer returns the k best in order.
 
@@ -401,17 +377,14 @@ class Best(NamedTuple):
     mode: bool = False
 
 
-@asked_by("sample")
 class Draw(NamedTuple):
     """Query: posterior draws of all unobserved variables; ``take(n, random)`` gives n rows."""
 
 
-@asked_by("sample")
 class Sample(NamedTuple):
     """Query: draws of all variables, parents before children; ``take(n, random)`` gives n rows."""
 
 
-@asked_by("sensitivity")
 class Slopes(NamedTuple):
     """Query: derivatives of P(target = state | evidence) with respect to all table entries."""
 
@@ -419,7 +392,6 @@ class Slopes(NamedTuple):
     state: int
 
 
-@asked_by("conflict")
 class Retractions(NamedTuple):
     """Query: the conflict between the findings (observations of single variables).
 
@@ -428,7 +400,6 @@ class Retractions(NamedTuple):
     """
 
 
-@asked_by("a query with this approximate method")
 class Approximate(NamedTuple):
     """Query: the posterior of the targets, computed by an approximate method.
 
@@ -447,7 +418,6 @@ class Approximate(NamedTuple):
     options: Mapping[str, Any]
 
 
-@asked_by("weighted_samples")
 class Samples(NamedTuple):
     """Query: weighted samples of the targets, drawn by likelihood weighting.
 
@@ -460,6 +430,21 @@ class Samples(NamedTuple):
 
     targets: tuple[int, ...]
     options: Mapping[str, Any]
+
+
+# Names of the model methods that make each type of query, for error messages.
+METHODS: dict[type[Any], str] = {
+    Joint: "query",
+    All: "marginals",
+    Mass: "log_probability",
+    Best: "most_probable, k_most_probable and marginal_map",
+    Draw: "sample",
+    Sample: "sample",
+    Slopes: "sensitivity",
+    Retractions: "conflict",
+    Approximate: "a query with this approximate method",
+    Samples: "weighted_samples",
+}
 
 
 def check_target(model: Any, variable: Variable, *, vectors: bool = True) -> None:
@@ -616,6 +601,7 @@ class Work(ABC):
         """Printable description of the computation, made without running it."""
         return self.solver.named_plan(self.model, self.question, self.pattern)
 
+    @abstractmethod
     def run(self, case: Case, memory_limit: float | None = None) -> Any:
         """Return the answer for one case; None (for `Mass` -inf) if the evidence is impossible.
 
@@ -624,20 +610,13 @@ class Work(ABC):
         MemoryLimitError
             If a run takes more than the limit in bytes (by default half of the machine's memory).
         """
-        return self._run(case, memory_limit)
 
-    def run_rows(self, rows: Any) -> Floats:
+    def run_rows(self, rows: Evidence) -> Floats:
         """Return log probabilities for each row of a batch.
 
         For `Joint` they are log P(target = state, row), for some solvers up to a constant for each
         row, shape (n_rows, n_states); for `Mass` log P(row), shape (n_rows,).
         """
-        return self._run_rows(rows)
-
-    @abstractmethod
-    def _run(self, case: Case, memory_limit: float | None) -> Any: ...
-
-    def _run_rows(self, rows: Evidence) -> Floats:
         raise NotImplementedError(f"{type(self).__name__} answers one case at a time.")
 
     @property
@@ -675,7 +654,7 @@ class Solver(ABC):
 
         By default it answers single cases, and batches of rows if its `Work` does.
         """
-        return not pattern.rows or self.works[type(question)]._run_rows is not Work._run_rows
+        return not pattern.rows or self.works[type(question)].run_rows is not Work.run_rows
 
     def prepare(
         self, model: Any, question: Any, pattern: Pattern, memory_limit: float | None

@@ -244,7 +244,7 @@ class _EnsembleWork(Work):
 class _MixtureRows(_EnsembleWork):
     """A prepared query of rows: the networks' probabilities are summed."""
 
-    def _run_rows(self, rows: Evidence) -> Floats:
+    def run_rows(self, rows: Evidence) -> Floats:
         logs: Any = -np.inf
         for member, work in zip(self.members, self.works, strict=True):
             logs = np.logaddexp(logs, work.run_rows(rows) + member.log_weight)
@@ -255,7 +255,7 @@ class _MixtureRows(_EnsembleWork):
 class MixtureMass(_MixtureRows):
     """Prepared query for log P(evidence): the log of the weighted sum over the networks."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> float:
+    def run(self, case: Case, memory_limit: float | None = None) -> float:
         return log_sum(log_masses(self.members, case, memory_limit))
 
 
@@ -265,7 +265,7 @@ class MixtureJoint(_MixtureRows):
     It is the mean of the networks' posteriors, weighted by the networks' posterior weights.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Answer | None:
         answers = [answer_of(m, self.question, case, memory_limit) for m in self.members]
         possible = [k for k, answer in enumerate(answers) if answer is not None]
         if not possible:
@@ -277,7 +277,7 @@ class MixtureJoint(_MixtureRows):
 class MixtureAll(_EnsembleWork):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Marginals | None:
         log_evidence = log_sum(log_masses(self.members, case, memory_limit))
         if log_evidence == -np.inf:
             return None
@@ -287,7 +287,7 @@ class MixtureAll(_EnsembleWork):
 class MixtureBest(_EnsembleWork):
     """Prepared query for the most probable assignments, found from those of each network."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Taken:
+    def run(self, case: Case, memory_limit: float | None = None) -> Taken:
         if self.question.mode:
             raise UnsupportedModelError(
                 "The mode of a mixture of Gaussians has no closed form: leave joint=True out to "
@@ -366,7 +366,7 @@ class MixtureDraw(_EnsembleWork):
     For each row a network is drawn by its posterior weight, then all variables from that network.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Taken | None:
         weights = posterior_weights(self.model, case, memory_limit)
         return None if weights is None else Taken(partial(self._take, weights, case, memory_limit))
 
@@ -401,7 +401,7 @@ class MixtureSlopes(Work):
     those of the networks times their weights.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> sensitivity.Sensitivity | None:
         model, (target, state) = self.model, self.question
         log_mass = model._work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
         if log_mass == -np.inf:
@@ -457,12 +457,12 @@ class AverageJoint(_EnsembleWork):
         self._weights = weights / weights.sum()
         self._ratio = model.ratio_of(targets)
 
-    def _run(self, case: Case, memory_limit: float | None) -> Answer | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Answer | None:
         answers: list[Answer] = []
         targets, refused = self.question.targets, 0
         for member in self.members:
             answer = answer_of(member, self.question, case, memory_limit)
-            if answer is None:  # impossible evidence: use the network's prior, as `_run_rows` does
+            if answer is None:  # impossible evidence: use the network's prior, as `run_rows` does
                 refused += 1
                 answer = answer_of(member, self.question, Case({}), memory_limit)
             if isinstance(answer, Posterior):
@@ -485,7 +485,7 @@ class AverageJoint(_EnsembleWork):
         total = float(shares.sum())
         return Posterior(self._variables, shares / total, np.nan) if total > 0 else None
 
-    def _run_rows(self, rows: Evidence) -> Floats:
+    def run_rows(self, rows: Evidence) -> Floats:
         """Return the log of the averaged posterior of the target for each row, unnormalised.
 
         A network that gives a row probability zero contributes its prior. If all networks do, the
@@ -525,7 +525,7 @@ class AverageJoint(_EnsembleWork):
 class AverageAll(Work):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Marginals | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Marginals | None:
         model = self.model
         for v in range(len(model.variables)):
             if v in case.hard:
@@ -547,7 +547,7 @@ class AverageSlopes(Work):
     prior (1 by default). Its gradient with respect to p is (r_t 1(c = t) - q_t r_c) / (r . p).
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> sensitivity.Sensitivity | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> sensitivity.Sensitivity | None:
         model, (target, state) = self.model, self.question
         members = model.members_with((target,))
         each = [self._derivatives(member, member.case(case), memory_limit) for member in members]

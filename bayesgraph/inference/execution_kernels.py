@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.compilation import kernel
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.inference.junction import Floats, Ints, Program
-from bayesgraph.inference.planning_kernels import filled, linked, table_layout
+from bayesgraph.inference.planning_kernels import filled, linked
 from bayesgraph.inference.program_kernels import (
     ADD,
     CLEAR,
@@ -67,10 +67,11 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     Parameters
     ----------
     layout
-        The lengths of five arrays, then these arrays: `cards`, `start` and `item` of `TableArrays`,
-        the targets and the indices of the relevant tables. (Each array of a call costs a fraction
-        of a microsecond.) The targets are the variables whose joint table is the result; without
-        any, the result is the marginals of all free variables, one after the other.
+        Lengths of `cards`, `start`, `item` and the targets; then these arrays and `step` and `base`
+        of `TableArrays`, the targets after them, and the indices of the relevant tables. (Each
+        array of a call costs a fraction of a microsecond.) The targets are the variables whose
+        joint table is the result; without any, the result is the marginals of all free variables,
+        one after the other.
     values
         See `TableArrays`.
     findings : shape (2 k,)
@@ -82,12 +83,16 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     log_mass : float
     result : ndarray
     """
-    a, b, c, d = 5 + layout[0], layout[1], layout[2], layout[3]
-    cards, start, item = layout[5:a], layout[a : a + b], layout[a + b : a + b + c]
-    targets, factors = layout[a + b + c : a + b + c + d], layout[a + b + c + d :]
+    a = 4 + layout[0]
+    b = a + layout[1]
+    c = b + layout[2]
+    d = c + layout[2]
+    e = d + layout[1] - 1
+    f = e + layout[3]
+    cards, start, item, step, base = layout[4:a], layout[a:b], layout[b:c], layout[c:d], layout[d:e]
+    targets, factors = layout[e:f], layout[f:]
     n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
-    step, base, _ = table_layout(cards, start, item, False)
-    state = filled(n_all, 0)
+    state = np.zeros(n_all, np.int64)
     depth_of = filled(n_all, -1)
     for f in factors:
         for at in range(start[f], start[f + 1]):

@@ -94,8 +94,8 @@ class FactorJoint(Work):
         self._wanted = [model.variables[v] for v in self.question.targets]
         self._ready = slice_of_case(model, self.pattern, self.question.targets)
 
-    def _run(
-        self, case: Case, memory_limit: float | None
+    def run(
+        self, case: Case, memory_limit: float | None = None
     ) -> results.Posterior | results.NumberMixture | results.MixedPosterior | None:
         wanted = self._wanted
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
@@ -114,7 +114,7 @@ class FactorMass(Work):
     It is the log of the sum (integral) of the product of all factors over the free variables.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> float:
+    def run(self, case: Case, memory_limit: float | None = None) -> float:
         return log_mass(self.model, case, memory_limit)
 
 
@@ -128,7 +128,7 @@ def log_mass(model: Any, case: Case, memory_limit: float | None) -> float:
 class FactorAll(Work):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> results.Marginals | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> results.Marginals | None:
         log_evidence = log_mass(self.model, case, memory_limit)
         if log_evidence == -np.inf:
             return None
@@ -174,7 +174,7 @@ class FactorBest(Work):
     means, or maximised jointly with the discrete variables.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Taken | TableAssignments | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Taken | TableAssignments | None:
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
@@ -221,7 +221,7 @@ class FactorBest(Work):
 class FactorDraw(Work):
     """Prepared query for exact draws: discrete variables first, then continuous ones given them."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> Taken | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         compiled = CompiledTables(discrete_tables(model, given, memory_limit))
@@ -395,7 +395,7 @@ class LeafJoint(Work):
         others = [v for v in self._continuous if v not in self._cpds]
         self.inner = Joint(tuple(number[v.name] for v in (*self._axes, *others)))
 
-    def _run(self, case: Case, memory_limit: float | None) -> Any:
+    def run(self, case: Case, memory_limit: float | None = None) -> Any:
         inner = self._inner(case, memory_limit)
         if inner is None:
             return None

@@ -451,11 +451,12 @@ class CompiledTables:
             Indices of the relevant tables.
         """
         tables = self.tables
-        sizes = map(len, (tables.cards, tables.start, tables.item, targets, factors))
+        sizes = map(len, (tables.cards, tables.start, tables.item, targets))
         chosen = *targets, *factors
         # Several times faster than `concatenate` for few numbers.
         last = pack(f"{len(chosen)}q", *chosen)
-        parts: tuple[Any, ...] = pack("5q", *sizes), tables.indices, last
+        arrays = tables.indices, tables.arrays.step, tables.arrays.base
+        parts: tuple[Any, ...] = pack("4q", *sizes), *arrays, last
         return np.frombuffer(bytearray().join(parts), dtype=np.int64)
 
     def enumerated(self, case: Case, layout: Ints) -> tuple[Floats, float] | None:

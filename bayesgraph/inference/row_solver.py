@@ -4,9 +4,9 @@ Each row may have its own missing values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
@@ -78,10 +78,10 @@ class RowsWork(contract.Work):
             return self._complete
         return planned_slice(self.model, evidence, partial, self._keep)
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Floats:
-        return self._run_rows(case.evidence(self.model.variables))
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> Floats:
+        return self.run_rows(case.evidence(self.model.variables))
 
-    def _run_rows(self, rows: Evidence) -> Floats:
+    def run_rows(self, rows: Evidence) -> Floats:
         target = self._target
         # The states are the outer axis in memory: sums over few states then run along the rows.
         result = np.empty((1 if target is None else target.cardinality, rows.n_rows)).T
@@ -358,67 +358,6 @@ class Rows(contract.Solver):
         return contract.Plan(keep=kept, parts=tuple(parts))
 
 
-# -------------- The solver of classifiers that compute class scores of rows with a compiled kernel
-
-
-# Pattern (variables with evidence) of the encoded rows that a kernel takes.
-OF_ROWS = contract.Pattern((), rows=True)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassScores:
-    """A model that consists of the class variable and a compiled kernel that scores its states.
-
-    The kernel gives the same answer as the classifier's network, but faster.
-
-    Attributes
-    ----------
-    target : Discrete
-        The class variable.
-    kernel : str
-        Description of the kernel in words.
-    scores : callable
-        Function that returns log P(class, row) of encoded rows, up to a constant for each row, in
-        shape (n_rows, n_classes).
-    """
-
-    target: Discrete
-    kernel: str
-    scores: Callable[[Any], Floats]
-
-    _kind = "scores"
-    _declined = frozenset[type]()
-    _advice = ""
-
-    @property
-    def variables(self) -> tuple[Discrete, ...]:
-        """The class variable."""
-        return (self.target,)
-
-
-class ScoresWork(contract.Work):
-    """Prepared query for the class scores of a batch of rows, from one call of the kernel."""
-
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
-        raise NotImplementedError("Single cases are asked of the network.")
-
-    def _run_rows(self, rows: Any) -> Floats:
-        found: Floats = self.model.scores(rows)
-        return found
-
-
-class KernelScores(contract.Solver):
-    """Solver that calls the score kernel of a streaming classifier or of a linear discriminant."""
-
-    name = "class scores"
-    condition = "rows of a classifier with a kernel of its own: a stream, a linear discriminant"
-    form = "scores"
-    works: ClassVar = {contract.Joint: ScoresWork}
-
-    def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        return contract.Plan(keep=model.variables)
-
-
 # -------- The solver of weighted networks, whose conditional distributions are raised to exponents
 # With observed features O, exponents w and class biases b, the posterior of the class c is
 #
@@ -435,10 +374,10 @@ class TemperedRows(contract.Work):
     each row.
     """
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Floats:
-        return self._run_rows(case.evidence(self.model.variables))
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> Floats:
+        return self.run_rows(case.evidence(self.model.variables))
 
-    def _run_rows(self, rows: Evidence) -> Floats:
+    def run_rows(self, rows: Evidence) -> Floats:
         model = self.model
         target = model.target
         result: Floats = model.log_scores(rows)

@@ -581,7 +581,7 @@ def _above(model: Any, pattern: contract.Pattern) -> set[Variable]:
 class ForwardWork(contract.Work):
     """Prepared query for independent draws of all variables from the exact posterior."""
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> contract.Taken | None:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> contract.Taken | None:
         model = self.model
         given = case.evidence(model.variables)
         above = _above(model, self.pattern)

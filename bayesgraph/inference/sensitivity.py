@@ -239,7 +239,7 @@ class SlopesWork(Work):
         memory_limit : float or None
         """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Sensitivity | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Sensitivity | None:
         found = self.derivatives(case, None, memory_limit)
         if found is None:
             return None
@@ -737,7 +737,7 @@ class SingleRetractions(Work):
     Densities of numbers enter as probabilities do: their units cancel in every result.
     """
 
-    def _run(self, case: Case, memory_limit: float | None) -> Conflict | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Conflict | None:
         model = self.model
 
         def mass(part: Case) -> float:

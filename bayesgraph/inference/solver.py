@@ -10,7 +10,7 @@ from bayesgraph.inference import contract
 from bayesgraph.inference.approximate import Loopy, Unfolded, Weighting
 from bayesgraph.inference.ensembles import Average, AverageDerivatives, Mixture
 from bayesgraph.inference.factor_solver import Factors, Leaves
-from bayesgraph.inference.row_solver import KernelScores, Rows, Tempered
+from bayesgraph.inference.row_solver import Rows, Tempered
 from bayesgraph.inference.sampling import Forward
 from bayesgraph.inference.sensitivity import Families
 from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
@@ -19,7 +19,6 @@ from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 # describes its condition (`Solver.condition`). Jeffrey's rule is not a solver: it asks `Joint`
 # several times (`jeffrey`).
 SOLVERS: tuple[contract.Solver, ...] = (
-    KernelScores(),  # rows of a stream or a linear discriminant
     Unfolded(),  # canonical CPDs as chains of tables
     Loopy(),  # if the method is requested
     Weighting(),  # if the method is requested

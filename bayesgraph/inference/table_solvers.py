@@ -292,7 +292,7 @@ class _TablePosteriors(_TableWork):
             return Marginals(tables.variables, free, tables.cards, flat, log_mass)
         if self.question.whole:
             return Posterior(self._targets, flat.reshape(self._shape), log_mass)
-        model = self.model  # a strong reference: callers may drop the model before the answer
+        model: Any = self.model_ref()  # a strong reference: callers may drop it before the answer
 
         def log_evidence() -> float:
             work = model._work(contract.Mass(), case.pattern, memory_limit)
@@ -316,7 +316,7 @@ class EnumeratedPosteriors(_TablePosteriors):
         self._free = _NOTHING if targets else np.array(free, dtype=np.int64)
         self._layout = self.compiled.enumeration(targets, factors)
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Any:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         found = self.compiled.enumerated(case, self._layout)
         if found is not None:
             return self._answer(found, self._free, case, memory_limit)
@@ -503,7 +503,9 @@ class ProgramPosteriors(_Program, _TablePosteriors):
     A joint posterior takes one pass towards the root clique with the targets, marginals take two.
     """
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> Posterior | Marginals | None:
+    def run(
+        self, case: contract.Case, memory_limit: float | None = None
+    ) -> Posterior | Marginals | None:
         flat, log_mass, program = self._result(case, memory_limit)
         return self._answer((flat, log_mass), program.tree.variables, case, memory_limit)
 
@@ -511,7 +513,7 @@ class ProgramPosteriors(_Program, _TablePosteriors):
 class ProgramMass(_Program):
     """Prepared query for log P(evidence): the log of the sum of the product of all tables."""
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> float:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> float:
         return self._result(case, memory_limit)[1]
 
 
@@ -522,7 +524,9 @@ class ProgramBest(_Program):
     from the roots to the leaves then finds the k best assignments clique by clique.
     """
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> TableAssignments | None:
+    def run(
+        self, case: contract.Case, memory_limit: float | None = None
+    ) -> TableAssignments | None:
         program = self._program(case, memory_limit)
         run = possible_run(self.compiled, program, case, memory_limit, logarithmic=True)
         variables = self.compiled.tables.variables
@@ -535,7 +539,7 @@ class ProgramDraw(_Program):
     After one pass to the roots, states are drawn clique by clique from the roots to the leaves.
     """
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> TableDraws | None:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> TableDraws | None:
         program = self._program(case, memory_limit)
         run = possible_run(self.compiled, program, case, memory_limit)
         return None if run is None else TableDraws(self.compiled.tables.variables, run)
@@ -591,7 +595,9 @@ class TableRetractions(_TableWork):
     The answer includes the posterior of each observed variable with its own finding left out.
     """
 
-    def _run(self, case: contract.Case, memory_limit: float | None) -> sensitivity.Conflict | None:
+    def run(
+        self, case: contract.Case, memory_limit: float | None = None
+    ) -> sensitivity.Conflict | None:
         compiled, nothing = self.compiled, contract.Case({})
         work = self.model._work(contract.All(), nothing.pattern, memory_limit)
         before = work.run(nothing, memory_limit)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from struct import pack
@@ -128,6 +127,8 @@ class Tables:
         Scopes as indices of variables: the scope of table f is ``item[start[f]:start[f + 1]]``.
     indices
         `cards`, `start` and `item`, one after the other.
+    has_lost_digits : bool
+        Whether entries underflow, so that only the logarithms are right.
     """
 
     def __init__(
@@ -145,6 +146,7 @@ class Tables:
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
         self.indices = scopes.indices
         self.values = _joined(values)
+        self.has_lost_digits = log_values is not None
         self._log_values: Floats | None = None
         if log_values is not None:
             self._log_values = np.concatenate(log_values, axis=None)
@@ -172,19 +174,6 @@ class Tables:
             log_scales=peaks,
             log_values=scaled if lost else None,
         )
-
-    def with_values(self, values: Floats) -> Tables:
-        """Return tables of the same scopes with other entries, given one after the other."""
-        found = copy(self)
-        found.values, found._log_values = values, None
-        found.__dict__.pop("log_values", None)
-        found.__dict__["arrays"] = self.arrays._replace(values=values)
-        return found
-
-    @property
-    def has_lost_digits(self) -> bool:
-        """Whether entries underflow, so that only the logarithms are right."""
-        return self._log_values is not None
 
     @property
     def nbytes(self) -> int:

@@ -97,22 +97,25 @@ def recorded(monkeypatch) -> Iterator[list[Work]]:
     """Yield a list that receives each piece of work that runs, but for what it calls itself."""
     outermost: list[Work] = []
     depth = [0]
-    run, run_rows = Work.run, Work.run_rows
 
-    def entered(work, call):
-        if not depth[0]:
-            outermost.append(work)
-        depth[0] += 1
-        try:
-            return call()
-        finally:
-            depth[0] -= 1
+    def noted(call):
+        def entered(work, *args):
+            if not depth[0]:
+                outermost.append(work)
+            depth[0] += 1
+            try:
+                return call(work, *args)
+            finally:
+                depth[0] -= 1
+
+        return entered
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            Work, "run", lambda w, case, limit=None: entered(w, lambda: run(w, case, limit))
-        )
-        patch.setattr(Work, "run_rows", lambda w, rows: entered(w, lambda: run_rows(w, rows)))
+        kinds = [Work]
+        for kind in kinds:
+            kinds += kind.__subclasses__()
+            for name in {"run", "run_rows"} & vars(kind).keys():
+                patch.setattr(kind, name, noted(vars(kind)[name]))
         yield outermost
 
 
@@ -163,6 +166,7 @@ def fitted():
 def test_every_prediction_passes_through_a_solver(estimator, gaps, fitted, monkeypatch):
     models, X = fitted
     X = X[::7].copy()
+    scored = {"lda", "stream", "weighted stream"}  # by a kernel of their own
     if gaps:
         X[::2, 1] = np.nan
     for ask in ("predict", "predict_proba", "predict_log_proba"):
@@ -170,9 +174,8 @@ def test_every_prediction_passes_through_a_solver(estimator, gaps, fitted, monke
             getattr(models[estimator], ask)(X)
         if estimator == "lda" and gaps:
             # Its linear form is asked first: gaps have no finite scores, and the network answers.
-            assert ran.pop(0).solver.name == "class scores"
             assert ran[0].model is models[estimator].network_
-        assert len(ran) == 1
+        assert len(ran) == (0 if estimator in scored and not (estimator == "lda" and gaps) else 1)
     with recorded(monkeypatch) as ran:
         models[estimator].query(evidence={"x1": 3.0})
     assert len(ran) == 1

@@ -22,17 +22,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.core.variables import Name
-from bayesgraph.inference import Case, Mass, Work
-from bayesgraph.inference.contract import asked_by
+from bayesgraph.inference import METHODS, Case, Mass, Work
 from bayesgraph.models import Model
 
 
-@asked_by("new_question")  # the method, for messages
 class New(NamedTuple):
     """TODO(1): the quantity in a sentence, with its unit.
 
     Attributes are numbers of variables, if it is about any.
     """
+
+
+METHODS[New] = "new_question"  # in the table itself: the method, for messages
 
 
 class TableNew(Work):
@@ -41,7 +42,7 @@ class TableNew(Work):
     def _begin(self, model: Model) -> None:
         """Prepare what depends on the question and on which variables are observed alone."""
 
-    def _run(self, case: Case, memory_limit: float | None) -> float | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> float | None:
         """Return the answer for one case; None if the evidence is impossible."""
         log_mass = self.model._work(Mass(), case.pattern, memory_limit).run(case, memory_limit)
         return None if log_mass == -np.inf else np.nan  # TODO(2): the answer
