@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_227,
-    "nodes of syntax trees": 656_181,
-    "files": 265,
+    "lines of code": 58_148,
+    "nodes of syntax trees": 655_621,
+    "files": 264,
     "public names": 70,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 122,
+    "comments that silence a check": 120,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import DisplayTable, Report, more, rounded
-from bayesgraph.core.errors import BayesGraphError, DataError, DataTypeError, quoted
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    DataError,
+    DataTypeError,
+    MemoryLimitError,
+    UnsupportedModelError,
+    quoted,
+)
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import (
     Arc,
     Binned,
+    Continuous,
     CountVector,
     Discrete,
     Grouped,
@@ -25,13 +36,370 @@ from bayesgraph.core.variables import (
     State,
     Variable,
 )
-from bayesgraph.inference import log_normalised
-from bayesgraph.models import Model, table_for
+from bayesgraph.inference import Factor, log_normalised
+from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Model, networks_in, table_for
 from bayesgraph.questions.contribution_terms import Contrast, signed
 from bayesgraph.questions.contributions import explain
 from bayesgraph.questions.estimators import discrete_target
-from bayesgraph.questions.family_differences import FamilyChange, families_table, family_changes
+from bayesgraph.statistics import Family
 from bayesgraph.tables import columns_of
+
+# -------------- Divergences between the distributions of a variable given its parents in two models
+# The divergence of a family is the mean over the first model P of the Kullback-Leibler divergence
+# of the two distributions of the child,
+#
+#     sum_u P(u) KL(P(x | u) || Q(x | u)),
+#
+# where u are the parents of the child in either model; a distribution does not depend on those it
+# lacks. It is zero if and only if the distributions agree wherever P has rows. If both networks
+# have one graph, the divergences of all families sum to that of the joint distributions (the chain
+# rule; Cover and Thomas 2006, theorem 2.5.3).
+
+
+# Maximum number of joint states of child and parents that are compared one by one.
+_MAX_STATES = 1 << 18
+# Maximum number of configurations of discrete parents in which Gaussians are compared exactly.
+_MAX_CELLS = 1 << 12
+# Number of rows drawn where there is no sum.
+_DRAWS = 4096
+
+
+@dataclass(frozen=True)
+class FamilyChange:
+    """How the distribution of a variable given its parents differs between two models.
+
+    Attributes
+    ----------
+    name : name of the child
+    parents_before, parents_after : tuple of names
+    divergence : float or None
+        In nats per row; infinite if the second model excludes what the first one allows. None if
+        there is none, for the reason in `where`.
+    standard_error : float
+        Of a divergence that is estimated from drawn rows; 0 if it is exact.
+    where : str
+        The states of the parents that add most to the divergence, and what changed there.
+    rows_before, rows_after : float or None
+        Number of rows with these states that each model was estimated from; None if it is unknown.
+    member : int or None
+        Number of the network of a mixture or an average.
+    """
+
+    name: Name
+    parents_before: tuple[Name, ...]
+    parents_after: tuple[Name, ...]
+    divergence: float | None
+    standard_error: float = 0.0
+    where: str = ""
+    rows_before: float | None = None
+    rows_after: float | None = None
+    member: int | None = None
+
+    @property
+    def size(self) -> float:
+        """The divergence for sorting; -1 if there is none."""
+        return -1.0 if self.divergence is None else self.divergence
+
+
+class _Divergence(NamedTuple):
+    """A divergence, the states of the parents where it is largest, and what changed there."""
+
+    value: float
+    standard_error: float = 0.0
+    states: Mapping[Name, State] = MappingProxyType({})
+    text: str = ""
+
+
+def family_changes(before: Any, after: Any) -> tuple[list[FamilyChange], list[str]]:
+    """Return the families that differ, the largest divergence first, and remarks.
+
+    Parameters
+    ----------
+    before, after : models or fitted estimators
+
+    Returns
+    -------
+    list of FamilyChange, list of str
+        The remarks say what could not be compared.
+    """
+    first, second = (
+        [network for _, network in networks_in(getattr(source, "network_", source))]
+        for source in (before, after)
+    )
+    if not (first and second):
+        return [], ["Factors of a factor graph are no conditional distributions: not compared."]
+    if len(first) != len(second):
+        counts = f"{len(first)} and {len(second)}"
+        return [], [f"The models have {counts} networks: their distributions are not compared."]
+    several = len(first) > 1
+    changes = [
+        change
+        for number, (p, q) in enumerate(zip(first, second, strict=True))
+        for change in _Pair(p, q, before, after, number if several else None).changes()
+    ]
+    return sorted(changes, key=lambda change: -change.size), []
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """Two networks whose families are compared.
+
+    Attributes
+    ----------
+    before, other : BayesianNetwork
+        As they are.
+    sources : models or fitted estimators that they are (parts) of
+    member : int or None
+    """
+
+    before: BayesianNetwork
+    other: BayesianNetwork
+    source: Any
+    other_source: Any
+    member: int | None
+
+    @cached_property
+    def after(self) -> BayesianNetwork:
+        """The other network, with states in the order of the first one."""
+        network = self.other
+        for variable in self.before.variables:
+            other = network.variable(variable.name) if variable.name in network else variable
+            if other == variable or not (type(other) is type(variable) is Discrete):
+                continue
+            states, others = ({(type(s), s) for s in v.states} for v in (variable, other))
+            if states == others:
+                with suppress(UnsupportedModelError):  # the difference is reported instead
+                    network = network.with_states(variable.name, variable.states)
+        return network
+
+    def changes(self) -> Iterator[FamilyChange]:
+        """Yield the families that differ, in the order of the variables."""
+        for p in self.before.cpds:
+            if p.variable.name not in self.after:
+                continue
+            q = self.after[p.variable.name]
+            if p == q:
+                continue
+            change = self._change(p, q)
+            same = set(change.parents_before) == set(change.parents_after)
+            if not same or change.divergence is None or change.divergence > _ROUNDING:
+                yield change
+
+    def _change(self, p: CPD, q: CPD) -> FamilyChange:
+        names = tuple(v.name for v in p.parents), tuple(v.name for v in q.parents)
+        child = p.variable.name
+        try:
+            value, deviation, states, text = self._divergence(p, q)
+        except (BayesGraphError, NotImplementedError) as error:
+            text = str(error).split(". ")[0]
+            return FamilyChange(child, *names, None, where=text, member=self.member)
+        counts = (
+            rows_behind(self.source, p, states),
+            rows_behind(self.other_source, self.other[child], states),
+        )
+        return FamilyChange(child, *names, max(0.0, value), deviation, text, *counts, self.member)
+
+    def _divergence(self, p: CPD, q: CPD) -> _Divergence:
+        others = {v.name: v for v in q.scope}
+        scope = [*p.parents, *(v for v in q.parents if v.name not in {v.name for v in p.scope})]
+        for variable in [p.variable, *scope]:
+            is_same = others.get(variable.name, variable) == variable
+            if not is_same or self.before._by_name.get(variable.name) != variable:
+                raise UnsupportedModelError(f"{variable.name!r} is another variable")
+        discrete = [v for v in scope if isinstance(v, Discrete)]
+        cells = math.prod(v.cardinality for v in discrete)
+        try:
+            if isinstance(p.variable, Discrete) and len(discrete) == len(scope):
+                if cells * p.variable.cardinality <= _MAX_STATES:
+                    f, g = p.to_factor(), q.to_factor()
+                    if f is not None and g is not None:
+                        return self._of_tables(f, g, discrete, p.variable)
+            elif isinstance(p, GaussianCPD) and isinstance(q, GaussianCPD) and cells <= _MAX_CELLS:
+                return self._of_gaussians(p, q, discrete)
+        except MemoryLimitError:
+            pass  # the weights of the parents' states do not fit: rows are drawn
+        return self._of_draws(p, q)
+
+    def _weights(self, scope: Sequence[Discrete]) -> Floats:
+        """Return the joint probability of discrete variables in the first network."""
+        if not scope:
+            return np.ones(())
+        found: Floats = self.before.query([v.name for v in scope]).probabilities
+        return found
+
+    def _of_tables(
+        self, p: Factor, q: Factor, scope: Sequence[Discrete], child: Discrete
+    ) -> _Divergence:
+        axes = [*scope, child]
+        shape = tuple(v.cardinality for v in axes)
+        logs, others = (np.broadcast_to(f.aligned(axes)[0], shape) for f in (p, q))
+        shares = np.exp(logs)
+        with np.errstate(invalid="ignore"):
+            parts = np.where(shares > 0, shares * (logs - others), 0.0).sum(axis=-1)
+        total, cell, states = _largest(scope, self._weights(scope), parts)
+        old, new = shares[cell], np.exp(others[cell])
+        code = int(np.argmax(np.abs(old - new).round(12)))  # of two states the first one
+        where = _text(states, f"{child.name}={child.states[code]}")
+        text = f"P({where}): {rounded(old[code])} → {rounded(new[code])}"
+        return _Divergence(total, 0.0, states, text)
+
+    def _of_gaussians(
+        self, p: GaussianCPD, q: GaussianCPD, scope: Sequence[Discrete]
+    ) -> _Divergence:
+        numbers = list(dict.fromkeys([*p.continuous_parents, *q.continuous_parents]))
+        weights = self._weights(scope)
+        parts = np.zeros(weights.shape)
+        changes = {}
+        for cell in map(tuple, np.argwhere(weights > 0).tolist()):
+            mean, covariance = np.zeros(len(numbers)), np.zeros((len(numbers),) * 2)
+            if numbers:
+                states = _states(scope, cell)
+                answer = self.before.query([v.name for v in numbers], states)
+                mean, covariance = answer.weights @ answer.means, answer.covariance
+            (old, old_slopes), (new, new_slopes) = (
+                _at(cpd, dict(zip(scope, cell, strict=True)), numbers) for cpd in (p, q)
+            )
+            slopes = old_slopes - new_slopes
+            gap = old[0] - new[0] + slopes @ mean
+            ratio = old[1] / new[1]
+            square = (gap**2 + slopes @ covariance @ slopes) / new[1]
+            parts[cell] = 0.5 * (ratio - 1.0 - math.log(ratio) + square)
+            changes[cell] = " → ".join(
+                f"mean {rounded(float(m + b @ mean))}, sd {rounded(math.sqrt(variance))}"
+                for (m, variance), b in ((old, old_slopes), (new, new_slopes))
+            )
+        total, cell, states = _largest(scope, weights, parts)
+        text = f"p({_text(states, str(p.variable.name))}): {changes.get(cell, '')}"
+        return _Divergence(total, 0.0, states, text)
+
+    def _of_draws(self, p: CPD, q: CPD) -> _Divergence:
+        rows = self._drawn
+        if missing := [v.name for v in (*p.scope, *q.scope) if v not in rows.columns]:
+            raise UnsupportedModelError(f"{missing[0]!r} cannot be drawn")
+        gaps = _log_values(p, rows) - _log_values(q, rows)
+        if np.isposinf(gaps).any():
+            return _Divergence(math.inf, text="drawn rows are impossible in the second model")
+        error = float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
+        text = f"estimated from {len(gaps):,} drawn rows"
+        return _Divergence(float(gaps.mean()), error, text=text)
+
+    @cached_property
+    def _drawn(self) -> Evidence:
+        """Rows of the first network."""
+        drawn = self.before.sample(_DRAWS, random_state=0, frame="dict")
+        return table_for(self.before, drawn, None).evidence()
+
+
+def _at(
+    cpd: GaussianCPD, cell: Mapping[Discrete, int], numbers: Sequence[Continuous]
+) -> tuple[tuple[float, float], Floats]:
+    """Return intercept and variance in a cell, and the slopes on some numbers."""
+    index = tuple(cell[v] for v in cpd.discrete_parents)
+    slopes = np.zeros(len(numbers))
+    slopes[[numbers.index(v) for v in cpd.continuous_parents]] = cpd.coefficients[index]
+    return (float(cpd.mean[index]), float(cpd.variance[index])), slopes
+
+
+def _largest(
+    scope: Sequence[Discrete], weights: Floats, parts: Floats
+) -> tuple[float, tuple[int, ...], dict[Name, State]]:
+    """Return the sum of weighted parts, and the cell of the largest one with its states."""
+    with np.errstate(invalid="ignore"):
+        shares = np.where(weights > 0, weights * parts, 0.0)
+    cell = tuple(int(i) for i in np.unravel_index(int(np.argmax(shares)), shares.shape))
+    return float(shares.sum()), cell, _states(scope, cell)
+
+
+def _states(scope: Sequence[Discrete], cell: Sequence[int]) -> dict[Name, State]:
+    return {v.name: v.states[code] for v, code in zip(scope, cell, strict=True)}
+
+
+def _text(states: Mapping[Name, State], child: str) -> str:
+    condition = ", ".join(f"{name}={state}" for name, state in states.items())
+    return f"{child} | {condition}" if condition else child
+
+
+def _log_values(cpd: CPD, rows: Evidence) -> Floats:
+    """Return the log probability (density) of the child in each row, shape (n_rows,)."""
+    columns: dict[Variable, Any] = {v: rows.columns[v] for v in cpd.scope}
+    potential = cpd.potential(Evidence(rows.n_rows, columns))
+    assert isinstance(potential, Factor)  # everything is observed
+    return np.broadcast_to(potential.log_values, (rows.n_rows,))
+
+
+def rows_behind(source: Any, cpd: CPD, states: Mapping[Name, State]) -> float | None:
+    """Return the weight of the rows with some states of a family's parents.
+
+    Parameters
+    ----------
+    source : model or fitted estimator
+        An estimator with ``statistics_`` knows how many rows it has counted.
+    cpd : CPD
+    states : mapping from name to state
+        Those of discrete parents; others are ignored.
+
+    Returns
+    -------
+    float or None
+        None if the rows of this family were not counted.
+    """
+    statistics = getattr(source, "statistics_", None)
+    if any(isinstance(v, CountVector) for v in cpd.scope) or not statistics:
+        return None
+    family = Family.of(*cpd.scope)
+    if (held := statistics.family(family)) is None:
+        return None
+    is_known = [v in cpd.parents and v.name in states for v in family.discrete]
+    index = [
+        v.index(states[v.name]) if is_fixed else slice(None)
+        for v, is_fixed in zip(family.discrete, is_known, strict=True)
+    ]
+    return float(np.sum(held.counts[tuple(index)]))
+
+
+def families_table(changes: Sequence[FamilyChange], remarks: Sequence[str]) -> DisplayTable:
+    """Return the families that changed most as a table."""
+    shown = changes[:_MAXIMUM_LINES]
+    finite = [c.size for c in shown if math.isfinite(c.size)]
+    scale = max(finite, default=0.0) or 1.0
+    several = any(change.member is not None for change in changes)
+    rows = []
+    for change in shown:
+        label = f"{change.name} (network {change.member})" if several else str(change.name)
+        rows.append((label, _amount(change), _behind(change), _parents(change), change.where))
+    notes = [more(len(changes), len(shown), "families"), *remarks]
+    return DisplayTable(
+        f"Distributions that differ: {len(changes)}",
+        rows,
+        header=("child", "nats a row", "rows behind", "parents", "where most") if rows else (),
+        bars=[min(1.0, max(0.0, c.size) / scale) for c in shown],
+        note="\n".join(filter(None, notes)),
+    )
+
+
+def _amount(change: FamilyChange) -> str:
+    if change.divergence is None:
+        return "–"
+    if math.isinf(change.divergence):
+        return "∞"
+    error = f" ± {rounded(change.standard_error, 2)}" if change.standard_error else ""
+    return f"{rounded(change.divergence)}{error}"
+
+
+def _behind(change: FamilyChange) -> str:
+    rows = change.rows_before, change.rows_after
+    if rows == (None, None):
+        return "–"
+    return " → ".join("?" if n is None else rounded(n, 6, grouped=True) for n in rows)
+
+
+def _parents(change: FamilyChange) -> str:
+    if set(change.parents_before) == set(change.parents_after):
+        return "the same"
+    gone = [p for p in change.parents_before if p not in change.parents_after]
+    new = [p for p in change.parents_after if p not in change.parents_before]
+    return " ".join([f"−{p}" for p in gone] + [f"+{p}" for p in new])
+
 
 # ---------------------------------- Differences in structure: variables and their states, and arcs
 
@@ -70,27 +438,18 @@ class StructureChanges:
     @property
     def is_empty(self) -> bool:
         """Whether both models have the same variables and arcs."""
-        return not any(
-            (
-                self.added_variables, self.removed_variables, self.changed_variables, self.added,
-                self.removed, self.turned, self.probabilities,
-            )
-        )  # fmt: skip
+        return not any(changes for name, changes in vars(self).items() if name != "kept")
 
     def tables(self) -> list[DisplayTable]:
         """Return the tables of variables and of arcs."""
         rows = [(str(name), "added") for name in self.added_variables]
         rows += [(str(name), "removed") for name in self.removed_variables]
         rows += [(str(name), text) for name, text in self.changed_variables.items()]
-        found = [DisplayTable("Variables", rows or [("no difference", "")])]
+        variables = DisplayTable("Variables", rows or [("no difference", "")])
         arcs = [
-            (f"{a} → {b}", what)
-            for what, chosen in (
-                ("added", self.added),
-                ("removed", self.removed),
-                ("turned", self.turned),
-            )
-            for a, b in chosen
+            (f"{a} → {b}", kind)
+            for kind in ("added", "removed", "turned")
+            for a, b in getattr(self, kind)
         ]
         arcs += [
             (f"{a} → {b}", f"probability {p:.3g} → {q:.3g}")
@@ -98,9 +457,8 @@ class StructureChanges:
         ]
         counts = f"{self.kept} in both, {len(self.added)} added, {len(self.removed)} removed, "
         shown = arcs[:_MAXIMUM_ARCS]
-        note = f"... {len(arcs) - len(shown)} more arcs" if len(arcs) > len(shown) else ""
         title = f"Arcs: {counts}{len(self.turned)} turned"
-        return [*found, DisplayTable(title, shown, note=note)]
+        return [variables, DisplayTable(title, shown, note=more(len(arcs), len(shown), "arcs"))]
 
 
 def structure_changes(before: Model, after: Model) -> StructureChanges:
@@ -253,8 +611,7 @@ class PredictionChanges:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Side:
+class _Side(NamedTuple):
     """One model and the rows as it reads them.
 
     Attributes
@@ -301,27 +658,31 @@ def prediction_changes(
         discrete_target(m, target, "Predictions are compared for a") for m in (before, after)
     ]
     states = list({(type(s), s): s for v in targets for s in v.states}.values())
-    sides = [
-        _side(model, variable, columns, states)
-        for model, variable in zip((before, after), targets, strict=True)
-    ]
+    sides = [_side(m, v, columns, states) for m, v in zip((before, after), targets, strict=True)]
     first, second = (side.posterior for side in sides)
     old, new = first.argmax(axis=1), second.argmax(axis=1)
     distance = 0.5 * np.abs(first - second).sum(axis=1)
     changed = old != new
-    order = np.lexsort((np.arange(len(old)), -distance, ~changed))[:n]
-    moves: dict[tuple[State, State], int] = {}
-    for a, b in zip(old[changed].tolist(), new[changed].tolist(), strict=True):
-        moves[states[a], states[b]] = moves.get((states[a], states[b]), 0) + 1
-    largest = [
-        _explained(sides, states, int(row), old, new, float(distance[row]))
-        for row in order
-        if distance[row] > _NEGLIGIBLE
-    ]
+    moves = Counter(
+        (states[a], states[b])
+        for a, b in zip(old[changed].tolist(), new[changed].tolist(), strict=True)
+    )
+    largest = []
+    for row in np.lexsort((-distance, ~changed))[:n].tolist():
+        if distance[row] <= _NEGLIGIBLE:
+            continue
+        one, other = states[old[row]], states[new[row]]
+        # The state that gained most against all others, unless the prediction changed.
+        gained = states[int(np.argmax(second[row] - first[row]))]
+        compared = (other, one) if changed[row] else (gained, None)
+        shares = float(first[row, new[row]]), float(second[row, new[row]])
+        reasons = _reasons(sides, compared, row)
+        largest.append(ChangedPrediction(row, one, other, *shares, float(distance[row]), reasons))
+    impossible = sides[0].impossible, sides[1].impossible
+    n_changed, mean = int(changed.sum()), float(distance.mean())
     return PredictionChanges(
-        target, len(old), int(changed.sum()), float(distance.mean()), moves, tuple(largest),
-        (sides[0].impossible, sides[1].impossible),
-    )  # fmt: skip
+        target, len(old), n_changed, mean, dict(moves), tuple(largest), impossible
+    )
 
 
 def _side(model: Model, target: Discrete, columns: Any, states: list[State]) -> _Side:
@@ -336,49 +697,22 @@ def _side(model: Model, target: Discrete, columns: Any, states: list[State]) -> 
     return _Side(model, target, rows, whole, impossible)
 
 
-def _explained(
-    sides: list[_Side],
-    states: list[State],
-    row: int,
-    old: NDArray[np.intp],
-    new: NDArray[np.intp],
-    distance: float,
-) -> ChangedPrediction:
-    first, second = (side.posterior[row] for side in sides)
-    gained = int(np.argmax(second - first))
-    after = int(new[row])
-    positive, negative = (gained, None) if old[row] == new[row] else (after, int(old[row]))
-    contrast = states[positive], None if negative is None else states[negative]
-    return ChangedPrediction(
-        row,
-        states[int(old[row])],
-        states[after],
-        float(first[after]),
-        float(second[after]),
-        distance,
-        _reasons(sides, contrast, row),
-    )
-
-
 def _reasons(
-    sides: list[_Side], contrast: tuple[State, State | None], row: int
+    sides: list[_Side], compared: tuple[State, State | None], row: int
 ) -> tuple[tuple[Name, float], ...]:
     """Return the largest differences between the terms of two sums of log odds.
 
     There are none if a model has no such sum, or lacks a state.
     """
-    terms: list[dict[Name, float]] = []
-    for side in sides:
-        model: Any = side.model
+    gaps: dict[Name, float] = {}
+    for side, sign in zip(sides, (-1.0, 1.0), strict=True):
         try:
-            found = explain(
-                model, Contrast.of(side.target, *contrast), side.rows.rows(np.array([row]))
-            )
+            contrast = Contrast.of(side.target, *compared)
+            terms = explain(side.model, contrast, side.rows.rows(np.array([row])))
         except BayesGraphError:
             return ()
-        terms.append({"prior": found.prior} | {t.name: t.log_odds for t in found.terms})
-    names = dict.fromkeys([*terms[0], *terms[1]])
-    gaps = {name: terms[1].get(name, 0.0) - terms[0].get(name, 0.0) for name in names}
+        for name, value in {"prior": terms.prior, **terms}.items():
+            gaps[name] = gaps.get(name, 0.0) + sign * value
     known = [(n, gap) for n, gap in gaps.items() if not math.isnan(gap) and abs(gap) > _NEGLIGIBLE]
     return tuple(sorted(known, key=lambda item: -abs(item[1]))[:_REASONS])
 
@@ -421,9 +755,9 @@ class Diff(Report):
     @property
     def is_empty(self) -> bool:
         """Whether no difference was found."""
-        same = self.structure.is_empty and not self.families and not self.exponents
-        found = self.predictions
-        return same and not self.remarks and (found is None or found.mean_distance <= _ROUNDING)
+        distance = 0.0 if self.predictions is None else self.predictions.mean_distance
+        changes = self.families, self.exponents, self.remarks
+        return self.structure.is_empty and not any(changes) and distance <= _ROUNDING
 
     @property
     def summary(self) -> str:
@@ -435,18 +769,18 @@ class Diff(Report):
             f"distributions that differ: {len(self.families)}",
         ]
         if self.predictions is not None:
-            found = self.predictions
-            parts.append(f"predictions that change: {found.n_changed:,} of {found.n_rows:,} rows")
+            n_changed, n_rows = self.predictions.n_changed, self.predictions.n_rows
+            parts.append(f"predictions that change: {n_changed:,} of {n_rows:,} rows")
         return "; ".join(parts) + "."
 
     def tables(self) -> list[DisplayTable]:
         """Return the tables of the page."""
-        found = [*self.structure.tables(), families_table(self.families, self.remarks)]
+        tables = [*self.structure.tables(), families_table(self.families, self.remarks)]
         if self.exponents:
             shown = list(self.exponents.items())[:_MAXIMUM_LINES]
             rows = [(str(name), f"{rounded(p)} → {rounded(q)}") for name, (p, q) in shown]
-            found.append(DisplayTable(f"Exponents: {len(self.exponents)} differ", rows))
-        return [*found, *(self.predictions.tables() if self.predictions is not None else [])]
+            tables.append(DisplayTable(f"Exponents: {len(self.exponents)} differ", rows))
+        return [*tables, *(self.predictions.tables() if self.predictions is not None else [])]
 
 
 def diff(
@@ -515,21 +849,18 @@ def diff(
     )
 
 
-def _of_averages(before: Model, after: Model) -> list[str]:
-    """Return what differs between two ensembles besides their networks, in words."""
-    if min(len(before.networks), len(after.networks)) < 2:
-        return []
-    found = []
-    for name in ("weights", "prior_ratios", "exponents"):
-        old, new = (_listed(getattr(model, name)) for model in (before, after))
-        if old != new:
-            found.append(f"{name} of the average: {old} → {new}")
-    return found
+def _of_averages(before: Model, after: Model) -> Iterator[str]:
+    """Yield what differs between two ensembles besides their networks, in words."""
+    if min(len(before.networks), len(after.networks)) > 1:
+        for name in ("weights", "prior_ratios", "exponents"):
+            old, new = (_listed(getattr(model, name)) for model in (before, after))
+            if old != new:
+                yield f"{name} of the average: {old} → {new}"
 
 
 def _listed(numbers: Any) -> Any:
     if isinstance(numbers, Mapping):
-        return {name: _listed(own) for name, own in numbers.items()}
+        return {name: _listed(values) for name, values in numbers.items()}
     return np.round(numbers, 6).tolist()
 
 
@@ -563,10 +894,10 @@ def _exponents(before: Model, after: Model) -> dict[Name, tuple[float, float]]:
     """Return the exponents of weighted networks that differ, the largest difference first."""
     if before.target is None or after.target is None:
         return {}
-    found = {
+    largest = {
         name: (float(p.max()), float(after.exponents[name].max()))
         for name, p in before.exponents.items()
         if name in after.exponents
     }
-    moved = {name: pair for name, pair in found.items() if not math.isclose(*pair, abs_tol=1e-12)}
+    moved = {n: pair for n, pair in largest.items() if not math.isclose(*pair, abs_tol=1e-12)}
     return dict(sorted(moved.items(), key=lambda item: -abs(item[1][1] - item[1][0])))
