@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_148,
-    "nodes of syntax trees": 655_621,
+    "lines of code": 58_100,
+    "nodes of syntax trees": 655_069,
     "files": 264,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -22,7 +22,6 @@ from bayesgraph.learning.loglinear.training import (
     Effects,
     Effort,
     Normalised,
-    Rows,
     log_loss,
     start,
     train,
@@ -40,6 +39,8 @@ from bayesgraph.learning.loglinear.trees import (
     tree_of,
 )
 
+# The structures with a tree of pairs of features.
+_TREES = ("information", "residual")
 # Candidate penalties of the parameters of features, in nats, from strong to weak.
 _SINGLE = (30.0, 10.0, 3.0, 1.0, 0.3)
 # Penalty of pairs in the comparison of trees, in nats, and those that are tried then.
@@ -95,9 +96,9 @@ class Candidate:
 
     def penalty(self, terms: Terms) -> Floats:
         """Return the penalty of each parameter of the tables, shape (n_parameters,)."""
-        found = np.full(terms.n_parameters, self.paired)
-        found[: terms.n_single] = self.single
-        return found
+        penalties = np.full(terms.n_parameters, self.paired)
+        penalties[: terms.n_single] = self.single
+        return penalties
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,266 +169,15 @@ class Choice(Displayed):
         return DisplayTable("Candidates", rows, header, note="\n".join(parts))
 
 
-class Folded:
-    """Rows in cross-validation folds: candidates are trained without a fold and predict its rows.
-
-    Parameters
-    ----------
-    sample : Sample
-    n_folds : int
-        With fewer than two folds no candidates can be compared, see `is_empty`.
-    pairs : tuple of pairs, optional
-        Pairs of features that interact, instead of those of the best tree.
-    effort : Effort, optional
-        Where it is spent, training stops, and no further candidates are trained.
-    merge : bool
-        Whether the intervals of features in a joint table will be merged.
-    """
-
-    def __init__(
-        self,
-        sample: Sample,
-        n_folds: int,
-        pairs: tuple[Pair, ...] | None = None,
-        effort: Effort = UNBOUNDED,
-        *,
-        merge: bool = False,
-    ) -> None:
-        self.sample = sample
-        self.effort = effort
-        self._merge = merge
-        self._pairs = pairs
-        held_out = [w for w in sample.folds(max(n_folds, 1)) if w.any()]
-        left = [np.maximum(sample.weights - w, 0.0) for w in held_out]
-        self._seen = [sample.weighing(w) for w in left if w.any()]
-        self._unseen = [sample.weighing(w) for w in held_out]
-        self._known: dict[tuple[Pair, ...], Terms] = {}
-
-    @cached_property
-    def star(self) -> Path:
-        """The candidates without pairs."""
-        return Path(self, Candidate("star", _SINGLE[0]))
-
-    @cached_property
-    def _gains(self) -> list[dict[str, Floats]]:
-        """The gains of pairs of features in each fold by each measure."""
-        # Pairs are searched for by the residuals of this candidate, if it was trained.
-        trained = self.star.trained.get(Candidate("star", FIRST), [])
-        prior = self.sample.prior
-        alone = [(own, Normalised.of(own, model, prior).effects) for own, model in trained]
-        return [
-            {name: gains_of(seen, name, self.effort, model) for name in self.structures}
-            for seen, model in zip_longest(self._seen, alone)
-        ]
-
-    def _pairs_of(self, candidate: Candidate) -> list[tuple[Pair, ...]]:
-        """Return the pairs of features of a candidate in each fold."""
-        if candidate.structure == "star":
-            return [()] * len(self._seen)
-        if self._pairs is not None:
-            return [self._pairs] * len(self._seen)
-        around = self._joint if candidate.around else [()] * len(self._seen)
-        gains = (of_fold[candidate.structure] for of_fold in self._gains)
-        return [tree_of(*fold) for fold in zip(gains, around, strict=True)]
-
-    @cached_property
-    def _joint(self) -> list[tuple[int, ...]]:
-        """The features of the joint table in each fold."""
-        found: list[tuple[int, ...]] = []
-        for seen in self._seen:
-            self.effort.enter("joint table", len(found), 2 * len(self._seen))
-            found.append(joint_features(seen, self.effort, merge=self._merge))
-        return found
-
-    @property
-    def splits(self) -> list[tuple[Sample, Sample]]:
-        """The rows that models are trained on and the held-out rows of each fold."""
-        return list(zip(self._seen, self._unseen, strict=True))
-
-    @cached_property
-    def held_out(self) -> Sample:
-        """The held-out rows of all folds; a row with weight in two folds occurs twice."""
-        parts: Any = {
-            name: np.concatenate([getattr(part, name) for part in self._unseen]) for name in ROWS
-        }
-        return replace(self.sample, **parts)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no comparison is possible, with fewer than two classes or non-empty folds."""
-        return min(len(self._seen), len(self._unseen)) < 2 or self.sample.n_classes < 2
-
-    @property
-    def may_have_joint_table(self) -> bool:
-        """Whether a joint table may be searched for: no pairs were given, and it has features."""
-        n_numbers = len(self.sample.labels) * self.sample.n_classes
-        if self._pairs is not None or n_numbers > _MAX_NUMBERS or self.effort.is_spent:
-            return False
-        if self.n_informative < 2:
-            return False
-        return min(map(len, self._joint)) > 0 and not self.effort.is_spent
-
-    @property
-    def n_informative(self) -> int:
-        """The minimum number of informative features in the rows that a model is trained on."""
-        return min(len(informative(seen)) for seen in self._seen)
-
-    @property
-    def structures(self) -> tuple[str, ...]:
-        """Names of the structures with interacting pairs of features (the star has no pairs)."""
-        if len(self.sample.views) < 2 or self._pairs == ():
-            return ()
-        return ("information", "residual") if self._pairs is None else ("given",)
-
-    def terms(self, candidate: Candidate) -> list[Terms]:
-        """Return the terms of a candidate in each fold."""
-        pairs = self._pairs_of(candidate)
-        for p in pairs:
-            if p not in self._known:
-                self._known[p] = Terms.of(self.sample.views, p)
-        return [self._known[p] for p in pairs]
-
-    def tree_posteriors(
-        self, numbers: Sequence[int], smaller: int = 0
-    ) -> list[tuple[Floats, Floats]]:
-        """Return P(class | row) and P(class) of held-out rows under random trees.
-
-        Parameters
-        ----------
-        numbers : sequence of int
-            Numbers of trees, ascending; the first trees are those of all numbers.
-        smaller : int
-            How often the minimum weight of the rows in a leaf was made larger.
-
-        Returns
-        -------
-        list of (posteriors, priors)
-            Of each number; arrays of shape (n_rows, n_classes).
-        """
-        found: list[list[Floats]] = [[] for _ in numbers]
-        priors: list[list[Floats]] = [[] for _ in numbers]
-        for fold, (seen, unseen) in enumerate(self.splits):
-            if smaller:
-                part, n_parts = (smaller - 1) * len(self._seen) + fold, len(self._seen) * _SMALLEST
-                self.effort.enter("smaller random trees", part, n_parts)
-            else:
-                self.effort.enter("random trees", fold, len(self._seen))
-            trees = grow_trees(seen, numbers[-1], self.effort, 4.0**smaller)
-            nothing = np.full_like(unseen.codes[:1], -1)
-            for at, n in enumerate(numbers):
-                first = trees.first(n)
-                found[at].append(mean_distributions(first, unseen.views, unseen.codes))
-                prior = mean_distributions(first, unseen.views, nothing)
-                priors[at].append(np.broadcast_to(prior, found[at][-1].shape))
-        return [(np.concatenate(p), np.concatenate(q)) for p, q in zip(found, priors, strict=True)]
-
-    def joint_table_scores(self) -> Floats:
-        """Return the class scores of held-out rows under the joint table of a few features."""
-        n_folds = len(self._seen)
-        found: list[Floats] = []
-        for fold in zip(self._seen, self._unseen, self._joint, strict=True):
-            self.effort.enter("joint table", n_folds + len(found), 2 * n_folds)
-            found.append(joint_scores(*fold, self.effort))
-        return np.concatenate(found)
-
-    def loss(self, scores: Floats) -> float:
-        """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
-        own = self.held_out
-        return log_loss(scores.copy(), own.labels, own.weights) / float(own.weights.sum())
-
-    def gain(self, logs: Floats, than: Floats) -> tuple[float, float]:
-        """Return the mean gain in log P(label) of the held-out rows, and its standard error."""
-        weights = self.held_out.weights
-        total = weights.sum()
-        gain = weights @ (logs - than) / total
-        spread = weights @ (logs - than - gain) ** 2 / total
-        return float(gain), float(np.sqrt(spread / total))
-
-    def is_better(self, scores: Floats, than: Floats) -> bool:
-        """Whether the loss with a joint table is lower than that of other scores by enough.
-
-        The gain must be a share of the loss, and exceed its standard error over the held-out rows.
-        """
-        gain, error = self.gain(*(_label_logs(s, self.held_out) for s in (scores, than)))
-        return gain > max(_JOINT_GAIN * self.loss(than), _JOINT_ERRORS * error)
-
-    def costs_little(self, logs: Floats, than: Floats) -> bool:
-        """Whether log P(label) of held-out rows is lower by no more than the cost of trees."""
-        gain, error = self.gain(than, logs)
-        loss = -self.held_out.weights @ than / self.held_out.weights.sum()
-        return bool(gain + _TREE_ERRORS * error < _TREE_COST * loss)
-
-
-class Path:
-    """Candidates of one structure; the training of each starts from the parameters of the last.
-
-    Parameters
-    ----------
-    folded : Folded
-    candidate : Candidate
-        One of them.
-    known : sequence of (Terms, ndarray), optional
-        Terms and parameters of a similar model in each fold, from which the first training starts.
-    """
-
-    def __init__(
-        self,
-        folded: Folded,
-        candidate: Candidate,
-        known: Sequence[tuple[Terms, Floats]] = (),
-    ) -> None:
-        self._folded = folded
-        self._terms = terms = folded.terms(candidate)
-        #: The terms and the parameters of each candidate in each fold.
-        self.trained: dict[Candidate, list[tuple[Terms, Floats]]] = {}
-        prior = folded.sample.prior
-        self._models = [start(own, prior, near) for own, near in zip_longest(terms, known)]
-
-    def back_to(self, candidate: Candidate) -> None:
-        """Let the next training start from the parameters of a candidate."""
-        self._models = [model for _, model in self.trained[candidate]]
-
-    def follow(
-        self, candidates: Sequence[Candidate], best: float = np.inf, patience: float = _PATIENCE
-    ) -> dict[Candidate, Floats]:
-        """Return the class scores of held-out rows under each candidate.
-
-        A score is log P(class | row) up to a constant per row. After a candidate whose loss exceeds
-        the minimum by more than `patience`, no further candidates are trained; `best` is the
-        minimum of others. Where the effort is spent, only the first candidate of a path is.
-        """
-        # Encoded anew by each call, as all paths together would take much memory.
-        rows = [
-            (seen.rows(own), unseen.rows(own))
-            for own, (seen, unseen) in zip(self._terms, self._folded.splits, strict=True)
-        ]
-        found: dict[Candidate, Floats] = {}
-        for candidate in candidates:
-            if self.trained and self._folded.effort.is_spent:
-                break
-            found[candidate] = self._scores(candidate, rows)
-            loss = self._folded.loss(found[candidate])
-            if loss > best + patience:
-                break
-            best = min(best, loss)
-        return found
-
-    def _scores(self, candidate: Candidate, rows: Sequence[tuple[Rows, Rows]]) -> Floats:
-        """Train the models of a candidate; return their scores of held-out rows."""
-        prior, effort = self._folded.sample.prior, self._folded.effort
-        scores: list[Floats] = []
-        models: list[Floats] = []
-        # No fold starts from another one, which was trained on the rows that it holds out.
-        for own, (seen, unseen), begin in zip(self._terms, rows, self._models, strict=True):
-            penalty = candidate.penalty(own)
-            models.append(train(own, seen, prior, penalty, begin, ROUGHLY, effort))
-            scores.append(unseen.scores(Normalised.of(own, models[-1], prior).effects))
-        self._models = models
-        self.trained[candidate] = list(zip(self._terms, models, strict=True))
-        return np.concatenate(scores)
-
-
-def choose(folded: Folded, n_trees: int = 0) -> Choice:
+def choose(
+    sample: Sample,
+    n_folds: int,
+    n_trees: int = 0,
+    pairs: tuple[Pair, ...] | None = None,
+    effort: Effort = UNBOUNDED,
+    *,
+    merge: bool = False,
+) -> Choice:
     """Choose the structure and the penalties of the highest held-out conditional likelihood.
 
     The search first chooses the penalty of features without pairs; then, with this penalty, the
@@ -439,141 +189,308 @@ def choose(folded: Folded, n_trees: int = 0) -> Choice:
     sum has the weight, and the exponent of the trees' evidence, that predict held-out rows best.
     Of more than 2,000 rows there are no trees, or fewer, or such with larger leaves, where the
     held-out rows are enough to say that this costs less than 1 % of the loss.
+
+    Parameters
+    ----------
+    sample : Sample
+    n_folds : int
+        Nothing is compared with fewer than two folds that have rows, or two classes.
+    n_trees : int
+    pairs : tuple of pairs, optional
+        Pairs of features that interact, instead of those of the best tree.
+    effort : Effort, optional
+        Where it is spent, training stops, and no further candidates are trained.
+    merge : bool
+        Whether the intervals of features in a joint table will be merged.
     """
-    if folded.is_empty:
+    held_out = [weights for weights in sample.folds(max(n_folds, 1)) if weights.any()]
+    left = [np.maximum(sample.weights - weights, 0.0) for weights in held_out]
+    folds = [(sample.weighing(a), sample.weighing(b)) for a, b in zip(left, held_out, strict=True)]
+    if len(folds) < 2 or sample.n_classes < 2:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
-    search = _Search(folded)
+    search = _Search(sample, folds, pairs, effort, merge=merge)
     search.single_features()
     search.pairs()
-    search.combine()
-    search.joint_table()
     return search.choice(n_trees)
 
 
 class _Search:
-    """The candidates that were compared, and the held-out scores of those that are combined."""
+    """Candidates trained without the rows of each fold, and their scores of these rows.
 
-    def __init__(self, folded: Folded) -> None:
-        self.folded = folded
-        self.structure = "star"
-        self.losses: dict[Candidate, float] = {}
-        self.held_out: dict[Candidate, Floats] = {}
-        self.joint: Floats | None = None
+    `folds` has the rows that models are trained on, and the held-out ones, of each fold.
+    """
 
-    def _compare(self, found: Mapping[Candidate, Floats]) -> Candidate:
-        """Keep the losses of some candidates; return the best of them."""
-        self.losses |= {c: self.folded.loss(scores) for c, scores in found.items()}
-        return min(found, key=self.losses.__getitem__)
+    def __init__(
+        self,
+        sample: Sample,
+        folds: list[tuple[Sample, Sample]],
+        pairs: tuple[Pair, ...] | None,
+        effort: Effort,
+        *,
+        merge: bool,
+    ) -> None:
+        self._sample, self._folds, self._pairs = sample, folds, pairs
+        self._effort, self._merge = effort, merge
+        parts: Any = {
+            name: np.concatenate([getattr(unseen, name) for _, unseen in folds]) for name in ROWS
+        }
+        # A row with weight in two folds occurs twice.
+        self._held_out = replace(sample, **parts)
+        self._n_informative = min(len(informative(rows)) for rows, _ in folds)
+        self._structure = "star"
+        self._terms: dict[tuple[Pair, ...], Terms] = {}
+        # The terms and the parameters of each candidate in each fold, and its held-out scores.
+        self._trained: dict[Candidate, list[tuple[Terms, Floats]]] = {}
+        self._scores: dict[Candidate, Floats] = {}
+        self._losses: dict[Candidate, float] = {}
 
     def single_features(self) -> None:
         """Choose the penalty of features without pairs."""
-        self.folded.effort.enter("single features")
-        candidates = [Candidate("star", single) for single in _SINGLE]
-        self.held_out = self.folded.star.follow(candidates)
-        self.base = self.alone = self._compare(self.held_out)
-        self.known = self.folded.star.trained[self.base]
+        self._effort.enter("single features")
+        self._follow([Candidate("star", single) for single in _SINGLE])
+        self._base = self._alone = self._best("star")
 
     def pairs(self) -> None:
         """Choose the tree of pairs and the penalty of pairs, if any improves."""
-        folded = self.folded
-        folded.effort.enter("pairs of features")
-        if not folded.structures or folded.effort.is_spent:
+        self._effort.enter("pairs of features")
+        if len(self._sample.views) < 2 or self._pairs == () or self._effort.is_spent:
             return
-        probes = [Candidate(s, self.alone.single, _PROBE) for s in folded.structures]
-        paths = {probe: Path(folded, probe, self.known) for probe in probes}
-        scores = {probe: path.follow([probe]) for probe, path in paths.items()}
-        best = self._compare({c: s for own in scores.values() for c, s in own.items()})
-        path, found = paths[best], scores[best]
-        least = self.losses[best]
-        found |= path.follow([replace(best, paired=p) for p in _STRONGER], least, 0.0)
-        winner = self._compare(found)
-        if winner == best:  # no stronger penalty is better
-            path.back_to(best)
-            found |= path.follow([replace(best, paired=p) for p in _WEAKER], least)
-            winner = self._compare(found)
-        gain = self.losses[self.alone] - self.losses[winner]
-        if best.structure == "given" or gain > _GAIN:
-            self.base, self.structure = winner, best.structure
-            self.known = path.trained[winner]
-            self.held_out |= found
+        structures = _TREES if self._pairs is None else ("given",)
+        for structure in structures:
+            self._follow([Candidate(structure, self._alone.single, _PROBE)], self._alone)
+        probe = self._best(*structures)
+        loss = self._losses[probe]
+        self._follow([replace(probe, paired=p) for p in _STRONGER], probe, loss, 0.0)
+        if self._best(probe.structure) == probe:  # no stronger penalty is better
+            self._follow([replace(probe, paired=p) for p in _WEAKER], probe, loss)
+        winner = self._best(probe.structure)
+        gain = self._losses[self._alone] - self._losses[winner]
+        if probe.structure == "given" or gain > _GAIN:
+            self._base, self._structure = winner, probe.structure
 
-    def combine(self) -> None:
-        """Weight the candidates, and the joint table if there is one."""
-        parts = [*self.held_out.values(), *([] if self.joint is None else [self.joint])]
-        self.shares = _stacked(parts, self.folded.held_out)
-        self.sums = np.tensordot(self.shares, np.stack(parts), 1)
+    def _best(self, *structures: str) -> Candidate:
+        tried = [c for c in self._losses if c.structure in structures]
+        return min(tried, key=self._losses.__getitem__)
 
-    def joint_table(self) -> None:
-        """Take a joint table of a few features, with pairs around it, if the sum improves."""
-        folded = self.folded
-        folded.effort.enter("joint table")
-        if not folded.may_have_joint_table:
-            return
-        before = self.held_out, self.sums, self.shares
-        self.held_out = {c: s for c, s in self.held_out.items() if c.structure == "star"}
-        if self.structure != "star":
-            around = replace(self.base, around=True)
-            found = Path(folded, around, self.known).follow([around])
-            self._compare(found)
-            self.held_out |= found
-        self.joint = folded.joint_table_scores()
-        self.combine()
+    def _follow(
+        self,
+        candidates: Sequence[Candidate],
+        near: Candidate | None = None,
+        best: float = np.inf,
+        patience: float = _PATIENCE,
+    ) -> None:
+        """Train candidates of the same pairs, each from the parameters of the one before.
+
+        The first starts from those of `near`. After a candidate whose loss exceeds the minimum by
+        more than `patience`, no further candidates are trained; `best` is the minimum of others.
+        Where the effort is spent, only the first candidate with its pairs is.
+        """
+        prior = self._sample.prior
+        all_terms = self._terms_of(candidates[0])
+        # Encoded anew by each call, as all candidates together would take much memory.
+        rows = [
+            (seen.rows(terms), unseen.rows(terms))
+            for terms, (seen, unseen) in zip(all_terms, self._folds, strict=True)
+        ]
+        for candidate in candidates:
+            same_pairs = near and near.structure == candidate.structure
+            if same_pairs and not candidate.around and self._effort.is_spent:
+                break
+            # No fold starts from another one, which was trained on the rows that it holds out.
+            starts = self._trained[near] if near else [None] * len(rows)
+            trained, scores = [], []
+            for terms, (seen, unseen), begin in zip(all_terms, rows, starts, strict=True):
+                first, penalty = start(terms, prior, begin), candidate.penalty(terms)
+                model = train(terms, seen, prior, penalty, first, ROUGHLY, self._effort)
+                trained.append((terms, model))
+                scores.append(unseen.scores(Normalised.of(terms, model, prior).effects))
+            self._trained[candidate] = trained
+            self._scores[candidate] = np.concatenate(scores)
+            self._losses[candidate] = loss = self._loss(self._scores[candidate])
+            if loss > best + patience:
+                break
+            best, near = min(best, loss), candidate
+
+    def _terms_of(self, candidate: Candidate) -> list[Terms]:
+        """Return the terms of a candidate in each fold."""
+        pairs: list[tuple[Pair, ...]] = [self._pairs or ()] * len(self._folds)
+        if candidate.structure == "star":
+            pairs = [()] * len(self._folds)
+        elif self._pairs is None:
+            cliques = self._joint if candidate.around else [()] * len(self._folds)
+            gains = (of_fold[candidate.structure] for of_fold in self._gains)
+            pairs = [tree_of(*fold) for fold in zip(gains, cliques, strict=True)]
+        for p in pairs:
+            if p not in self._terms:
+                self._terms[p] = Terms.of(self._sample.views, p)
+        return [self._terms[p] for p in pairs]
+
+    @cached_property
+    def _gains(self) -> list[dict[str, Floats]]:
+        """The gains of pairs of features in each fold by each measure."""
+        # Pairs are searched for by the residuals of this candidate, if it was trained.
+        alone = [
+            (terms, Normalised.of(terms, model, self._sample.prior).effects)
+            for terms, model in self._trained.get(Candidate("star", FIRST), [])
+        ]
+        return [
+            {name: gains_of(seen, name, self._effort, model) for name in _TREES}
+            for (seen, _), model in zip_longest(self._folds, alone)
+        ]
+
+    @cached_property
+    def _joint(self) -> list[tuple[int, ...]]:
+        """The features of the joint table in each fold."""
+        features: list[tuple[int, ...]] = []
+        for seen, _ in self._folds:
+            self._effort.enter("joint table", len(features), 2 * len(self._folds))
+            features.append(joint_features(seen, self._effort, merge=self._merge))
+        return features
+
+    def _joint_scores(self) -> Floats:
+        """Return the class scores of held-out rows under the joint table of a few features."""
+        n_folds, scores = len(self._folds), list[Floats]()
+        for (seen, unseen), features in zip(self._folds, self._joint, strict=True):
+            self._effort.enter("joint table", n_folds + len(scores), 2 * n_folds)
+            scores.append(joint_scores(seen, unseen, features, self._effort))
+        return np.concatenate(scores)
+
+    def _loss(self, scores: Floats) -> float:
+        """Return the mean -log P(label) of the held-out rows, given class scores, in nats."""
+        rows = self._held_out
+        return log_loss(scores.copy(), rows.labels, rows.weights) / float(rows.weights.sum())
+
+    def _summed(self, parts: list[Floats]) -> tuple[Floats, Floats]:
+        """Return weights of scores of held-out rows, and their weighted sum."""
+        shares = _stacked(parts, self._held_out)
+        return shares, np.tensordot(shares, np.stack(parts), 1)
+
+    def _with_joint_table(self, sums: Floats) -> tuple[list[Candidate], Floats, Floats] | None:
+        """Return candidates beside a joint table of a few features, all weights, and their sum.
+
+        The result is None unless the sum is better than `sums` by a share of its loss, and by more
+        than the standard error of the gain over the held-out rows.
+        """
+        self._effort.enter("joint table")
+        n_numbers = len(self._sample.labels) * self._sample.n_classes
+        if self._pairs is not None or n_numbers > _MAX_NUMBERS or self._n_informative < 2:
+            return None
+        if self._effort.is_spent or not all(self._joint) or self._effort.is_spent:
+            return None
+        used = [c for c in self._scores if c.structure == "star"]
+        if self._structure != "star":
+            used.append(replace(self._base, around=True))
+            self._follow(used[-1:], self._base)
+        shares, others = self._summed([*(self._scores[c] for c in used), self._joint_scores()])
+        rows = self._held_out
+        gain, error = _gain(_label_logs(others, rows), _label_logs(sums, rows), rows.weights)
+        is_better = gain > max(_JOINT_GAIN * self._loss(sums), _JOINT_ERRORS * error)
         # Where effort was spent, folds have too few trees to judge by.
-        if folded.effort.is_spent or not folded.is_better(self.sums, before[1]):
-            self.held_out, self.sums, self.shares = before
-            self.joint = None
+        return (used, shares, others) if is_better and not self._effort.is_spent else None
 
     def choice(self, n_trees: int) -> Choice:
         """Return the weights of the candidates, and that of `n_trees` random trees."""
-        folded, structure = self.folded, self.structure
-        weighted = zip(self.held_out, self.shares, strict=False)
-        kept = {c: float(share) for c, share in weighted if share > _MIN_SHARE}
-        joint_share = 0.0
-        if self.joint is not None and self.shares[-1] > _MIN_SHARE:
-            joint_share = float(self.shares[-1])
-        if not kept and not joint_share:
-            kept = {self.alone: 1.0}
+        used = [c for c in self._scores if c.structure in ("star", self._structure)]
+        shares, sums = self._summed([self._scores[c] for c in used])
+        used, shares, sums = self._with_joint_table(sums) or (used, shares, sums)
+        kept = {
+            c: float(share) for c, share in zip(used, shares, strict=False) if share > _MIN_SHARE
+        }
+        joint_share = float(shares[-1]) if len(shares) > len(used) else 0.0
+        if joint_share <= _MIN_SHARE:
+            joint_share = 0.0
+            kept = kept or {self._alone: 1.0}
+        structure = self._structure
         if structure != "given" and all(c.structure == "star" for c in kept):
             structure = "star"
-        shares = normalised(self.sums.copy())
-        weights = folded.held_out.weights
-        impurity = float(weights @ (shares * (1.0 - shares)).sum(axis=1) / weights.sum())
-        loss = folded.loss(self.sums)
+        posterior, weights = normalised(sums.copy()), self._held_out.weights
+        impurity = float(weights @ (posterior * (1.0 - posterior)).sum(axis=1) / weights.sum())
         choice = Choice(
-            structure, kept, self.losses, joint_share=joint_share, loss=loss, impurity=impurity
+            structure,
+            kept,
+            self._losses,
+            joint_share=joint_share,
+            loss=self._loss(sums),
+            impurity=impurity,
         )
         # Trees are for interactions, and need features that are informative in each fold.
-        return self._with_trees(choice, n_trees) if n_trees and folded.n_informative > 1 else choice
+        return (
+            self._with_trees(choice, sums, n_trees)
+            if n_trees and self._n_informative > 1
+            else choice
+        )
 
-    def _with_trees(self, choice: Choice, n_trees: int) -> Choice:
+    def _with_trees(self, choice: Choice, sums: Floats, n_trees: int) -> Choice:
         """Return the choice with weight, exponent, number and size of at most `n_trees` trees."""
-        folded, own = self.folded, self.folded.held_out
-        few = own.weights.sum() <= _FEW_ROWS
+        weights = self._held_out.weights
+        few = weights.sum() <= _FEW_ROWS
         numbers = [n for n in _FEWER_TREES if n < n_trees and not few] + [n_trees]
-        averages = [_averaged(self.sums, *of, own) for of in folded.tree_posteriors(numbers)]
+        averages = self._averages(sums, numbers)
         most = averages[-1]
-        alone = _label_logs(self.sums, own)
-        if not most.share or (not few and folded.costs_little(alone, most.logs)):
+        alone = _label_logs(sums, self._held_out)
+        if not most.share or (not few and costs_little(alone, most.logs, weights)):
             return choice
         number, average = next(
             (n, fewer)
             for n, fewer in zip(numbers, averages, strict=True)
-            if fewer is most or folded.costs_little(fewer.logs, most.logs)
+            if fewer is most or costs_little(fewer.logs, most.logs, weights)
         )
         leaf_weight = 1.0
         for smaller in range(1, 1 + _SMALLEST) if number < n_trees else ():
-            other = _averaged(self.sums, *folded.tree_posteriors([number], smaller)[0], own)
-            if not other.share or not folded.costs_little(other.logs, most.logs):
+            (other,) = self._averages(sums, [number], smaller)
+            if not other.share or not costs_little(other.logs, most.logs, weights):
                 break
             average, leaf_weight = other, 4.0**smaller
-        share, exponent = average.share, average.exponent
         return replace(
             choice,
-            tree_share=share,
-            tree_exponent=exponent,
+            tree_share=average.share,
+            tree_exponent=average.exponent,
             n_trees=number,
             leaf_weight=leaf_weight,
         )
+
+    def _averages(self, sums: Floats, numbers: Sequence[int], smaller: int = 0) -> list[_Average]:
+        """Return the averages of scores of held-out rows with those of random trees.
+
+        Parameters
+        ----------
+        sums : ndarray, shape (n_rows, n_classes)
+        numbers : sequence of int
+            Numbers of trees, ascending; the first trees are those of all numbers.
+        smaller : int
+            How often the minimum weight of the rows in a leaf was made larger.
+        """
+        phase, parts = ("smaller random trees", _SMALLEST) if smaller else ("random trees", 1)
+        n_folds = len(self._folds)
+        posteriors: list[list[Floats]] = [[] for _ in numbers]
+        priors: list[list[Floats]] = [[] for _ in numbers]
+        for fold, (seen, unseen) in enumerate(self._folds):
+            self._effort.enter(phase, max(smaller - 1, 0) * n_folds + fold, n_folds * parts)
+            trees = grow_trees(seen, numbers[-1], self._effort, 4.0**smaller)
+            nothing = np.full_like(unseen.codes[:1], -1)
+            for at, n in enumerate(numbers):
+                first = trees.first(n)
+                posteriors[at].append(mean_distributions(first, unseen.views, unseen.codes))
+                prior = mean_distributions(first, unseen.views, nothing)
+                priors[at].append(np.broadcast_to(prior, posteriors[at][-1].shape))
+        return [
+            _averaged(sums, np.concatenate(p), np.concatenate(q), self._held_out)
+            for p, q in zip(posteriors, priors, strict=True)
+        ]
+
+
+def _gain(logs: Floats, than: Floats, weights: Floats) -> tuple[float, float]:
+    """Return the mean gain in log P(label) of weighted rows, and its standard error."""
+    total = weights.sum()
+    gain = weights @ (logs - than) / total
+    spread = weights @ (logs - than - gain) ** 2 / total
+    return float(gain), float(np.sqrt(spread / total))
+
+
+def costs_little(logs: Floats, than: Floats, weights: Floats) -> bool:
+    """Return whether log P(label) of rows is lower by no more than the cost of trees."""
+    gain, error = _gain(than, logs, weights)
+    return bool(gain + _TREE_ERRORS * error < -_TREE_COST * weights @ than / weights.sum())
 
 
 def train_choice(
@@ -605,16 +522,16 @@ def train_choice(
         shares = {Candidate("star", _SINGLE[0]): 1.0}
     star, tree = Terms.of(sample.views, ()), Terms.of(sample.views, pairs)
     parts: list[tuple[float, Effects]] = []
-    known: tuple[Terms, Floats] | None = None
-    for own in (star, tree):
-        rows, model = sample.rows(own), start(own, sample.prior, known)
+    near: tuple[Terms, Floats] | None = None
+    for terms in (star, tree):
+        rows = sample.rows(terms)
         for candidate, share in shares.items():
-            if (candidate.structure == "star") == (own is star):
+            if (candidate.structure == "star") == (terms is star):
                 effort.enter(phase, len(parts), n_parts)
-                penalty = candidate.penalty(own)
-                model = train(own, rows, sample.prior, penalty, model, tolerance, effort)
-                parts.append((share, Normalised.of(own, model, sample.prior).effects))
-                known = own, model
+                first, penalty = start(terms, sample.prior, near), candidate.penalty(terms)
+                model = train(terms, rows, sample.prior, penalty, first, tolerance, effort)
+                parts.append((share, Normalised.of(terms, model, sample.prior).effects))
+                near = terms, model
     widest = Terms.of(sample.views, pairs, joint)
     if joint:
         effort.enter(phase, len(parts), n_parts)
@@ -641,8 +558,8 @@ class _Average(NamedTuple):
 
 def _label_logs(scores: Floats, sample: Sample) -> Floats:
     """Return log P(label) of each row, given class scores."""
-    own = np.arange(len(sample.labels)), sample.labels
-    return np.asarray(scores[own] - log_sum_exp(scores, 1))
+    rows = np.arange(len(sample.labels))
+    return np.asarray(scores[rows, sample.labels] - log_sum_exp(scores, 1))
 
 
 def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> _Average:

@@ -16,7 +16,6 @@ from bayesgraph.core.variables import Arc, Binned, Discrete, Variable
 from bayesgraph.learning.loglinear.cross_validation import (
     ROUGHLY,
     Choice,
-    Folded,
     choose,
     train_choice,
 )
@@ -511,7 +510,7 @@ def train_network(
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
     # The optimiser works on short vectors, for which several threads would only slow it down.
     with one_blas_thread():
-        choice = choose(Folded(small, n_folds, pairs, effort, merge=merge), n_trees)
+        choice = choose(small, n_folds, n_trees, pairs, effort, merge=merge)
         # What is merged takes a rough model only.
         tolerance = ROUGHLY if merge else TOLERANCE
         terms, effects = train_choice(

@@ -188,17 +188,18 @@ def test_trees_are_as_many_and_as_large_as_held_out_rows_ask_for():
 
 def test_what_costs_little_for_certain():
     """The bound is the mean and one and a half standard errors, against 1 % of the loss."""
-    sample = Sample.of((), np.empty((400, 0), int), np.arange(400) % 2, np.empty(0), 2)
-    folded = cross_validation.Folded(sample, 2)
-    folded.__dict__["held_out"] = replace(sample, weights=np.ones(400))
+
+    def costs_little(logs, than):
+        return cross_validation.costs_little(logs, than, np.ones(400))
+
     best = np.full(400, -0.5)
     noise = 0.04 * np.where(np.arange(400) % 4 < 2, 1.0, -1.0)
-    assert folded.costs_little(best, best)
-    assert folded.costs_little(best - 0.0049, best)
-    assert not folded.costs_little(best - 0.0051, best)
+    assert costs_little(best, best)
+    assert costs_little(best - 0.0049, best)
+    assert not costs_little(best - 0.0051, best)
     # The standard error is 0.04 / sqrt(400): 0.0015 + 1.5 * 0.002 < 0.005.
-    assert folded.costs_little(best + noise - 0.0015, best)
-    assert not folded.costs_little(best + noise - 0.0025, best)
+    assert costs_little(best + noise - 0.0015, best)
+    assert not costs_little(best + noise - 0.0025, best)
 
 
 def test_weights_of_models_that_separate_the_classes_are_bounded():
