@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -12,8 +12,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from bayesgraph.classifiers.base import estimator
 from bayesgraph.classifiers.labels import checked_priors
 from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
-from bayesgraph.classifiers.rows import Columns, encoded_chunks, known_table
-from bayesgraph.classifiers.validation import check_fitted, known_columns, known_rows
+from bayesgraph.classifiers.validation import check_fitted, known_rows
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete
@@ -26,7 +25,6 @@ from bayesgraph.models import (
     row_kernels,
 )
 from bayesgraph.statistics import Smoothing
-from bayesgraph.tables import Unseen, are_finite, check_unseen
 
 # Minimum within-class variance of a discriminant axis, in standardised columns. Columns that are
 # collinear but for `var_smoothing` have directions of less, along which only rounding errors vary.
@@ -190,38 +188,6 @@ class DiscriminantAnalysisClassifier(
 
     # ------------------------------------------------------------------------------- prediction
 
-    def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """Yield the scores of X in chunks, as the base class does.
-
-        With a shared covariance, the linear scores of a matrix of numbers are computed before the
-        matrix is searched for missing and infinite values: only a row whose scores are not finite
-        can have any, and these scores take much less time to search.
-        """
-        check_fitted(self, "network_")
-        if not self._shared or len(self.classes_) == 1:
-            yield from super()._scored_chunks(X)
-            return
-        found = known_columns(self, X, self.layout_.columns, sparse=False)
-        linear = self._linear_form()
-
-        def scored(chunk: Columns, unseen: Unseen) -> tuple[Floats, int]:
-            numbers = self._numbers(chunk)
-            if numbers is not None:
-                scores = linear(numbers)
-                if are_finite(scores.ravel(order="K")):
-                    return scores, 0
-            return self._scores(known_table(chunk, unseen, self.layout_, self.features_).evidence())
-
-        check_unseen(self.unseen)
-        for rows, n_rows, (scores, impossible) in encoded_chunks(found, self.unseen, scored):
-            yield rows, n_rows, scores, impossible
-
-    def _numbers(self, chunk: Columns) -> Floats | None:
-        """Return a matrix of numbers, missing and infinite ones among them; None if it is none."""
-        if chunk.matrix is None:
-            return None
-        return self.layout_.encoder(self.features_).unchecked_numbers(chunk.matrix)
-
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row) up to a constant per row, and the number of impossible rows.
 
@@ -230,20 +196,13 @@ class DiscriminantAnalysisClassifier(
         """
         if not (self._shared and evidence.complete):
             return super()._scores(evidence)
-        return self._linear_form()(evidence.matrix(self.features_)), 0
-
-    def _linear_form(self) -> Callable[[Floats], Floats]:
-        """Return the function that scores the classes of a matrix of complete rows."""
         slopes, constants, centre = self._linear_terms()
-
-        def scores(rows: Floats) -> Floats:
-            joint = np.empty((len(constants), len(rows)))
-            # Relative to the first class, whose scores are then 0.
-            joint[:] = (constants - constants[0])[:, None]
-            row_kernels.add_products(joint[1:], rows, slopes[1:] - slopes[0], centre)
-            return joint.T
-
-        return scores
+        rows = evidence.matrix(self.features_)
+        # Relative to the first class, whose scores are then 0.
+        joint = np.empty((len(constants), len(rows)))
+        joint[:] = (constants - constants[0])[:, None]
+        row_kernels.add_products(joint[1:], rows, slopes[1:] - slopes[0], centre)
+        return joint.T, 0
 
     # ------------------------------------------------------------------------ what was estimated
 

@@ -60,9 +60,7 @@ from bayesgraph.tables import (
     floats,
     frame_kind,
     infer_variables,
-    is_plain_integers,
     of_rows,
-    table_of_integers,
     table_of_numbers,
     tell,
     with_states,
@@ -179,10 +177,6 @@ def fit_table(found: Columns, layout: Layout) -> Table:
             families = [FAMILIES[layout.families.get(name, "gaussian")] for name in names]
             numeric = [family.variable(n) for family, n in zip(families, names, strict=True)]
             return table_of_numbers(floats(matrix), numeric, fitting=True)
-        if is_plain_integers(matrix) and layout.categorical == set(names):
-            table = table_of_integers(matrix.astype(np.int64, copy=False), names)
-            if table is not None:
-                return table
     columns = layout.grouped(found.as_columns())
     return infer_variables(columns, layout.categorical, layout.declared(columns))
 

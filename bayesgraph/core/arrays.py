@@ -22,6 +22,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.integer]
 
 LOG_2PI = math.log(2.0 * math.pi)
+# Number of values from which on a row is long.
+_LONG_ROW = 256
 
 
 def log_of(values: Floats) -> Floats:
@@ -244,3 +246,20 @@ def counted(items: Sequence[Name], row: Floats, at: NDArray[np.intp]) -> tuple[l
 def whole(counts: Iterable[float]) -> list[float]:
     """Return counts as a list, with whole numbers as int and others as float."""
     return [int(count) if float(count).is_integer() else count for count in counts]
+
+
+def extremes(values: Floats) -> tuple[Floats, Floats]:
+    """Return the least and the greatest number of each column, shape (n_columns,) each.
+
+    Missing numbers (NaN) do not count; those of no numbers are infinity and minus infinity.
+    """
+    n_rows, n_columns = values.shape
+    # NumPy reduces few long rows much faster than many short ones.
+    together = 1 + _LONG_ROW // max(1, n_columns) if values.flags.c_contiguous else 1
+    rest = n_rows - n_rows % together
+    wide = values[:rest].reshape(rest // together, together * n_columns)
+    ends = []
+    for function, of_none in ((np.fmin, np.inf), (np.fmax, -np.inf)):
+        parts = function.reduce(wide, axis=0, initial=of_none).reshape(together, n_columns)
+        ends.append(function.reduce(np.vstack([parts, values[rest:]]), axis=0))
+    return ends[0], ends[1]

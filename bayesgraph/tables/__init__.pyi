@@ -4,6 +4,7 @@ from .columns import Column as Column
 from .columns import Factorised as Factorised
 from .columns import Unseen as Unseen
 from .columns import UnseenValues as UnseenValues
+from .columns import are_finite as are_finite
 from .columns import as_counts as as_counts
 from .columns import as_numbers as as_numbers
 from .columns import check_kinds as check_kinds
@@ -11,9 +12,11 @@ from .columns import check_unseen as check_unseen
 from .columns import codes_of as codes_of
 from .columns import encode_column as encode_column
 from .columns import factorise as factorise
+from .columns import floats as floats
 from .columns import infinite as infinite
 from .columns import is_discrete as is_discrete
 from .columns import is_matrix as is_matrix
+from .columns import is_plain_integers as is_plain_integers
 from .columns import kind_of as kind_of
 from .columns import naturally_ordered as naturally_ordered
 from .columns import of_rows as of_rows
@@ -32,11 +35,6 @@ from .datasets import decoded as decoded
 from .datasets import in_runs as in_runs
 from .datasets import is_text as is_text
 from .datasets import summed as summed
-from .encoder import Encoder as Encoder
-from .encoder import floats as floats
-from .encoder import is_plain_integers as is_plain_integers
-from .encoder import table_of_integers as table_of_integers
-from .encoding_kernels import are_finite as are_finite
 from .encoding_kernels import are_within as are_within
 from .opening import as_dataset as as_dataset
 from .opening import open_dataset as open_dataset
@@ -48,6 +46,7 @@ from .suspicious import Labels as Labels
 from .suspicious import warn_of_columns as warn_of_columns
 from .suspicious import warn_of_target as warn_of_target
 from .table import MAGNITUDES as MAGNITUDES
+from .table import Encoder as Encoder
 from .table import Table as Table
 from .table import array_names as array_names
 from .table import as_frame as as_frame

@@ -17,12 +17,12 @@ from bayesgraph.core.errors import DataError, DataTypeError, UnknownStateError
 from bayesgraph.core.variables import is_missing
 from bayesgraph.statistics import Domain
 from bayesgraph.tables import (
+    are_finite,
     columns_of,
     encode_table,
     infer_variables,
     sparse_rows,
 )
-from bayesgraph.tables.encoding_kernels import scan
 
 D = decimal.Decimal
 
@@ -442,16 +442,12 @@ def test_rows_of_a_sparse_matrix_share_its_entries(rows):
     assert found.nnz == 0 or np.shares_memory(found.data, matrix.data)
 
 
-@pytest.mark.parametrize("shape", [(0, 3), (7, 0), (1, 5), (400, 3), (90, 300)])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_largest_magnitudes_and_missing_values(shape, order):
-    random = np.random.default_rng(1)
-    values = np.asarray(random.normal(size=shape), order=order)
-    values[random.random(shape) < 0.1] = np.nan
-    largest, missing = scan(values)
-    expected = np.max(np.nan_to_num(np.abs(values)), axis=0, initial=0.0)
-    np.testing.assert_array_equal(largest, expected)
-    np.testing.assert_array_equal(missing, np.isnan(values).sum(axis=0))
+@pytest.mark.parametrize(
+    ("values", "finite"),
+    [([], True), ([1e308, 1e308], True), ([1.0, np.nan], False), ([np.inf, -np.inf], False)],
+)
+def test_numbers_are_finite_whatever_their_sum(values, finite):
+    assert are_finite(np.array(values)) == finite
 
 
 # ------------------------------------------------------------------------------ chunks of files

@@ -1,4 +1,4 @@
-"""Tables of every library, arrays, the fast path of integer matrices, and what is refused."""
+"""Tables of every library, arrays, matrices of integers, and what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -18,10 +18,9 @@ from bayesgraph.tables import (
     columns_of,
     encode_table,
     infer_variables,
-    table_of_integers,
     table_of_numbers,
 )
-from bayesgraph.tables.encoder import Numbers
+from bayesgraph.tables.table import Numbers
 
 COLUMNS = {"n": [1.5, None, 2.5], "t": ["u", "v", None], "b": [True, False, True], "k": [3, 1, 3]}
 
@@ -222,21 +221,6 @@ matrices = hnp.arrays(
 )
 
 
-@given(matrices)
-def test_integer_matrices_equal_their_columns(matrix):
-    names = [f"x{j}" for j in range(matrix.shape[1])]
-    expected = infer_variables(columns_of(matrix, names), "all")
-    fast = table_of_integers(matrix, names)
-    wide = max(int(c.max()) - int(c.min()) for c in matrix.T) >= 1 << 22
-    wide |= max(abs(int(c)) for c in matrix.flat) >= 2**53
-    assert (fast is None) == wide
-    if fast is not None:
-        assert fast.variables == expected.variables
-        np.testing.assert_array_equal(fast.codes, expected.codes)
-        assert fast.codes.dtype == expected.codes.dtype
-        assert fast.n_rows == expected.n_rows
-
-
 @given(matrices, st.integers(-400, 400))
 def test_known_states_of_integer_matrices_equal_their_columns(matrix, shift):
     names = [f"x{j}" for j in range(matrix.shape[1])]
@@ -258,9 +242,7 @@ EXTREMES = [-(2**63), 2**63 - 1, -(2**62) - 7, 2**62 + 9, 0]
 @pytest.mark.parametrize("high", EXTREMES)
 def test_integer_matrices_at_the_limits(low, high):
     matrix = np.array([[low], [high], [low]])
-    table = table_of_integers(matrix, ["x0"])
-    if table is None:
-        table = infer_variables(columns_of(matrix), "all")
+    table = infer_variables(columns_of(matrix), "all")
     assert table.variables == (bg.Discrete("x0", sorted({low, high})),)
     assert [table.discrete[0].states[code] for code in table.codes[:, 0]] == [low, high, low]
     for value in EXTREMES:
