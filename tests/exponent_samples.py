@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import log_softmax
 
-from bayesgraph.learning.exponent_search import LogTerms
+from bayesgraph.learning.exponents import LogTerms
 
 
 def fitted(codes, labels, cards, n_classes, weights=None, alpha=1.0):

@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_958,
-    "nodes of syntax trees": 653_351,
-    "files": 263,
+    "lines of code": 57_925,
+    "nodes of syntax trees": 653_227,
+    "files": 262,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 119,

@@ -3,9 +3,9 @@ from .bootstrap import arc_confidence as arc_confidence
 from .candidates import SHARE as SHARE
 from .discriminant import CovarianceModel as CovarianceModel
 from .discriminant import estimate_discriminant as estimate_discriminant
-from .exponent_search import SCHEMES as SCHEMES
-from .exponent_search import exponents_between as exponents_between
 from .exponents import ALL_SCHEMES as ALL_SCHEMES
+from .exponents import SCHEMES as SCHEMES
+from .exponents import exponents_between as exponents_between
 from .exponents import weighted_network as weighted_network
 from .fit import METHODS as METHODS
 from .fit import changed_settings as changed_settings

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 import bayesgraph as bg
-from bayesgraph.learning.exponent_search import (
+from bayesgraph.learning.exponents import (
     FILTERS,
     LogTerms,
     averaged_tables,

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bayesgraph.learning.exponent_search import (
+from bayesgraph.learning.exponents import (
     log_choose,
     log_factorial,
     partition_costs,

@@ -5,7 +5,7 @@ import pytest
 from exponent_samples import log_joint
 
 from bayesgraph.learning import SCHEMES
-from bayesgraph.learning.exponent_search import Exponents, LogTerms, conditional_exponents
+from bayesgraph.learning.exponents import Exponents, LogTerms, conditional_exponents
 
 
 def terms_of(codes, labels, weights=None, n_classes=2):

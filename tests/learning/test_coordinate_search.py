@@ -6,7 +6,7 @@ from exponent_samples import fitted, label_cost, sample
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.learning.exponent_search import ExponentSearch, LogTerms, Objective, informative
+from bayesgraph.learning.exponents import ExponentSearch, LogTerms, Objective, informative
 
 
 def cost_by_hand(terms, objective, exponents):

@@ -7,13 +7,13 @@ import pytest
 from exponent_samples import fitted, label_cost, random_rows, sample
 
 from bayesgraph.learning import exponents as fractional
-from bayesgraph.learning.exponent_search import (
+from bayesgraph.learning.exponents import (
     ExponentSearch,
     LogTerms,
+    fractional_naive_bayes,
     partition_costs,
     universal_code,
 )
-from bayesgraph.learning.exponents import fractional_naive_bayes
 
 
 def objective(terms, w, costs, weight=0.1, power=0.95):

@@ -5,7 +5,7 @@ import pytest
 from exponent_samples import sample
 
 from bayesgraph.core.errors import DataError
-from bayesgraph.learning.exponent_search import LogTerms
+from bayesgraph.learning.exponents import LogTerms
 
 PRIOR = np.log([0.5, 0.5])
 
@@ -21,12 +21,6 @@ def test_counts():
 def test_without_features():
     terms = LogTerms.build(np.empty((2, 0)), [], PRIOR, [0, 1])
     assert terms.counts == ()
-
-
-@pytest.mark.parametrize(("code", "label"), [(2, 0), (-2, 0), (0, 2), (0, -1)])
-def test_codes_and_labels_without_a_cell_are_refused(code, label):
-    with pytest.raises(DataError, match=r"states from 0 to below \[2\]; labels are"):
-        LogTerms.build([[code]], [np.log([[0.8, 0.4], [0.2, 0.6]])], PRIOR, [label])
 
 
 def test_impossible_values_are_refused():

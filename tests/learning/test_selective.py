@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from bayesgraph.learning import exponents as selective
-from bayesgraph.learning.exponent_search import ExponentSearch, LogTerms
-from bayesgraph.learning.exponents import selective_naive_bayes
+from bayesgraph.learning.exponents import ExponentSearch, LogTerms, selective_naive_bayes
 
 
 def subset_cost(terms, members):
