@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_925,
-    "nodes of syntax trees": 653_227,
+    "lines of code": 57_792,
+    "nodes of syntax trees": 651_973,
     "files": 262,
     "public names": 70,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 119,
+    "comments that silence a check": 120,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

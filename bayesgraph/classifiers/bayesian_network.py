@@ -47,7 +47,6 @@ from bayesgraph.statistics import (
     DatasetSource,
     Smoothing,
     Statistics,
-    StatisticsSource,
     TableSource,
     one_of,
 )
@@ -369,7 +368,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         arcs = tuple((p.name, v.name) for v in parents for p in parents[v])
         structure = Structure(self.network_.variables, arcs)
         variables = (*self.features_, self.target_)
-        source = StatisticsSource(variables, self.target_, self.statistics_)
+        source = CountSource(variables, self.target_, self.statistics_)
         counted = estimate_network(structure, source, self._smoothing())
         return exponents_between(counted, self.network_)
 

@@ -18,7 +18,7 @@ from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.typing import PathLike
 from bayesgraph.core.upward import upward
 from bayesgraph.core.variables import Binned, Discrete, Grouped, Variable, values_of
-from bayesgraph.statistics import Family, Request, Statistics, StatisticsSource, Totals
+from bayesgraph.statistics import CountSource, Family, Request, Statistics, Totals
 from bayesgraph.tables import TrainingRows, kind_of, with_states
 
 Classifier = TypeVar("Classifier", bound=GraphClassifier)
@@ -111,7 +111,7 @@ class CollectedStatistics:
         )
 
 
-class PartsSource(StatisticsSource):
+class PartsSource(CountSource):
     """A count source of collected statistics, which names the classifier if they do not suffice."""
 
     def __init__(self, part: CollectedStatistics, classifier: GraphClassifier) -> None:

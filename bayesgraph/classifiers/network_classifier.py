@@ -40,7 +40,6 @@ from bayesgraph.statistics import (
     Smoothing,
     SmoothingLike,
     Statistics,
-    StatisticsSource,
     TableSource,
     as_smoothing,
     checked_weights,
@@ -49,7 +48,7 @@ from bayesgraph.statistics import (
 from bayesgraph.tables import Dataset, Examined, Labels, TrainingRows, check_unseen, warn_of_columns
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
-Source: TypeAlias = TableSource | StatisticsSource | DatasetSource
+Source: TypeAlias = TableSource | DatasetSource | CountSource
 
 
 def _adds_rows(classifier: NetworkClassifier) -> bool:

@@ -23,6 +23,7 @@ from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models import BayesianNetwork, TableCPD
 from bayesgraph.statistics import (
+    CountSource,
     Families,
     FamiliesSummary,
     Family,
@@ -30,7 +31,6 @@ from bayesgraph.statistics import (
     RowSource,
     Smoothing,
     Statistics,
-    StatisticsSource,
     group_comoments,
 )
 from bayesgraph.tables import EMHistory, Table
@@ -585,7 +585,7 @@ class _Problem:
         known = {**statistics, **self._spread}
         request = Families(tuple(known))
         summary = FamiliesSummary(request, tuple(known.values()))
-        source = StatisticsSource(self._structure.variables, None, Statistics({request: summary}))
+        source = CountSource(self._structure.variables, None, Statistics({request: summary}))
         return estimate_network(self._structure, source, smoothing, complete=True)
 
     def _drawn(self, random: np.random.Generator, *, first: bool) -> dict[Family, FamilyStatistics]:

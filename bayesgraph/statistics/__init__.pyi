@@ -22,6 +22,7 @@ from .cuts import width_cuts as width_cuts
 from .dataset_source import DatasetSource as DatasetSource
 from .dataset_source import Domain as Domain
 from .dataset_source import Domains as Domains
+from .dataset_source import RowSource as RowSource
 from .dataset_source import find_domains as find_domains
 from .dataset_source import sample_of as sample_of
 from .dataset_source import source_of_columns as source_of_columns
@@ -80,9 +81,7 @@ from .smoothing import as_smoothing as as_smoothing
 from .smoothing import one_of as one_of
 from .smoothing import shares as shares
 from .source import CountSource as CountSource
-from .source import RowSource as RowSource
 from .source import Statistics as Statistics
-from .source import StatisticsSource as StatisticsSource
 from .source import TableSource as TableSource
 from .source import checked_weights as checked_weights
 from .source import complete_rows as complete_rows

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import call
-from typing import Any
+from typing import Any, TypeAlias
 
 import narwhals as nw
 
@@ -19,15 +19,10 @@ from bayesgraph.core.variables import Continuous, Discrete, MissingIndicator, Na
 from bayesgraph.statistics.requests import (
     Extensions,
     Families,
-    Histograms,
-    Moments,
-    Pairs,
     Request,
-    Samples,
-    Singles,
     Totals,
 )
-from bayesgraph.statistics.source import RequestSource, Statistics, TableSource, sliced
+from bayesgraph.statistics.source import CountSource, Statistics, TableSource, sliced
 from bayesgraph.tables import (
     EVERY,
     Dataset,
@@ -52,7 +47,7 @@ from bayesgraph.tables import (
 _RUNS_HELD = N_THREADS + 1
 
 
-class DatasetSource(RequestSource):
+class DatasetSource(CountSource):
     """A count source that reads a dataset once for each request.
 
     Every run of blocks is encoded and counted by itself, and the sums are added along the binary
@@ -109,7 +104,7 @@ class DatasetSource(RequestSource):
             self._cached = EncodedRows(dataset, self._all, described, self._read)
 
     def training_rows(self) -> TrainingRows:
-        """Return how many rows and missing values there are; see `RowSource`.
+        """Return how many rows and missing values there are; see `TableSource`.
 
         Missing values are counted in the passes for statistics. Columns that none of them has read
         are read here.
@@ -162,18 +157,18 @@ class DatasetSource(RequestSource):
         return min(runs, _RUNS_HELD) + runs.bit_length()
 
     def sample(self, n_rows: int | None = None) -> TableSource:
-        """Return a source of about `n_rows` of the rows, held in memory; see `RowSource`."""
+        """Return a source of about `n_rows` of the rows, held in memory; see `TableSource`."""
         names = list(self._rows.columns_of(self._order))
         rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
         table, weights = self._rows.encoded(rows, self._order)
         return TableSource(table, self.target, weights if len(weights) else None)
 
     def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
-        """Return a source in which indicators of missing values are features; see `RowSource`."""
+        """Return a source in which indicators of missing values are features; see `TableSource`."""
         return self.with_features((*self.features, *indicators), is_kept=self._cached is not None)
 
     def merged(self, features: Sequence[Variable]) -> DatasetSource:
-        """Return a source of the same rows with merged intervals; see `RowSource`."""
+        """Return a source of the same rows with merged intervals; see `TableSource`."""
         return self.with_features(features, is_kept=False)
 
     def with_features(self, features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
@@ -192,7 +187,7 @@ class DatasetSource(RequestSource):
         return found
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
-        """Yield all rows in blocks with their weights, read anew; see `RowSource`."""
+        """Yield all rows in blocks with their weights, read anew; see `TableSource`."""
         read = self._read if self._cached is None else self._cached.runs
         for table, weights in in_order(call, read(self._order)):
             yield from sliced(table, weights, n_rows)
@@ -212,6 +207,10 @@ class DatasetSource(RequestSource):
     def _order(self) -> tuple[Variable, ...]:
         target = () if self.target is None else (self.target,)
         return (*self.features, *target)
+
+
+# A count source that has the rows too.
+RowSource: TypeAlias = TableSource | DatasetSource
 
 
 def _encoded_runs(dataset: Dataset, rows: Rows, wanted: Sequence[Variable]) -> Iterator[Run]:
@@ -299,18 +298,13 @@ class _Drawing:
 def needed_by(request: Request) -> set[Variable | None]:
     """Return the variables that a request names; None among them stands for no variable."""
     match request:
-        case Singles() | Pairs() | Moments() | Samples() | Histograms():
-            return {*request.columns, request.given}
-        case Families():
-            found: set[Variable | None] = set()
-            for family in request.families:
-                found.update(family.discrete, family.continuous)
-            return found
+        case Families(families):
+            return {v for family in families for v in family.columns}
         case Extensions():
             return {request.columns.variables[i] for i in request.used}
         case Totals():
             return {request.vector, request.given}
-    raise AssertionError(f"unknown request {request!r}")
+    return {*request.columns, request.given}
 
 
 # -------- The first pass over a dataset: the states of discrete columns, and how often each occurs

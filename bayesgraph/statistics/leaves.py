@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,15 +112,6 @@ class MomentsSummary(requests.Additive, LeafSummary):
         arrays = (self.moments.count, self.moments.mean, self.moments.square)
         return MomentsSummary(request, GroupMoments(*(array[:, at] for array in arrays)))
 
-    def grown(self, renamed: Mapping[Variable, Variable]) -> MomentsSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
-        request = requests.grown_request(self.request, renamed)
-        groups = requests.grown_groups(self.request.given, request.given)
-        return MomentsSummary(request, self.moments.grown(*groups))
-
 
 @dataclass(frozen=True, eq=False)
 class SamplesSummary(LeafSummary):
@@ -144,30 +135,30 @@ class SamplesSummary(LeafSummary):
     def collect(cls, table: Table, request: requests.Samples, weights: Floats) -> SamplesSummary:
         """Return the requested values of a table; `weights` is empty if every row weighs 1."""
         group, n_groups = group_codes(table, request.given)
-        numbers = column_values(table, request.columns)
         weight = weights if len(weights) else np.ones(table.n_rows)
-        values, heavy = [], []
-        for column in numbers.T:
-            seen = ~np.isnan(column) & (weight > 0)
-            parts = [np.flatnonzero((group == g) & seen) for g in range(n_groups)]
-            cells = [distinct_values(column[rows], weight[rows]) for rows in parts]
-            values.append(tuple(cell[0] for cell in cells))
-            heavy.append(tuple(cell[1] for cell in cells))
-        return cls(request, tuple(values), tuple(heavy))
+        cells = []
+        for column in column_values(table, request.columns).T:
+            there = ~np.isnan(column) & (weight > 0)
+            parts = [(group == g) & there for g in range(n_groups)]
+            cells.append([distinct_values(column[rows], weight[rows]) for rows in parts])
+        return cls._of(request, cells)
+
+    @classmethod
+    def _of(cls, request: requests.Samples, cells: list[list[tuple[Floats, Floats]]]) -> Self:
+        """Return the summary of values and weights by column and group."""
+        values, weights = (
+            tuple(tuple(cell[i] for cell in column) for column in cells) for i in range(2)
+        )
+        return cls(request, values, weights)
 
     def _merged(self, other: SamplesSummary, sign: float) -> SamplesSummary:
         """Return these samples merged with those of `other` times `sign` (-1 removes rows)."""
-        values, weights = [], []
-        for mine, my, theirs, their in zip(
-            self.values, self.weights, other.values, other.weights, strict=True
-        ):
-            cells = [
-                _joined(a, w, b, sign * v)
-                for a, w, b, v in zip(mine, my, theirs, their, strict=True)
-            ]
-            values.append(tuple(cell[0] for cell in cells))
-            weights.append(tuple(cell[1] for cell in cells))
-        return SamplesSummary(self.request, tuple(values), tuple(weights))
+        columns = zip(self.values, self.weights, other.values, other.weights, strict=True)
+        cells = [
+            [_joined(a, w, b, sign * v) for a, w, b, v in zip(*arrays, strict=True)]
+            for arrays in columns
+        ]
+        return self._of(self.request, cells)
 
     def __add__(self, other: SamplesSummary) -> SamplesSummary:
         return self._merged(other, 1.0)
@@ -176,24 +167,15 @@ class SamplesSummary(LeafSummary):
         return self._merged(other, -1.0)
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> SamplesSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
+        """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
         at, n_groups = requests.grown_groups(self.request.given, request.given)
-        if at is None:
-            return self
-        empty = np.empty(0)
-
-        def placed(cells: tuple[Floats, ...]) -> tuple[Floats, ...]:
-            found = [empty] * n_groups
-            for place, cell in zip(at.tolist(), cells, strict=True):
-                found[place] = cell
-            return tuple(found)
-
-        values = tuple(placed(cells) for cells in self.values)
-        return SamplesSummary(request, values, tuple(placed(cells) for cells in self.weights))
+        places = range(n_groups) if at is None else at.tolist()
+        cells = [[(np.empty(0), np.empty(0))] * n_groups for _ in self.values]
+        for column, values, weights in zip(cells, self.values, self.weights, strict=True):
+            for g, cell in enumerate(zip(values, weights, strict=True)):
+                column[places[g]] = cell
+        return self._of(request, cells)
 
 
 def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -272,16 +254,6 @@ class TotalsSummary(requests.Additive, LeafSummary):
             _length_histogram(row_totals, group, weight, n_groups),
         )
 
-    def grown(self, renamed: Mapping[Variable, Variable]) -> TotalsSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
-        request = requests.grown_request(self.request, renamed)
-        groups = requests.grown_groups(self.request.given, request.given)
-        arrays = (self.sums, self.seen, self.lengths)
-        return TotalsSummary(request, *(requests.grown_axis(array, 0, *groups) for array in arrays))
-
 
 def _length_histogram(
     totals: Floats, group: NDArray[np.signedinteger], weight: Floats, n_groups: int
@@ -355,16 +327,11 @@ class HistogramsSummary(LeafSummary):
         )
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> HistogramsSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
+        """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
-        at, size = requests.grown_groups(self.request.given, request.given)
-        totals, counts = (
-            requests.grown_axis(self.totals, 0, at, size),
-            requests.grown_axis(self.counts, 1, at, size),
-        )
+        groups = requests.grown_groups(self.request.given, request.given)
+        totals = requests.grown_axis(self.totals, 0, *groups)
+        counts = requests.grown_axis(self.counts, 1, *groups)
         return HistogramsSummary(request, totals, counts, self.low, self.high)
 
     def columns(self) -> Iterator[tuple[Floats, Floats, Floats]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 import numpy as np
@@ -32,45 +32,8 @@ def safe_divide(numerator: Floats, denominator: Floats) -> Floats:
     return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)
 
 
-def mean_without(
-    count: Floats, mean: Floats, other_count: Floats, other_mean: Floats
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the weight and mean of the rows that remain when other rows are removed.
-
-    Parameters
-    ----------
-    count, mean : ndarray
-        Weight and mean of all rows.
-    other_count, other_mean : ndarray
-        Weight and mean of the rows to remove.
-
-    Returns
-    -------
-    left, found : ndarray
-        Weight and mean of the remaining rows.
-    difference : ndarray
-        The removed rows' mean minus the remaining rows' mean.
-    factor : ndarray
-        Factor of the squared difference in S = S_removed + S_remaining + factor difference^2, where
-        S denotes sums of squared deviations from the mean.
-    """
-    left = removed(count - other_count, count)
-    shift = (mean - other_mean) * safe_divide(other_count, left)
-    found = np.where(left > 0, mean + shift, 0.0)
-    return left, found, other_mean - found, safe_divide(left * other_count, count)
-
-
-class _Grouped:
-    """Base class of moments within groups of rows; the first axis of all arrays is the group."""
-
-    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
-        """Return the moments for `n_groups` groups; the old group g becomes group ``at[g]``."""
-        arrays = (getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
-        return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
-
-
 @dataclass(frozen=True, eq=False)
-class GroupMoments(_Grouped):
+class GroupMoments:
     """Moments of each column within each group of rows.
 
     Attributes
@@ -125,17 +88,14 @@ class GroupMoments(_Grouped):
 
         return tree_sum(in_order(of_block, blocks(len(values))))  # type: ignore[no-any-return]
 
-    def __add__(self, other: GroupMoments) -> GroupMoments:
+    def __add__(self, other: Self) -> Self:
         count = self.count + other.count
         share = safe_divide(other.count, count)
         delta = other.mean - self.mean
-        return GroupMoments(
-            count,
-            self.mean + delta * share,
-            self.square + other.square + delta * delta * self.count * share,
-        )
+        square = self.square + other.square + delta * delta * self.count * share
+        return replace(self, count=count, mean=self.mean + delta * share, square=square)
 
-    def __sub__(self, other: GroupMoments) -> GroupMoments:
+    def __sub__(self, other: Self) -> Self:
         """Return the moments of the remaining rows when the rows of `other` are removed.
 
         Raises
@@ -144,9 +104,19 @@ class GroupMoments(_Grouped):
             If the moments cannot include the rows of `other`, or if so small a sum of squares would
             be left that more than half of its digits are lost.
         """
-        count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
-        square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
-        return GroupMoments(count, mean, remaining_squares(square, self.square, count, mean))
+        count = removed(self.count - other.count, self.count)
+        shift = (self.mean - other.mean) * safe_divide(other.count, count)
+        mean = np.where(count > 0, self.mean + shift, 0.0)
+        both = safe_divide(count * other.count, self.count)
+        square = self.square - other.square - (other.mean - mean) ** 2 * both
+        square = np.where(count > 0, square, 0.0)
+        square = _remaining_squares(square, self.square, count, mean)
+        return replace(self, count=count, mean=mean, square=square)
+
+    def grown(self, at: NDArray[np.intp] | None, n_groups: int) -> Self:
+        """Return the moments for `n_groups` groups; the old group g becomes group ``at[g]``."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
 
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
         """Return the moments after merging groups, such as the groups that differ in one variable.
@@ -173,7 +143,7 @@ class GroupMoments(_Grouped):
 
 
 @dataclass(frozen=True, eq=False)
-class PairMoments(_Grouped):
+class PairMoments(GroupMoments):
     """Moments of pairs of columns within each group, from the rows that observe both columns.
 
     Arrays broadcast to (n_groups, d, d) for d columns. Without missing values, `count`, `mean` and
@@ -190,13 +160,10 @@ class PairMoments(_Grouped):
         Sum of products of deviations of columns i and j.
     """
 
-    count: Floats
-    mean: Floats
-    square: Floats
     comoment: Floats
 
     @classmethod
-    def collect(
+    def collect_pairs(
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
         """Return the moments of all pairs of columns; arguments as in `GroupMoments.collect`."""
@@ -223,7 +190,9 @@ class PairMoments(_Grouped):
             chosen = np.take(values, rows, axis=0, out=room[: len(rows)], mode="clip")
             return _pair_moments(chosen, weights[rows] if len(weights) else np.ones(len(rows)))
 
-        order = np.argsort(group, kind="stable")
+        # Short integers are sorted by their digits.
+        short = group.astype(np.int16) if n_groups < 1 << 15 else group
+        order = np.argsort(short, kind="stable")
         ends = np.searchsorted(group[order], np.arange(n_groups + 1))
         groups = np.flatnonzero(np.diff(ends)) if ends[-1] > ends[0] else np.zeros(1, np.intp)
         parts = []
@@ -240,34 +209,21 @@ class PairMoments(_Grouped):
             whole[-1][groups] = np.concatenate(shown)
         return cls(*whole)
 
-    def __add__(self, other: PairMoments) -> PairMoments:
-        count = self.count + other.count
-        share = safe_divide(other.count, count)
-        both = self.count * share
+    def __add__(self, other: Self) -> Self:
+        both = self.count * safe_divide(other.count, self.count + other.count)
         delta = other.mean - self.mean
-        return PairMoments(
-            count,
-            self.mean + delta * share,
-            self.square + other.square + delta * delta * both,
-            self.comoment + other.comoment + delta * delta.swapaxes(1, 2) * both,
-        )
+        comoment = self.comoment + other.comoment + delta * delta.swapaxes(1, 2) * both
+        return replace(super().__add__(other), comoment=comoment)
 
-    def __sub__(self, other: PairMoments) -> PairMoments:
-        """Return the moments of the remaining rows when the rows of `other` are removed.
-
-        Raises
-        ------
-        DataError
-            As for `GroupMoments`.
-        """
-        count, mean, delta, both = mean_without(self.count, self.mean, other.count, other.mean)
-        square = np.where(count > 0, self.square - other.square - delta * delta * both, 0.0)
-        square = remaining_squares(square, self.square, count, mean)
+    def __sub__(self, other: Self) -> Self:
+        """Return the moments of the remaining rows; see `GroupMoments`."""
+        rest = super().__sub__(other)
+        both = safe_divide(rest.count * other.count, self.count)
+        delta = other.mean - rest.mean
         between = delta * delta.swapaxes(1, 2) * both
-        spread = np.broadcast_to(square > 0, self.comoment.shape)
+        spread = np.broadcast_to(rest.square > 0, self.comoment.shape)
         vary = spread & spread.swapaxes(1, 2)
-        comoment = np.where(vary, self.comoment - other.comoment - between, 0.0)
-        return PairMoments(count, mean, square, comoment)
+        return replace(rest, comoment=np.where(vary, self.comoment - other.comoment - between, 0.0))
 
 
 def group_comoments(
@@ -307,7 +263,7 @@ def group_comoments(
     return count.astype(np.float64), moments.mean[..., 0], moments.comoment
 
 
-def remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
+def _remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats) -> Floats:
     """Return sums of squares after rows were removed, with rounding errors replaced by zero.
 
     Parameters

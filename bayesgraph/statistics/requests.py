@@ -41,6 +41,11 @@ class Family:
             tuple([v for v in variables if isinstance(v, Continuous)]),
         )
 
+    @property
+    def columns(self) -> tuple[Variable, ...]:
+        """All of its columns, the discrete ones first."""
+        return (*self.discrete, *self.continuous)
+
 
 @dataclass(frozen=True)
 class Singles:
@@ -267,14 +272,31 @@ class Additive:
         return self._combined(other, subtracted)
 
     def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
-        found = {}
+        changed = {}
         for part in fields(self):  # type: ignore[arg-type]
             mine, theirs = getattr(self, part.name), getattr(other, part.name)
             if isinstance(mine, tuple):
-                found[part.name] = tuple(combine(a, b) for a, b in zip(mine, theirs, strict=True))
+                changed[part.name] = tuple(combine(a, b) for a, b in zip(mine, theirs, strict=True))
             elif part.name != "request":
-                found[part.name] = combine(mine, theirs)
-        return replace(self, **found)  # type: ignore[type-var]
+                changed[part.name] = combine(mine, theirs)
+        return replace(self, **changed)  # type: ignore[type-var]
+
+    def grown(self, renamed: Mapping[Variable, Variable]) -> Self:
+        """Re-index the statistics to variables with additional states.
+
+        `renamed` maps each old variable to the variable that replaces it. The first axis of all
+        arrays are the states of the variable `given` of the request.
+        """
+        mine: Any = self
+        changed = {"request": grown_request(mine.request, renamed)}
+        groups = grown_groups(mine.request.given, changed["request"].given)
+        for part in fields(mine):
+            value = getattr(self, part.name)
+            if isinstance(value, np.ndarray):
+                changed[part.name] = grown_axis(value, 0, *groups)
+            elif part.name != "request":
+                changed[part.name] = value.grown(*groups)
+        return replace(mine, **changed)  # type: ignore[no-any-return]
 
 
 def subtracted(whole: Any, part: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,8 +109,11 @@ class Statistics:
         return Statistics({summary.request: summary for summary in grown})
 
 
-class CountSource(Protocol):
-    """The interface by which learners of structure and parameters request statistics of the data.
+class CountSource:
+    """What learners of structure and parameters request statistics of the data from.
+
+    It answers requests from the statistics that it holds; sources that have the rows, `TableSource`
+    and `DatasetSource`, collect others in a pass over them.
 
     Attributes
     ----------
@@ -120,141 +123,6 @@ class CountSource(Protocol):
         The class, if there is one.
     features : tuple of Variable
         All columns but the class.
-    copies : int
-        Maximum number of summaries that are held at a time when one is collected.
-    """
-
-    variables: tuple[Variable, ...]
-    target: Discrete | None
-    features: tuple[Variable, ...]
-
-    @property
-    def copies(self) -> int:
-        """Maximum number of summaries that are held at a time when one is collected."""
-        ...
-
-    def holds(self, request: requests.Singles | requests.Pairs) -> bool:
-        """Return whether the requested statistics are already collected."""
-        ...
-
-    def singles(self, request: requests.Singles) -> summaries.SinglesSummary:
-        """Return a summary that contains the requested statistics of single columns."""
-        ...
-
-    def pairs(self, request: requests.Pairs, *, keep: bool = True) -> summaries.PairsSummary:
-        """Return the joint statistics of all pairs of the requested columns.
-
-        With ``keep=False`` they are not cached.
-        """
-        ...
-
-    def summary(
-        self, request: requests.Moments | requests.Samples | requests.Histograms | requests.Totals
-    ) -> Any:
-        """Return the summary with the requested statistics; collect it if it is not cached."""
-        ...
-
-    def families(
-        self, families: Iterable[requests.Family], *, keep: bool = True
-    ) -> dict[requests.Family, FamilyStatistics]:
-        """Return the joint statistics (counts, moments) of families, which are sets of columns.
-
-        They are taken from cached summaries if possible; all other families are collected in one
-        pass. With ``keep=False`` the latter are not cached, because a structure search requests
-        many more families than its model will have.
-        """
-        ...
-
-    def extensions(self, request: requests.Extensions) -> Floats:
-        """Return the joint counts of discrete columns, each together with the same other columns.
-
-        They are collected in one pass, and not cached.
-
-        Returns
-        -------
-        ndarray, one-dimensional
-            For each group the tables of shape (r, *cardinalities of the others) of its new columns,
-            one after the other.
-        """
-        ...
-
-    def variances(self, columns: Sequence[Continuous]) -> Floats:
-        """Return the variance of each column over all rows, 0 for a column without values."""
-        ...
-
-    def with_features(self, features: tuple[Variable, ...]) -> Self:
-        """Return the source restricted to these features; it shares the collected summaries."""
-        ...
-
-
-class RowSource(CountSource, Protocol):
-    """A count source that has the rows too.
-
-    Attributes
-    ----------
-    in_memory : bool
-        Whether the rows are held, so that going through them again costs nothing.
-    n_rows : int
-        Number of all rows.
-    table : Table
-        The rows if they are held, else all or a sample of them.
-    weights : ndarray, shape (n_rows of the table,) or (0,)
-        Empty if every row weighs 1.
-    """
-
-    in_memory: bool
-    n_rows: int
-
-    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
-        """Yield all rows in order, as encoded blocks with their weights; each call reads them anew.
-
-        Parameters
-        ----------
-        n_rows : int, optional
-            Number of rows of a block, of which only the last has fewer: a divisor of the rows that
-            are read together. By default a block is what is read together: a table in memory as a
-            whole, a dataset in runs.
-        """
-        ...
-
-    def training_rows(self) -> TrainingRows:
-        """Return how many rows and missing values there are, for the model that is fitted."""
-        ...
-
-    @property
-    def table(self) -> Table:
-        """The rows."""
-        ...
-
-    @property
-    def weights(self) -> Floats:
-        """The weights of the rows."""
-        ...
-
-    def sample(self, n_rows: int) -> TableSource:
-        """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
-        ...
-
-    def indicated(self, indicators: Sequence[MissingIndicator]) -> Self:
-        """Return a source of the same rows in which indicators of missing values are features."""
-        ...
-
-    def merged(self, features: Sequence[Variable]) -> RowSource:
-        """Return a source of the same rows with merged intervals.
-
-        Parameters
-        ----------
-        features : sequence of Variable
-            The features; intervals may be joined to longer ones.
-        """
-        ...
-
-
-class RequestSource:
-    """Base class of count sources, which answers requests from cached summaries if possible.
-
-    Attributes
-    ----------
     class_weights : ndarray, shape (n_classes,), or None
         Weights of the classes of the target that the weights of the rows do not contain.
     """
@@ -281,26 +149,30 @@ class RequestSource:
         return len(self._summaries)
 
     def _collected(self, request: requests.Request) -> Any:
-        raise NotImplementedError
+        raise DataError(
+            f"The statistics do not hold the requested {type(request).__name__.lower()}. This "
+            "structure chooses what to count from what it has seen, which takes further passes "
+            "over the data; fit it on the whole table."
+        )
 
     def summary(self, request: requests.Request) -> Any:
-        """Return the summary that answers a request, cached if possible; see `CountSource`."""
+        """Return the summary with the requested statistics; collect it if it is not cached."""
         if request in self._summaries:
             return self._summaries[request]
         if isinstance(request, requests.Moments):
             held = (s for s in self._summaries.values() if isinstance(s, leaves.MomentsSummary))
-            if found := next(filter(None, (summary.part(request) for summary in held)), None):
-                return found
+            if part := next(filter(None, (summary.part(request) for summary in held)), None):
+                return part
         self._summaries[request] = self._collected(request)
         return self._summaries[request]
 
     @property
     def copies(self) -> int:
-        """Maximum number of summaries that are held at a time; see `CountSource`."""
+        """Maximum number of summaries that are held at a time when one is collected."""
         return 1
 
     def holds(self, request: requests.Singles | requests.Pairs) -> bool:
-        """Return whether the requested statistics are already collected; see `CountSource`."""
+        """Return whether the requested statistics are already collected."""
         if isinstance(request, requests.Pairs):
             return request in self._summaries
         return self._singles(request) is not None
@@ -313,62 +185,74 @@ class RequestSource:
         return None
 
     def singles(self, request: requests.Singles) -> summaries.SinglesSummary:
-        """Return a summary with statistics of single columns; see `CountSource`."""
-        found: summaries.SinglesSummary = self._singles(request) or self.summary(request)
-        return found
+        """Return a summary that contains the requested statistics of single columns."""
+        summary: summaries.SinglesSummary = self._singles(request) or self.summary(request)
+        return summary
 
     def pairs(self, request: requests.Pairs, *, keep: bool = True) -> summaries.PairsSummary:
-        """Return the statistics of all pairs of columns; see `CountSource`."""
-        kept = keep or self.holds(request)
-        found: summaries.PairsSummary = self.summary(request) if kept else self._collected(request)
-        return found
+        """Return the joint statistics of all pairs of the requested columns.
+
+        With ``keep=False`` they are not cached.
+        """
+        is_kept = keep or self.holds(request)
+        pairs: summaries.PairsSummary = (self.summary if is_kept else self._collected)(request)
+        return pairs
 
     def families(
         self, families: Iterable[requests.Family], *, keep: bool = True
     ) -> dict[requests.Family, FamilyStatistics]:
-        """Return the joint statistics (counts, moments) of sets of columns; see `CountSource`."""
-        found: dict[requests.Family, FamilyStatistics] = {}
-        rest, held = list[requests.Family](), Statistics(self._summaries)
-        for family in dict.fromkeys(families):
-            if statistics := held.family(family):
-                found[family] = statistics
-            else:
-                rest.append(family)
-        if rest:
-            request = requests.Families(tuple(rest))
+        """Return the joint statistics (counts, moments) of families, which are sets of columns.
+
+        They are taken from cached summaries if possible; all other families are collected in one
+        pass. With ``keep=False`` the latter are not cached, because a structure search requests
+        many more families than its model will have.
+        """
+        held = Statistics(self._summaries)
+        answers = {family: held.family(family) for family in dict.fromkeys(families)}
+        if rest := tuple(family for family, statistics in answers.items() if statistics is None):
+            request = requests.Families(rest)
             summary = self.summary(request) if keep else self._collected(request)
-            found.update(zip(rest, summary.found, strict=True))
-        return found
+            answers |= zip(rest, summary.found, strict=True)
+        return answers  # type: ignore[return-value]  # there is no None any more
 
     def extensions(self, request: requests.Extensions) -> Floats:
-        """Return the joint counts of columns, each with the same others; see `CountSource`."""
-        found: summaries.ExtensionsSummary = self._collected(request)
-        return found.counts
+        """Return the joint counts of discrete columns, each together with the same other columns.
+
+        They are collected in one pass, and not cached.
+
+        Returns
+        -------
+        ndarray, one-dimensional
+            For each group the tables of shape (r, *cardinalities of the others) of its new columns,
+            one after the other.
+        """
+        summary: summaries.ExtensionsSummary = self._collected(request)
+        return summary.counts
 
     def variances(self, columns: Sequence[Continuous]) -> Floats:
-        """Return the variance of each column over all rows, from the cache if possible."""
+        """Return the variance of each column over all rows, 0 for a column without values."""
         families = {v: requests.Family((), (v,)) for v in columns if v not in self._variances}
-        found = self.families(families.values())
+        statistics = self.families(families.values())
         for v, family in families.items():
-            square, count = found[family].comoment[0, 0], found[family].counts
+            square, count = statistics[family].comoment[0, 0], statistics[family].counts
             self._variances[v] = float(safe_divide(square, count))
         return np.array([self._variances[v] for v in columns])
 
     def total_weight(self) -> float:
         """Return the sum of the weights of the rows, those of classes included."""
         family = requests.Family(() if self.target is None else (self.target,))
-        found = self.families([family], keep=False)[family].counts
-        return float((found if self.class_weights is None else found * self.class_weights).sum())
+        counts = self.families([family], keep=False)[family].counts
+        return float((counts if self.class_weights is None else counts * self.class_weights).sum())
 
     def with_features(self, features: tuple[Variable, ...]) -> Self:
-        """Return the source restricted to these features; see `CountSource`."""
-        found = copy(self)
-        found.features = features
-        found.variables = features if self.target is None else (*features, self.target)
-        return found
+        """Return the source restricted to these features; it shares the collected summaries."""
+        source = copy(self)
+        source.features = features
+        source.variables = features if self.target is None else (*features, self.target)
+        return source
 
 
-class TableSource(RequestSource):
+class TableSource(CountSource):
     """A count source that reads a table in memory, once for each request.
 
     Parameters
@@ -380,9 +264,13 @@ class TableSource(RequestSource):
 
     Attributes
     ----------
+    in_memory : bool
+        Whether the rows are held, so that going through them again costs nothing.
+    n_rows : int
+        Number of all rows.
     table : Table
-        The table, for learners that need the rows themselves.
-    weights : ndarray, shape (n_rows,) or (0,)
+        The rows if they are held, else all or a sample of them.
+    weights : ndarray, shape (n_rows of the table,) or (0,)
         Empty if every row weighs 1.
     """
 
@@ -405,29 +293,43 @@ class TableSource(RequestSource):
         self.weights = checked_weights(sample_weight, table.n_rows)
 
     def training_rows(self) -> TrainingRows:
-        """Return how many rows and missing values there are; see `RowSource`."""
+        """Return how many rows and missing values there are, for the model that is fitted."""
         is_weighted = len(self.weights) or self.class_weights is not None
         weight = self.total_weight() if is_weighted else None
         return TrainingRows(self.n_rows, self.table.missing(), weight)
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
-        """Yield all rows in blocks with their weights; see `RowSource`."""
+        """Yield all rows in order, as encoded blocks with their weights; each call reads them anew.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Number of rows of a block, of which only the last has fewer: a divisor of the rows that
+            are read together. By default a block is what is read together: a table in memory as a
+            whole, a dataset in runs.
+        """
         return sliced(self.table, self.weights, n_rows)
 
     def _collected(self, request: requests.Request) -> Any:
         return _collected(self.table, request, self.weights)
 
+    def _of(self, table: Table, weights: Floats) -> TableSource:
+        return TableSource(table, self.target, weights if len(weights) else None)
+
     def indicated(self, indicators: Sequence[MissingIndicator]) -> TableSource:
-        """Return a source in which indicators of missing values are features; see `RowSource`."""
-        given = self.weights if len(self.weights) else None
-        found = TableSource(self.table.indicated(indicators), self.target, given)
-        found.class_weights = self.class_weights
-        return found
+        """Return a source of the same rows in which indicators of missing values are features."""
+        source = self._of(self.table.indicated(indicators), self.weights)
+        source.class_weights = self.class_weights
+        return source
 
     def merged(self, features: Sequence[Variable]) -> TableSource:
-        """Return a source of the same rows with merged intervals; see `RowSource`."""
-        given = None if not len(self.weights) else self.weights
-        # A table with the variables `new`, whose intervals join intervals of `old`.
+        """Return a source of the same rows with merged intervals.
+
+        Parameters
+        ----------
+        features : sequence of Variable
+            The features; intervals may be joined to longer ones.
+        """
         table = self.table
         codes = table.codes.copy(order="F")
         by_old = dict(zip(self.features, features, strict=True))
@@ -437,31 +339,18 @@ class TableSource(RequestSource):
                 assert isinstance(merged, Binned)
                 place = table.arrangement.place[fine]
                 codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
-        return TableSource(
-            replace(table, variables=tuple(by_old.get(v, v) for v in table.variables), codes=codes),
-            self.target,
-            given,
-        )
+        variables = tuple(by_old.get(v, v) for v in table.variables)
+        return self._of(replace(table, variables=variables, codes=codes), self.weights)
 
     def sample(self, n_rows: int) -> TableSource:
-        """Return a source of about `n_rows` of the rows; see `RowSource`."""
+        """Return a source of about `n_rows` rows, chosen by their numbers, or of all if few."""
         share = n_rows / max(self.table.n_rows, 1)
         if share >= 1.0:
             # Its statistics are its own, as those of a dataset's sample are.
-            return TableSource(self.table, self.target, self.weights if len(self.weights) else None)
+            return self._of(self.table, self.weights)
         chosen = sampled(0, self.table.n_rows, share)
-        weights = self.weights[chosen] if len(self.weights) else None
-        return TableSource(self.table.rows(chosen), self.target, weights)
-
-
-class StatisticsSource(RequestSource):
-    """A count source without the data: it answers requests from statistics collected before."""
-
-    def _collected(self, request: requests.Request) -> Any:
-        raise DataError(
-            f"The statistics do not hold the requested {type(request).__name__.lower()}. This "
-            "structure chooses what to count from what it has seen, which takes further passes "
-            "over the data; fit it on the whole table."
+        return self._of(
+            self.table.rows(chosen), self.weights[chosen] if len(self.weights) else self.weights
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,6 @@ from bayesgraph.statistics.moments import (
     GroupMoments,
     PairMoments,
     group_comoments,
-    mean_without,
-    remaining_squares,
     safe_divide,
 )
 from bayesgraph.tables import Table
@@ -84,33 +82,24 @@ class FamilyStatistics:
     mean: Floats
     comoment: Floats
 
+    def _moments(self) -> PairMoments:
+        """Return the statistics as those of pairs of columns in groups of rows without gaps."""
+        size, n = self.counts.size, self.mean.shape[-1]
+        mean = np.broadcast_to(self.mean, (*self.counts.shape, n)).reshape(size, n, 1)
+        comoment = self.comoment.reshape(size, n, n)
+        square = np.diagonal(comoment, axis1=1, axis2=2)[..., None]
+        return PairMoments(self.counts.reshape(size, 1, 1), mean, square, comoment)
+
+    def _of(self, moments: PairMoments) -> FamilyStatistics:
+        shape, n = self.counts.shape, self.mean.shape[-1]
+        mean, comoment = moments.mean.reshape(*shape, n), moments.comoment.reshape(*shape, n, n)
+        return FamilyStatistics(moments.count.reshape(shape), mean, comoment)
+
     def __add__(self, other: FamilyStatistics) -> FamilyStatistics:
-        counts = self.counts + other.counts
-        share = safe_divide(other.counts, counts)[..., None]
-        delta = other.mean - self.mean
-        between = (
-            delta[..., :, None] * delta[..., None, :] * (self.counts[..., None] * share)[..., None]
-        )
-        return FamilyStatistics(
-            counts, self.mean + delta * share, self.comoment + other.comoment + between
-        )
+        return self._of(self._moments() + other._moments())
 
     def __sub__(self, other: FamilyStatistics) -> FamilyStatistics:
-        counts, mean, delta, both = mean_without(
-            self.counts[..., None], self.mean, other.counts[..., None], other.mean
-        )
-        there, counts = counts > 0, counts[..., 0]
-        between = delta[..., :, None] * delta[..., None, :] * both[..., None]
-        rest = np.where(there[..., None], self.comoment - other.comoment - between, 0.0)
-        flat = (counts.size, mean.shape[-1])
-        own, before = (
-            np.diagonal(a, axis1=-2, axis2=-1).reshape(flat) for a in (rest, self.comoment)
-        )
-        squares = remaining_squares(own, before, counts.reshape(-1, 1), mean.reshape(flat))
-        vary = squares.reshape(mean.shape) > 0
-        return FamilyStatistics(
-            counts, mean, np.where(vary[..., :, None] & vary[..., None, :], rest, 0.0)
-        )
+        return self._of(self._moments() - other._moments())
 
     def grown(
         self, family: requests.Family, renamed: Mapping[Variable, Variable]
@@ -155,8 +144,6 @@ def _of_moments(
 
 # Number of rows whose pairs are counted by sets of rows, which are in the cache.
 _TOGETHER = 32768
-# Maximum number of entries of joint moments from which the moments of several families are taken.
-_MAX_JOINT = 1 << 24
 
 
 class _Columns:
@@ -272,23 +259,13 @@ class SinglesSummary(requests.Additive):
         """Indices of the request's columns and of their states."""
         return _Columns(self.request.columns)
 
-    def grown(self, renamed: Mapping[Variable, Variable]) -> SinglesSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
-        request = requests.grown_request(self.request, renamed)
-        at, n_groups = requests.grown_groups(self.request.given, request.given)
-        places = _Columns(request.columns).places_of(self.at, renamed)
-        counts = requests.grown_axis(self.counts, 0, at, n_groups)
-        if places is not None:
-            counts = requests.grown_axis(counts, 1, *places)
-        return SinglesSummary(
-            request,
-            requests.grown_axis(self.totals, 0, at, n_groups),
-            counts,
-            self.moments.grown(at, n_groups),
-        )
+    def grown(self, renamed: Mapping[Variable, Variable]) -> Self:
+        """Re-index the summary to variables with additional states; see `Additive.grown`."""
+        grown = super().grown(renamed)
+        places = grown.at.places_of(self.at, renamed)
+        if places is None:
+            return grown
+        return replace(grown, counts=requests.grown_axis(grown.counts, 1, *places))
 
     def answers(self, request: requests.Singles) -> bool:
         """Return whether the summary contains all statistics that `request` asks for."""
@@ -306,7 +283,7 @@ class SinglesSummary(requests.Additive):
         """Return the statistics of a family: the given variable, one column, or both; else None."""
         given, at = self.request.given, self.at
         conditional = given in family.discrete
-        rest = [v for v in (*family.discrete, *family.continuous) if v is not given]
+        rest = [v for v in family.columns if v is not given]
         if not rest and (conditional or given is None):
             return _without_moments(self.totals)
         if len(rest) != 1 or rest[0] not in at.place:
@@ -356,7 +333,7 @@ class PairsSummary(requests.Additive):
         single = requests.Singles(request.columns, request.given)
         singles = SinglesSummary.collect(table, single, weights)
         values = column_values(table, at.continuous)
-        pair_moments = PairMoments.collect(values, group, n_groups, weights)
+        pair_moments = PairMoments.collect_pairs(values, group, n_groups, weights)
         mixed = GroupMoments.collect(values, group, n_groups, weights, codes, at.cards)
         return cls(request, singles, pair_counts, pair_moments, mixed)
 
@@ -370,11 +347,8 @@ class PairsSummary(requests.Additive):
         """Offset in `pair_counts` at which the table of each pair starts, shape (n_pairs + 1,)."""
         return _pair_starts(self.at.cards, len(self.singles.totals))
 
-    def grown(self, renamed: Mapping[Variable, Variable]) -> PairsSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
+    def grown(self, renamed: Mapping[Variable, Variable]) -> Self:
+        """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
         at = requests.state_positions(self.request.given, request.given)
@@ -382,9 +356,10 @@ class PairsSummary(requests.Additive):
         places = new.places_of(self.at, renamed)
         groups = np.arange(len(self.singles.totals)) if at is None else at
         states = np.arange(int(self.at.start[-1])) if places is None else places[0]
+        tables = np.zeros(_pair_starts(new.cards, n_groups)[-1])
         moments = self.pair_moments.grown(at, n_groups)
-        grown = PairsSummary(
-            request, singles, np.zeros(_pair_starts(new.cards, n_groups)[-1]), moments, self.mixed
+        grown = replace(
+            self, request=request, singles=singles, pair_counts=tables, pair_moments=moments
         )
         within = np.split(states - np.repeat(new.start[:-1], self.at.cards), self.at.start[1:-1])
         for i, j in combinations(range(len(within)), 2):
@@ -549,31 +524,25 @@ class FamiliesSummary(requests.Additive):
     @classmethod
     def collect(cls, table: Table, request: requests.Families, weights: Floats) -> FamiliesSummary:
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
-        found: dict[requests.Family, FamilyStatistics] = {}
+        statistics: dict[requests.Family, FamilyStatistics] = {}
         beside: dict[tuple[Discrete, ...], list[requests.Family]] = {}
         for family in request.families:
             if family.discrete and not family.continuous:
                 beside.setdefault(family.discrete[1:], []).append(family)
+            else:
+                statistics[family] = tree_sum(
+                    _of_family(table.rows(rows), family, weights[rows])
+                    for rows in blocks(table.n_rows)
+                )
         for rest, families in beside.items():
-            found.update(_collect_beside(table, rest, families, weights))
-        if left := tuple([family for family in request.families if family not in found]):
-            asked = requests.Families(left)
-            parts = (
-                cls(asked, _of_block(table.rows(rows), left, weights[rows]))
-                for rows in blocks(table.n_rows)
-            )
-            found |= zip(left, tree_sum(parts).found, strict=True)
-        return cls(request, tuple(found[family] for family in request.families))
+            statistics |= _collect_beside(table, rest, families, weights)
+        return cls(request, tuple(statistics[family] for family in request.families))
 
-    def grown(self, renamed: Mapping[Variable, Variable]) -> FamiliesSummary:
-        """Re-index the summary to variables with additional states.
-
-        `renamed` maps each old variable to the variable that replaces it.
-        """
-        families = self.request.families
-        request = requests.grown_request(self.request, renamed)
-        pairs = zip(families, self.found, strict=True)
-        return FamiliesSummary(request, tuple(found.grown(f, renamed) for f, found in pairs))
+    def grown(self, renamed: Mapping[Variable, Variable]) -> Self:
+        """Re-index the summary to variables with additional states; see `Additive.grown`."""
+        pairs = zip(self.request.families, self.found, strict=True)
+        grown = tuple(statistics.grown(family, renamed) for family, statistics in pairs)
+        return replace(self, request=requests.grown_request(self.request, renamed), found=grown)
 
     def family(self, family: requests.Family) -> FamilyStatistics | None:
         """Return the statistics of one of the requested families, None for another one."""
@@ -592,13 +561,6 @@ def _complete_rows(
     for column in codes:
         complete &= column >= 0
     return None if complete.all() else np.flatnonzero(complete)
-
-
-def _is_complete(
-    table: Table, discrete: tuple[Discrete, ...], continuous: tuple[Continuous, ...]
-) -> bool:
-    codes = [table.column(v) for v in discrete]
-    return table.complete or _complete_rows(codes, column_values(table, continuous)) is None
 
 
 def _collect_beside(
@@ -630,33 +592,7 @@ def _collect_beside(
     }
 
 
-def _of_block(
-    table: Table, families: tuple[requests.Family, ...], weights: Floats
-) -> tuple[FamilyStatistics, ...]:
-    """Return the statistics of families with continuous columns; the table is one block of rows."""
-    # The statistics of families that have the same discrete columns as another family. The moments
-    # of all continuous columns of such families are collected together, and those of each family
-    # are extracted. This requires that the families lack no value, so that all have the same rows.
-    # The caller collects the families that are not in the result.
-    groups: dict[tuple[Discrete, ...], list[requests.Family]] = {}
-    for family in families:
-        groups.setdefault(family.discrete, []).append(family)
-    found: dict[requests.Family, FamilyStatistics] = {}
-    for discrete, members in groups.items():
-        numbers = tuple(dict.fromkeys(v for family in members for v in family.continuous))
-        cells = np.prod([v.cardinality for v in discrete], dtype=np.float64) * len(numbers) ** 2
-        if len(members) < 2 or cells > _MAX_JOINT or not _is_complete(table, discrete, numbers):
-            continue
-        whole = _collect_family(table, requests.Family(discrete, numbers), weights)
-        place = {v: i for i, v in enumerate(numbers)}
-        for family in members:
-            at = [place[v] for v in family.continuous]
-            comoment = whole.comoment[..., at, :][..., at]
-            found[family] = FamilyStatistics(whole.counts, whole.mean[..., at], comoment)
-    return tuple(found.get(f) or _collect_family(table, f, weights) for f in families)
-
-
-def _collect_family(table: Table, family: requests.Family, weights: Floats) -> FamilyStatistics:
+def _of_family(table: Table, family: requests.Family, weights: Floats) -> FamilyStatistics:
     codes = [table.column(v) for v in family.discrete]
     values = column_values(table, family.continuous)
     cards = tuple(v.cardinality for v in family.discrete)

@@ -10,7 +10,7 @@ from bayesgraph.core.errors import DataError, GraphError, MemoryLimitError
 from bayesgraph.learning import candidates
 from bayesgraph.learning import candidates as tiles
 from bayesgraph.learning.arcs import ArcRules, arc_scores
-from bayesgraph.statistics import Pairs, Smoothing, StatisticsSource
+from bayesgraph.statistics import CountSource, Pairs, Smoothing
 
 LEARNERS = [bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]
 SIZES = [(7, 0), (4, 4), (0, 6)]
@@ -89,7 +89,7 @@ def test_what_is_refused(monkeypatch):
         bg.learning.tan(source, candidates=0)
     with pytest.raises(DataError, match="score='likelihood'"):
         bg.learning.tan(source, candidates=3, score="fcll")
-    known = StatisticsSource(source.variables, source.target, source.statistics)
+    known = CountSource(source.variables, source.target, source.statistics)
     with pytest.raises(DataError, match="the source has statistics only"):
         bg.learning.tan(known, candidates=3)
     monkeypatch.setattr(candidates, "default_memory_limit", lambda: 100)

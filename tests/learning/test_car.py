@@ -14,6 +14,7 @@ import bayesgraph as bg
 from bayesgraph.learning import estimate_network
 from bayesgraph.learning.information import conditional_mutual_information
 from bayesgraph.statistics import (
+    CountSource,
     GroupMoments,
     PairMoments,
     Pairs,
@@ -22,7 +23,6 @@ from bayesgraph.statistics import (
     SinglesSummary,
     Smoothing,
     Statistics,
-    StatisticsSource,
 )
 
 ROWS = 1728
@@ -136,7 +136,7 @@ def source():
     summary = PairsSummary(
         request, whole, flat, PairMoments(empty, empty, empty, empty), no_moments
     )
-    return StatisticsSource((*FEATURES, TARGET), TARGET, Statistics({request: summary}))
+    return CountSource((*FEATURES, TARGET), TARGET, Statistics({request: summary}))
 
 
 def test_the_counts_are_consistent():

@@ -10,7 +10,7 @@ import bayesgraph as bg
 from bayesgraph.learning import CovarianceModel, count_source, estimate_discriminant
 from bayesgraph.learning.discriminant import fourth_moments, ledoit_wolf_share, oas_share
 from bayesgraph.models import GaussianPlate
-from bayesgraph.statistics import StatisticsSource, TableSource
+from bayesgraph.statistics import CountSource, TableSource
 
 NAMES = ["u", "v", "w"]
 
@@ -137,7 +137,7 @@ def test_statistics_of_batches_give_the_same_model(structure):
         source = TableSource(whole.table.rows(rows), whole.target)
         estimate_discriminant(source, model)
         parts.append(source.statistics)
-    together = StatisticsSource(whole.variables, whole.target, parts[0] + parts[1] + parts[2])
+    together = CountSource(whole.variables, whole.target, parts[0] + parts[1] + parts[2])
     found = estimate_discriminant(together, model).network
     for a, b in zip(found.cpds[1:], expected.cpds[1:], strict=True):
         np.testing.assert_allclose(a.variance, b.variance, rtol=1e-10)
@@ -151,7 +151,7 @@ def test_what_needs_rows_says_so():
         source = count_source(table, target="kind")
         model = CovarianceModel(**parameters)
         estimate_discriminant(source, CovarianceModel(structure=model.structure))
-        remote = StatisticsSource(source.variables, source.target, source.statistics)
+        remote = CountSource(source.variables, source.target, source.statistics)
         return estimate_discriminant(remote, model)
 
     from_statistics(table, regularization="oas")

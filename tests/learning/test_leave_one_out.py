@@ -12,7 +12,7 @@ from bayesgraph.learning import Structure, estimate_network, selective_kdb
 from bayesgraph.learning.arcs import ArcRules
 from bayesgraph.learning.greedy import _prefix_losses, ranked_parents
 from bayesgraph.learning.leave_one_out import LeaveOneOut, Part, losses
-from bayesgraph.statistics import Smoothing, StatisticsSource, TableSource
+from bayesgraph.statistics import CountSource, Smoothing, TableSource
 
 PLAIN = Smoothing(alpha=0.7, shrinkage=0.0, var_smoothing=0.0)
 
@@ -154,7 +154,7 @@ def test_classes_and_configurations_of_one_row():
 def test_rows_are_needed():
     source = bg.learning.count_source(make_frame(0, 3, 0), "y")
     bg.learning.kdb(source, k=1)
-    other = StatisticsSource(source.variables, source.target, source.statistics)
+    other = CountSource(source.variables, source.target, source.statistics)
     for learner in (bg.learning.selective_kdb, bg.learning.forward_selection):
         with pytest.raises(DataError, match="statistics only"):
             learner(other)

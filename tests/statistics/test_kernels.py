@@ -135,7 +135,7 @@ def test_group_moments(n, weighted, missing):
 def test_pair_moments(n, weighted, missing):
     _, group, weights = rows(n, weighted=weighted)
     values = values_of(n, missing)
-    found = PairMoments.collect(values, group, K, weights)
+    found = PairMoments.collect_pairs(values, group, K, weights)
     full = found.comoment.shape
     count, mean, square = (
         np.broadcast_to(a, full) for a in (found.count, found.mean, found.square)
@@ -158,12 +158,12 @@ def test_moments_far_from_zero(missing):
     # Whole numbers, so that the far columns hold the same deviations exactly.
     values = np.round(values_of(5000, missing) * 1000)
     group = np.zeros(5000, dtype=np.int8)
-    for collect in (GroupMoments.collect, PairMoments.collect):
+    for collect in (GroupMoments.collect, PairMoments.collect_pairs):
         near = collect(values, group, 1, np.empty(0))
         far = collect(values + 1e12, group, 1, np.empty(0))
         np.testing.assert_allclose(far.square, near.square, rtol=1e-7)
         np.testing.assert_allclose(far.mean - 1e12, near.mean, atol=1e-3)
-        if collect == PairMoments.collect:
+        if collect == PairMoments.collect_pairs:
             np.testing.assert_allclose(far.comoment, near.comoment, rtol=1e-6)
 
 

@@ -8,13 +8,13 @@ import bayesgraph as bg
 from bayesgraph.core.errors import DataError
 from bayesgraph.learning import estimate_network
 from bayesgraph.statistics import (
+    CountSource,
     Families,
     Family,
     Pairs,
     Singles,
     Smoothing,
     Statistics,
-    StatisticsSource,
     TableSource,
 )
 from bayesgraph.tables import Table, columns_of, encode_table, infer_variables
@@ -128,7 +128,7 @@ def test_statistics_of_chunks_serve_learners_like_the_table(learner, missing):
         part = sample.rows(slice(at, at + 40))
         requests = whole.statistics.summaries
         parts.append(Statistics.collect(part.table, requests, part.weights))
-    total = StatisticsSource(sample.table.variables, sample.given, parts[0] + parts[1] + parts[2])
+    total = CountSource(sample.table.variables, sample.given, parts[0] + parts[1] + parts[2])
     again = learner(total, smoothing)
     assert again.arcs == structure.arcs
     network = estimate_network(again, total, smoothing)
@@ -144,7 +144,7 @@ def test_statistics_alone_refuse_what_they_do_not_hold():
     singles = Statistics.collect(
         sample.table, [Singles(sample.columns, sample.given)], sample.weights
     )
-    source = StatisticsSource(sample.table.variables, sample.given, singles)
+    source = CountSource(sample.table.variables, sample.given, singles)
     bg.learning.star(source)
     with pytest.raises(DataError, match=r"pairs.*whole table"):
         bg.learning.tan(source)
