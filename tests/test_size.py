@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_792,
-    "nodes of syntax trees": 651_973,
+    "lines of code": 57_752,
+    "nodes of syntax trees": 651_332,
     "files": 262,
     "public names": 70,
     "bytes of the front end": 302_828,

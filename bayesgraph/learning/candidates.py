@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import pair_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores, n_moments
-from bayesgraph.learning.scores import Gains
+from bayesgraph.learning.scores import Extension, Gains
 from bayesgraph.statistics import (
     CountSource,
     Family,
@@ -37,10 +38,7 @@ from bayesgraph.statistics import (
 )
 
 # --------- Statistics of all pairs of columns in tiles, if they are too large to be held at a time
-# The columns are dealt to q² groups, the points of the affine plane of prime order q. Each of its
-# q² + q lines has q points, and each two points are on exactly one line: the tiles are the pairs of
-# columns whose groups are on one line. A tile is 1/q² of all pairs, and a pass for it reads 1/q of
-# the columns. (With rectangles of as many pairs, a pass reads 1.4/q of them.)
+# The columns are dealt to groups, and the tiles are the pairs of columns of each two groups.
 
 
 # Share of the memory limit for the statistics of pairs that are held at a time. The rest is for the
@@ -87,7 +85,7 @@ def ask_ahead(source: CountSource) -> None:
 def _counted_ahead(
     source: CountSource, columns: tuple[Variable, ...], given: Discrete | None
 ) -> int:
-    """Collect the statistics of all pairs, or of single columns; return the order of the tiles."""
+    """Collect the statistics of all pairs, or of single columns; return the number of groups."""
     whole = Pairs(columns, given)
     order = 1 if source.holds(whole) else tile_order(columns, given, budget() // source.copies)
     if order == 1:
@@ -103,77 +101,44 @@ def budget() -> int:
 
 
 def tile_order(columns: tuple[Variable, ...], given: Discrete | None, limit: int) -> int:
-    """Return the order of the plane whose tiles take at most `limit` bytes, 1 for no tiles.
+    """Return the number of groups whose tiles take at most `limit` bytes, 1 for no tiles.
 
-    Tiles are not made smaller than of two columns from different groups of one, whatever they take.
+    Tiles are not made smaller than of two columns, whatever they take.
     """
     whole = pairs_bytes(columns, given)
     if whole <= limit:
         return 1
-    # The q² + q tiles hold all pairs, so that the largest is at least this share of them.
-    least = math.isqrt(whole // max(limit, 1)) - 1
-    primes = [
-        q for q in _primes(2 * math.isqrt(len(columns)) + 2) if q >= least or q**2 >= len(columns)
-    ]
-    for order in primes:
-        if order**2 >= len(columns) or tile_bytes(columns, given, order) <= limit:
-            break
-    return order
+    order = max(
+        3, math.isqrt(2 * whole // max(limit, 1))
+    )  # two of q groups have 4 / q² of the pairs
+    while order < len(columns) and tile_bytes(columns, given, order) > limit:
+        order += 1
+    return min(order, len(columns))
 
 
 def tile_bytes(columns: tuple[Variable, ...], given: Discrete | None, order: int) -> int:
     """Return the number of bytes of the statistics of the largest tile; see `tile_order`."""
-    if order == 1:
-        return pairs_bytes(columns, given)
     cards = np.array([v.cardinality if isinstance(v, Discrete) else 0 for v in columns])
-    numbers = np.array([isinstance(v, Continuous) for v in columns])
     group = _groups(len(columns), order)
-    sums = [np.bincount(group, a, order**2) for a in (cards, cards**2, numbers)]
+    sums = [np.bincount(group, a, order) for a in (cards, cards**2, cards == 0)]
+    left, right = np.triu_indices(order, 1)
+    states, squares, numbers = (a[left] + a[right] for a in sums)
     k = 1 if given is None else given.cardinality
-    largest = 0.0
-    for line in _parallels(order):
-        states, squares, count = (np.bincount(line, a, order) for a in sums)
-        largest = max(largest, pairs_bytes_of(states, squares, count, k).max())
-    return int(largest)
-
-
-def _primes(n: int) -> list[int]:
-    return [q for q in range(2, n) if all(q % p for p in range(2, math.isqrt(q) + 1))]
+    return int(pairs_bytes_of(states, squares, numbers, k).max())
 
 
 def _groups(n: int, order: int) -> NDArray[np.intp]:
     """Return the group of each of n columns, of which successive ones form a group."""
-    return np.asarray(np.arange(n) * order**2 // n)
-
-
-def _parallels(order: int) -> Iterator[NDArray[np.intp]]:
-    """Yield the number of the line through each point of the affine plane of a prime order.
-
-    Each array is of one class of parallels, numbered from 0 to ``order - 1``.
-    """
-    x, y = np.divmod(np.arange(order**2), order)
-    for slope in range(order):
-        yield (y - slope * x) % order
-    yield x
+    return np.asarray(np.arange(n) * order // n)
 
 
 def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
-    """Yield the indices of the columns of each tile of two columns or more, ascending.
-
-    Parameters
-    ----------
-    n : int
-        Number of columns.
-    order : int
-        A prime, the order q of the plane.
-    """
+    """Yield the indices of the columns of each two of `order` groups of n columns, ascending."""
     group = _groups(n, order)
-    for line in _parallels(order):
-        line_of = line[group]
-        ends = np.cumsum(np.bincount(line_of, minlength=order))
-        for places in np.split(np.argsort(line_of, kind="stable"), ends[:-1]):
-            if len(places) > 1:
-                yield places
+    for pair in combinations(range(order), 2):
+        places = np.flatnonzero(np.isin(group, pair))
+        if len(places) > 1:
+            yield places
 
 
 def scores_of_pairs(
@@ -398,7 +363,7 @@ def candidate_scores(
         )
     gains = Gains(source, (*columns, *above), smoothing, "likelihood")
     rest = (gains.target,) if above else ()
-    found, rows = gains.of_families([((p, *rest), c) for p, c in ends])
+    by_arc, rows = gains.with_rows([Extension((p,), rest, c) for p, c in ends])
     cards = np.array(gains.cards)
     parents, children = cards[pairs.parents], cards[pairs.children]
     # Of a number given a state there are a mean and a variance, given a number there is a slope.
@@ -406,7 +371,7 @@ def candidate_scores(
     parameters = k * np.where(parents > 0, parents - 1, 1) * of_child
     everything = Family(() if source.target is None else (source.target,))
     total = float(source.families([everything])[everything].counts.sum())
-    return ArcScores.of(safe_divide(found, rows), rows, parameters, total, True)
+    return ArcScores.of(safe_divide(by_arc, rows), rows, parameters, total, True)
 
 
 def candidate_tree(

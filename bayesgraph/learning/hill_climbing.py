@@ -443,7 +443,6 @@ class Climber:
         changed = [c] if kind != REVERSE else [c, p]
         if kind == ADD:
             self.parents[c].append(p)
-            search_kernels.extend_paths(self._paths, p, c)
         else:
             self.parents[c].remove(p)
             if kind == REVERSE:
@@ -451,8 +450,7 @@ class Climber:
                 self._arcs[c, p] = True
                 self._graph ^= int(self._marks[c, p])
         self._arcs[p, c] = kind == ADD
-        if kind != ADD:
-            search_kernels.reach(self._arcs, self._paths)
+        search_kernels.reach(self._arcs, self._paths)
         self._graph ^= int(self._marks[p, c])
         for child in changed:
             self._full[child] = len(self.parents[child]) >= self.maximum

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,20 +52,6 @@ def fcll(given: Floats, mixed: Floats) -> Floats:
     return _FCLL_LIKELIHOOD * given + _FCLL_CONTRAST * (given - mixed)
 
 
-def log_likelihood(counts: Floats) -> Floats:
-    """Return the maximised log likelihood of tables from counts, shape (...), in nats.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (..., n_configurations, n_states)
-        By parent configuration and state of the child.
-    """
-    total = counts.sum(axis=-1, keepdims=True)
-    there = counts > 0
-    share = np.where(there, counts, 1.0) / np.where(there, total, 1.0)
-    return np.asarray(np.sum(counts * np.log(share), axis=(-2, -1)))
-
-
 def bdeu(counts: Floats, ess: float) -> Floats:
     """Return the log marginal likelihood of tables under a uniform Dirichlet prior, shape (...).
 
@@ -83,6 +68,29 @@ def bdeu(counts: Floats, ess: float) -> Floats:
     given = gammaln(ess / q) - gammaln(ess / q + counts.sum(axis=-1))
     cells = gammaln(ess / (q * r) + counts) - gammaln(ess / (q * r))
     return np.asarray(given.sum(axis=-1) + cells.sum(axis=(-2, -1)))
+
+
+def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
+    """Return the log Bayes factor of dependence over independence of two columns given the class.
+
+    The log of ``P(x, y | c) / (P(x | c) P(y | c))`` with the parameters integrated out, under
+    consistent Dirichlet priors (BDeu; Heckerman, Geiger, Chickering 1995): the log weight of an
+    edge in the posterior of a tree (Meila and Jaakkola 2006, section 4).
+
+    Parameters
+    ----------
+    counts : ndarray, shape (..., K, r_x, r_y)
+        Counts by class and by the states of both columns.
+    ess : float
+        Equivalent sample size of the prior, in rows, over all cells together.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In nats.
+    """
+    below_both = counts.reshape(*counts.shape[:-3], -1, counts.shape[-1])
+    return bdeu(below_both, ess) - bdeu(counts.sum(axis=-2), ess)
 
 
 class Extension(NamedTuple):
@@ -160,9 +168,9 @@ class Gains:
             summary = self._pairs(columns, given)
             discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
             for left, right, tables in information.pair_tables(summary):
-                found = self._tables(tables.swapaxes(1, 2), True)
-                gains[discrete[left], discrete[right]] = found
-                gains[discrete[right], discrete[left]] = found
+                ratio = log_marginal_ratio(tables, self.ess)
+                gains[discrete[left], discrete[right]] = ratio
+                gains[discrete[right], discrete[left]] = ratio
         return gains, scores.learnable
 
     def _pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Any:
@@ -204,93 +212,75 @@ class Gains:
         return [alone * self.cards[i] if self.cards[i] else with_one for i in extension.new]
 
     def _batch(self, asked: Sequence[Extension]) -> list[Floats]:
-        """Return gains as `of` does, from one request for each kind of child.
+        ends = np.cumsum([len(part.new) for part in asked])
+        return np.split(self.with_rows(asked)[0], ends[:-1]) if len(asked) else []
 
-        Statistics of pairs are kept by the source; those of more columns, of which each search
-        asks many times, are counted for all parents that may be added to a child at a time.
+    def with_rows(self, asked: Sequence[Extension]) -> Floats:
+        """Return the gains by all new parents, and the rows that observe all columns, (2, n).
+
+        There is one request for each kind of child.
         """
-        is_counted = [
-            bool(self.cards[child])
-            and any(p != self.target for p in others)
-            and self.score != "fcll"
-            for _, others, child in asked
-        ]
-        counted = [part for part, together in zip(asked, is_counted, strict=True) if together]
-        rest = [part for part, together in zip(asked, is_counted, strict=True) if not together]
-        single = [((new, *part.others), part.child) for part in rest for new in part.new]
-        ends = np.cumsum([len(part.new) for part in rest])
-        of_rest = iter(np.split(self.of_families(single)[0], ends[:-1]) if rest else ())
-        of_counted = iter(self._extended(counted) if counted else ())
-        return [next(of_counted if together else of_rest) for together in is_counted]
+        tables = [part for part in asked if self.cards[part.child]]
+        numbers = [part for part in asked if not self.cards[part.child]]
+        is_table = np.repeat(
+            [self.cards[c] > 0 for _, _, c in asked], [len(n) for n, _, _ in asked]
+        )
+        gains = np.empty((2, len(is_table)))
+        if tables:
+            gains[:, is_table] = self._of_tables(tables)
+        if numbers:
+            gains[:, ~is_table] = self._of_numbers(numbers)
+        return gains
 
-    def _extended(self, asked: Sequence[Extension]) -> list[Floats]:
-        """Return the gains by adding new parents to the other parents of discrete children."""
+    def _counted(self, asked: Sequence[Extension]) -> tuple[information.ExtendedTables, int]:
+        """Return the tables of discrete children, and how many new parents there are."""
         groups = [(new, (*others, child)) for new, others, child in asked]
         tables = information.ExtendedTables.counted(self.source, self._numbered, groups)
-        ends = list(accumulate(len(new) for new, _ in groups))
+        return tables, sum(len(new) for new, _ in groups)
+
+    def _of_tables(self, asked: Sequence[Extension]) -> Floats:
+        """Return gains and rows by new parents of discrete children."""
+        counted = self._counted(asked)
+        told = information.extended_information(*counted)
         if self.score == "bdeu":
-            found = information.extended_bdeu(tables, ends[-1], self.ess)
-        else:
-            told = information.extended_information(tables, ends[-1])
-            found = told.information - penalty_rate(self.score, told.rows) * told.parameters
-        return [found[first:end] for first, end in zip([0, *ends], ends, strict=False)]
+            return np.stack([information.extended_bdeu(*counted, self.ess), told.rows])
+        gains = told.information - penalty_rate(self.score, told.rows) * told.parameters
+        if self.score == "fcll":
+            mixed = [
+                part._replace(others=tuple(p for p in part.others if p != self.target))
+                for part in asked
+            ]
+            gains = fcll(gains, information.extended_information(*self._counted(mixed)).information)
+        return np.stack([gains, told.rows])
 
-    def of_families(self, asked: Sequence[tuple[tuple[int, ...], int]]) -> tuple[Floats, Floats]:
-        """Return for each (parents, child) the gain by the first parent, and the rows with all.
+    def _of_numbers(self, asked: Sequence[Extension]) -> Floats:
+        """Return gains and rows by new parents of continuous children.
 
-        There is one request; families with equal shapes are stacked.
+        Families with equal shapes are stacked.
         """
         at = self.columns
-        families = [Family.of(*(at[p] for p in above), at[child]) for above, child in asked]
+        above = [(new, *part.others) for part in asked for new in part.new]
+        children = [at[part.child] for part in asked for _ in part.new]
+        families = [
+            Family.of(*(at[p] for p in parents), child)
+            for parents, child in zip(above, children, strict=True)
+        ]
         statistics = self.source.families(families, keep=False)
         stacks: dict[tuple[Any, ...], list[int]] = {}
-        for i, (above, child) in enumerate(asked):
+        for i, parents in enumerate(above):
             cards = tuple(v.cardinality for v in families[i].discrete)
-            is_class = tuple(p == self.target for p in above)
-            discrete = tuple(self.cards[v] > 0 for v in (*above, child))
+            is_class = tuple(p == self.target for p in parents)
+            discrete = tuple(self.cards[p] > 0 for p in parents)
             stacks.setdefault((cards, is_class, discrete), []).append(i)
-        found, rows = np.empty((2, len(asked)))
+        gains = np.empty((2, len(families)))
         for (_, is_class, discrete), members in stacks.items():
             parts = [statistics[families[i]] for i in members]
-            rows[members] = [part.counts.sum() for part in parts]
-            if discrete[-1]:
-                has_class = is_class[1:2] == (True,)
-                found[members] = self._tables(np.stack([p.counts for p in parts]), has_class)
-            else:
-                ridge = np.array(
-                    [[self._ridge[v] for v in families[i].continuous] for i in members]
-                )
-                found[members] = self._gaussians(
-                    information.stacked(parts), ridge, is_class, discrete[:-1]
-                )
-        return found, rows
-
-    def _tables(self, counts: Floats, has_class: bool) -> Floats:
-        """Return gains of discrete children from counts of shape (m, r_new, r_others..., r_child).
-
-        The axis after the m families is that of the new parent. `has_class` says whether the first
-        of the other parents is the class.
-        """
-        rows = counts.sum(axis=tuple(range(1, counts.ndim)))
-        without = counts.sum(axis=1)
-        gain = self._local(counts, rows) - self._local(without, rows)
-        if self.score != "fcll":
-            return gain
-        if not has_class:
-            return fcll(gain, gain)
-        mixed = self._local(counts.sum(axis=2), rows) - self._local(without.sum(axis=1), rows)
-        return fcll(gain, mixed)
-
-    def _local(self, counts: Floats, rows: Floats) -> Floats:
-        """Return the scores of m tables from counts of shape (m, r_parents..., r_child).
-
-        `rows` has the total weight of the rows of each table, for the BIC penalty.
-        """
-        tables = counts.reshape(len(counts), -1, counts.shape[-1])
-        if self.score == "bdeu":
-            return bdeu(tables, self.ess)
-        parameters = tables.shape[1] * (tables.shape[2] - 1)
-        return log_likelihood(tables) - penalty_rate(self.score, rows) * parameters
+            ridge = np.array([[self._ridge[v] for v in families[i].continuous] for i in members])
+            gains[1, members] = [part.counts.sum() for part in parts]
+            gains[0, members] = self._gaussians(
+                information.stacked(parts), ridge, is_class, discrete
+            )
+        return gains
 
     def _gaussians(
         self,

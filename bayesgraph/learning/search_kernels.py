@@ -123,22 +123,9 @@ def reach(arcs: NDArray[np.bool_], paths: NDArray[np.bool_]) -> None:
         c = ready[n_ready]
         for p in range(d):
             if arcs[p, c]:
-                _join(paths[c], paths[p])
+                for i in range(d):
+                    paths[p, i] |= paths[c, i]
                 waiting[p] -= 1
                 if not waiting[p]:
                     ready[n_ready] = p
                     n_ready += 1
-
-
-@kernel()
-def extend_paths(paths: NDArray[np.bool_], p: int, c: int) -> None:
-    """Take up the paths through a new arc p -> c."""
-    for q in range(len(paths)):
-        if paths[q, p]:
-            _join(paths[c], paths[q])
-
-
-@kernel()
-def _join(one: NDArray[np.bool_], to: NDArray[np.bool_]) -> None:
-    for i in range(len(one)):
-        to[i] |= one[i]

@@ -17,7 +17,7 @@ from bayesgraph.learning.arcs import arc_scores, varying
 from bayesgraph.learning.candidates import ask_ahead, pair_summaries
 from bayesgraph.learning.information import pair_tables
 from bayesgraph.learning.parameters import estimate_network
-from bayesgraph.learning.scores import bdeu
+from bayesgraph.learning.scores import log_marginal_ratio
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.structure import Structure, star
 from bayesgraph.models import CPD, BayesianNetwork, Ensemble, GaussianCPD, TableCPD
@@ -307,29 +307,6 @@ def aode(
 
 
 # ---- Posterior distribution over the trees of tree-augmented naive Bayes (TAN), and model averages
-
-
-def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
-    """Return the log Bayes factor of dependence over independence of two columns given the class.
-
-    The log of ``P(x, y | c) / (P(x | c) P(y | c))`` with the parameters integrated out, under
-    consistent Dirichlet priors (BDeu; Heckerman, Geiger, Chickering 1995): the log weight of an
-    edge in the posterior of a tree (Meila and Jaakkola 2006, section 4).
-
-    Parameters
-    ----------
-    counts : ndarray, shape (..., K, r_x, r_y)
-        Counts by class and by the states of both columns.
-    ess : float
-        Equivalent sample size of the prior, in rows, over all cells together.
-
-    Returns
-    -------
-    ndarray, shape (...)
-        In nats.
-    """
-    below_both = counts.reshape(*counts.shape[:-3], -1, counts.shape[-1])
-    return bdeu(below_both, ess) - bdeu(counts.sum(axis=-2), ess)
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ def test_the_best_partners_by_tiles_are_those_of_all_pairs(monkeypatch):
     args = columns, None, Smoothing(), 4, ArcRules()
     whole = candidates.candidate_pairs(source_of(0, 30, 0), *args)
     limit = tiles.tile_bytes(columns, None, 3)
-    assert tiles.tile_order(columns, None, limit) == 3  # groups of three columns or four
+    assert tiles.tile_order(columns, None, limit) == 3
     monkeypatch.setattr(tiles, "budget", lambda: limit)
     by_tiles = candidates.candidate_pairs(source_of(0, 30, 0), *args)
     np.testing.assert_array_equal(by_tiles.parents, whole.parents)

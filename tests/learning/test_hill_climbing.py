@@ -13,7 +13,7 @@ from structures import make_frame
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError
 from bayesgraph.learning.leave_one_out import LeaveOneOut, losses
-from bayesgraph.learning.scores import bdeu, log_likelihood
+from bayesgraph.learning.scores import bdeu
 from bayesgraph.statistics import Smoothing
 
 
@@ -33,7 +33,9 @@ def local_scores(frame, names, above, score):
                     value = float(bdeu(counts, 1.0))
                 else:
                     cells = counts.shape[0] * (counts.shape[1] - 1)
-                    value = float(log_likelihood(counts)) - 0.5 * np.log(n_rows) * cells
+                    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+                    logs = counts * np.log(np.where(counts > 0, shares, 1.0))
+                    value = logs.sum() - 0.5 * np.log(n_rows) * cells
                 found[child, frozenset(parents)] = value
     return found
 

@@ -9,7 +9,8 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.learning import averaged_tan, estimate_network
-from bayesgraph.learning.tree_posterior import default_ess, log_marginal_ratio, tree_posterior
+from bayesgraph.learning.scores import log_marginal_ratio
+from bayesgraph.learning.tree_posterior import default_ess, tree_posterior
 
 NAMES = "abcde"
 
