@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +13,7 @@ from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import TablePlate
 from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.families.leaf_family import LeafFamily
-from bayesgraph.statistics import CountSource, ParameterPosterior, Singles, safe_divide
-
-if TYPE_CHECKING:
-    from bayesgraph.statistics import Smoothing
+from bayesgraph.statistics import CountSource, ParameterPosterior, Singles, Smoothing, safe_divide
 
 
 def _estimate(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,10 +16,7 @@ from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
 from bayesgraph.models.cpds.density import CellComponents, Plate
 from bayesgraph.models.families.leaf_family import LeafFamily
-from bayesgraph.statistics import CountSource, Samples, distinct_values
-
-if TYPE_CHECKING:
-    from bayesgraph.statistics import Smoothing
+from bayesgraph.statistics import CountSource, Samples, Smoothing, distinct_values
 
 
 class KernelDensityCPD(Plate):

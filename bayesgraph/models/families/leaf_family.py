@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,10 @@ from bayesgraph.statistics import (
     Moments,
     Request,
     Samples,
+    Smoothing,
     distinct_values,
     safe_divide,
 )
-
-if TYPE_CHECKING:
-    from bayesgraph.statistics import Smoothing
 
 # ----------------------------------------------- Descriptions (cards) of families of distributions
 

@@ -9,32 +9,24 @@ import numpy as np
 
 from bayesgraph.core.arrays import gammaln
 from bayesgraph.core.variables import Arc, Continuous, Name, Variable
-from bayesgraph.models.families import gamma
-from bayesgraph.models.families.bernoulli import BERNOULLI
-from bayesgraph.models.families.beta import BETA
+from bayesgraph.models.families import densities
 from bayesgraph.models.families.categorical import CATEGORICAL
-from bayesgraph.models.families.exponential import EXPONENTIAL
-from bayesgraph.models.families.gamma import GAMMA
-from bayesgraph.models.families.gaussian import GAUSSIAN
+from bayesgraph.models.families.counts import NEGATIVE_BINOMIAL, POISSON
+from bayesgraph.models.families.items import BERNOULLI, MULTINOMIAL
 from bayesgraph.models.families.kernel import KERNEL
 from bayesgraph.models.families.leaf_family import LeafFamily
-from bayesgraph.models.families.lognormal import LOGNORMAL
-from bayesgraph.models.families.multinomial import MULTINOMIAL
-from bayesgraph.models.families.negative_binomial import NEGATIVE_BINOMIAL
-from bayesgraph.models.families.poisson import POISSON
-from bayesgraph.models.families.student import STUDENT
 from bayesgraph.statistics import CountSource, Moments, Smoothing, safe_divide
 
 FAMILIES: Mapping[str, LeafFamily] = {
     family.name: family
     for family in (
         CATEGORICAL,
-        GAUSSIAN,
-        STUDENT,
-        LOGNORMAL,
-        GAMMA,
-        EXPONENTIAL,
-        BETA,
+        densities.GAUSSIAN,
+        densities.STUDENT,
+        densities.LOGNORMAL,
+        densities.GAMMA,
+        densities.EXPONENTIAL,
+        densities.BETA,
         KERNEL,
         POISSON,
         NEGATIVE_BINOMIAL,
@@ -106,7 +98,7 @@ def best_families(
         # The mean log density of each class at the maximum of the likelihood.
         larger = variance + ridge
         gaussian = -0.5 * (np.log(2 * np.pi * larger) + variance / larger)
-        a, b = gamma.solve(x, log)
+        a, b = densities.solve_gamma(x, log)
         others = {"lognormal": gaussian[:, 1] - log}
         others["gamma"] = a * np.log(b) - gammaln(a) + (a - 1) * log - b * x
     held: Counter[Name] = Counter()

@@ -1,0 +1,793 @@
+"""Families of vectors of counts, such as the words of documents: multinomial and Bernoulli."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from bayesgraph.core.arrays import (
+    LENGTHS,
+    Floats,
+    ItemTerms,
+    betaln,
+    counted,
+    dense_row,
+    gammaln,
+    is_sparse,
+    log_of,
+    whole,
+)
+from bayesgraph.core.errors import CPDError, UnsupportedModelError
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import CountVector, Discrete, Variable
+from bayesgraph.models import row_kernels
+from bayesgraph.models.cpds.base import (
+    CPD,
+    Columns,
+    Description,
+    check_sums,
+    describe_items,
+    draw_states,
+)
+from bayesgraph.models.cpds.density import Plate, parent_states
+from bayesgraph.models.families.leaf_family import LeafFamily
+from bayesgraph.statistics import CountSource, Smoothing, Totals, TotalsSummary, safe_divide
+
+# -------------------------------------------- Base class of the distributions of vectors of counts
+
+
+# Number of cells of which each has a product of its own with a sparse matrix.
+_FEW_CELLS = 4
+
+
+class ItemsCPD(Plate):
+    """Base class of CPDs of one vector of item counts (words) given discrete parents."""
+
+    takes_children = False
+    _child_type = CountVector
+    _takes_one = True
+    variable: CountVector
+    # Whether items are present or absent, and not counted.
+    _presence = False
+
+    def _set_vector(self, variable: CountVector, parents: Iterable[Discrete]) -> None:
+        self._set_family(variable, parents)
+        if not self._alone:
+            raise CPDError(f"{type(self).__name__} takes one CountVector; got {variable!r}.")
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (*self._lead, len(self.variable.items))
+
+    def _take(self, at: Sequence[int]) -> Self:
+        return self
+
+    def _item_shares(self) -> Floats:
+        """Return the probabilities of items for printing, shape (*cardinalities, n_items)."""
+        raise NotImplementedError
+
+    def components(self, cells: NDArray[np.intp]) -> ItemCells:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return ItemCells(self, cells)
+
+    def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        """Return log P(count = 0..length) of an item, shape (len(cells), length + 1)."""
+        raise NotImplementedError
+
+    def describe(self, max_rows: int, max_columns: int) -> Description:
+        """Return a printable table of the most probable items; see `CPD.describe`."""
+        shares = self._item_shares()
+        return describe_items(self.parents, self.variable, shares, max_rows, max_columns)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemCells:
+    """The distributions of a vector of counts in k configurations of its parents.
+
+    It implements the protocol `bayesgraph.inference.results.ItemComponents`.
+
+    Attributes
+    ----------
+    cpd : ItemsCPD
+    cells : ndarray of int, shape (k,)
+    """
+
+    cpd: ItemsCPD
+    cells: NDArray[np.intp]
+
+    @property
+    def presence(self) -> bool:
+        """Whether items are present or absent; see ItemComponents."""
+        return self.cpd._presence
+
+    @property
+    def shares(self) -> Floats:
+        """Probabilities of the items; see ItemComponents."""
+        return self.cpd._item_shares().reshape(self.cpd.cells, -1)[self.cells]
+
+    def log_probability(self, counts: Any) -> Floats:
+        """Return the log probability of the counts of one row; see ItemComponents."""
+        row = np.asarray(counts, dtype=np.float64)[None]
+        logs = np.zeros((self.cpd.cells, 1))
+        self.cpd._add(Evidence(1, {self.cpd.variable: row}), logs)
+        orders = 0.0 if self.presence else gammaln(row.sum() + 1.0) - gammaln(row + 1.0).sum()
+        return np.asarray(logs[self.cells, 0] + orders)
+
+    def item(self, place: int, length: int) -> CountTable:
+        """Return the distributions of the count of one item; see ItemComponents."""
+        logs = self.cpd._item_log_table(self.cells, place, length)
+        return CountTable(type(self.cpd).__name__.removesuffix("CPD"), logs)
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Any:
+        """Return rows of counts; see ItemComponents."""
+        cells = self.cells[chosen]
+        return self.cpd.sample(parent_states(self.cpd, cells), len(cells), random)
+
+
+@dataclass(frozen=True, eq=False)
+class CountTable:
+    """Distributions of a count from 0 to n; see `bayesgraph.inference.results.Components`.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the family.
+    logs : ndarray, shape (k, n + 1)
+        Log probabilities.
+    """
+
+    kind: str
+    logs: Floats
+    whole = True
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The name of the family; see Components."""
+        return (self.kind,)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        return np.exp(self.logs)
+
+    @property
+    def means(self) -> Floats:
+        """Means; see Components."""
+        return (self._shares @ np.arange(self.logs.shape[1]))[:, None]
+
+    @property
+    def covariances(self) -> Floats:
+        """Variances; see Components."""
+        away = (np.arange(self.logs.shape[1]) - self.means) ** 2
+        return np.asarray((self._shares * away).sum(axis=1)[:, None, None])
+
+    def log_density(self, points: Floats) -> Floats:
+        """Return log probabilities; see Components."""
+        x = points[..., 0]
+        top = self.logs.shape[1] - 1
+        possible = (x >= 0) & (x <= top) & (x == np.floor(x))
+        found = self.logs.T[np.where(possible, x, 0).astype(np.intp)]
+        found = np.where(possible[..., None], found, -np.inf)
+        return np.where(np.isnan(x)[..., None], np.nan, found)
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return cumulative probabilities; see Components."""
+        none = np.zeros((len(self.logs), 1))
+        below = np.concatenate([none, np.cumsum(self._shares, axis=1)], axis=1)
+        return self._looked_up(np.minimum(below, 1.0), x)
+
+    def sf(self, x: Floats) -> Floats:
+        """Return probabilities of more than x; see Components."""
+        above = np.cumsum(self._shares[:, ::-1], axis=1)[:, ::-1]
+        return self._looked_up(np.minimum(np.pad(above, ((0, 0), (0, 1))), 1.0), x)
+
+    def _looked_up(self, table: Floats, x: Floats) -> Floats:
+        """Return the entries for x of a table whose columns are for -1, 0, ..., n."""
+        at = np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1
+        found = table.T[np.nan_to_num(at).astype(np.intp)]
+        return np.where(np.isnan(x)[..., None], np.nan, found)
+
+    def bounds(self, probability: float) -> tuple[float, float]:
+        """Return 0 and n; see Components."""
+        return 0.0, float(self.logs.shape[1] - 1)
+
+    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
+        """Return draws; see Components."""
+        return draw_states(self._shares, chosen, random).astype(np.float64)[:, None]
+
+    def of(self, places: Any) -> CountTable:
+        """Return the same distributions, which are of one number; see Components."""
+        return self
+
+
+def known_counts(
+    evidence: Evidence, variable: CountVector
+) -> tuple[Any, tuple[NDArray[np.intp], Any] | None]:
+    """Return counts with missing values replaced by zeros, and the positions of missing counts.
+
+    Returns
+    -------
+    known : ndarray or csr_array
+    missing : None, or (rows, absent)
+        `rows` holds the indices of the rows with missing counts. `absent` is a matrix for these
+        rows with 1 where a count is missing, else 0. None if no count is missing.
+    """
+    counts: Any = evidence.columns[variable]
+    if evidence.complete:
+        return counts, None
+    if is_sparse(counts):
+        gone = np.isnan(counts.data)
+        if not gone.any():
+            return counts, None
+        known = counts.copy()
+        known.data = np.where(gone, 0.0, counts.data)
+        absent = counts.copy()
+        absent.data = gone.astype(np.float64)
+        absent.eliminate_zeros()
+        rows = np.flatnonzero(np.diff(absent.indptr))
+        return known, (rows, absent[rows])
+    # The sum of a row is NaN if one of its counts is NaN: this needs no array of flags.
+    rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
+    if not len(rows):
+        return counts, None
+    gone = np.isnan(counts[rows])
+    known = counts.copy()
+    known[rows] = np.where(gone, 0.0, counts[rows])
+    return known, (rows, gone.astype(np.float64))
+
+
+def known_mass(shares: Floats, absent: Any) -> Floats:
+    """Return the sum of `shares` over the items whose counts are known in each row.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (cells, n)
+        A number for each parent configuration (cell) and item, such as the item's probability.
+    absent : ndarray or csr_array, shape (n_rows, n)
+        1 where a count is missing, else 0.
+
+    Returns
+    -------
+    ndarray, shape (n_rows, cells)
+    """
+    whole = shares.sum(axis=1)
+    known = np.asarray(whole - absent @ shares.T)
+    # A difference that is small relative to the whole has lost digits: sum directly instead.
+    doubtful = np.flatnonzero((known < 0.5 * whole).any(axis=1))
+    for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
+        some = absent[rows]
+        dense = some.toarray() if is_sparse(some) else some
+        known[rows] = (1.0 - dense) @ shares.T
+    return known
+
+
+def present(counts: Any, threshold: float) -> Any:
+    """Return a matrix of ones where counts exceed a threshold, sparse if the counts are."""
+    if is_sparse(counts) and threshold >= 0:
+        there = counts.copy()
+        there.data = (counts.data > threshold).astype(np.float64)
+        return there
+    dense = counts.toarray() if is_sparse(counts) else counts
+    return (dense > threshold).astype(np.float64)
+
+
+class Weights:
+    """Log potential of one occurrence of each item, as a matrix to multiply by counts.
+
+    Parameters
+    ----------
+    logs : ndarray, shape (cells, n)
+        Logarithms by parent configuration (cell); minus infinity times a count of 0 is 0.
+    """
+
+    def __init__(self, logs: Floats) -> None:
+        impossible = np.isneginf(logs)
+        self.finite = np.where(impossible, 0.0, logs)
+        self.impossible = impossible.T.astype(np.float64) if impossible.any() else None
+
+    def add(self, counts: Any, out: Floats, threshold: float = np.nan) -> None:
+        """Add the log potentials of documents, ``logs @ counts.T``, to `out`.
+
+        Parameters
+        ----------
+        counts : ndarray or csr_array, shape (n_rows, n)
+        out : ndarray, shape (cells, n_rows)
+        threshold : float
+            Counts above the threshold are taken as 1 and others as 0; with NaN they are unchanged.
+        """
+        if not np.isnan(threshold):
+            counts = present(counts, threshold)
+        if is_sparse(counts):
+            # A product for all cells takes memory, and for few of them more time.
+            if len(out) <= _FEW_CELLS:
+                for cell, table in zip(out, self.finite, strict=True):
+                    cell += counts @ table
+            else:
+                out += (counts @ self.finite.T).T
+        else:
+            row_kernels.add_products(out, counts, self.finite)
+        if self.impossible is not None:
+            out[((counts @ self.impossible) > 0).T] = -np.inf
+
+
+# ----------------------------------------------------------------------- Multinomial distributions
+
+
+# Minimum of concentrations, which are positive: an item that was never seen is not impossible.
+_NEVER = 1e-300
+
+
+class MultinomialCPD(ItemsCPD):
+    """Multinomial distribution of a document's item counts given discrete parents.
+
+    The potential is the probability of the sequence of items given its length: the multinomial
+    coefficient, which is the same for all classes, is left out, so that fractional counts such as
+    tf-idf weights have a potential too. If some counts of a row are missing, the probabilities are
+    renormalised over the other items.
+
+    Parameters
+    ----------
+    variable : CountVector
+        The vector of n items.
+    probabilities : array_like, shape (*parents' cardinalities, n)
+        The probability of each item; rows sum to one.
+    parents : iterable of Discrete
+    lengths : array_like, shape (*parents' cardinalities, n lengths), optional
+        Numbers of documents of each length, for sampling. The lengths are those of the array
+        `bayesgraph.core.arrays.LENGTHS`.
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, a negative number, NaN, or a row that does not sum to one.
+    """
+
+    arrays = ("probabilities", "lengths")
+
+    def __init__(
+        self,
+        variable: CountVector,
+        probabilities: ArrayLike,
+        parents: Iterable[Discrete] = (),
+        lengths: ArrayLike | None = None,
+    ) -> None:
+        self._set_vector(variable, parents)
+        above = -np.finfo(float).tiny
+        self.probabilities = self._parameter(
+            "probabilities", probabilities, self._shape, above=above
+        )
+        check_sums(self.probabilities, self.parents, what=self.title)
+        given = np.zeros((*self._lead, 0)) if lengths is None else lengths
+        shape = (*self._lead, np.shape(given)[-1])
+        self.lengths = self._parameter("lengths", given, shape, above=above)
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free probabilities."""
+        return self.cells * (len(self.variable.items) - 1)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether all probabilities are positive; see `CPD.is_positive`."""
+        return bool((self.probabilities > 0).all())
+
+    @cached_property
+    def _logs(self) -> Floats:
+        return log_of(self.probabilities.reshape(self.cells, -1))
+
+    @cached_property
+    def _weights(self) -> Weights:
+        return Weights(self._logs)
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        known, missing = known_counts(evidence, self.variable)
+        self._weights.add(known, out)
+        if missing is None:
+            return
+        rows, absent = missing
+        log_kept = _log_positive(known_mass(self._shares, absent))
+        total = np.asarray(known[rows].sum(axis=1)).reshape(-1, 1)
+        out[:, rows] -= (total * log_kept).T
+
+    @property
+    def _shares(self) -> Floats:
+        return self.probabilities.reshape(self.cells, -1)
+
+    def _item_shares(self) -> Floats:
+        return self.probabilities
+
+    def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        share = self._shares[cells, place][:, None]
+        count = np.arange(length + 1.0)
+        orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
+        own, rest = scipy.special.xlogy(count, share), length - count
+        return np.asarray(orders + own + scipy.special.xlog1py(rest, -share))
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """Return a term, count times log probability, for each item that occurs in the row.
+
+        Probabilities are renormalised over the items whose counts are known.
+        """
+        known, missing = known_counts(evidence, self.variable)
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        logs = self._logs[:, at].T
+        if missing is not None:
+            logs = logs - _log_positive(known_mass(self._shares, missing[1]))
+        return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
+
+    def item_logs(self) -> Floats:
+        """Return the log probability of each item, shape (parent configurations, n_items)."""
+        return self._logs
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n documents, with lengths drawn from the histogram `lengths`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If the CPD has no `lengths`.
+        """
+        if not self.lengths.shape[-1]:
+            raise UnsupportedModelError(
+                f"{self.title} has no lengths= to draw documents from: it gives how items are "
+                "chosen, "
+                "not how many."
+            )
+        cell = self._cell(parents, n)
+        length = np.zeros(n, dtype=np.int64)
+        for c in np.unique(cell).tolist():
+            weights = self.lengths.reshape(self.cells, -1)[c]
+            rows = np.flatnonzero(cell == c)
+            if weights.any():
+                length[rows] = random.choice(
+                    LENGTHS[: len(weights)].astype(np.int64), len(rows), p=weights / weights.sum()
+                )
+        shares = self.probabilities.reshape(self.cells, -1)
+        drawn = [_draw(shares[c], int(length[cell == c].sum()), random) for c in range(self.cells)]
+        document = [
+            np.repeat(np.flatnonzero(cell == c), length[cell == c]) for c in range(self.cells)
+        ]
+        at = (np.concatenate(document), np.concatenate(drawn))
+        documents: Any = scipy.sparse.csr_array(
+            (np.ones(len(at[0])), at), shape=(n, len(self.variable.items))
+        )
+        documents.sum_duplicates()
+        return documents  # type: ignore[no-any-return]
+
+
+class DirichletMultinomialCPD(ItemsCPD):
+    """Dirichlet-multinomial distribution of a document's item counts given discrete parents.
+
+    It is the posterior predictive of a multinomial whose probabilities have a Dirichlet posterior.
+
+    The potential of a document with counts x_i is the probability of its sequence of items,
+    ``G(A) / G(A + n) * prod_i G(a_i + x_i) / G(a_i)`` (Minka 2000), where G is the gamma function,
+    A the sum of the concentrations a_i and n the sum of the counts. An item that occurred once is
+    more likely to occur again. Items whose counts are missing are left out of A and n, which gives
+    the exact marginal.
+
+    Parameters
+    ----------
+    variable : CountVector
+    concentration : array_like, shape (*parents' cardinalities, n items)
+        Positive: observed counts plus pseudo-counts.
+    parents : iterable of Discrete
+    """
+
+    arrays = ("concentration",)
+
+    def __init__(
+        self, variable: CountVector, concentration: ArrayLike, parents: Iterable[Discrete] = ()
+    ) -> None:
+        self._set_vector(variable, parents)
+        self.concentration = self._parameter("concentration", concentration, self._shape, above=0.0)
+
+    @property
+    def is_positive(self) -> bool:
+        """True, because the potential of a document is never zero; see `CPD.is_positive`."""
+        return True
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        known, missing = known_counts(evidence, self.variable)
+        a = self.concentration.reshape(self.cells, -1)
+        sparse = scipy.sparse.csr_array(known)
+        for logs, own in zip(out, a, strict=True):
+            gained = gammaln(own[sparse.indices] + sparse.data) - gammaln(own)[sparse.indices]
+            terms = scipy.sparse.csr_array(
+                (gained, sparse.indices, sparse.indptr), shape=sparse.shape
+            )
+            logs += np.asarray(terms.sum(axis=1))
+        total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
+        if missing is not None:
+            rows, absent = missing
+            total[:, rows] = known_mass(a, absent).T
+        n = np.asarray(known.sum(axis=1)).reshape(-1)
+        out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
+
+    def _item_shares(self) -> Floats:
+        a = self.concentration
+        return np.asarray(a / a.sum(axis=-1, keepdims=True))
+
+    def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        a = self.concentration.reshape(self.cells, -1)[cells]
+        own = a[:, place, None]
+        rest = np.delete(a, place, axis=1).sum(axis=1)[:, None]
+        if a.shape[1] == 1:  # the only item
+            return np.where(np.arange(length + 1) == length, 0.0, -np.inf) + np.zeros_like(own)
+        count = np.arange(length + 1.0)
+        orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
+        return np.asarray(orders + betaln(own + count, rest + length - count) - betaln(own, rest))
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """Return the log potential as a sum of terms: one for each item that occurs, one for n.
+
+        The term of item i is log(G(a_i + x_i) / G(a_i)), that of the total n log(G(A) / G(A + n)).
+        """
+        known, missing = known_counts(evidence, self.variable)
+        row = dense_row(known)
+        at = np.flatnonzero(row)
+        a = self.concentration.reshape(self.cells, -1)
+        total = a.sum(axis=1)
+        if missing is not None:
+            total = known_mass(a, missing[1])[0]
+        names, values = counted(self.variable.items, row, at)
+        logs = gammaln(a[:, at] + row[at]) - gammaln(a[:, at])
+        if not len(at):
+            return ItemTerms([], [], logs.T)
+        length = gammaln(total) - gammaln(total + row.sum())
+        return ItemTerms(
+            [*names, self.variable.name],
+            [*values, *whole([row.sum()])],
+            np.vstack([logs.T, length]),
+        )
+
+    def item_logs(self) -> Floats:
+        """Return log(a_i / A), the log probability of each item i, by parent configuration."""
+        a = self.concentration.reshape(self.cells, -1)
+        return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
+
+
+def _log_positive(values: Floats) -> Floats:
+    """Return the logarithms of positive values, and 0 for other values."""
+    return np.where(values > 0, np.log(np.where(values > 0, values, 1.0)), 0.0)
+
+
+def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Return the indices of n items, drawn independently with the probabilities `shares`."""
+    cumulative = np.cumsum(shares)
+    last = int(np.flatnonzero(shares)[-1])
+    found = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
+    return np.asarray(np.minimum(found, last))
+
+
+def item_sums(summary: TotalsSummary) -> Floats:
+    """Return the sum of each item's counts in each of the K classes, shape (K, n_items).
+
+    Sums of items with missing counts are scaled up to the row weight of the class's most complete
+    item.
+    """
+    if summary.seen.shape[1] == 1:
+        return summary.sums
+    maximum = summary.seen.max(axis=1, keepdims=True)
+    return np.where(summary.seen > 0, safe_divide(summary.sums * maximum, summary.seen), 0.0)
+
+
+def _estimate_multinomial(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return multinomial CPDs, or Dirichlet-multinomial CPDs as their posterior predictive.
+
+    If counts are missing, an item's sum is divided by the fraction of rows in which its count is
+    known (available-case analysis; unbiased if counts are missing completely at random).
+    """
+    found: list[CPD] = []
+    for child in children:
+        assert isinstance(child, CountVector)  # the family's type of variable
+        summary: TotalsSummary = source.summary(Totals(child, target))
+        sums = item_sums(summary)
+        n = len(child.items)
+        alpha = smoothing.pseudo_counts(child, n)
+        if smoothing.estimation == "predictive":
+            concentration = np.maximum(sums + alpha, _NEVER)
+            found.append(DirichletMultinomialCPD(child, concentration, [target]))
+            continue
+        cells = smoothing.weighted(sums, alpha)
+        total = cells.sum(axis=1, keepdims=True)
+        shares = np.where(total > 0, safe_divide(cells, total), 1.0 / n)
+        last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
+        found.append(MultinomialCPD(child, shares, [target], summary.lengths[:, :last]))
+    return found
+
+
+MULTINOMIAL = LeafFamily(
+    "multinomial",
+    "counts of many items, such as words, as one vector: all columns so named, a tuple of columns, "
+    "or a matrix (dense or sparse) as a column of its own; fractional counts (tf-idf) are fine",
+    variable=CountVector,
+    is_default=True,
+    statistics=Totals,
+    estimate=_estimate_multinomial,
+    stored={
+        "multinomial": MultinomialCPD,
+        "dirichlet_multinomial": DirichletMultinomialCPD,
+    },
+    positive=True,
+    vector="counts",
+)
+
+
+# ------------------------------------------------------------------- Presence and absence of items
+
+
+class PresenceCPD(ItemsCPD):
+    """Bernoulli distributions of the presence of a document's items given discrete parents.
+
+    Items are independent given the parents. Absent items contribute to the likelihood, as in
+    Bernoulli naive Bayes.
+    An item is present if its count exceeds the threshold; missing counts are left out.
+
+    Parameters
+    ----------
+    variable : CountVector
+        The vector of n items.
+    probabilities : array_like, shape (*parents' cardinalities, n)
+        The probability that each item is present.
+    parents : iterable of Discrete
+    threshold : float
+
+    Raises
+    ------
+    CPDError
+        For a wrong shape, or numbers outside [0, 1].
+    """
+
+    arrays = ("probabilities",)
+    other_arrays = ("threshold",)
+    _presence = True
+
+    def __init__(
+        self,
+        variable: CountVector,
+        probabilities: ArrayLike,
+        parents: Iterable[Discrete] = (),
+        threshold: ArrayLike = 0.0,
+    ) -> None:
+        self._set_vector(variable, parents)
+        self.probabilities = self._parameter("probabilities", probabilities, self._shape)
+        if not ((self.probabilities >= 0) & (self.probabilities <= 1)).all():
+            raise CPDError(f"{self.title}: probabilities lie between 0 and 1.")
+        self.threshold = float(np.asarray(threshold))
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of probabilities."""
+        return int(self.probabilities.size)
+
+    @property
+    def is_positive(self) -> bool:
+        """Whether no probability is 0 or 1; see `CPD.is_positive`."""
+        return bool(((self.probabilities > 0) & (self.probabilities < 1)).all())
+
+    @cached_property
+    def _logs(self) -> tuple[Floats, Floats]:
+        """Log probabilities of presence and of absence, shape (parent configurations, n) each."""
+        p = self.probabilities.reshape(self.cells, -1)
+        with np.errstate(divide="ignore"):
+            return np.log(p), np.log1p(-p)
+
+    @cached_property
+    def _terms(self) -> tuple[Weights, Floats, NDArray[np.bool_]]:
+        """Log odds of presence, log probabilities of absence, and a mask of certain items.
+
+        Certain items are present with probability one. Their log odds and log probability of
+        absence are set to 0 here; `_add` uses the mask to make their absence impossible.
+        """
+        yes, no = self._logs
+        certain = np.isneginf(no)
+        absent = np.where(certain, 0.0, no)
+        return Weights(yes - absent), absent, certain
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        known, missing = known_counts(evidence, self.variable)
+        odds, finite, certain = self._terms
+        odds.add(known, out, self.threshold)
+        out += finite.sum(axis=1, keepdims=True)
+        if missing is not None:
+            rows, absent = missing
+            out[:, rows] -= (absent @ finite.T).T
+        if certain.any():
+            # A document in which a certain item is known to be absent is impossible.
+            there = present(known, self.threshold)
+            needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
+            seen = (there @ certain.T.astype(np.float64)).T
+            if missing is not None:
+                seen[:, rows] += (absent @ certain.T.astype(np.float64)).T
+            out[seen < needed] = -np.inf
+
+    def _item_shares(self) -> Floats:
+        return self.probabilities
+
+    def item_terms(self, evidence: Evidence) -> ItemTerms:
+        """Return the log probability of the observed presence or absence of each item in a row.
+
+        Items whose counts are missing are left out.
+        """
+        row = dense_row(evidence.columns[self.variable])
+        at = np.flatnonzero(~np.isnan(row))
+        there = row[at] > self.threshold
+        p = self.probabilities.reshape(self.cells, -1)[:, at].T
+        logs = log_of(np.where(there[:, None], p, 1.0 - p))
+        return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
+
+    def item_logs(self) -> Floats:
+        """Return the log probability of each item's presence, shape (parent configurations, n)."""
+        return log_of(self.probabilities.reshape(self.cells, -1))
+
+    def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n documents as a sparse matrix of counts.
+
+        Present items have the smallest positive integer above the threshold, absent items 0.
+
+        Raises
+        ------
+        UnsupportedModelError
+            For a negative threshold, because every count, 0 included, then means presence.
+        """
+        if self.threshold < 0:
+            raise UnsupportedModelError(
+                f"{self.title} takes a count of 0 for presence (its threshold is "
+                f"{self.threshold:g}), so "
+                "that there is no count for absence to draw."
+            )
+        count = max(1.0, math.floor(self.threshold) + 1.0)
+        cell = self._cell(parents, n)
+        shares = self.probabilities.reshape(self.cells, -1)
+        blocks = [
+            scipy.sparse.csr_array(random.random((len(rows), shares.shape[1])) < shares[cell[rows]])
+            for rows in np.array_split(np.arange(n), max(1, n * shares.shape[1] // 10**7))
+        ]
+        documents: Any = scipy.sparse.vstack(blocks, format="csr").astype(np.float64) * count
+        return documents  # type: ignore[no-any-return]
+
+
+def _estimate_presence(
+    children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
+) -> list[CPD]:
+    """Return one Bernoulli CPD given the class for each vector of counts.
+
+    The probability of presence is (present + alpha) / (rows + 2 alpha), where `present` is the
+    number of the class's rows in which the item is present, and alpha is the item's pseudo-count.
+    """
+    found: list[CPD] = []
+    for child in children:
+        assert isinstance(child, CountVector)  # the family's type of variable
+        threshold = float(smoothing.threshold)
+        summary: TotalsSummary = source.summary(Totals(child, target, threshold))
+        alpha = smoothing.pseudo_counts(child, len(child.items))
+        there = smoothing.weighted(summary.sums, alpha)
+        absent = smoothing.weighted(summary.seen - summary.sums, alpha)
+        total = there + absent
+        share = np.where(total > 0, safe_divide(there, total), 0.5)
+        found.append(PresenceCPD(child, np.clip(share, 0.0, 1.0), [target], threshold))
+    return found
+
+
+BERNOULLI = LeafFamily(
+    "bernoulli",
+    'presence and absence of many items; for a boolean column the same as "categorical"',
+    variable=CountVector,
+    statistics=Totals,
+    estimate=_estimate_presence,
+    stored={"presence": PresenceCPD},
+    positive=True,
+    vector="presence",
+    takes_states=True,
+    own_smoothing=("threshold",),
+)
