@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_653,
-    "nodes of syntax trees": 651_054,
-    "files": 254,
+    "lines of code": 57_598,
+    "nodes of syntax trees": 650_768,
+    "files": 253,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 120,

@@ -106,7 +106,7 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
     other intervals have the cost of each change. Numbers whose range the model does not know are
     left out, and stay as they are; so do indicators of missing values, which say so.
     """
-    rules = Rules.of(model, None, (), None, None, _GRID)
+    rules = Rules.of(model, n_values=_GRID)
     found: Json = {}
     cut = model._cut_numbers
     for at, variable in enumerate(model.variables):

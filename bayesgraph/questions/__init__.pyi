@@ -33,11 +33,11 @@ from .estimands import Estimand as Estimand
 from .estimators import conflict as conflict
 from .estimators import question as question
 from .estimators import sensitivity as sensitivity
-from .flip_options import Rules as Rules
-from .flip_options import choices_of as choices_of
-from .flip_options import range_of as range_of
 from .flips import Flip as Flip
+from .flips import Rules as Rules
+from .flips import choices_of as choices_of
 from .flips import flip as flip
+from .flips import range_of as range_of
 from .intervals import CredibleIntervals as CredibleIntervals
 from .intervals import CredibleMarginals as CredibleMarginals
 from .intervals import credible_intervals as credible_intervals

@@ -9,30 +9,520 @@ intervention would do.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from heapq import heappop, heappush
-from itertools import count, islice
+from itertools import count, islice, pairwise, product
 from typing import Any, NamedTuple, TypeAlias
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
-from bayesgraph.core.errors import DataError, EvidenceError
-from bayesgraph.core.typing import EvidenceLike
-from bayesgraph.core.variables import Discrete, Name, State
-from bayesgraph.inference import Posterior, log_normalised, log_total
-from bayesgraph.models import Model, as_mapping, impossible, with_findings
-from bayesgraph.questions.estimators import discrete_target, question
-from bayesgraph.questions.flip_options import (
-    Choice,
-    Part,
-    Rules,
-    Scorer,
-    parts_of,
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    DataError,
+    EvidenceError,
+    MemoryLimitError,
+    UnsupportedModelError,
 )
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import EvidenceLike
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    Count,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+    is_missing,
+    plain,
+)
+from bayesgraph.inference import NumberMixture, Posterior, log_normalised, log_total
+from bayesgraph.models import (
+    Belief,
+    Between,
+    Model,
+    as_mapping,
+    impossible,
+    is_soft,
+    networks_in,
+    scalar,
+    with_findings,
+)
+from bayesgraph.questions.estimators import discrete_target, question
+
+# ---------------- Findings that may change, the values that each may take, and what a change costs
+# Each finding that changes costs its weight, so that few findings change. A number costs, besides,
+# its weight times the share of its range that it moves (the distance of Gower 1971).
+
+
+# Tail probability beyond which numbers are not proposed, and number of rows drawn for it.
+_TAIL = 0.005
+_DRAWS = 2000
+_NUMBERS = (int, float, np.number)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A value that a finding may take.
+
+    Attributes
+    ----------
+    value : state or number, as evidence takes it
+    code : int or float
+        As the model encodes it; -1 or NaN where it is not observed.
+    cost : float
+    """
+
+    value: Any
+    code: Any
+    cost: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A finding that may change.
+
+    Attributes
+    ----------
+    variable : Variable
+    options : tuple of Option
+        The first one keeps the finding as it is, at no cost; the others follow by cost.
+    continuous : bool
+        Whether values between those of the options are possible.
+    whole : bool
+        Whether a number takes whole numbers only: a count, and one whose finding is an int.
+    weight, scale : float
+        A number that moves by d costs ``weight + scale * d``; both are 0 where costs were given.
+    """
+
+    variable: Variable
+    options: tuple[Option, ...]
+    continuous: bool = False
+    whole: bool = False
+    weight: float = 0.0
+    scale: float = 0.0
+
+    @property
+    def old(self) -> Option:
+        """The option that keeps the finding."""
+        return self.options[0]
+
+    @cached_property
+    def codes(self) -> NDArray[Any]:
+        """Codes of all options, and of a missing value at the end, shape (n_options + 1,)."""
+        missing = -1 if isinstance(self.variable, Discrete) else math.nan
+        return np.array([*(option.code for option in self.options), missing])
+
+    @cached_property
+    def costs(self) -> Floats:
+        """Costs of all options, shape (n_options,)."""
+        return np.array([option.cost for option in self.options])
+
+
+@dataclass(frozen=True, eq=False)
+class Rules:
+    """What may change, and what it costs; see `flip`.
+
+    Attributes
+    ----------
+    weights : mapping from name to float
+        What a change of a finding costs; 1 for others.
+    prices : mapping from name to a mapping from value to cost
+        Findings that change to these values only.
+    fixed, among : collection of names
+        None as `among` means all findings.
+    ranges : mapping from name to (low, high)
+    n_values : int
+        Number of values that are proposed for a continuous variable.
+    """
+
+    weights: Mapping[Name, float]
+    prices: Mapping[Name, Mapping[Any, float]]
+    fixed: Collection[Name]
+    among: Collection[Name] | None
+    ranges: Mapping[Name, tuple[float, float]]
+    n_values: int
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        costs: Mapping[Name, Any] | None = None,
+        fixed: Iterable[Name] = (),
+        among: Iterable[Name] | None = None,
+        ranges: Mapping[Name, tuple[float, float]] | None = None,
+        n_values: int = 2,
+    ) -> Rules:
+        """Return rules about variables of a model, after checking them."""
+        for title, names in (("fixed", fixed), ("among", among)):
+            if isinstance(names, str):
+                raise EvidenceError(f"{title}= is a list of names; got {names!r}.")
+        named = {model.variable(name).name: cost for name, cost in (costs or {}).items()}
+        for name, cost in named.items():
+            for number in cost.values() if isinstance(cost, Mapping) else [cost]:
+                if not (isinstance(number, _NUMBERS) and number >= 0):
+                    raise EvidenceError(
+                        "A cost is a number, 0 or more, or a mapping from value to such costs; "
+                        f"that of {name!r} has {number!r}."
+                    )
+        limits = {model.variable(name).name: ends for name, ends in (ranges or {}).items()}
+        for name, ends in limits.items():
+            finite = [end for end in ends if isinstance(end, _NUMBERS) and math.isfinite(end)]
+            if not (len(finite) == len(ends) == 2 and finite[0] < finite[1]):
+                raise EvidenceError(f"ranges= has pairs (low, high); {name!r} has {ends!r}.")
+        return cls(
+            {name: cost for name, cost in named.items() if not isinstance(cost, Mapping)},
+            {name: cost for name, cost in named.items() if isinstance(cost, Mapping)},
+            {model.variable(name).name for name in fixed},
+            None if among is None else {model.variable(name).name for name in among},
+            {name: (float(low), float(high)) for name, (low, high) in limits.items()},
+            n_values,
+        )
+
+
+def choices_of(
+    model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules
+) -> list[Choice]:
+    """Return the findings that may change, in the order of the model's variables.
+
+    Intervals of numbers, soft evidence and vectors of counts stay as they are. The model is the one
+    with findings (`with_findings`), and the evidence the one that the user gave.
+
+    Raises
+    ------
+    EvidenceError
+        For a `Belief`, a vector of counts or the target in `among`, or a number without a range.
+    """
+    items = {n for names in model._items_among(as_mapping(evidence)).values() for n in names}
+    values = {
+        model.variable(name).name: scalar(value)
+        for name, value in as_mapping(evidence).items()
+        if name not in items  # of vectors of counts
+    }
+    if beliefs := [name for name, value in values.items() if isinstance(value, Belief)]:
+        raise EvidenceError(
+            f"A Belief about {beliefs[0]!r} depends on all findings, so that it changes with them; "
+            "give likelihoods."
+        )
+    is_named = rules.among is not None
+    names = {n for n, value in values.items() if not is_missing(value)}
+    names = names if rules.among is None else set(rules.among)
+    if is_named and target.name in names - set(rules.fixed):
+        raise EvidenceError(f"{target.name!r} is the target, which no finding is about.")
+    choices = []
+    for variable in model.variables:
+        name, value = variable.name, values.get(variable.name)
+        if name not in names or name in rules.fixed or name == target.name:
+            continue
+        if kind := _kind_that_stays(variable, value):
+            if is_named:
+                raise EvidenceError(f"{name!r} is {kind}, which does not change; leave it out.")
+            continue
+        choice = _choice(model, variable, None if is_missing(value) else value, rules)
+        if len(choice.options) > 1:
+            choices.append(choice)
+    return choices
+
+
+def _kind_that_stays(variable: Variable, value: Any) -> str:
+    """Return what a finding that cannot change is; nothing if it can."""
+    if isinstance(value, Between):
+        return "in an interval"
+    if is_soft(value):
+        return "soft evidence"
+    if isinstance(variable, MissingIndicator):
+        return "an indicator of missing values"
+    return "a vector of counts" if isinstance(variable, CountVector) else ""
+
+
+def _choice(model: Model, variable: Variable, value: Any, rules: Rules) -> Choice:
+    """Return a finding with its options; a value of None is not observed yet."""
+    missing = -1 if isinstance(variable, Discrete) else math.nan
+    old = Option(value, missing if value is None else variable.encode(value), 0.0)
+    weight, prices = rules.weights.get(variable.name, 1.0), rules.prices.get(variable.name)
+    if prices is not None:
+        new = [Option(plain(v), variable.encode(v), float(cost)) for v, cost in prices.items()]
+        return _sorted(variable, old, new)
+    if isinstance(variable, Continuous) or (isinstance(variable, Binned) and value is not None):
+        return _number_choice(model, variable, old, weight, rules)
+    assert isinstance(variable, Discrete)  # others were left out before
+    states = [Option(s, variable.encode(s), weight) for s in variable.states]
+    return _sorted(variable, old, states)
+
+
+def _sorted(variable: Variable, old: Option, new: Sequence[Option]) -> Choice:
+    kept = [o for o in new if o.code != old.code and math.isfinite(o.cost)]
+    return Choice(variable, (old, *sorted(kept, key=lambda o: o.cost)))
+
+
+# ---------------------------------------------------------------------------------- numbers
+
+
+def _number_choice(
+    model: Model, variable: Binned | Continuous, old: Option, weight: float, rules: Rules
+) -> Choice:
+    """Return the options of a number: one in each interval if it has any, else a grid."""
+    cuts = variable.cuts if isinstance(variable, Binned) else None
+    low, high = range_of(model, variable, cuts, rules)
+    value = old.value
+    as_text = isinstance(value, str)  # an interval, by its text
+    number = None if value is None else value
+    if as_text and isinstance(variable, Binned):
+        number = float(variable.edges[int(old.code) : int(old.code) + 2].mean())
+    if number is not None:
+        number = float(number)
+        low, high = min(low, number), max(high, number)
+    scale = weight / (high - low) if high > low else 0.0
+    whole = _is_whole(variable, value, cuts)
+    if cuts is not None:
+        points = [
+            _inside(a, b, number, (low, high), whole=whole)
+            for a, b in pairwise([-math.inf, *cuts, math.inf])
+            if not (number is not None and a < number <= b)
+        ]
+    elif whole:
+        first = math.ceil(max(low, 0.0) if isinstance(variable, Count) else low)
+        grid = np.linspace(first, math.floor(high), rules.n_values)
+        points = np.unique(grid.round()).tolist()
+    else:
+        # Values from low to high, of few digits.
+        step = (high - low) / max(rules.n_values - 1, 1)
+        digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
+        grid = np.unique(np.round(np.linspace(low, high, rules.n_values), digits))
+        points = np.clip(grid, low, high).tolist()
+    if variable.name in rules.ranges:
+        points = [point for point in points if low <= point <= high]
+    options = []
+    for point in points:
+        code = variable.encode(point)
+        cost = weight + (0.0 if number is None else scale * abs(point - number))
+        is_int = isinstance(variable, Count) or (isinstance(value, int) and point.is_integer())
+        shown: Any = int(point) if is_int else point
+        if as_text and isinstance(variable, Binned):
+            shown = variable.states[int(code)]
+        options.append(Option(shown, code, cost))
+    # All whole numbers of a short range are proposed, so that none lies between them.
+    is_continuous = cuts is None and not (whole and math.floor(high) - math.ceil(low) < len(points))
+    choice = _sorted(variable, old, options)
+    return replace(choice, continuous=is_continuous, whole=whole, weight=weight, scale=scale)
+
+
+def _is_whole(variable: Variable, value: Any, cuts: Sequence[float] | None) -> bool:
+    """Tell whether changes of a number are to whole numbers.
+
+    A number says so that is given as an int, and one of intervals by a value and cut points like
+    those of whole numbers: 3.0, between 2.5 and 4.
+    """
+    if isinstance(variable, Count) or isinstance(value, int):
+        return True
+    if cuts is None or not (isinstance(value, float) and value.is_integer()):
+        return False
+    return all((2.0 * cut).is_integer() for cut in cuts)
+
+
+def range_of(
+    model: Model, variable: Variable, cuts: Sequence[float] | None, rules: Rules
+) -> tuple[float, float]:
+    """Return the range of a number: the one given, that of its intervals, or that of the model."""
+    if variable.name in rules.ranges:
+        return rules.ranges[variable.name]
+    if cuts is not None:
+        edges = Binned(variable.name, cuts).edges
+        return float(edges[0]), float(edges[-1])
+    ends = _of_model(model, variable)
+    if ends is None:
+        raise EvidenceError(
+            f"The model does not say which numbers {variable.name!r} takes; give "
+            f"ranges={{{variable.name!r}: (low, high)}}, or hold it in fixed=."
+        )
+    return ends
+
+
+def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
+    """Return the central range of a continuous variable with nothing observed, if it is known."""
+    if not model._is_joint:
+        ranges = [
+            _of_model(network, member)
+            for _, network in networks_in(model)
+            for member in network.variables
+            if member.name == variable.name and isinstance(member, Continuous)
+        ]
+        ends = [end for pair in ranges for end in pair or ()]
+        return (min(ends), max(ends)) if ends else None
+    with suppress(BayesGraphError):
+        answer = model.query(variable.name)
+        if isinstance(answer, NumberMixture) and answer.gaussian:
+            return answer.quantile(_TAIL), answer.quantile(1.0 - _TAIL)
+    try:
+        column = model.sample(_DRAWS, random_state=0, frame="dict")[variable.name]
+    except (UnsupportedModelError, NotImplementedError):
+        return None
+    low, high = np.quantile(np.asarray(column, dtype=np.float64), [_TAIL, 1.0 - _TAIL])
+    return float(low), float(high)
+
+
+def _inside(
+    low: float, high: float, number: float | None, ends: tuple[float, float], *, whole: bool
+) -> float:
+    """Return the number of an interval that is closest to another number, of few digits.
+
+    Intervals are open below and closed above, so that there is no closest one above the number.
+    With `whole` it is the closest whole number, if the interval has one.
+    """
+    if whole and number is not None:
+        # No interval below the number is without an upper end, and none above it without a lower.
+        point = float(math.floor(high) if number > high else math.floor(low) + 1)
+        if low < point <= high:
+            return point
+    if number is not None and number > high:
+        return high
+    if math.isinf(low):
+        return min(high, ends[0])
+    width = min(high, max(ends[1], low + 0.1 * (ends[1] - ends[0]))) - low
+    step = 10.0 ** (math.floor(math.log10(width)) - 1)
+    point = float(round((math.floor(low / step) + 1) * step, 12))
+    return point if low < point <= high else high if math.isfinite(high) else low + width
+
+
+# ----------------------- Log scores of the states of a target for many changes of findings at once
+
+
+# Options by choice, one row for each change: 0 keeps a finding, -1 takes it away.
+Changes: TypeAlias = NDArray[np.intp]
+
+# Rows that are asked at once.
+_BLOCK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class Scorer:
+    """The posterior of a target for changes of findings.
+
+    Attributes
+    ----------
+    model : Model
+    target : Discrete
+    fixed : Evidence
+        One row: the findings that stay, and soft evidence.
+    choices : tuple of Choice
+    """
+
+    model: Model
+    target: Discrete
+    fixed: Evidence
+    choices: tuple[Choice, ...]
+
+    @classmethod
+    def of(cls, model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules) -> Scorer:
+        """Return the scorer for the findings that may change by some rules."""
+        asked, findings = with_findings(model, as_mapping(evidence))
+        choices = tuple(choices_of(asked, target, evidence, rules))
+        row = asked._encode(findings).without([choice.variable for choice in choices])
+        return cls(asked, target, row, choices)
+
+    def __call__(self, changes: Changes) -> Floats:
+        """Return log P(target, findings) up to a constant per row, shape (n_rows, n_states).
+
+        Rows of impossible findings are minus infinity.
+        """
+        parts = [changes[start : start + _BLOCK] for start in range(0, len(changes), _BLOCK)]
+        scores = [
+            self.of_codes([c.codes[part[:, j]] for j, c in enumerate(self.choices)], len(part))
+            for part in parts
+        ]
+        return np.concatenate([np.empty((0, self.target.cardinality)), *scores])
+
+    def of_codes(self, columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
+        """Return log scores as a call does, given the encoded column of each choice."""
+        by_variable = dict(self.fixed.rows(np.zeros(n_rows, dtype=np.intp)).columns)
+        for choice, column in zip(self.choices, columns, strict=True):
+            kind = np.intp if isinstance(choice.variable, Discrete) else np.float64
+            by_variable[choice.variable] = column.astype(kind)
+        rows = Evidence(n_rows, by_variable, self.fixed.likelihoods)
+        return self.model._log_posterior_rows(self.target, rows)
+
+
+# -------------------------------- Parts of the findings whose contributions to the log odds add up
+# If the findings that may change fall into parts that are independent given the target and the
+# findings that stay, then, with x_k for the findings of part k,
+#
+#     log P(c, x) = log P(c, stays) + sum_k log P(x_k | c, stays),
+#
+# so that each part is scored alone. The parts are the connected components of the moral graph of
+# the ancestors of all findings and the target, without the target and what stays (Lauritzen, Dawid,
+# Larsen and Leimer 1990). A weighted network raises the conditional of each observed feature given
+# its observed parents to a power, which adds up in the same parts.
+
+
+# Maximum number of joint options of the findings of one part.
+_MAX_OPTIONS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Findings that are scored together.
+
+    Attributes
+    ----------
+    choices : tuple of int
+        Indices of the choices.
+    options : ndarray, shape (n_options, n_choices of the part)
+        Options of the choices; the first row keeps all findings.
+    costs : ndarray, shape (n_options,)
+    logs : ndarray, shape (n_options, n_states)
+        What the part adds to the log score of each state of the target.
+    """
+
+    choices: tuple[int, ...]
+    options: Changes
+    costs: Floats
+    logs: Floats
+
+
+def parts_of(scorer: Scorer) -> list[Part] | None:
+    """Return the parts of which log scores are a sum; None if there is one only, or a large one."""
+    changing, soft = [choice.variable for choice in scorer.choices], scorer.fixed.likelihoods
+    staying = {scorer.target, *scorer.fixed.columns}
+    links = scorer.model._links(scorer.target, {*staying, *changing}, soft)
+    if links is None:
+        return None
+    graph: nx.Graph[Variable] = nx.Graph()
+    graph.add_nodes_from(changing)
+    for scope in links:
+        # A variable with soft evidence may have any state, so that it joins what depends on it.
+        nx.add_path(graph, [v for v in scope if v not in staying])
+    components = [nx.node_connected_component(graph, variable) for variable in changing]
+    groups = {tuple(i for i, v in enumerate(changing) if v in some): None for some in components}
+    sizes = [math.prod(len(scorer.choices[i].options) for i in group) for group in groups]
+    if len(groups) < 2 or max(sizes) > _MAX_OPTIONS:
+        return None
+    try:
+        prior = scorer(np.full((1, len(changing)), -1, dtype=np.intp))[0]
+        return [_part(scorer, group, prior) for group in groups]
+    except (UnsupportedModelError, MemoryLimitError):
+        return None  # findings that cannot be summed out cannot be scored part by part
+
+
+def _part(scorer: Scorer, group: tuple[int, ...], prior: Floats) -> Part:
+    choices = [scorer.choices[i] for i in group]
+    options = np.array(list(product(*(range(len(c.options)) for c in choices))), dtype=np.intp)
+    costs = np.sum([c.costs[options[:, j]] for j, c in enumerate(choices)], axis=0)
+    changes = np.full((len(options), len(scorer.choices)), -1, dtype=np.intp)
+    changes[:, group] = options
+    possible = np.isfinite(prior)
+    logs = np.zeros((len(options), len(prior)))
+    logs[:, possible] = scorer(changes)[:, possible] - prior[possible]
+    return Part(group, options, costs, logs)
+
 
 # -------------------------------------------------------------- The answers that a change leads to
 
@@ -70,9 +560,9 @@ class Goal:
         Findings that exclude the state have minus infinity, and those that exclude another one
         infinity.
         """
-        own, others = scores[..., [self.state]], np.delete(scores, self.state, axis=-1)
+        score, others = scores[..., [self.state]], np.delete(scores, self.state, axis=-1)
         with np.errstate(invalid="ignore"):
-            return np.asarray(np.where(np.isneginf(own), -np.inf, own - others))
+            return np.asarray(np.where(np.isneginf(score), -np.inf, score - others))
 
     def excess(self, margins: Floats) -> Floats:
         """Return by how much log odds exceed what is needed; positive values are flips."""
@@ -101,13 +591,13 @@ def _is_above(cost: Any, best: float) -> Any:
     return cost > best + _SAME * max(1.0, best)
 
 
-class Found(NamedTuple):
-    """The cheapest change that was found.
+class Cheapest(NamedTuple):
+    """The cheapest change that a search comes to.
 
     Attributes
     ----------
     change : ndarray of int, or None
-        Options by choice; None if no change reaches the goal, or none was found.
+        Options by choice; None if no change reaches the goal, or the search came to none.
     cost : float
         Infinite if there is no change.
     bound : float
@@ -149,7 +639,7 @@ def _prices(parts: Sequence[_Options]) -> Floats:
 
 def cheapest(
     parts: Sequence[_Options], margins: Floats, goal: Goal, most: float, effort: int
-) -> tuple[list[int] | None, Found]:
+) -> Cheapest:
     """Return the cheapest option of each part so that the log odds, which add up, suffice.
 
     Part by part, all choices so far are extended by each option of the next part. Those are left
@@ -175,8 +665,8 @@ def cheapest(
 
     Returns
     -------
-    list of int or None, Found
-        The latter without the change.
+    Cheapest
+        Its change has options by part.
     """
     # What an impossible alternative adds: more than any sum of possible ones takes away.
     sizes = [np.abs(gains[np.isfinite(gains)]).max(initial=0.0) for _, gains in parts]
@@ -219,14 +709,14 @@ def cheapest(
     excess = goal.excess(odds)
     reached = np.flatnonzero(excess > 0)
     if not len(reached):
-        return None, Found(None, math.inf, min(bound, most), examined)
+        return Cheapest(None, math.inf, min(bound, most), examined)
     first = float(cost[reached].min())
     same = reached[~_is_above(cost[reached], first)]
     at = int(same[np.argmax(excess[same])])
-    options = [0] * len(turn)
+    options = np.zeros(len(turn), dtype=np.intp)
     for part, (previous, chosen) in zip(reversed(turn), reversed(levels), strict=True):
-        options[part], at = int(chosen[at]), int(previous[at])
-    return options, Found(None, first, min(first, bound), examined)
+        options[part], at = chosen[at], int(previous[at])
+    return Cheapest(options, first, min(first, bound), examined)
 
 
 def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[int, int]]]:
@@ -257,32 +747,31 @@ def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[in
                 heappush(heap, (further - costs[j][1], next(number), before, j + 1, 1))
 
 
-def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Found:
+def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Cheapest:
     """Return the cheapest change of any model, by asking for all changes in the order of cost.
 
     The argument `effort` is the maximum number of changes; all that cost less than the bound have
     then been asked for.
     """
     changes = in_order_of_cost(scorer.choices)
-    asked, size, reached = 0, _FIRST_BLOCK, 0.0
-    best = Found(None, math.inf, math.inf, 0)
-    most = 0.0
+    asked, size, last = 0, _FIRST_BLOCK, 0.0
+    reached: list[tuple[float, float, NDArray[np.intp]]] = []
     while block := list(islice(changes, min(size, effort - asked))):
         rows = np.zeros((len(block), len(scorer.choices)), dtype=np.intp)
-        for one, (_, change) in zip(rows, block, strict=True):
-            one[list(change)] = list(change.values())
+        for row, (_, change) in zip(rows, block, strict=True):
+            row[list(change)] = list(change.values())
         excess = _excess(goals, scorer(rows))
-        for row in np.flatnonzero(excess > 0).tolist():
-            cost, value = block[row][0], float(excess[row])
-            is_same = not _is_above(cost, best.cost) and value > most
-            if best.change is None or is_same:
-                first = cost if best.change is None else best.cost
-                best, most = Found(rows[row], first, first, 0), value
-        asked, size, reached = asked + len(block), min(2 * size, _LAST_BLOCK), block[-1][0]
-        if _is_above(reached, best.cost):
+        flips = np.flatnonzero(excess > 0).tolist()
+        reached += [(block[i][0], float(excess[i]), rows[i]) for i in flips]
+        asked, size, last = asked + len(block), min(2 * size, _LAST_BLOCK), block[-1][0]
+        if reached and _is_above(last, reached[0][0]):
             break
-    is_unfinished = best.change is None and asked == effort and next(changes, None) is not None
-    return best._replace(bound=reached if is_unfinished else best.bound, examined=asked)
+    if not reached:
+        is_unfinished = asked == effort and next(changes, None) is not None
+        return Cheapest(None, math.inf, last if is_unfinished else math.inf, asked)
+    cost = reached[0][0]
+    alike = [one for one in reached if not _is_above(one[0], cost)]
+    return Cheapest(max(alike, key=lambda one: one[1])[2], cost, cost, asked)
 
 
 def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
@@ -532,41 +1021,40 @@ def flip(
       cost 1: proved that no change costs less
     """
     variable = discrete_target(model, target, "A flip turns the answer about a")
-    given = dict(as_mapping(evidence))
-    if variable.name in given:
+    values = dict(as_mapping(evidence))
+    if variable.name in values:
         raise EvidenceError(f"The evidence has {target!r}, whose answer is to turn; leave it out.")
     effort = whole_number("effort", "changes", effort, 1)
     n_values = whole_number("n_values", "values", n_values, 2)
     rules = Rules.of(model, costs, fixed, among, ranges, n_values)
-    scorer = Scorer.of(model, variable, given, rules)
+    scorer = Scorer.of(model, variable, values, rules)
     start = scorer(np.zeros((1, len(scorer.choices)), dtype=np.intp))
     if np.isneginf(start.max()):
         raise impossible(evidence)
     before = int(np.argmax(start[0]))
     goals = _goals(variable, start, before, to, at_least)
-    found, on_grid = _cheapest(scorer, goals, effort)
-    values, changes, cost = dict(given), [], math.inf
-    after, posterior = None, _posterior(variable, start)
-    if found.change is not None:
-        changes = _moved_back(scorer, found.change, goals)
+    best, on_grid = _cheapest(scorer, goals, effort)
+    changes: list[Change] = []
+    cost, after, final = math.inf, None, start
+    if best.change is not None:
+        changes = _moved_back(scorer, best.change, goals)
         values |= {change.name: change.new for change in changes}
         cost = math.fsum(change.cost for change in changes)
-        asked, known = with_findings(model, values)
-        final = asked._log_posterior_rows(variable, asked._encode(known))
+        asked, findings = with_findings(model, values)
+        final = asked._log_posterior_rows(variable, asked._encode(findings))
         after = variable.states[max(goals, key=lambda goal: float(_excess([goal], final)[0])).state]
-        posterior = _posterior(variable, final)
     return Flip(
         variable.name,
         variable.states[before],
         after,
         _posterior(variable, start),
-        posterior,
+        _posterior(variable, final),
         tuple(sorted(changes, key=lambda change: -change.cost)),
         cost,
-        min(found.bound, cost),
+        min(best.bound, cost),
         on_grid,
         values,
-        found.examined,
+        best.examined,
     )
 
 
@@ -594,60 +1082,54 @@ def _goals(
     return [goal]
 
 
-def _cheapest(scorer: Scorer, goals: Sequence[Goal], effort: int) -> tuple[Found, bool]:
+def _cheapest(scorer: Scorer, goals: Sequence[Goal], effort: int) -> tuple[Cheapest, bool]:
     """Return the cheapest change, and whether its bound is one on the grid of numbers alone."""
     parts = parts_of(scorer)
-    is_continuous = any(choice.continuous for choice in scorer.choices)
     if parts is not None:
-        return _of_parts(parts, scorer, goals, effort, is_continuous=is_continuous)
-    found = cheapest_in_order(scorer, goals, effort)
-    if found.change is None and not math.isinf(found.bound):
-        found = found._replace(change=greedy(scorer, goals))
-    return found, is_continuous
+        return _of_parts(parts, scorer, goals, effort)
+    best = cheapest_in_order(scorer, goals, effort)
+    if best.change is None and not math.isinf(best.bound):
+        best = best._replace(change=greedy(scorer, goals))
+    return best, any(choice.continuous for choice in scorer.choices)
 
 
 def _of_parts(
-    parts: Sequence[Part],
-    scorer: Scorer,
-    goals: Sequence[Goal],
-    effort: int,
-    *,
-    is_continuous: bool,
-) -> tuple[Found, bool]:
+    parts: Sequence[Part], scorer: Scorer, goals: Sequence[Goal], effort: int
+) -> tuple[Cheapest, bool]:
     """Return the cheapest change if log scores are a sum; see `_cheapest`.
 
     If numbers are continuous, its bound is that of all numbers where the log odds are polynomials.
     """
     prior = scorer(np.full((1, len(scorer.choices)), -1, dtype=np.intp))[0]
-    best, relaxed, on_grid = Found(greedy(scorer, goals), math.inf, math.inf, 0), math.inf, False
-    if best.change is not None:
-        costs = [c.costs[o] for c, o in zip(scorer.choices, best.change, strict=True)]
-        best = best._replace(cost=math.fsum(costs), bound=math.fsum(costs))
+    change, cost, examined = greedy(scorer, goals), math.inf, 0
+    if change is not None:
+        costs = [c.costs[o] for c, o in zip(scorer.choices, change, strict=True)]
+        cost = math.fsum(costs)
+    bound, relaxed, on_grid = cost, math.inf, False
+    numbers = {i for i, choice in enumerate(scorer.choices) if choice.continuous}
     for goal in goals:
         margins = goal.margins(prior)
-        known = [(part.costs, goal.margins(part.logs)) for part in parts]
-        kept = [undominated(*part) for part in known]
+        options = [(part.costs, goal.margins(part.logs)) for part in parts]
+        kept = [undominated(*part) for part in options]
         if np.isneginf(margins).any() or not all(map(len, kept)):
             continue
-        lines = [(own[0][rows], own[1][rows]) for own, rows in zip(known, kept, strict=True)]
-        options, found = cheapest(lines, margins, goal, best.cost, effort)
-        bound = min(best.bound, found.bound)
-        best = best._replace(bound=bound, examined=best.examined + found.examined)
-        if options is not None and not _is_above(found.cost, best.cost):
-            change = np.zeros(len(scorer.choices), dtype=np.intp)
-            for part, rows, option in zip(parts, kept, options, strict=True):
+        lines = [(c[rows], gains[rows]) for (c, gains), rows in zip(options, kept, strict=True)]
+        best = cheapest(lines, margins, goal, cost, effort)
+        bound, examined = min(bound, best.bound), examined + best.examined
+        if best.change is not None and not _is_above(best.cost, cost):
+            change, cost = np.zeros(len(scorer.choices), dtype=np.intp), best.cost
+            for part, rows, option in zip(parts, kept, best.change, strict=True):
                 change[list(part.choices)] = part.options[rows[option]]
-            best = best._replace(change=change, cost=found.cost)
         for k, part in enumerate(parts):
-            if any(scorer.choices[i].continuous for i in part.choices):
+            if not numbers.isdisjoint(part.choices):
                 cells = _cells(part, scorer.choices[part.choices[0]], goal)
                 on_grid |= cells is None
                 if cells is not None:
                     rows = undominated(*cells)
                     lines[k] = cells[0][rows], cells[1][rows]
-        if is_continuous and not on_grid:
-            relaxed = min(relaxed, cheapest(lines, margins, goal, best.cost, effort)[1].bound)
-    return best._replace(bound=relaxed) if is_continuous and not on_grid else best, on_grid
+        if numbers and not on_grid:
+            relaxed = min(relaxed, cheapest(lines, margins, goal, cost, effort).bound)
+    return Cheapest(change, cost, relaxed if numbers and not on_grid else bound, examined), on_grid
 
 
 def _posterior(target: Discrete, scores: Floats) -> Posterior:

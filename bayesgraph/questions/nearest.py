@@ -27,7 +27,7 @@ from bayesgraph.core.variables import (
 from bayesgraph.inference import log_normalised
 from bayesgraph.models import Between, Model, as_mapping, read_targets, table_for, with_findings
 from bayesgraph.questions.estimators import discrete_target, question
-from bayesgraph.questions.flip_options import Rules
+from bayesgraph.questions.flips import Rules
 from bayesgraph.tables import Table, columns_of
 
 # -------------------------- The rows of a table that are nearest to a case and have another answer
@@ -137,7 +137,7 @@ def nearest_rows(
     if table is None:
         raise DataError("table= is needed: the rows among which to look.")
     n = whole_number("n", "rows", n, 1)
-    rules = Rules.of(model, costs, fixed, None, None, 2)
+    rules = Rules.of(model, costs, fixed)
     findings = _findings(model, as_mapping(evidence))
     before = model.query(target, evidence).argmax
     rows = table_for(model, columns_of(table), variable, unseen="missing")
@@ -151,7 +151,7 @@ def nearest_rows(
     code = variable.index(before)
     wanted = answers != code if to is None else answers == variable.index(to)
     parts = {
-        v: _distances(v, column, rows, rules.weight(v.name), fixed=v.name in rules.fixed)
+        v: _distances(v, column, rows, rules.weights.get(v.name, 1.0), fixed=v.name in rules.fixed)
         for v, column in findings.items()
         if not isinstance(v, CountVector)
     }

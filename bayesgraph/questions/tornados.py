@@ -35,7 +35,7 @@ from bayesgraph.models import (
     texts,
 )
 from bayesgraph.questions.estimators import discrete_target, question
-from bayesgraph.questions.flip_options import Rules, Scorer
+from bayesgraph.questions.flips import Rules, Scorer
 
 _VALUES = 17
 # Maximum number of parameters that are varied where there are no derivatives to choose by.
@@ -196,7 +196,7 @@ def tornado(
 def _by_findings(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
 ) -> list[Bar]:
-    rules = Rules.of(model, None, (), None, None, _VALUES)
+    rules = Rules.of(model, n_values=_VALUES)
     scorer = Scorer.of(model, target, evidence, rules)
     bars = []
     for j, choice in enumerate(scorer.choices):
