@@ -420,8 +420,8 @@ def formatted(
     network = TEXT.exact(name, 0)
     if network is None:
         raise LossyExportError(f"The network's name in BIF is {TEXT.held}; got {name!r:.80}.")
-    names = {v: _quoted(word) for v, word in found.words.names.items()}
-    states = {v: list(map(_quoted, words)) for v, words in found.words.states.items()}
+    names = {v: _quoted(word) for v, word in found.names.items()}
+    states = {v: list(map(_quoted, words)) for v, words in found.states.items()}
     tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
     parts = [f"network {_quoted(network)} {{\n}}\n"]
     parts += [_declaration(names[v], states[v]) for v in names]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import heapq
 import json
-import operator
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bayesgraph import models
 from bayesgraph.core.display import DisplayTable, Report, rounded
 from bayesgraph.core.errors import DataTypeError, LossyExportError
 from bayesgraph.core.variables import (
@@ -24,15 +23,6 @@ from bayesgraph.core.variables import (
     Variable,
 )
 from bayesgraph.files.payloads import Writer
-from bayesgraph.models import (
-    CPD,
-    BayesianNetwork,
-    Ensemble,
-    FactorGraph,
-    Model,
-    WeightedNetwork,
-    networks_in,
-)
 from bayesgraph.tables import Training, TrainingRows
 
 # --------- What a model is made of: networks, arcs, distributions and the width of its moral graph
@@ -42,33 +32,14 @@ from bayesgraph.tables import Training, TrainingRows
 _NAME, _LISTED_PARTS = 22, 40
 
 
-def described(model: Model) -> str:
-    """Return in words what kind of model it is."""
-    match model:
-        case BayesianNetwork():
-            return "Bayesian network"
-        case WeightedNetwork():
-            return "Bayesian network with an exponent for each feature"
-        case Ensemble(combine="joint"):
-            return f"mixture of {len(model.networks)} Bayesian networks"
-        case Ensemble():
-            tempered = ", with exponents of their evidence" if model.exponents else ""
-            return f"average of the posteriors of {len(model.networks)} models{tempered}"
-        case FactorGraph():
-            return f"factor graph of {len(model.terms)} factors"
-    return type(model).__name__
-
-
-def n_arcs(model: Model) -> int | None:
+def n_arcs(model: models.Model) -> int | None:
     """Return the number of different arcs of a model's networks; None without networks."""
-    networks = [network for _, network in networks_in(model)]
-    if len(networks) == 1:
-        return sum(len(block.arcs()) for block in networks[0]._blocks)
-    arcs = {arc for network in networks for block in network._blocks for arc in block.arcs()}
-    return len(arcs) if networks else None
+    networks = models.networks_in(model)
+    arcs = {arc for _, network in networks for block in network._blocks for arc in block.arcs()}
+    return len(arcs) if model.networks else None
 
 
-def distributions(model: Model) -> str:
+def distributions(model: models.Model) -> str:
     """Return how many variables have a distribution of each kind."""
     kinds: Counter[str] = Counter()
     for block in _blocks(model):
@@ -76,14 +47,14 @@ def distributions(model: Model) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in kinds.most_common())
 
 
-def _kind(block: CPD) -> str:
+def _kind(block: models.CPD) -> str:
     return type(block).__name__.removesuffix("CPD").removesuffix("Plate")
 
 
-def _blocks(model: Any) -> Iterator[CPD]:
+def _blocks(model: Any) -> Iterator[models.CPD]:
     if not model.networks:
-        yield from (term.source for term in model.terms if isinstance(term.source, CPD))
-    for _, network in networks_in(model):
+        yield from (term.source for term in model.terms if isinstance(term.source, models.CPD))
+    for _, network in models.networks_in(model):
         yield from network._blocks
 
 
@@ -91,10 +62,10 @@ def width_of(model: Any) -> int:
     """Return a bound of the treewidth: the largest of those of its networks; see `width`."""
     if not model.networks:
         return width([term.source.scope for term in model.terms])
-    return max(width(_scopes(network)) for _, network in networks_in(model))
+    return max(width(_scopes(network)) for _, network in models.networks_in(model))
 
 
-def _scopes(network: BayesianNetwork) -> Iterator[Collection[Variable]]:
+def _scopes(network: models.BayesianNetwork) -> Iterator[Collection[Variable]]:
     for block in network._blocks:
         # The children of a plate are alike: one of them stands for all.
         depend = block.siblings_depend
@@ -107,45 +78,32 @@ def width(scopes: Iterable[Collection[Hashable]]) -> int:
     Variables of a scope are joined by edges. The variable with the fewest neighbours is eliminated
     next, and its neighbours are joined (the minimum degree heuristic; Kjærulff 1990).
     """
-    listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
-    uses = Counter(v for scope in listed for v in scope)
-    # Sets of variables are bits of integers, which are short where those with many neighbours
-    # come first.
-    bit = {v: 1 << i for i, (v, _) in enumerate(uses.most_common())}
-    near = [0] * len(bit)
-    for scope in listed:
-        together = functools.reduce(operator.or_, map(bit.__getitem__, scope), 0)
-        for at in _places(together):
-            near[at] |= together & ~(1 << at)
-    left = set(range(len(near)))
-    heap = [(mask.bit_count(), at) for at, mask in enumerate(near)]
+    number: dict[Hashable, int] = {}
+    near: list[set[int]] = []
+    for scope in scopes:
+        together = {number.setdefault(v, len(number)) for v in scope}
+        near += [set() for _ in range(len(number) - len(near))]
+        for v in together:
+            near[v] |= together - {v}
+    heap = [(len(others), v) for v, others in enumerate(near)]
     heapq.heapify(heap)
-    found = 0
-    while heap:
+    widest, left = 0, set(range(len(near)))
+    # A variable has no more neighbours than are left.
+    while widest < len(left) - 1:
         degree, v = heapq.heappop(heap)
-        if v not in left or degree != near[v].bit_count():
-            continue  # it was eliminated, or has another degree by now
-        found = max(found, degree)
-        if degree == len(left) - 1:
-            break  # all that are left are joined
-        left.remove(v)
-        for u in _places(near[v]):
-            near[u] = (near[u] | near[v]) & ~(1 << u | 1 << v)
-            heapq.heappush(heap, (near[u].bit_count(), u))
-    return found
+        if v in left and degree == len(near[v]):  # else it has another degree by now
+            widest = max(widest, degree)
+            left.remove(v)
+            for u in near[v]:
+                near[u] |= near[v]
+                near[u] -= {u, v}
+                heapq.heappush(heap, (len(near[u]), u))
+    return widest
 
 
-def _places(mask: int) -> Iterator[int]:
-    """Yield the places of the ones of a number, from the lowest on."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
-def variables_table(model: Model) -> DisplayTable:
+def variables_table(model: models.Model) -> DisplayTable:
     """Return a table with a line for each variable: kind, parents, distribution."""
-    networks = [network for _, network in networks_in(model)]
+    networks = [network for _, network in models.networks_in(model)]
     single = networks[0] if len(networks) == 1 else None
     shown = model.variables[:_LISTED_PARTS]
     rows = []
@@ -200,7 +158,7 @@ _BESIDE = ("training", "annotations", "arc_scores", "arc_probabilities", "poster
 _POSTERIORS = "ParameterPosterior."
 
 
-def parameter_checksum(model: Model) -> str | None:
+def parameter_checksum(model: models.Model) -> str | None:
     """Return the SHA-256 of a model's variables, states, arcs and numbers, as 64 digits.
 
     Notes, positions, scores of arcs and what the model was fitted on are left out. It is None for a
@@ -318,7 +276,7 @@ def card(source: Any, *, evaluation: Any = None, title: str | None = None) -> Mo
       settings        all as by default
     """
     model = getattr(source, "network_", source)
-    if not isinstance(model, Model):
+    if not isinstance(model, models.Model):
         if not hasattr(source, "layout"):
             raise DataTypeError(
                 "A card is of a model, a fitted estimator or collected statistics; got "
@@ -398,9 +356,9 @@ def _missing_table(training: Training) -> DisplayTable:
     )
 
 
-def _structure_table(source: Any, model: Model, checksum: str | None) -> DisplayTable:
+def _structure_table(source: Any, model: models.Model, checksum: str | None) -> DisplayTable:
     kinds = [isinstance(v, Discrete) for v in model.variables]
-    facts = [("kind", described(model))]
+    facts = [("kind", model._title)]
     target = getattr(source, "target_", model.target)
     if target is not None:
         facts.append(("class" if isinstance(target, Discrete) else "target", _of_class(target)))

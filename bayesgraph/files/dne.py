@@ -512,8 +512,8 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
 
 def _node(cpd: CPD, found: Export) -> Iterator[str]:
     """Yield the block of a node, in pieces."""
-    variable, names, annotations = cpd.variable, found.words.names, found.annotations
-    word, states = names[variable], found.words.states[variable]
+    variable, names, annotations = cpd.variable, found.names, found.annotations
+    word, states = names[variable], found.states[variable]
     is_function = isinstance(cpd, DeterministicCPD)
     yield f"\nnode {word} {{\n    kind = NATURE;\n    discrete = TRUE;\n"
     yield f"    chance = {'DETERMIN' if is_function else 'CHANCE'};\n"

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from bayesgraph import models
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.files import LossReport
@@ -24,17 +26,6 @@ from bayesgraph.core.parallel import format_count
 from bayesgraph.core.variables import Continuous, Count, CountVector, Discrete, Name, Variable
 from bayesgraph.files.archive import decode_value, decode_variable, encode_value, encode_variable
 from bayesgraph.files.formats import Capabilities, Spelling
-from bayesgraph.models import (
-    CPD,
-    MAX_TABLE,
-    Annotations,
-    BayesianNetwork,
-    CanonicalCPD,
-    FactorGraph,
-    TableCPD,
-    Term,
-    substituted,
-)
 
 # --------- The sidecar: lines in a file from which bayesgraph restores what the format cannot hold
 # Each line is the word ``bayesgraph`` and a JSON object, in a comment or a property of the file.
@@ -90,7 +81,7 @@ class Sidecar:
     spell: Callable[[object], str]
     variables: Mapping[str, tuple[list[str], Variable]]
     scores: Sequence[tuple[str, str, float]]
-    annotations: Annotations
+    annotations: models.Annotations
 
     @classmethod
     def of(
@@ -107,7 +98,7 @@ class Sidecar:
         """
         variables: dict[str, tuple[list[str], Variable]] = {}
         scores: list[tuple[str, str, float]] = []
-        annotations = Annotations()
+        annotations = models.Annotations()
         for line in lines:
             try:
                 item = json.loads(line)
@@ -119,7 +110,7 @@ class Sidecar:
                 elif "scores" in item:
                     scores += [(a, b, float(decode_value(s))) for a, b, s in item["scores"]]
                 else:
-                    annotations = annotations.over(Annotations(**item))
+                    annotations = annotations.over(models.Annotations(**item))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                 raise errors.FileFormatError(
                     f"{source}: expected what bayesgraph restores names and states from after the "
@@ -168,7 +159,7 @@ class Sidecar:
             fits = type(found) is type(read)
         return cast("VariableT", found) if fits else read
 
-    def restore(self, network: BayesianNetwork) -> BayesianNetwork:
+    def restore(self, network: models.BayesianNetwork) -> models.BayesianNetwork:
         """Return a network that was read with the names, states and annotations that were written.
 
         Raises
@@ -183,11 +174,11 @@ class Sidecar:
         new = {old: found for old, found in pairs if found is not old}
         names = {old.name: found.name for old, found in pairs}
         of_word: dict[Name, Name] = {self.spell(old.name): found.name for old, found in pairs}
-        blocks = [substituted(block, new) for block in network._blocks]
+        blocks = [models.substituted(block, new) for block in network._blocks]
         arcs = {arc for block in blocks for arc in block.arcs()}
         scored = [(of_word.get(a), of_word.get(b), s) for a, b, s in self.scores]
         own = self.annotations.of(of_word).renamed(of_word)
-        return BayesianNetwork(
+        return models.BayesianNetwork(
             blocks,
             arc_scores={
                 **{(names[a], names[b]): s for (a, b), s in network.arc_scores.items()},
@@ -214,54 +205,39 @@ _OF_NUMBERS = (
 class Losses:
     """Collects what a format cannot hold of a model.
 
-    Parameters
+    Attributes
     ----------
     format : str
         Name of the format.
     strict : bool
         Whether what is restored or lost is refused.
+    refused : list of str
+    advice : str
+        What to do about what is refused.
+    restored : list of str
+        What other programs read in another form, and bayesgraph restores.
+    lost : list of str
+        What is left out or written in another form for good; a warning says so.
+    left : list of str
+        What is left out and is no part of the model.
     """
 
     format: str
     strict: bool
-    _refused: list[str] = field(default_factory=list)
-    _restored: list[str] = field(default_factory=list)
-    _advice: list[str] = field(default_factory=list)
-    _lost: list[str] = field(default_factory=list)
-    _left: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    advice: str = ""
+    restored: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
 
-    def refuse(self, item: str) -> None:
-        """Note what cannot be written."""
-        self._refused.append(item)
-
-    def restore(self, fault: str, written: str) -> None:
-        """Note what other programs read in another form, and bayesgraph restores.
-
-        `fault` says what the format cannot hold, `written` what is written for it.
-        """
+    def respell(self, fault: str, written: str, *, is_restored: bool) -> None:
+        """Note what the format cannot hold, and what is written for it."""
         if self.strict:
-            self._refused.append(f"{fault} (strict=False writes {written})")
+            ending = "" if is_restored else ", for good"
+            self.refused.append(f"{fault} (strict=False writes {written}{ending})")
         else:
-            self._restored.append(f"{fault}: written as {written}")
-
-    def lose(self, fault: str, written: str) -> None:
-        """Note what is written in another form for good."""
-        if self.strict:
-            self._refused.append(f"{fault} (strict=False writes {written}, for good)")
-        else:
-            self._lost.append(f"{fault}: written as {written}")
-
-    def advise(self, advice: str) -> None:
-        """Note what to do about something that is refused, which is said once, at the end."""
-        self._advice.append(advice)
-
-    def change(self, item: str) -> None:
-        """Note what is left out or written in another form, and changes no answer."""
-        self._lost.append(item)
-
-    def leave_out(self, item: str) -> None:
-        """Note what is left out and is no part of the model, without a warning."""
-        self._left.append(item)
+            noted = self.restored if is_restored else self.lost
+            noted.append(f"{fault}: written as {written}")
 
     def report(self) -> LossReport:
         """Return the report, with a warning if anything is lost.
@@ -271,76 +247,151 @@ class Losses:
         LossyExportError
             If anything is refused.
         """
-        if self._refused:
+        if self.refused:
             head = f"{self.format} cannot hold this model:"
-            text = "\n  ".join([head, *self._refused, *dict.fromkeys(self._advice)])
-            raise errors.LossyExportError(text)
-        if self._lost:
-            text = "\n  ".join([f"Written as {self.format} with changes:", *self._lost])
+            text = "\n  ".join([head, *self.refused, self.advice])
+            raise errors.LossyExportError(text.rstrip())
+        if self.lost:
+            text = "\n  ".join([f"Written as {self.format} with changes:", *self.lost])
             errors.warn(text, errors.LossyExportWarning)
-        return LossReport(self.format, tuple(self._restored), (*self._lost, *self._left))
+        return LossReport(self.format, tuple(self.restored), (*self.lost, *self.left))
 
 
 @dataclass(frozen=True)
-class Words:
-    """Names and states as a file has them.
+class Export:
+    """A network, or a factor graph, as a format can hold it.
 
     Attributes
     ----------
+    cpds : tuple of CPD
+        One for each variable of a network, in the order of its variables; each of one of the
+        families of the format.
+    tables : list of (scope, ndarray)
+        The tables of a discrete network, the child last in the scope, or of a factor graph.
     names : dict from Variable to str
+        Names as they are written: words.
     states : dict from Variable to list of str
-        Of the discrete variables.
+    annotations : Annotations
+        Those of the network; names are words.
     sidecar : list of str
-        Lines from which the variables are restored.
+        Lines to put into comments of the file, one each.
+    report : LossReport
     """
 
+    cpds: Sequence[Any]
+    tables: Sequence[tuple[Sequence[Any], Floats]]
     names: Mapping[Variable, str]
     states: Mapping[Variable, Sequence[str]]
+    annotations: models.Annotations
     sidecar: Sequence[str]
+    report: LossReport
 
     @classmethod
-    def of(cls, variables: Sequence[Variable], capabilities: Capabilities, losses: Losses) -> Words:
-        """Return a word for each name and each state; what has none is noted in `losses`."""
-        exact = [capabilities.names.exact(v.name, i) for i, v in enumerate(variables)]
-        words = _filled([v.name for v in variables], exact, capabilities.names)
-        names = dict(zip(variables, words, strict=True))
-        states: dict[Variable, Sequence[str]] = {}
-        sidecar: list[str] = []
-        # By whether they are restored: variables whose names, and whose states, have no words.
-        odd: dict[bool, list[Variable]] = {True: [], False: []}
-        wrong: dict[bool, dict[Variable, list[tuple[object, str]]]] = {True: {}, False: {}}
-        for variable, spelled in zip(variables, exact, strict=True):
-            values = variable.states if isinstance(variable, Discrete) else ()
-            known = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
-            if not capabilities.tells_apart(values):
-                known = [None] * len(values)
-            states[variable] = _filled(values, known, capabilities.states)
-            if spelled is not None and None not in known and capabilities.is_plain(variable):
-                continue
-            line = _line(variable, names[variable], states[variable])
-            is_restored = line is not None
-            sidecar += [] if line is None else [line]
-            if spelled is None:
-                odd[is_restored].append(variable)
-            if None in known:
-                spelling = zip(values, states[variable], known, strict=True)
-                wrong[is_restored][variable] = [
-                    (s, near) for s, near, word in spelling if word is None
-                ]
-            elif not is_restored and spelled is not None:
-                losses.change(f"{variable.name!r:.80} is no longer known as intervals or groups")
-        for is_restored, note in ((True, losses.restore), (False, losses.lose)):
-            if others := odd[is_restored]:
-                fault = _fault("name", [variable.name for variable in others])
-                held, written = capabilities.names.held, [names[variable] for variable in others]
-                note(f"{fault}: names are {held}", errors.quoted(written))
-            held, found = capabilities.states.held, list(wrong[is_restored].items())
-            for variable, pairs in found[:_LISTED]:
-                fault = _fault("state", [s for s, _ in pairs], f" of {variable.name!r:.80}")
-                note(f"{fault}: states are {held}", errors.quoted(near for _, near in pairs))
-            if left := [variable.name for variable, _ in found[_LISTED:]]:
-                note(f"states of {errors.quoted(left)}: states are {held}", "similar words")
-        return cls(names, states, sidecar)
+    def of(cls, model: Any, capabilities: Capabilities, *, strict: bool) -> Export:
+        """Compare a model with what a format holds.
+
+        Raises
+        ------
+        LossyExportError
+            If the format cannot hold the model; the message lists why.
+        """
+        networks = model.networks if isinstance(model, models.Model) else [None]
+        holds_factors = "factors" in capabilities.also
+        if not (any(network is model for network in networks) or (holds_factors and not networks)):
+            graphs, advice = "", ""
+            if holds_factors:
+                graphs = " and factor graphs"
+                advice = (
+                    "Of a WeightedNetwork write its FactorGraph.of(), which agrees where all "
+                    "features are observed. "
+                )
+            raise errors.LossyExportError(
+                f"{capabilities.format} holds Bayesian networks{graphs}; got {model!r}. {advice}Of "
+                "an average write one of its `networks`, or fit with n_trees=0; the native format "
+                "(.bayesgraph) holds all models."
+            )
+        losses = Losses(capabilities.format, strict)
+        if networks:
+            cpds = _held_cpds(model, capabilities, losses)
+            found = [cpd for cpd in cpds if isinstance(cpd, models.TableCPD)]
+            tables = [([*cpd.parents, cpd.variable], cpd.values) for cpd in found]
+        else:
+            cpds, tables = [], _factor_tables(model, losses)
+        names, states, sidecar = _words(model.variables, capabilities, losses)
+        by_name: dict[Name, str] = {variable.name: word for variable, word in names.items()}
+        annotations = models.Annotations()
+        if networks:
+            annotations = model.annotations.of(by_name).renamed(by_name)
+            if model.arc_scores and "scores" not in capabilities.also:
+                scores = model.arc_scores.items()
+                listed = [[by_name[a], by_name[b], encode_value(float(s))] for (a, b), s in scores]
+                sidecar.append(line_of({"scores": listed}))
+        left = {
+            field: dict(getattr(annotations, field))
+            for field in ("positions", "notes", "titles")
+            if field not in capabilities.also
+        }
+        note = "" if "notes" in capabilities.also else annotations.note
+        if content := {k: v for k, v in {"note": note, **left}.items() if v}:
+            sidecar.append(line_of(content))
+        if model.training is not None and "training" not in capabilities.also:
+            # Another program may change the numbers and would keep what they were fitted on.
+            losses.left.append("what the model was fitted on is left out")
+        return cls(cpds, tables, names, states, annotations, sidecar, losses.report())
+
+    def title(self, variable: Variable) -> str:
+        """Return the text to show of a variable, empty if it is the word for its name."""
+        word, titles = self.names[variable], self.annotations.titles
+        title = titles.get(word, str(variable.name))
+        return title if word in titles or title != word else ""
+
+
+# ------------------------------------------------------------------------------------------ words
+
+
+def _words(
+    variables: Sequence[Variable], capabilities: Capabilities, losses: Losses
+) -> tuple[dict[Variable, str], dict[Variable, Sequence[str]], list[str]]:
+    """Return a word for each name and each state, and the lines that restore those without one."""
+    exact = [capabilities.names.exact(v.name, i) for i, v in enumerate(variables)]
+    words = _filled([v.name for v in variables], exact, capabilities.names)
+    names = dict(zip(variables, words, strict=True))
+    states: dict[Variable, Sequence[str]] = {}
+    sidecar: list[str] = []
+    # By whether they are restored: variables whose names, and whose states, have no words.
+    odd: dict[bool, list[Variable]] = {True: [], False: []}
+    wrong: dict[bool, list[tuple[Variable, list[tuple[object, str]]]]] = {True: [], False: []}
+    for variable, spelled in zip(variables, exact, strict=True):
+        values = variable.states if isinstance(variable, Discrete) else ()
+        held = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
+        if not capabilities.tells_apart(values):
+            held = [None] * len(values)
+        states[variable] = near = _filled(values, held, capabilities.states)
+        if spelled is not None and None not in held and capabilities.is_plain(variable):
+            continue
+        line = _line(variable, names[variable], near)
+        is_restored = line is not None
+        sidecar += [] if line is None else [line]
+        if spelled is None:
+            odd[is_restored].append(variable)
+        if None in held:
+            spelling = zip(values, near, held, strict=True)
+            pairs = [(state, word) for state, word, exact_word in spelling if exact_word is None]
+            wrong[is_restored].append((variable, pairs))
+        elif not is_restored and spelled is not None:
+            losses.lost.append(f"{variable.name!r:.80} is no longer known as intervals or groups")
+    of_names, of_states = capabilities.names.held, capabilities.states.held
+    for is_restored in (True, False):
+        note = partial(losses.respell, is_restored=is_restored)
+        if others := odd[is_restored]:
+            fault = _fault("name", [variable.name for variable in others])
+            note(f"{fault}: names are {of_names}", errors.quoted(names[v] for v in others))
+        for variable, pairs in wrong[is_restored][:_LISTED]:
+            fault = _fault("state", [s for s, _ in pairs], f" of {variable.name!r:.80}")
+            note(f"{fault}: states are {of_states}", errors.quoted(near for _, near in pairs))
+        if more := [variable.name for variable, _ in wrong[is_restored][_LISTED:]]:
+            note(f"states of {errors.quoted(more)}: states are {of_states}", "similar words")
+    return names, states, sidecar
 
 
 def _fault(what: str, values: Sequence[object], of: str = "") -> str:
@@ -361,165 +412,76 @@ def _line(variable: Variable, name: str, states: Sequence[str]) -> str | None:
 def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spelling) -> list[str]:
     """Return a word for each value, given the words of those that have one."""
     taken = {word: 1 for word in exact if word is not None}
-    found = []
-    for place, (value, known) in enumerate(zip(values, exact, strict=True)):
-        word = spelling.near(value, place, taken) if known is None else known
-        taken.setdefault(word, 1)
-        found.append(word)
-    return found
+    words = []
+    for place, (value, word) in enumerate(zip(values, exact, strict=True)):
+        words.append(spelling.near(value, place, taken) if word is None else word)
+        taken.setdefault(words[-1], 1)
+    return words
 
 
-@dataclass(frozen=True)
-class Export:
-    """A network as a format can hold it.
-
-    Attributes
-    ----------
-    cpds : tuple of CPD
-        One for each variable, in the order of the network's variables; each of one of the families
-        of the format.
-    words : Words
-        Names and states as they are written.
-    annotations : Annotations
-        Those of the network; names are words.
-    sidecar : tuple of str
-        Lines to put into comments of the file, one each.
-    report : LossReport
-    """
-
-    cpds: tuple[CPD, ...]
-    words: Words
-    annotations: Annotations
-    sidecar: tuple[str, ...]
-    report: LossReport
-
-    @classmethod
-    def of(cls, model: object, capabilities: Capabilities, *, strict: bool) -> Export:
-        """Compare a model with what a format holds.
-
-        Raises
-        ------
-        LossyExportError
-            If it is no network, or the format cannot hold it; the message lists why.
-        """
-        if not isinstance(model, BayesianNetwork):
-            raise errors.LossyExportError(
-                f"{capabilities.format} holds Bayesian networks; got {model!r}. Of an average "
-                "write one of its `networks`, or fit with n_trees=0; the native format "
-                "(.bayesgraph) holds all models."
-            )
-        losses = Losses(capabilities.format, strict)
-        cpds = held_cpds(model, capabilities, losses)
-        words = Words.of(model.variables, capabilities, losses)
-        by_name = {variable.name: word for variable, word in words.names.items()}
-        sidecar = [*words.sidecar]
-        if model.arc_scores and "scores" not in capabilities.also:
-            scores = model.arc_scores.items()
-            listed = [[by_name[a], by_name[b], encode_value(float(s))] for (a, b), s in scores]
-            sidecar.append(line_of({"scores": listed}))
-        annotations = model.annotations.of(by_name).renamed(by_name)
-        left = {
-            field: dict(getattr(annotations, field))
-            for field in ("positions", "notes", "titles")
-            if field not in capabilities.also
-        }
-        note = "" if "notes" in capabilities.also else annotations.note
-        if content := {k: v for k, v in {"note": note, **left}.items() if v}:
-            sidecar.append(line_of(content))
-        if model.training is not None and "training" not in capabilities.also:
-            # Another program may change the numbers and would keep what they were fitted on.
-            losses.leave_out("what the model was fitted on is left out")
-        return cls(tuple(cpds), words, annotations, tuple(sidecar), losses.report())
-
-    def title(self, variable: Variable) -> str:
-        """Return the text to show of a variable, empty if it is the word for its name."""
-        word, titles = self.words.names[variable], self.annotations.titles
-        title = titles.get(word, str(variable.name))
-        return title if word in titles or title != word else ""
+# -------------------------------------------------------------------------- CPDs and factors
 
 
-# ------------------------------------------------------------------------------------- CPDs
-
-
-def held_cpds(network: BayesianNetwork, capabilities: Capabilities, losses: Losses) -> list[CPD]:
+def _held_cpds(network: Any, capabilities: Capabilities, losses: Losses) -> list[models.CPD]:
     """Return a CPD for each variable of a network that a format holds; others are noted."""
-    found: list[CPD] = []
+    held: list[models.CPD] = []
     numbers: dict[tuple[str, str], list[Name]] = {}
     for cpd in network.cpds:
-        as_it_is = type(cpd) in capabilities.families and capabilities.fits(cpd)
-        held = cpd if as_it_is else as_table(cpd)
-        family = f"a {type(cpd).__name__}"
-        if held is None and isinstance(cpd.variable, Continuous):
-            numbers.setdefault((number_kind(cpd.variable), family), []).append(cpd.variable.name)
-            continue
-        if held is None:
-            losses.refuse(_unheld(cpd, family))
-            continue
-        if held is not cpd:
-            losses.change(f"{cpd.variable.name!r} has {family}, which is written as its table")
-        found.append(held)
+        variable, family = cpd.variable, f"a {type(cpd).__name__}"
+        if type(cpd) in capabilities.families and capabilities.fits(cpd):
+            held.append(cpd)
+        elif isinstance(cpd, models.CanonicalCPD) and cpd.n_entries <= models.MAX_TABLE:
+            losses.lost.append(f"{variable.name!r} has {family}, which is written as its table")
+            held.append(cpd.to_table())
+        elif isinstance(variable, Continuous):
+            numbers.setdefault((_kind_of(variable), family), []).append(variable.name)
+        elif isinstance(cpd, models.CanonicalCPD):
+            n = format_count(cpd.n_entries)
+            losses.refused.append(
+                f"{variable.name!r} has {family}, whose table would have {n} numbers"
+            )
+        elif isinstance(variable, Discrete):
+            losses.refused.append(f"{variable.name!r} has {family}")
+        else:
+            losses.refused.append(f"{no_table(variable)}: it has {family}")
     for (kind, family), names in numbers.items():
         verb = "are" if len(names) > 1 else "is"
-        losses.refuse(f"{errors.quoted(names)} {verb} {kind}, with {family}")
-        losses.advise(_OF_NUMBERS)
-    kinds = {isinstance(cpd.variable, Discrete) for cpd in found}
-    if len(kinds) > 1 and "mixed" not in capabilities.also:
-        listed = [cpd.variable.name for cpd in found if not isinstance(cpd.variable, Discrete)]
-        losses.refuse(
-            f"discrete and continuous variables together; continuous: {errors.quoted(listed)}"
+        losses.refused.append(f"{errors.quoted(names)} {verb} {kind}, with {family}")
+        losses.advice = _OF_NUMBERS
+    continuous = [cpd.variable.name for cpd in held if not isinstance(cpd.variable, Discrete)]
+    if 0 < len(continuous) < len(held) and "mixed" not in capabilities.also:
+        losses.refused.append(
+            f"discrete and continuous variables together; continuous: {errors.quoted(continuous)}"
         )
-    return found
-
-
-def _unheld(cpd: CPD, family: str) -> str:
-    if isinstance(cpd, CanonicalCPD):
-        family += f", whose table would have {format_count(cpd.n_entries)} numbers"
-    if isinstance(cpd.variable, Discrete):
-        return f"{cpd.variable.name!r} has {family}"
-    return f"{no_table(cpd.variable)}: it has {family}"
+    return held
 
 
 def no_table(variable: Variable) -> str:
     """Return the reason why a variable cannot have a table of states, for messages."""
+    return f"{variable.name!r} is {_kind_of(variable)}"
+
+
+def _kind_of(variable: Variable) -> str:
     if isinstance(variable, CountVector):
-        return f"{variable.name!r} is a vector of counts of {len(variable.items):,} items"
-    assert isinstance(variable, Continuous)
-    return f"{variable.name!r} is {number_kind(variable)}"
-
-
-def number_kind(variable: Continuous) -> str:
-    """Return what a variable is that has numbers instead of states, for messages."""
+        return f"a vector of counts of {len(variable.items):,} items"
     return "a count" if isinstance(variable, Count) else "continuous"
 
 
-def as_table(cpd: CPD) -> TableCPD | None:
-    """Return a table, or a canonical CPD such as a noisy or as its table; None for other CPDs.
-
-    The result is None too if the table would be too large for a file.
-    """
-    if isinstance(cpd, TableCPD):
-        return cpd
-    if isinstance(cpd, CanonicalCPD) and cpd.n_entries <= MAX_TABLE:
-        return cpd.to_table()
-    return None
-
-
-def graph_tables(model: FactorGraph, losses: Losses) -> list[tuple[Sequence[Discrete], Floats]]:
+def _factor_tables(model: Any, losses: Losses) -> list[tuple[list[Any], Floats]]:
     """Return the scopes of a graph's factors, and their tables raised to their exponents.
 
     What a format of tables cannot hold is noted.
     """
-    tables: list[tuple[Sequence[Discrete], Floats]] = []
-    for variable in model.variables:
-        if not isinstance(variable, Discrete):
-            losses.refuse(no_table(variable))
+    tables: list[tuple[list[Any], Floats]] = []
+    others = [v for v in model.variables if not isinstance(v, Discrete)]
+    losses.refused += map(no_table, others)
     for term in model.terms:
         factor = term.table
         if factor is None:
-            if all(isinstance(variable, Discrete) for variable in term.scope):
-                losses.refuse(f"{term.title} is not a table")
+            if not {*others} & {*term.scope}:
+                losses.refused.append(f"{term.title} is not a table")
         elif factor.n_rows != 1:
-            losses.refuse(f"{factor!r} belongs to a batch of rows")
+            losses.refused.append(f"{factor!r} belongs to a batch of rows")
         else:
             values, log_values = _values_of(term), factor.log_values[0]
             tables.append((list(factor.scope), values))
@@ -527,10 +489,11 @@ def graph_tables(model: FactorGraph, losses: Losses) -> list[tuple[Sequence[Disc
             with np.errstate(all="ignore"):
                 change = np.abs(np.log(values) - log_values)
             if not bool(((change <= 1e-9) | np.isneginf(log_values) & (values == 0)).all()):
-                losses.refuse(f"{factor!r} has values beyond the range of floats")
-    powered = sum(bool((term.exponent != 1).any()) for term in model.terms)
-    if powered:
-        losses.change(f"the exponents of {powered} factors are applied to their tables")
+                losses.refused.append(f"{factor!r} has values beyond the range of floats")
+    if powered := sum(bool((term.exponent != 1).any()) for term in model.terms):
+        losses.lost.append(f"the exponents of {powered} factors are applied to their tables")
+    if model.domain != "nonnegative":
+        losses.lost.append(f"the domain of the exponents, {model.domain!r}, is left out")
     return tables
 
 
@@ -538,7 +501,7 @@ def graph_tables(model: FactorGraph, losses: Losses) -> list[tuple[Sequence[Disc
 _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
 
-def _values_of(term: Term) -> Floats:
+def _values_of(term: models.Term) -> Floats:
     """Return numbers whose logarithms are exactly those that the factor of a term stores.
 
     exp alone is off by some units in the last place: logarithms would change from file to file, and
@@ -546,7 +509,7 @@ def _values_of(term: Term) -> Floats:
     no float has exactly that logarithm, as is usual in tables raised to an exponent, the value of
     exp is taken.
     """
-    if isinstance(term.source, TableCPD) and (term.exponent == 1).all():
+    if isinstance(term.source, models.TableCPD) and (term.exponent == 1).all():
         return term.source.values
     assert term.table is not None
     log_values = term.table.log_values[0]
@@ -566,47 +529,40 @@ def _values_of(term: Term) -> Floats:
 # A reader says so by `skip`, and whoever listens within `skipped_in_reading` gets all of it.
 
 
-_NOTED: ContextVar[Skipped | None] = ContextVar("_NOTED", default=None)
+_NOTED: ContextVar[dict[str, Counter[str]] | None] = ContextVar("_NOTED", default=None)
 # Names of networks that say nothing; writers give them.
 _NO_NAMES = ("", "unknown", "network")
 _SHOWN = 12
 
 
-class Skipped:
-    """What was left out of the files that were read.
+class Skipped(dict[str, Counter[str]]):
+    """What was left out of the files that were read: of which part, what, and how often.
 
     Examples
     --------
-    >>> with skipped_in_reading() as found:
+    >>> with skipped_in_reading() as skipped:
     ...     skip("variables", "property", 2)
-    >>> found.lines()
+    >>> skipped.lines()
     ('of the variables: property (2)',)
     """
 
-    def __init__(self) -> None:
-        self._found: dict[str, Counter[str]] = {}
-
-    def add(self, of: str, what: str, count: int) -> None:
-        """Note that something was left out of the network, its variables or the file."""
-        self._found.setdefault(of, Counter())[what] += count
-
     def lines(self) -> tuple[str, ...]:
         """Return a line of text for each part of the file that something was left out of."""
-        return tuple(f"of the {of}: {_listed(found)}" for of, found in self._found.items())
+        return tuple(f"of the {part}: {_listed(counts)}" for part, counts in self.items())
 
 
-def _listed(found: Counter[str]) -> str:
-    shown = [f"{what} ({n:,})" if n > 1 else what for what, n in islice(found.items(), _SHOWN)]
-    return ", ".join(shown) + f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN)
+def _listed(counts: Counter[str]) -> str:
+    shown = [f"{what} ({n:,})" if n > 1 else what for what, n in islice(counts.items(), _SHOWN)]
+    return ", ".join(shown) + f" and {len(counts) - _SHOWN} more" * (len(counts) > _SHOWN)
 
 
 @contextmanager
 def skipped_in_reading() -> Iterator[Skipped]:
     """Collect what the readers leave out that are called within."""
-    found = Skipped()
-    token = _NOTED.set(found)
+    skipped = Skipped()
+    token = _NOTED.set(skipped)
     try:
-        yield found
+        yield skipped
     finally:
         _NOTED.reset(token)
 
@@ -614,7 +570,7 @@ def skipped_in_reading() -> Iterator[Skipped]:
 def skip(of: str, what: str, count: int = 1) -> None:
     """Say that something is left out: `of` is "network", "variables", "tables" or "file"."""
     if count and (noted := _NOTED.get()) is not None:
-        noted.add(of, what, count)
+        noted.setdefault(of, Counter())[what] += count
 
 
 def skip_name(name: str) -> None:

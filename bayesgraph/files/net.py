@@ -499,22 +499,22 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
     found = Export.of(model, HELD, strict=strict)
     note = found.annotations.note
     parts = ["net\n{\n", f"    HR_Desc = {_text(note)};\n" if note else "", "}\n"]
-    parts += [text for variable in found.words.names for text in _node(variable, found)]
-    parts += [text for cpd in found.cpds for text in _potential(cpd, found.words.names)]
+    parts += [text for variable in found.names for text in _node(variable, found)]
+    parts += [text for cpd in found.cpds for text in _potential(cpd, found.names)]
     parts += [f"% {line}\n" for line in found.sidecar]
     return "".join(parts), found.report
 
 
 def _node(variable: Variable, found: Export) -> Iterator[str]:
     """Yield the block of a node, in pieces."""
-    word, annotations = found.words.names[variable], found.annotations
+    word, annotations = found.names[variable], found.annotations
     kind = "node" if isinstance(variable, Discrete) else "continuous node"
     yield f"\n{kind} {word}\n{{\n"
     if title := found.title(variable):
         yield f"    label = {_text(title)};\n"
     if word in annotations.positions:
         yield from _position(*annotations.positions[word])
-    if states := found.words.states[variable]:
+    if states := found.states[variable]:
         yield f"    states = ({' '.join(map(blocks.quoted_text, states))});\n"
     if word in annotations.notes:
         yield f"    HR_Desc = {_text(annotations.notes[word])};\n"

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
 import numpy as np
 
+from bayesgraph import models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -33,13 +35,11 @@ from bayesgraph.core.errors import (
     optional_module,
     quoted,
 )
-from bayesgraph.core.files import LossReport
 from bayesgraph.core.variables import Continuous, Discrete, Name
-from bayesgraph.files.exporting import Export, Losses, Sidecar, Words, content_of, graph_tables
+from bayesgraph.files.exporting import Export, Sidecar, content_of
 from bayesgraph.files.formats import AnySpelling, Capabilities
 from bayesgraph.files.readers import RoundedRows
 from bayesgraph.inference import Factor
-from bayesgraph.models import BayesianNetwork, FactorGraph, GaussianCPD, TableCPD, WeightedNetwork
 
 # Attributes of pgmpy's nodes and arcs that hold for `from_pgmpy` what pgmpy itself does not store.
 _VARIANCE = "variance"
@@ -51,8 +51,8 @@ HELD = Capabilities(
     "pgmpy",
     names=AnySpelling(),
     states=AnySpelling("any values, no two of them equal"),
-    families=(TableCPD, GaussianCPD),
-    also=["scores"],
+    families=(models.TableCPD, models.GaussianCPD),
+    also=("scores", "factors"),
     equal_states=False,
 )
 
@@ -105,7 +105,9 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
 
     Examples
     --------
-    >>> network = BayesianNetwork([TableCPD(Discrete("a", [1, True]), [0.25, 0.75])])
+    >>> import bayesgraph as bg
+    >>> cpd = bg.TableCPD(bg.Discrete("a", [1, True]), [0.25, 0.75])
+    >>> network = bg.BayesianNetwork([cpd])
     >>> converted, report = to_pgmpy(network, strict=False)
     >>> converted.states
     {'a': ['1', 'True']}
@@ -116,45 +118,35 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     """
     if hasattr(type(model), "_fitted_model"):
         model = model._fitted_model
-    converted, report = _converted(model, strict=strict)
-    return converted if strict else (converted, report)
-
-
-def _converted(model: Any, *, strict: bool) -> tuple[Any, LossReport]:
-    losses = Losses(HELD.format, strict)
-    if isinstance(model, WeightedNetwork):
-        if model.arc_scores or model.network.annotations:
-            losses.leave_out("arcs, their scores and annotations: the factors are converted")
-        # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
-        # are already raised to their exponents.
-        model = model._to_factor_graph()
-    if isinstance(model, FactorGraph):
-        return _to_markov_network(model, losses)
-    if not isinstance(model, BayesianNetwork):
+    if not isinstance(model, models.Model):
         raise DataTypeError(
             f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
         )
-    found = Export.of(model, HELD, strict=strict)
-    tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
-    gaussians = [cpd for cpd in found.cpds if isinstance(cpd, GaussianCPD)]
-    result = (
-        _to_discrete(model, tables, found.words)
-        if tables
-        else _to_linear_gaussian(model, gaussians)
-    )
-    return _with_sidecar(result, found.sidecar), found.report
+    lost: tuple[str, ...] = ()
+    if model.target is not None:
+        (network,) = model.networks
+        if network.arc_scores or network.annotations:
+            lost = ("arcs, their scores and annotations: the factors are converted",)
+        # Exact only if all features are observed: pgmpy sums a missing feature out of tables that
+        # are already raised to their exponents.
+        model = models.FactorGraph.of(model)
+    export = Export.of(model, HELD, strict=strict)
+    if not model.networks:
+        converted = _to_markov_network(model, export)
+    elif export.tables:
+        converted = _to_discrete(model, export)
+    else:
+        converted = _to_linear_gaussian(model, export)
+    if export.sidecar:
+        converted.graph[_SIDECAR] = [*export.sidecar]
+    report = replace(export.report, lost=(*lost, *export.report.lost))
+    return converted if strict else (converted, report)
 
 
-def _with_sidecar(result: Any, lines: Sequence[str]) -> Any:
-    if lines:
-        result.graph[_SIDECAR] = list(lines)
-    return result
-
-
-def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD], words: Words) -> Any:
+def _to_discrete(model: Any, export: Export) -> Any:
     factors = _pgmpy("factors.discrete")
     result = _with_graph(_pgmpy("models").DiscreteBayesianNetwork(), model)
-    for cpd in cpds:
+    for cpd in export.cpds:
         # pgmpy's matrix has the child's states as rows and the parent configurations as columns,
         # the last parent varying fastest.
         values = np.moveaxis(cpd.values, -1, 0).reshape(cpd.variable.cardinality, -1)
@@ -164,17 +156,17 @@ def _to_discrete(model: BayesianNetwork, cpds: Sequence[TableCPD], words: Words)
             values,
             evidence=[parent.name for parent in cpd.parents] or None,
             evidence_card=[parent.cardinality for parent in cpd.parents] or None,
-            state_names=_state_names([cpd.variable, *cpd.parents], words),
+            state_names=_state_names([cpd.variable, *cpd.parents], export),
         )
         _check_kept(converted.get_values(), values, cpd.title)
         result.add_cpds(converted)
     return result
 
 
-def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> Any:
+def _to_linear_gaussian(model: Any, export: Export) -> Any:
     factors = _pgmpy("factors.continuous")
     result = _with_graph(_pgmpy("models").LinearGaussianBayesianNetwork(), model)
-    for cpd in cpds:
+    for cpd in export.cpds:
         name = cpd.variable.name
         result.add_cpds(
             factors.LinearGaussianCPD(
@@ -188,7 +180,7 @@ def _to_linear_gaussian(model: BayesianNetwork, cpds: Sequence[GaussianCPD]) -> 
     return result
 
 
-def _with_graph(result: Any, model: BayesianNetwork) -> Any:
+def _with_graph(result: Any, model: Any) -> Any:
     """Return `result`, an empty pgmpy network, with the nodes, arcs and arc scores of a model.
 
     Arcs are added in topological order, in which pgmpy's search for a cycle at each arc is fast.
@@ -201,13 +193,13 @@ def _with_graph(result: Any, model: BayesianNetwork) -> Any:
     return result
 
 
-def _state_names(variables: Iterable[Discrete], words: Words) -> dict[Name, list[Any]]:
+def _state_names(variables: Iterable[Discrete], export: Export) -> dict[Name, list[Any]]:
     """Return the states of variables as pgmpy has them: themselves, or texts for equal ones."""
 
     def states(variable: Discrete) -> Iterable[Any]:
         if HELD.tells_apart(variable.states):
             return variable.states
-        return map(ast.literal_eval, words.states[variable])
+        return map(ast.literal_eval, export.states[variable])
 
     return {variable.name: list(states(variable)) for variable in variables}
 
@@ -220,28 +212,27 @@ def _check_kept(converted: Any, values: Floats, source: str) -> None:
         )
 
 
-def _to_markov_network(model: FactorGraph, losses: Losses) -> tuple[Any, LossReport]:
-    words = Words.of(model.variables, HELD, losses)
-    tables = graph_tables(model, losses)
-    report = losses.report()
+def _to_markov_network(model: Any, export: Export) -> Any:
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
     result.add_nodes_from(model.names)
-    for scope, values in tables:
+    for scope, values in export.tables:
         names = [v.name for v in scope]
         result.add_edges_from([(a, b) for i, a in enumerate(names) for b in names[:i]])
         converted = discrete.DiscreteFactor(
-            names, [v.cardinality for v in scope], values, state_names=_state_names(scope, words)
+            names, [v.cardinality for v in scope], values, state_names=_state_names(scope, export)
         )
         _check_kept(converted.values, values, f"the factor over {quoted(names)}")
         result.add_factors(converted)
-    return _with_sidecar(result, words.sidecar), report
+    return result
 
 
 # ---------------------------------------------------------------------------------------- import
 
 
-def from_pgmpy(model: Any, *, normalize: bool = True) -> BayesianNetwork | FactorGraph:
+def from_pgmpy(
+    model: Any, *, normalize: bool = True
+) -> models.BayesianNetwork | models.FactorGraph:
     """Return a pgmpy model as a bayesgraph model of the same names, states and numbers.
 
     The order of the variables is that of the model's nodes, the order of parents that of each
@@ -334,7 +325,7 @@ def _check_parents(model: Any, node: Name, evidence: Iterable[Name]) -> None:
         )
 
 
-def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
+def _from_discrete(model: Any, *, normalize: bool) -> models.BayesianNetwork:
     rounded = RoundedRows(normalize=normalize)
     cpds = []
     for node, cpd in _cpds_by_node(model, _pgmpy("factors.discrete").TabularCPD).items():
@@ -342,21 +333,21 @@ def _from_discrete(model: Any, *, normalize: bool) -> BayesianNetwork:
         child, *parents = _scope(cpd)
         _check_parents(model, node, cpd.variables[1:])
         values = np.moveaxis(_values(cpd), 0, -1)
-        cpds.append(TableCPD(child, rounded.repaired(node, values), parents))
-    network = BayesianNetwork(cpds, arc_scores=_scores(model))
+        cpds.append(models.TableCPD(child, rounded.repaired(node, values), parents))
+    network = models.BayesianNetwork(cpds, arc_scores=_scores(model))
     rounded.warn("The pgmpy model")
     return network
 
 
-def _from_linear_gaussian(model: Any) -> BayesianNetwork:
+def _from_linear_gaussian(model: Any) -> models.BayesianNetwork:
     cpds = []
     for node, cpd in _cpds_by_node(model, _pgmpy("factors.continuous").LinearGaussianCPD).items():
         _check_parents(model, node, cpd.evidence)
         intercept, *slopes = np.asarray(cpd.beta, dtype=np.float64)
         parents = [Continuous(name) for name in cpd.evidence]
         variance = _variance(model.nodes[node], cpd)
-        cpds.append(GaussianCPD(Continuous(node), intercept, variance, parents, slopes))
-    return BayesianNetwork(cpds, arc_scores=_scores(model))
+        cpds.append(models.GaussianCPD(Continuous(node), intercept, variance, parents, slopes))
+    return models.BayesianNetwork(cpds, arc_scores=_scores(model))
 
 
 def _variance(attributes: dict[str, Any], cpd: Any) -> float:
@@ -372,7 +363,7 @@ def _variance(attributes: dict[str, Any], cpd: Any) -> float:
     return math.copysign(deviation * deviation, deviation)
 
 
-def _from_factors(model: Any) -> FactorGraph:
+def _from_factors(model: Any) -> models.FactorGraph:
     with_factor = {name for factor in model.factors for name in factor.variables}
     discrete_factor = _pgmpy("factors.discrete").DiscreteFactor
     without = [
@@ -384,14 +375,14 @@ def _from_factors(model: Any) -> FactorGraph:
         raise ModelError(f"The pgmpy model has no factor for {quoted(without)}.")
     scopes = [_scope(factor) for factor in model.factors]
     tables = [_values(factor) for factor in model.factors]
-    graph = FactorGraph([Factor(*pair) for pair in zip(scopes, tables, strict=True)])
+    graph = models.FactorGraph([Factor(*pair) for pair in zip(scopes, tables, strict=True)])
     sidecar = _sidecar(model)
     if not sidecar.variables:
         return graph
     known = list({variable: None for scope in scopes for variable in scope})
     found = dict(zip(known, sidecar.restored(known), strict=True))
     new = [[found[variable] for variable in scope] for scope in scopes]
-    return FactorGraph([Factor(*pair) for pair in zip(new, tables, strict=True)])
+    return models.FactorGraph([Factor(*pair) for pair in zip(new, tables, strict=True)])
 
 
 def _scope(factor: Any) -> list[Discrete]:

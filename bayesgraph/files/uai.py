@@ -12,23 +12,15 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Discrete, Name, State, Variable
-from bayesgraph.files.exporting import (
-    Export,
-    Losses,
-    Sidecar,
-    Words,
-    content_of,
-    graph_tables,
-    no_table,
-)
+from bayesgraph.core.variables import Discrete, Name, State
+from bayesgraph.files.exporting import Export, Sidecar, content_of, no_table
 from bayesgraph.files.formats import Capabilities, FileFormat, NumberSpelling
 from bayesgraph.files.readers import (
     Draft,
@@ -40,7 +32,7 @@ from bayesgraph.files.readers import (
     sum_to_one,
 )
 from bayesgraph.inference import Factor, Posterior
-from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model, TableCPD
+from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model
 
 # ----------------------- Reading of the numbers of UAI files, in which line breaks count as blanks
 
@@ -497,7 +489,7 @@ def _probabilities(variable: Discrete, value: Any) -> Floats:
 # --------------------- UAI, the format of the inference competitions: models, evidence and results
 
 
-HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling())
+HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling(), also=("factors",))
 _KINDS = ("MARKOV", "BAYES")
 # A variable that is in no scope, and the factor of ones that it gets.
 _BYTES_OF_FREE = 2000
@@ -729,8 +721,9 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
 
     Examples
     --------
-    >>> x = Discrete("x0", [0, 1])
-    >>> print(format_uai(BayesianNetwork([TableCPD(x, [0.75, 0.25])])), end="")
+    >>> import bayesgraph as bg
+    >>> cpd = bg.TableCPD(bg.Discrete("x0", [0, 1]), [0.75, 0.25])
+    >>> print(format_uai(bg.BayesianNetwork([cpd])), end="")
     BAYES
     1
     2
@@ -740,47 +733,25 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
     2
     0.75 0.25
     """
-    if isinstance(model, FactorGraph):
-        losses = Losses(HELD.format, strict)
-        tables = graph_tables(model, losses)
-        if model.domain != "nonnegative":
-            losses.change(f"the domain of the exponents, {model.domain!r}, is left out")
-        words = Words.of([v for v in model.variables if isinstance(v, Discrete)], HELD, losses)
-        return _text("MARKOV", words.names, tables, words.sidecar), losses.report()
-    if not isinstance(model, BayesianNetwork):
-        raise errors.LossyExportError(
-            f"UAI holds Bayesian networks and factor graphs; got {model!r}. Of a WeightedNetwork "
-            "write its FactorGraph.of(), which agrees where all features are observed; of an "
-            "average one of its `networks`, or fit with n_trees=0."
-        )
-    found = Export.of(model, HELD, strict=strict)
-    cpds = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
-    tables = [([*cpd.parents, cpd.variable], cpd.values) for cpd in cpds]
-    return _text("BAYES", found.words.names, tables, found.sidecar), found.report
-
-
-def _text(
-    kind: str,
-    variables: Iterable[Variable],
-    tables: Sequence[tuple[Sequence[Discrete], Floats]],
-    sidecar: Iterable[str],
-) -> str:
-    discrete = [variable for variable in variables if isinstance(variable, Discrete)]
-    number = {variable: i for i, variable in enumerate(discrete)}
+    export = Export.of(model, HELD, strict=strict)
+    variables = [variable for variable in export.names if isinstance(variable, Discrete)]
+    number = {variable: i for i, variable in enumerate(variables)}
     lines = [
-        kind,
-        str(len(discrete)),
-        " ".join(str(variable.cardinality) for variable in discrete),
-        str(len(tables)),
-        *(" ".join(map(str, [len(scope), *(number[v] for v in scope)])) for scope, _ in tables),
+        "BAYES" if model.networks else "MARKOV",
+        str(len(variables)),
+        " ".join(str(variable.cardinality) for variable in variables),
+        str(len(export.tables)),
     ]
-    for _, values in tables:
+    for scope, _ in export.tables:
+        lines.append(" ".join(map(str, [len(scope), *(number[v] for v in scope)])))
+    for _, values in export.tables:
         lines += ["", str(values.size)]
         # The values along the last axis in each line; repr reads back as the same float.
         rows = values.reshape(-1, values.shape[-1] if values.ndim else 1).tolist()
         lines += [" ".join(map(repr, row)) for row in rows]
     # At the end, where programs that know no comments have stopped reading.
-    return "\n".join([*lines, *(f"# {line}" for line in sidecar)]) + "\n"
+    lines += [f"# {line}" for line in export.sidecar]
+    return "\n".join([*lines, ""]), export.report
 
 
 FORMAT = FileFormat("UAI", parse, formatted, HELD)

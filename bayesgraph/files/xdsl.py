@@ -430,7 +430,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
 
 def _node(cpd: CPD, found: Export, turned: set[Variable]) -> Iterator[str]:
     variable = cpd.variable
-    names, states = found.words.names, found.words.states[variable]
+    names, states = found.names, found.states[variable]
     tag = {NoisyMaxCPD: NOISY, NoisyOrCPD: NOISY, DeterministicCPD: DETERMINISTIC}.get(
         type(cpd), TABLE
     )
@@ -493,14 +493,14 @@ def _extension(found: Export) -> Iterator[str]:
     note = found.annotations.note
     if note and is_xml_text(note):
         yield f"      <comment>{_text(note)}</comment>"
-    for variable in found.words.names:
+    for variable in found.names:
         yield from _shown(variable, found)
     yield "    </genie>"
     yield "  </extensions>"
 
 
 def _shown(variable: Variable, found: Export) -> Iterator[str]:
-    word, own, title = found.words.names[variable], found.annotations, found.title(variable)
+    word, own, title = found.names[variable], found.annotations, found.title(variable)
     position, note = own.positions.get(word), own.notes.get(word, "")
     if not title and position is None and not note:
         return

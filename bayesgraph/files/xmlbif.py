@@ -65,11 +65,11 @@ def formatted(
     network = TEXT.exact(name, 0)
     if network is None:
         raise LossyExportError(f"The network's name in XMLBIF is {TEXT.held}; got {name!r:.80}.")
-    names = {v: escaped(word) for v, word in found.words.names.items()}
+    names = {v: escaped(word) for v, word in found.names.items()}
     parts = [_HEAD, f'<BIF VERSION="0.3">\n<NETWORK>\n<NAME>{escaped(network)}</NAME>\n']
-    for variable, word in found.words.names.items():
+    for variable, word in found.names.items():
         place = found.annotations.positions.get(word)
-        parts.append(_declaration(names[variable], found.words.states[variable], place))
+        parts.append(_declaration(names[variable], found.states[variable], place))
     for cpd in found.cpds:
         assert isinstance(cpd, TableCPD)
         parts.extend(_definition(cpd, names))

@@ -321,6 +321,13 @@ class Ensemble(Model):
         return tuple(member for member in self.all_members if member.weight > 0)
 
     @property
+    def _title(self) -> str:
+        if self._is_joint:
+            return f"mixture of {len(self.networks)} Bayesian networks"
+        tempered = ", with exponents of their evidence" if self.exponents else ""
+        return f"average of the posteriors of {len(self.networks)} models{tempered}"
+
+    @property
     def _cut_numbers(self) -> dict[int, Binned]:
         pairs = ((v, self.variables[v]) for member in self.members for v in member.codes)
         return {v: variable for v, variable in pairs if isinstance(variable, Binned)}

@@ -259,6 +259,10 @@ class FactorGraph(Model):
         " Make a FactorGraph of other factors, or change the network that it was made from."
     )
 
+    @property
+    def _title(self) -> str:
+        return f"factor graph of {len(self.terms)} factors"
+
     @classmethod
     def of(cls, model: Any, exponents: Any = None, **options: Any) -> FactorGraph:
         """Return a network or a fitted classifier as the product of its distributions.

@@ -120,6 +120,8 @@ class Model(Edits, Answering):
 
     training: Training | None = None
     exponents: Mapping[Name, Floats] = MappingProxyType({})
+    # What kind of model it is, in words.
+    _title: Any
     # The class of a model of one class, and what averages have besides their networks.
     target: Any = None
     weights: Any = ()

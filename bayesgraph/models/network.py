@@ -111,7 +111,7 @@ class BayesianNetwork(Model):
       yes  0.666667  ████████████████
     """
 
-    _kind = "product"
+    _kind, _title = "product", "Bayesian network"
 
     def __init__(
         self,

@@ -211,7 +211,7 @@ class WeightedNetwork(Model):
       yes  0.666667  ████████████████
     """
 
-    _kind = "tempered"
+    _kind, _title = "tempered", "Bayesian network with an exponent for each feature"
     _is_joint = False
     _advice = (
         " It tempers the evidence of the observed features, which gives no distribution of rows:"
