@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_516,
-    "nodes of syntax trees": 650_321,
+    "lines of code": 57_486,
+    "nodes of syntax trees": 650_456,
     "files": 253,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -13,19 +13,7 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph import classifiers
-from bayesgraph.classifiers import (
-    DISCRETIZERS,
-    CollectedStatistics,
-    DecisionTreeNetworkRegressor,
-    GraphClassifier,
-    Layout,
-    ModelQuestions,
-    NetworkClassifier,
-    StreamColumns,
-    StreamingNaiveBayesClassifier,
-    StreamingWeightedNaiveBayesClassifier,
-)
+from bayesgraph import classifiers, learning, statistics
 from bayesgraph.core.arrays import LENGTHS, Floats
 from bayesgraph.core.errors import LossyExportError
 from bayesgraph.core.files import Budget
@@ -33,39 +21,7 @@ from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.files.archive import without_repeats
 from bayesgraph.files.native import decode_labels, saved
 from bayesgraph.files.payloads import RECORDS, Record, attributes, dataclass_record, record
-from bayesgraph.learning import (
-    ADWIN,
-    LEARNERS,
-    Candidate,
-    Choice,
-    StreamingStar,
-    StreamSettings,
-    card_of,
-)
 from bayesgraph.models import Model
-from bayesgraph.statistics import (
-    SUMMARIES,
-    TRANSFORMS,
-    Families,
-    FamiliesSummary,
-    Family,
-    FamilyStatistics,
-    GroupMoments,
-    Moments,
-    MomentsSummary,
-    PairMoments,
-    Pairs,
-    PairsSummary,
-    Samples,
-    SamplesSummary,
-    Singles,
-    SinglesSummary,
-    Smoothing,
-    Statistics,
-    Totals,
-    TotalsSummary,
-    key_of,
-)
 from bayesgraph.tables import TrainingRows, check_unseen
 
 # -------------------------------------------------------------------------------- statistics
@@ -87,7 +43,7 @@ def _weights(array: Floats, *shapes: tuple[int, ...]) -> None:
         raise ValueError("a weight or a sum of squares is negative")
 
 
-def _moments(moments: GroupMoments, shape: tuple[int, int]) -> None:
+def _moments(moments: statistics.GroupMoments, shape: tuple[int, int]) -> None:
     _weights(moments.count, shape)
     _finite(moments.mean, shape)
     _weights(moments.square, shape)
@@ -108,14 +64,14 @@ def _columns(request: Any) -> tuple[int, list[int], int]:
     return _n_groups(request), cards, len(columns) - len(cards)
 
 
-def _check_singles(summary: SinglesSummary) -> None:
+def _check_singles(summary: statistics.SinglesSummary) -> None:
     n_groups, cards, numbers = _columns(summary.request)
     _weights(summary.totals, (n_groups,))
     _weights(summary.counts, (n_groups, sum(cards)))
     _moments(summary.moments, (n_groups, numbers))
 
 
-def _check_pairs(summary: PairsSummary) -> None:
+def _check_pairs(summary: statistics.PairsSummary) -> None:
     n_groups, cards, n = _columns(summary.request)
     if attributes(summary.request) != attributes(summary.singles.request):
         raise ValueError("statistics of pairs and of columns are of others")
@@ -129,7 +85,7 @@ def _check_pairs(summary: PairsSummary) -> None:
     _moments(summary.mixed, (n_groups * sum(cards) if n else 0, n))
 
 
-def _check_families(summary: FamiliesSummary) -> None:
+def _check_families(summary: statistics.FamiliesSummary) -> None:
     for family, found in zip(summary.request.families, summary.found, strict=True):
         if len({*family.discrete, *family.continuous}) < len(family.discrete + family.continuous):
             raise ValueError(f"a family has columns twice: {family!r:.80}")
@@ -139,15 +95,15 @@ def _check_families(summary: FamiliesSummary) -> None:
         _finite(found.comoment, (*cards, n, n))
 
 
-def _check_transformed(summary: MomentsSummary) -> None:
+def _check_transformed(summary: statistics.MomentsSummary) -> None:
     functions = summary.request.functions
-    if not set(functions) <= TRANSFORMS.keys():
+    if not set(functions) <= statistics.TRANSFORMS.keys():
         raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
     n_groups, _, n = _columns(summary.request)
     _moments(summary.moments, (n_groups, n * len(functions)))
 
 
-def _check_samples(summary: SamplesSummary) -> None:
+def _check_samples(summary: statistics.SamplesSummary) -> None:
     n_groups, _, n = _columns(summary.request)
     if [len(column) for column in (*summary.values, *summary.weights)] != [n_groups] * 2 * n:
         raise ValueError("the values and weights are not those of the columns")
@@ -159,26 +115,35 @@ def _check_samples(summary: SamplesSummary) -> None:
                 raise ValueError("values are not ascending, or a weight is not positive")
 
 
-for _plain in (Singles, Pairs, Families, Family, FamilyStatistics, Moments, Samples, Totals):
+for _plain in (
+    statistics.Singles,
+    statistics.Pairs,
+    statistics.Families,
+    statistics.Family,
+    statistics.FamilyStatistics,
+    statistics.Moments,
+    statistics.Samples,
+    statistics.Totals,
+):
     dataclass_record(_plain)
-dataclass_record(GroupMoments)
-dataclass_record(PairMoments)
-dataclass_record(SinglesSummary, _check_singles)
-dataclass_record(PairsSummary, _check_pairs)
-dataclass_record(FamiliesSummary, _check_families)
-dataclass_record(MomentsSummary, _check_transformed)
-dataclass_record(SamplesSummary, _check_samples)
+dataclass_record(statistics.GroupMoments)
+dataclass_record(statistics.PairMoments)
+dataclass_record(statistics.SinglesSummary, _check_singles)
+dataclass_record(statistics.PairsSummary, _check_pairs)
+dataclass_record(statistics.FamiliesSummary, _check_families)
+dataclass_record(statistics.MomentsSummary, _check_transformed)
+dataclass_record(statistics.SamplesSummary, _check_samples)
 
 
-def _trimmed(summary: TotalsSummary) -> dict[str, Any]:
+def _trimmed(summary: statistics.TotalsSummary) -> dict[str, Any]:
     last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
     return {**attributes(summary), "lengths": summary.lengths[:, :last]}
 
 
-@record("TotalsSummary", TotalsSummary, _trimmed)
+@record("TotalsSummary", statistics.TotalsSummary, _trimmed)
 def _totals(
-    request: Totals, sums: Floats, seen: Floats, lengths: Floats, budget: Budget
-) -> TotalsSummary:
+    request: statistics.Totals, sums: Floats, seen: Floats, lengths: Floats, budget: Budget
+) -> statistics.TotalsSummary:
     threshold, n_groups, n_items = request.threshold, _n_groups(request), len(request.vector.items)
     if threshold is not None and not math.isfinite(threshold):
         raise ValueError(f"expected a threshold; got {threshold!r:.80}")
@@ -188,35 +153,43 @@ def _totals(
     whole[:, : lengths.shape[-1]] = lengths
     _weights(sums, (n_groups, n_items))
     _weights(seen, (n_groups, 1), (n_groups, n_items))
-    return TotalsSummary(request, sums, seen, whole)
+    return statistics.TotalsSummary(request, sums, seen, whole)
 
 
-@record("Statistics", Statistics, lambda found: {"summaries": [*found.summaries.values()]})
-def _statistics(summaries: list[Any]) -> Statistics:
-    return Statistics(without_repeats((summary.request, summary) for summary in summaries))
+@record(
+    "Statistics", statistics.Statistics, lambda found: {"summaries": [*found.summaries.values()]}
+)
+def _statistics(summaries: list[Any]) -> statistics.Statistics:
+    return statistics.Statistics(
+        without_repeats((summary.request, summary) for summary in summaries)
+    )
 
 
 # -------------------------------------------------------------------- parameters of estimators
 
 
-for _dataclass in (Candidate, Choice, StreamSettings):
+for _dataclass in (learning.Candidate, learning.Choice, learning.StreamSettings):
     dataclass_record(_dataclass)
 # Other classes of bayesgraph whose objects may be parameters.
-for _kind in dict.fromkeys((ADWIN, Smoothing, *DISCRETIZERS.values())):
+for _kind in dict.fromkeys(
+    (learning.ADWIN, statistics.Smoothing, *classifiers.DISCRETIZERS.values())
+):
     record(_kind.__name__, _kind, lambda value: value.get_params())(_kind)
 
 
 def _learner(learner: str, options: dict[str, Any]) -> Any:
-    learn = LEARNERS[learner].learn
+    learn = learning.LEARNERS[learner].learn
     return partial(learn, **options) if options else learn
 
 
 def _learner_fields(value: Any) -> dict[str, Any]:
-    name, options = card_of(value) or ("", {})
+    name, options = learning.card_of(value) or ("", {})
     return {"learner": name, "options": dict(options)}
 
 
-RECORDS["learner"] = Record(lambda value: card_of(value) is not None, _learner_fields, _learner)
+RECORDS["learner"] = Record(
+    lambda value: learning.card_of(value) is not None, _learner_fields, _learner
+)
 
 
 @record("graph", nx.DiGraph, lambda graph: {"nodes": [*graph.nodes], "arcs": [*graph.edges]})
@@ -232,15 +205,15 @@ def _parameter(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     # The parameter `summary` takes a class and its name alike.
-    value = next((key for key, kind in SUMMARIES.items() if kind is value), value)
+    value = next((key for key, kind in statistics.SUMMARIES.items() if kind is value), value)
     return set(value) if isinstance(value, frozenset) else value
 
 
 def estimator_class(name: str) -> type[Any]:
     """Return the class of estimators of a name; raise a ValueError if there is none."""
     kind = getattr(classifiers, name, None)
-    is_base = kind in (GraphClassifier, NetworkClassifier)
-    if is_base or not (isinstance(kind, type) and issubclass(kind, ModelQuestions)):
+    is_base = kind in (classifiers.GraphClassifier, classifiers.NetworkClassifier)
+    if is_base or not (isinstance(kind, type) and issubclass(kind, classifiers.ModelQuestions)):
         raise ValueError(f"there is no estimator {name!r:.80}")
     return kind
 
@@ -264,7 +237,9 @@ def _about(model: Any) -> dict[str, Any]:
     }
 
 
-def _made(estimator: str, parameters: Mapping[str, Any], layout: Layout, *, named: bool) -> Any:
+def _made(
+    estimator: str, parameters: Mapping[str, Any], layout: classifiers.Layout, *, named: bool
+) -> Any:
     """Return an estimator that knows its columns, and is not fitted."""
     model = estimator_class(estimator)(**parameters)
     check_parameters(model)
@@ -272,7 +247,7 @@ def _made(estimator: str, parameters: Mapping[str, Any], layout: Layout, *, name
     return model
 
 
-def _set_columns(model: Any, layout: Layout, *, named: bool) -> None:
+def _set_columns(model: Any, layout: classifiers.Layout, *, named: bool) -> None:
     model.layout_ = layout
     model.n_features_in_ = len(layout.columns)
     if named:
@@ -285,8 +260,10 @@ def _set_columns(model: Any, layout: Layout, *, named: bool) -> None:
 def _holds(model: Any) -> bool:
     """Return whether a model is of an estimator class of bayesgraph that is not streaming."""
     kind = type(model)
-    ours = getattr(classifiers, kind.__name__, None) is kind and issubclass(kind, ModelQuestions)
-    return ours and not isinstance(model, StreamingNaiveBayesClassifier)
+    ours = getattr(classifiers, kind.__name__, None) is kind and issubclass(
+        kind, classifiers.ModelQuestions
+    )
+    return ours and not isinstance(model, classifiers.StreamingNaiveBayesClassifier)
 
 
 def _fields(model: Any) -> dict[str, Any]:
@@ -311,14 +288,14 @@ def _estimator(
     estimator: str,
     parameters: dict[str, Any],
     named: bool,
-    layout: Layout,
+    layout: classifiers.Layout,
     changed: list[str],
     network: Model,
     target: Variable,
     features: list[Variable],
-    fitted: dict[str, float | NDArray[Any] | Variable | Choice],
+    fitted: dict[str, float | NDArray[Any] | Variable | learning.Choice],
     label_type: str | None = None,
-    statistics: Statistics | None = None,
+    statistics: statistics.Statistics | None = None,
 ) -> Any:
     model = _made(estimator, parameters, layout, named=named)
     model.network_, model.target_, model.features_ = network, target, tuple(features)
@@ -328,7 +305,7 @@ def _estimator(
     for name in model._fitted:
         if name in fitted:
             setattr(model, name, fitted[name])
-    if isinstance(model, DecisionTreeNetworkRegressor) and not (
+    if isinstance(model, classifiers.DecisionTreeNetworkRegressor) and not (
         isinstance(target, Continuous) and isinstance(model.leaf_, Discrete)
     ):
         raise ValueError(f"{target.name!r} and {model.leaf_.name!r} are no number and its leaf")
@@ -343,7 +320,7 @@ RECORDS["estimator"] = Record(_holds, _fields, _estimator)
 # --------------------------------- collected statistics: parts that sites send to whoever adds them
 
 
-def _part_fields(part: CollectedStatistics) -> dict[str, Any]:
+def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
     estimator = copy(part.estimator)
     estimator._set_columns(part.layout, named=part.named)
     return {
@@ -356,21 +333,21 @@ def _part_fields(part: CollectedStatistics) -> dict[str, Any]:
     }
 
 
-@record("collected statistics", CollectedStatistics, _part_fields)
+@record("collected statistics", classifiers.CollectedStatistics, _part_fields)
 def _part(
     budget: Budget,
     estimator: str,
     parameters: dict[str, Any],
     named: bool,
-    layout: Layout,
+    layout: classifiers.Layout,
     features: list[Variable],
     target: Discrete,
     label_type: str,
-    statistics: Statistics,
+    statistics: statistics.Statistics,
     rows: TrainingRows | None,
-) -> CollectedStatistics:
+) -> classifiers.CollectedStatistics:
     kind = estimator_class(estimator)
-    if not issubclass(kind, NetworkClassifier):
+    if not issubclass(kind, classifiers.NetworkClassifier):
         raise ValueError(f"{estimator!r:.80} has no statistics")
     model = kind(**parameters)
     check_parameters(model)
@@ -382,7 +359,7 @@ def _part(
     if not statistics.summaries:
         raise ValueError("there are no statistics")
     classes = decode_labels(target.states, label_type, budget)
-    return CollectedStatistics(
+    return classifiers.CollectedStatistics(
         model, layout, tuple(features), target, classes, statistics, named, rows
     )
 
@@ -390,13 +367,16 @@ def _part(
 # --------------------- streaming classifiers, with the complete state to continue the stream
 
 
-CLASSES = (StreamingNaiveBayesClassifier, StreamingWeightedNaiveBayesClassifier)
+CLASSES = (
+    classifiers.StreamingNaiveBayesClassifier,
+    classifiers.StreamingWeightedNaiveBayesClassifier,
+)
 
 
-def _stream_fields(model: StreamingNaiveBayesClassifier) -> dict[str, Any]:
+def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str, Any]:
     star, columns = model.star_, model._columns
     detector = star.detector
-    if detector is not None and type(detector) is not ADWIN:
+    if detector is not None and type(detector) is not learning.ADWIN:
         raise LossyExportError(
             f"A file holds the state of bayesgraph's ADWIN, and not that of another drift detector "
             f"({type(detector).__name__}), without which the stream would go on differently. Take "
@@ -424,27 +404,29 @@ def _stream(
     estimator: str,
     parameters: dict[str, Any],
     named: bool,
-    layout: Layout,
+    layout: classifiers.Layout,
     classes: list[Name],
     label_type: str,
     target: Name,
     is_open: bool,
     numbers: list[Name],
     vocabularies: dict[Name, list[Name]],
-    settings: StreamSettings,
+    settings: learning.StreamSettings,
     summary: str,
     version: str,
     state: dict[str, NDArray[Any]],
-) -> StreamingNaiveBayesClassifier:
-    model: StreamingNaiveBayesClassifier = _made(estimator, parameters, layout, named=named)
+) -> classifiers.StreamingNaiveBayesClassifier:
+    model: classifiers.StreamingNaiveBayesClassifier = _made(
+        estimator, parameters, layout, named=named
+    )
     if type(model) not in CLASSES:
         raise ValueError(f"{estimator!r:.80} is of no stream")
     listed = [*numbers, *vocabularies]
     if {*listed} != {*layout.columns} or len(listed) != len(layout.columns):
         raise ValueError("each column has numbers or states; these do not")
-    star = StreamingStar.from_arrays(state, SUMMARIES[summary], settings)
+    star = learning.StreamingStar.from_arrays(state, statistics.SUMMARIES[summary], settings)
     known = [_vocabulary(states, settings.max_categories) for states in vocabularies.values()]
-    model._columns = StreamColumns(numbers, list(vocabularies), known)
+    model._columns = classifiers.StreamColumns(numbers, list(vocabularies), known)
     model._is_open = is_open
     if len(set(classes)) < len(classes):
         raise ValueError(f"{classes!r:.80} are not the classes of a model")
@@ -462,7 +444,7 @@ RECORDS["stream"] = Record(lambda model: type(model) in CLASSES, _stream_fields,
 
 def _vocabulary(states: list[Any], max_exact: int) -> dict[Any, int]:
     found = {
-        (type(state), state): at if at < max_exact else key_of(state)
+        (type(state), state): at if at < max_exact else statistics.key_of(state)
         for at, state in enumerate(states)
     }
     if len(found) < len(states):
@@ -470,7 +452,7 @@ def _vocabulary(states: list[Any], max_exact: int) -> dict[Any, int]:
     return found
 
 
-def _check_fit(model: StreamingNaiveBayesClassifier) -> None:
+def _check_fit(model: classifiers.StreamingNaiveBayesClassifier) -> None:
     """Raise an error if the stream's summaries do not match the model's columns and classes."""
     star = model.star_
     found = (star.n_classes, star.summaries.n_features, len(star.counts))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesgraph import models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import LossyExportError
 from bayesgraph.core.files import Budget
@@ -35,23 +36,6 @@ from bayesgraph.files.archive import (
     without_repeats,
 )
 from bayesgraph.inference import Factor
-from bayesgraph.models import (
-    CPD,
-    FAMILIES,
-    Annotations,
-    BayesianNetwork,
-    DeterministicCPD,
-    Ensemble,
-    FactorGraph,
-    HistogramCPD,
-    JointGaussianCPD,
-    LogisticCPD,
-    Model,
-    NoisyMaxCPD,
-    NoisyOrCPD,
-    TreesCPD,
-    WeightedNetwork,
-)
 from bayesgraph.statistics import ParameterPosterior
 from bayesgraph.tables import Training, TrainingRows
 
@@ -125,7 +109,7 @@ class Writer:
         self.variables: dict[Variable, int] = {}
         self._cpds: dict[int, int] = {}
         # The CPDs themselves stay referred to, so that each has a number of its own.
-        self._items: list[tuple[CPD, dict[str, Any]]] = []
+        self._items: list[tuple[models.CPD, dict[str, Any]]] = []
 
     def model(self, value: Any) -> dict[str, Any]:
         """Return the JSON of an object with the lists that it refers to.
@@ -148,7 +132,7 @@ class Writer:
             return encode_value(value, "value", owner)
         if isinstance(value, Variable):
             return {"variable": self._place(value)}
-        if isinstance(value, CPD):
+        if isinstance(value, models.CPD):
             return {"cpd": self._cpd(value)}
         if isinstance(value, np.ndarray):
             # Each type of numbers but floats has a group of its own.
@@ -176,7 +160,7 @@ class Writer:
     def _place(self, variable: Variable) -> int:
         return self.variables.setdefault(variable, len(self.variables))
 
-    def _cpd(self, cpd: CPD) -> int:
+    def _cpd(self, cpd: models.CPD) -> int:
         place = self._cpds.get(id(cpd))
         if place is None:
             name = next((name for name, stored in STORED.items() if type(cpd) is stored), None)
@@ -210,7 +194,7 @@ class Reader:
         self.arrays = arrays
         # By their numbers: a list would take negative ones too.
         self._variables = dict(enumerate(map(decode_variable, item["variables"])))
-        self._cpds: dict[int, CPD] = {}
+        self._cpds: dict[int, models.CPD] = {}
         for cpd in item["cpds"]:
             self._cpds[len(self._cpds)] = self._cpd(cpd)
 
@@ -250,7 +234,7 @@ class Reader:
             values["budget"] = self.arrays.budget
         return make(**values)
 
-    def _cpd(self, item: Mapping[str, Any]) -> CPD:
+    def _cpd(self, item: Mapping[str, Any]) -> models.CPD:
         name = item["family"]
         if name not in STORED:
             raise ValueError(f"it has a CPD of the unknown family {name!r}")
@@ -332,22 +316,22 @@ def _conform(values: Collection[Any], hint: Any) -> bool:
 
 
 # Classes of CPDs by their names in files.
-STORED: dict[str, type[CPD]] = {
-    **{name: kind for family in FAMILIES.values() for name, kind in family.stored.items()},
-    "joint_gaussian": JointGaussianCPD,
-    "histogram": HistogramCPD,
-    "trees": TreesCPD,
-    "noisy_or": NoisyOrCPD,
-    "noisy_max": NoisyMaxCPD,
-    "logistic": LogisticCPD,
-    "deterministic": DeterministicCPD,
+STORED: dict[str, type[models.CPD]] = {
+    **{name: kind for family in models.FAMILIES.values() for name, kind in family.stored.items()},
+    "joint_gaussian": models.JointGaussianCPD,
+    "histogram": models.HistogramCPD,
+    "trees": models.TreesCPD,
+    "noisy_or": models.NoisyOrCPD,
+    "noisy_max": models.NoisyMaxCPD,
+    "logistic": models.LogisticCPD,
+    "deterministic": models.DeterministicCPD,
 }
 
-for _kind in (ParameterPosterior, Training, TrainingRows, Annotations):
+for _kind in (ParameterPosterior, Training, TrainingRows, models.Annotations):
     dataclass_record(_kind)
 
 
-def _check_posterior(posterior: ParameterPosterior, cpd: CPD) -> None:
+def _check_posterior(posterior: ParameterPosterior, cpd: models.CPD) -> None:
     lead = tuple(p.cardinality for p in cpd.parents if isinstance(p, Discrete))
     shapes = [lead]
     if cpd.takes_children:
@@ -367,7 +351,9 @@ def _check_posterior(posterior: ParameterPosterior, cpd: CPD) -> None:
 # ---------------------------------------------------------------------------------------- models
 
 
-def _model_record(tag: str, kind: type[Model], **arguments: str | Callable[[Any], Any]) -> None:
+def _model_record(
+    tag: str, kind: type[models.Model], **arguments: str | Callable[[Any], Any]
+) -> None:
     """Register a class of models: arguments of its constructor, and where they are in a model."""
     getters = {k: attrgetter(v) if isinstance(v, str) else v for k, v in arguments.items()}
 
@@ -379,7 +365,9 @@ def _model_record(tag: str, kind: type[Model], **arguments: str | Callable[[Any]
     record(tag, kind, stored)(functools.partial(_trained, kind))
 
 
-def _trained(kind: type[Model], training: Training | None = None, **content: Any) -> Model:
+def _trained(
+    kind: type[models.Model], training: Training | None = None, **content: Any
+) -> models.Model:
     model = kind(**content)
     model.training = training
     return model
@@ -387,7 +375,7 @@ def _trained(kind: type[Model], training: Training | None = None, **content: Any
 
 _model_record(
     "network",
-    BayesianNetwork,
+    models.BayesianNetwork,
     cpds=lambda model: list(model._blocks),
     order="variables",
     arc_scores="arc_scores",
@@ -395,14 +383,14 @@ _model_record(
 )
 _model_record(
     "factor_graph",
-    FactorGraph,
+    models.FactorGraph,
     factors=lambda model: [term.source for term in model.terms],
     exponents=lambda model: [term.exponent for term in model.terms],
     domain="domain",
 )
 _model_record(
     "weighted network",
-    WeightedNetwork,
+    models.WeightedNetwork,
     network="network",
     target="target.name",
     exponents="exponents",
@@ -412,7 +400,7 @@ _model_record(
 )
 _model_record(
     "ensemble",
-    Ensemble,
+    models.Ensemble,
     networks="networks",
     weights="weights",
     combine="combine",
