@@ -31,8 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import bayesgraph as bg
-from bayesgraph.classifiers.labels import coded_labels
-from bayesgraph.classifiers.validation import target_column
+from bayesgraph.classifiers.intake import labels_of
 
 _CLASSES = 10
 
@@ -235,7 +234,7 @@ def labels(rows: int) -> Iterator[Row]:
         yield pair(
             f"labels of type {kind}, {rows:,}",
             "code",
-            lambda given=given: coded_labels(target_column(given)[0]),
+            lambda given=given: labels_of(given),
             lambda given=given: pd.factorize(given),
             f"pandas.factorize (target: {seconds * rows / 300_000:.3g} s)",
         )

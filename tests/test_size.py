@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_486,
-    "nodes of syntax trees": 650_456,
-    "files": 253,
+    "lines of code": 57_379,
+    "nodes of syntax trees": 649_335,
+    "files": 252,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 120,

@@ -33,7 +33,7 @@ ATTRIBUTES = {
 LIMITS = {
     "classifiers/bayesian_network.py": 2,
     "classifiers/evaluation.py": 1,
-    "classifiers/labels.py": 1,
+    "classifiers/intake.py": 1,
     "classifiers/network_classifier.py": 1,
     "files/cards.py": 1,
     "files/pgmpy.py": 1,

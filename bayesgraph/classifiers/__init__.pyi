@@ -17,6 +17,7 @@ from .evaluation import Evaluation as Evaluation
 from .evaluation import PairedTest as PairedTest
 from .evaluation import evaluate as evaluate
 from .evaluation import paired_tests as paired_tests
+from .intake import check_fitted as check_fitted
 from .layout import Layout as Layout
 from .model_queries import ModelQuestions as ModelQuestions
 from .naive_bayes import AODEClassifier as AODEClassifier
@@ -44,4 +45,3 @@ from .streaming import StreamingNaiveBayesClassifier as StreamingNaiveBayesClass
 from .streaming import (
     StreamingWeightedNaiveBayesClassifier as StreamingWeightedNaiveBayesClassifier,
 )
-from .validation import check_fitted as check_fitted

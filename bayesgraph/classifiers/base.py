@@ -19,10 +19,10 @@ from sklearn.utils.metaestimators import available_if
 
 from bayesgraph.classifiers.conformal import conformalize, prediction_sets
 from bayesgraph.classifiers.discretizers import DISCRETIZERS, Discretizer
+from bayesgraph.classifiers.intake import check_fitted, known_columns, row_evidence
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.rows import encoded_chunks, joined, known_table, warn_of_empty
-from bayesgraph.classifiers.validation import check_fitted, known_columns, row_evidence
 from bayesgraph.core.arrays import Floats, check_coverage
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.evidence import Evidence

@@ -14,14 +14,19 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.base import OF_TABLES, estimator, one_at_a_time
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer, RoundFrequency
-from bayesgraph.classifiers.labels import checked_priors, prior_of, shifted, with_class_weights
+from bayesgraph.classifiers.intake import (
+    check_fitted,
+    checked_priors,
+    prior_of,
+    shifted,
+    with_class_weights,
+)
 from bayesgraph.classifiers.network_classifier import (
     ColumnClassifier,
     Source,
     check_pseudo_counts,
     check_statistics,
 )
-from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.variables import Discrete

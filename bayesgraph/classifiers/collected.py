@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers.base import GraphClassifier
-from bayesgraph.classifiers.labels import check_one_type, joined_classes
+from bayesgraph.classifiers.intake import joined_classes
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
@@ -196,8 +196,7 @@ def joined(
     """
     _check_layouts(one, other, names)
     features = joined_variables(one.features, other.features, names)
-    check_one_type(dict(zip(names, (one.classes, other.classes), strict=True)))
-    classes = joined_classes(one.classes, other.classes, None)
+    classes = joined_classes(dict(zip(names, (one.classes, other.classes), strict=True)))
     target = Discrete(one.target.name, classes.tolist())
     held = [grown(part, features, target) for part in (one, other)]
     common = [request for request in held[0].summaries if request in held[1].summaries]

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.classifiers.evaluation import copy_for_fold, folds_of, rows_of
-from bayesgraph.classifiers.labels import class_codes
-from bayesgraph.classifiers.validation import target_column
+from bayesgraph.classifiers.intake import labels_of
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, quoted
 
@@ -82,23 +81,22 @@ class Calibration:
 
 def conformalize(classifier: Any, X: Any, y: Any, *, cv: Any, by_class: bool) -> Calibration:
     """Return the calibration of a fitted classifier; see `GraphClassifier.conformalize`."""
-    labels, _ = target_column(y)
-    classes = classifier.classes_
-    unknown = set(np.unique(labels).tolist()) - set(classes.tolist())
+    labels, classes = labels_of(y), classifier.classes_
+    unknown = set(labels.classes.tolist()) - set(classes.tolist())
     if unknown:
         raise DataError(
             f"Calibration takes rows of the classes that were fitted; {quoted(sorted(unknown))} "
             f"is not one of {quoted(classes.tolist())}."
         )
-    codes = class_codes(classes, labels)
+    codes = labels.among(classes).codes
     network = classifier.network_
     if cv is None:
         scores = scores_of(classifier, X, classes)[np.arange(len(codes)), codes]
         return Calibration((), (scores,), (codes,), by_class, network)
     models, found, held = [], [], []
-    for train, test in folds_of(labels, cv, 0):
+    for train, test in folds_of(labels.values, cv, 0):
         model = copy_for_fold(classifier)
-        models.append(model.fit(rows_of(X, train), rows_of(labels, train)))
+        models.append(model.fit(rows_of(X, train), labels[train].values))
         scores = scores_of(model, rows_of(X, test), classes)
         found.append(scores[np.arange(len(test)), codes[test]])
         held.append(codes[test])

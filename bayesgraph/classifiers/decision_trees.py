@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers import base, validation
+from bayesgraph.classifiers import base, intake
 from bayesgraph.classifiers.from_datasets import dataset_of, in_memory
-from bayesgraph.classifiers.labels import coded_labels
 from bayesgraph.classifiers.layout import Layout
 from bayesgraph.classifiers.model_queries import ModelQuestions
 from bayesgraph.classifiers.rows import Columns
@@ -67,7 +66,7 @@ class _GrownTree(base.Smoothed, base.Updated):
         their weights, unless `criterion` says otherwise.
     ccp_alpha : float or "cv", default 0.0
         Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3);
-        "cv" chooses it by cross-validation.
+        "cv" chooses it by cross-intake.
     cv : int, splitter of scikit-learn, or iterable of (train, test), default 5
         Folds of the cross-validation for ``ccp_alpha="cv"``.
     one_standard_error : bool, default False
@@ -143,12 +142,10 @@ class _GrownTree(base.Smoothed, base.Updated):
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
         return ScikitLearn(self._learner, encoded(table), y, weights, growth)
 
-    def _table(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Columns, Table, NDArray[Any], Floats]:
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Table, Any, Floats]:
         """Return the rows of positive weight, as Columns and encoded, their y and weights."""
         check_unseen(self.unseen)
-        found, table, y, weights = validation.training_table(self, X, y, sample_weight)
+        found, table, y, weights = intake.training_table(self, X, y, sample_weight)
         return found, table, y, np.ones(len(y)) if weights is None else weights
 
     def _note(self, table: Table, weights: Floats) -> None:
@@ -300,11 +297,10 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         self._check_levels()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
-        labels, name = validation.target_column(y)
-        found, table, labels, weights = self._table(X, labels, sample_weight)
-        self.classes_, codes = coded_labels(labels)
-        self._check(found, table, Labels(self.classes_, codes))
-        target = Discrete(validation.target_name(name, table.variables), self.classes_.tolist())
+        found, table, labels, weights = self._table(X, intake.labels_of(y), sample_weight)
+        self.classes_, codes = labels.classes, labels.codes
+        self._check(found, table, labels)
+        target = Discrete(intake.target_name(labels.name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
         splits, parents, roots = self._grow(table, codes, weights)
@@ -434,7 +430,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         smoothing = self._smoothing()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
-        numbers, name = validation.number_column(y)
+        numbers, name = intake.number_column(y)
         found, table, numbers, weights = self._table(X, numbers, sample_weight)
         self._check(found, table, None)
         splits, parents, roots = self._grow(table, numbers, weights)
@@ -445,8 +441,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         sums = node_sums(splits, parents, roots, table, amounts)
         mean, variance = _leaf_moments(splits, sums, smoothing)
         taken = [v.name for v in table.variables]
-        self.target_ = Continuous(validation.unlike(name if name is not None else "target", taken))
-        leaf_name = validation.unlike("leaf", [*taken, self.target_.name])
+        self.target_ = Continuous(intake.unlike(name if name is not None else "target", taken))
+        leaf_name = intake.unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
         # Raise a MemoryLimitError if the table P(leaf | node) of a tree takes too much memory.
         entries = 2 * len(splits.leaves) ** 2
@@ -468,7 +464,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     def _evidence(self, X: Any) -> Evidence:
         check_is_fitted(self, "network_")
-        return validation.known_rows(self, X).evidence()
+        return intake.known_rows(self, X).evidence()
 
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Return the posterior mean of each row, shape (n_rows,).

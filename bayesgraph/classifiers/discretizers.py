@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from bayesgraph.classifiers import validation
+from bayesgraph.classifiers import intake
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.rows import known_table
 from bayesgraph.core.arrays import Floats
@@ -37,7 +37,7 @@ from bayesgraph.statistics import (
     value_counts,
     width_cuts,
 )
-from bayesgraph.tables import Table, as_frame, factorise
+from bayesgraph.tables import Table, as_frame
 
 # ----- What discretisers know of columns: values and states with their classes, of rows or counted
 
@@ -263,16 +263,13 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         -------
         self
         """
-        labels = validation.target_column(y)[0] if self.supervised else None
-        found = validation.fit_columns(
-            self, X, None if labels is None else len(labels), sparse=False
-        )
-        classes = factorise(labels, "y") if labels is not None else None
-        codes = np.zeros(found.n_rows, dtype=np.int64) if classes is None else classes.codes
-        found, codes, weights = validation.weighted(found, codes, sample_weight)
+        labels = intake.labels_of(y) if self.supervised else None
+        found = intake.fit_columns(self, X, None if labels is None else len(labels), sparse=False)
+        codes = np.zeros(found.n_rows, dtype=np.int64) if labels is None else labels.codes
+        found, codes, weights = intake.weighted(found, codes, sample_weight)
         self.layout_ = make_layout(found.typed(), None, self.categorical)
-        table = validation.fit_table(found, self.layout_)
-        n_classes = 1 if classes is None else len(classes.states)
+        table = intake.fit_table(found, self.layout_)
+        n_classes = 1 if labels is None else len(labels.classes)
         self.variables_ = self.find_variables(TableColumns(table, codes, n_classes, weights))
         return self
 
@@ -297,9 +294,9 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             missing, because a numeric array cannot hold the states themselves.
         """
         check_is_fitted(self, "variables_")
-        found = validation.known_columns(self, X, self.layout_.columns, sparse=False)
+        found = intake.known_columns(self, X, self.layout_.columns, sparse=False)
         table = known_table(found, "missing", self.layout_, self.variables_)
-        if validation.is_frame(X):
+        if intake.is_frame(X):
             # An encoded table of discretised columns as a frame of states, of the same type as X.
             # Columns that are not discretised are those of X.
             if isinstance(X, Mapping):

@@ -10,9 +10,8 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from bayesgraph.classifiers.base import estimator
-from bayesgraph.classifiers.labels import checked_priors
+from bayesgraph.classifiers.intake import check_fitted, checked_priors, known_rows
 from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
-from bayesgraph.classifiers.validation import check_fitted, known_rows
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete

@@ -16,7 +16,7 @@ import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from bayesgraph.classifiers.validation import is_frame, target_column
+from bayesgraph.classifiers.intake import is_frame, labels_of
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.questions import DecisionRule, calibration_error, label_codes, roc_auc
@@ -294,7 +294,7 @@ def evaluate(
     naive Bayes: 0.95
     TAN: 0.96
     """
-    labels, _ = target_column(y)
+    labels = labels_of(y).values
     if not is_frame(y) and not hasattr(y, "name"):
         y = labels
     if not isinstance(models, Mapping):

@@ -17,9 +17,16 @@ from bayesgraph.classifiers.discretizers import (
     Discretizer,
     TableColumns,
 )
-from bayesgraph.classifiers.labels import check_weighed, joined_classes, weights_of_classes
+from bayesgraph.classifiers.intake import (
+    check_names,
+    check_weighed,
+    is_frame,
+    joined_classes,
+    note_names,
+    target_name,
+    weights_of_classes,
+)
 from bayesgraph.classifiers.layout import make_layout
-from bayesgraph.classifiers.validation import check_names, is_frame, note_names, target_name
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.statistics import (
@@ -117,7 +124,9 @@ def dataset_source(
     def classes_in(found: Domains) -> NDArray[Any]:
         labels = np.array(found.columns[y].states, dtype=kind)
         check_classification_targets(labels)
-        return joined_classes(None if model is None else model.classes_, labels, classes)
+        model_classes = None if model is None else model.classes_
+        sources = {"the model": model_classes, "y": labels, "classes=": classes}
+        return joined_classes(sources)
 
     rows = Rows(data.source, y, weight, groups=layout.groups)
     found = _domains(data, [*coded, y], rows)
@@ -179,7 +188,7 @@ def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
     """Return the classes of the rows of positive weight, in ascending order."""
     _check_names(data, y, weight)
     domains = find_domains(data, [y], Rows(data.source, y, weight)).columns
-    return joined_classes(None, np.array(domains[y].states), None)
+    return joined_classes({"y": domains[y].states})
 
 
 def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from bayesgraph.classifiers.validation import check_fitted
+from bayesgraph.classifiers.intake import check_fitted
 from bayesgraph.core.files import LossReport
 from bayesgraph.core.typing import EvidenceLike, Intervention, PathLike, Targets
 from bayesgraph.core.upward import Ask, Upward, upward

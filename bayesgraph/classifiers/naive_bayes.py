@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers.base import OF_TABLES, estimator
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer
-from bayesgraph.classifiers.labels import checked_priors, with_class_weights
+from bayesgraph.classifiers.intake import check_fitted, checked_priors, with_class_weights
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, NetworkClassifier, Source
-from bayesgraph.classifiers.validation import check_fitted
 from bayesgraph.core.arrays import Floats, random_generator
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.typing import EvidenceLike

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from bayesgraph.classifiers import base, discretizers, validation
+from bayesgraph.classifiers import base, discretizers, intake
 from bayesgraph.classifiers.collected import (
     CollectedStatistics,
     PartsSource,
@@ -20,13 +20,6 @@ from bayesgraph.classifiers.collected import (
     with_parameters,
 )
 from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
-from bayesgraph.classifiers.labels import (
-    check_weighed,
-    checked_priors,
-    coded_labels,
-    parted,
-    weights_by_class,
-)
 from bayesgraph.classifiers.layout import VECTORS, Layout
 from bayesgraph.classifiers.rows import known_table
 from bayesgraph.core import errors
@@ -45,7 +38,7 @@ from bayesgraph.statistics import (
     checked_weights,
     discretized,
 )
-from bayesgraph.tables import Dataset, Examined, Labels, TrainingRows, check_unseen, warn_of_columns
+from bayesgraph.tables import Examined, TrainingRows, check_unseen, warn_of_columns
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
 Source: TypeAlias = TableSource | DatasetSource | CountSource
@@ -178,75 +171,62 @@ class NetworkClassifier(base.GraphClassifier):
         self
         """
         self._forget_all()
-        if (data := dataset_of(X, y)) is not None:
-            return self._fit_dataset(data, y, sample_weight)
-        return self._fit(X, y, sample_weight, None, check=self.check_columns)
-
-    def _fit_dataset(
-        self,
-        data: Dataset,
-        y: Any,
-        sample_weight: Any,
-        classes: ArrayLike | None = None,
-        model: NetworkClassifier | None = None,
-    ) -> Any:
-        """Fit on a table larger than memory: find its states, then count in passes.
-
-        States, intervals and classes of a fitted `model` are kept.
-        """
-        smoothing, discretizer = self._smoothing(), self._discretizer()
-        check_unseen(self.unseen)
-        source, target = dataset_source(
-            self, data, y, sample_weight, discretizer, classes=classes, model=model
-        )
-        return self._learned(source, smoothing, target)
+        return self._fit(X, y, sample_weight, check=self.check_columns)
 
     def _fit(
         self,
         X: Any,
         y: Any,
-        sample_weight: ArrayLike | None,
-        classes: ArrayLike | None,
+        sample_weight: Any,
+        classes: ArrayLike | None = None,
+        model: NetworkClassifier | None = None,
         *,
         check: bool = False,
     ) -> Any:
         """Fit on a whole table: encode its columns, collect statistics, estimate the network.
 
-        `check` says whether to warn of columns that look wrong.
+        Of a table larger than memory, states, intervals and classes of a fitted `model` are kept.
+        `check` says whether to warn of columns of a table in memory that look wrong.
         """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
-        given, name = validation.target_column(y)
-        found, table, labels, weights = validation.training_table(
+        if (data := dataset_of(X, y)) is not None:
+            made = dataset_source(
+                self, data, y, sample_weight, discretizer, classes=classes, model=model
+            )
+            return self._learned(*made, smoothing)
+        every = intake.labels_of(y)
+        columns, table, labels, weights = intake.training_table(
             self,
             X,
-            given,
+            every,
             sample_weight,
             sparse=self._takes_sparse,
             distributions=self._distributions,
         )
-        self.classes_, codes = coded_labels(labels, classes)
+        self.classes_ = intake.joined_classes({"y": labels.classes, "classes=": classes})
+        labels = labels.among(self.classes_)
         by_class = None
         if self._moves_prior and weights is not None:
-            by_class = weights_by_class(self.class_weight, given, self.classes_)
-            weights, by_class = parted(weights, codes, by_class)
+            by_class = intake.weights_by_class(self.class_weight, every, self.classes_)
+            weights, by_class = intake.parted(weights, labels.codes, by_class)
         if check:  # not where there are some of the rows only: a batch, or a trial
-            check_weighed(self.class_weight, self.classes_)
-        seen = Examined.of(table)
-        target = Discrete(validation.target_name(name, table.variables), self.classes_.tolist())
+            intake.check_weighed(self.class_weight, self.classes_)
+        examined = Examined.of(table)
+        name = intake.target_name(labels.name, table.variables)
+        target = Discrete(name, self.classes_.tolist())
         if discretizer is not None:
-            columns = discretizers.TableColumns.of_present(table, codes, weights)
-            table = discretized(table, self._discretized(discretizer, columns))
-        source = TableSource(table.with_column(target, codes), target, weights)
+            by_label = discretizers.TableColumns.of_present(table, labels.codes, weights)
+            table = discretized(table, self._discretized(discretizer, by_label))
+        source = TableSource(table.with_column(target, labels.codes), target, weights)
         source.class_weights = by_class
-        self._learned(source, smoothing, target)
+        self._learned(source, target, smoothing)
         if check:
             named = () if self._one_distribution == "gaussian" else self.layout_.families
             free = {v.name for v in self.features_ if isinstance(v, Continuous)}.difference(named)
             cpds = getattr(self.network_, "cpds", ()) if free else ()
             gaussian = free & {cpd.variable.name for cpd in cpds if isinstance(cpd, GaussianCPD)}
-            labelled = Labels(self.classes_, codes)
-            warn_of_columns(seen, labelled, found.as_columns, free=free, gaussian=gaussian)
+            warn_of_columns(examined, labels, columns.as_columns, free=free, gaussian=gaussian)
         return self
 
     def _without_states(self) -> Any:
@@ -292,7 +272,7 @@ class NetworkClassifier(base.GraphClassifier):
         return self
 
     def _learned(
-        self, source: TableSource | DatasetSource, smoothing: Smoothing, target: Discrete
+        self, source: TableSource | DatasetSource, target: Discrete, smoothing: Smoothing
     ) -> Any:
         """Estimate the network of a source that has the rows, as `_learn`, and note these."""
         self._learn(source, smoothing, target)
@@ -313,7 +293,7 @@ class NetworkClassifier(base.GraphClassifier):
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Return the network of a source: learn its structure, then estimate its parameters."""
         structure = self._learner()(source, smoothing)
-        chosen, priors = self.layout_.families, checked_priors(self.priors, target)
+        chosen, priors = self.layout_.families, intake.checked_priors(self.priors, target)
         families = {v: chosen[v.name] for v in source.features if v.name in chosen}
         numbers = [v for v in source.features if isinstance(v, Continuous) and v not in families]
         if numbers and self._one_distribution is None and hasattr(self, "distributions"):
@@ -401,7 +381,7 @@ class NetworkClassifier(base.GraphClassifier):
         UnknownStateError
             If the model does not have a value or a class of the rows.
         """
-        validation.check_fitted(self, "network_")
+        intake.check_fitted(self, "network_")
         check_statistics(self)
         self._check_updatable()
         known, gone = self.collected_, self._part(X, y, sample_weight, None, unseen="error")
@@ -457,15 +437,12 @@ class NetworkClassifier(base.GraphClassifier):
         self._check_updatable()
         with self._lock:
             model = self._as_it_is() if hasattr(self, "network_") else None
-        site = self._without_states()
-        if (data := dataset_of(X, y)) is not None:
-            site._fit_dataset(data, y, sample_weight, classes, model)
-        elif model is None:
-            site._fit(X, y, sample_weight, classes)
-        else:
+        if model is not None and dataset_of(X, y) is None:
             return model._part(X, y, sample_weight, classes)
-        found: CollectedStatistics = site.collected_
-        return replace(found, estimator=clone(self))
+        site = self._without_states()
+        site._fit(X, y, sample_weight, classes, model)
+        collected: CollectedStatistics = site.collected_
+        return replace(collected, estimator=clone(self))
 
     def _part(
         self,
@@ -479,20 +456,22 @@ class NetworkClassifier(base.GraphClassifier):
 
         They are of its states, intervals and classes and, unless `unseen` is "error", new ones.
         """
-        labels, _ = validation.target_column(y)
-        found = validation.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        check_consistent_length(range(found.n_rows), labels)
-        found, labels, weights = validation.weighted(
-            found, labels, sample_weight, self.class_weight
+        labels = intake.labels_of(y)
+        columns = intake.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        check_consistent_length(range(columns.n_rows), labels)
+        columns, labels, weights = intake.weighted(
+            columns, labels, sample_weight, self.class_weight
         )
-        joint, codes = coded_labels(labels, classes, self.classes_)
-        features, target = self.features_, Discrete(self.target_.name, joint.tolist())
-        if unseen == "error" and len(joint) > len(self.classes_):
+        sources = {"the model": self.classes_, "y": labels.classes, "classes=": classes}
+        labels = labels.among(intake.joined_classes(sources))
+        features, target = self.features_, Discrete(self.target_.name, labels.classes.tolist())
+        if unseen == "error" and target != self.target_:
             unknown = [label for label in target.states if label not in self.target_.states]
             raise errors.UnknownStateError(f"The model has no class {errors.quoted(unknown)}.")
         if unseen != "error":
-            features = validation.grown_variables(found, self.layout_, features)
-        table = known_table(found, unseen, self.layout_, features).with_column(target, codes)
+            features = intake.grown_variables(columns, self.layout_, features)
+        table = known_table(columns, unseen, self.layout_, features)
+        table = table.with_column(target, labels.codes)
         heavy = checked_weights(weights, table.n_rows)
         weight = float(heavy.sum()) if len(heavy) else None
         rows = TrainingRows(table.n_rows, table.missing(), weight)
@@ -505,7 +484,7 @@ class NetworkClassifier(base.GraphClassifier):
             statistics = trial._learn(
                 TableSource(table, target, weights), trial._smoothing(), target
             ).statistics_
-        return self._summed(features, target, joint, statistics, rows)
+        return self._summed(features, target, labels.classes, statistics, rows)
 
     def _summed(
         self,
@@ -528,7 +507,7 @@ class NetworkClassifier(base.GraphClassifier):
         return self
 
     def _set_columns(self, layout: Layout, *, named: bool) -> None:
-        validation.note_names(self, list(layout.columns))
+        intake.note_names(self, list(layout.columns))
         if not named:
             self.__dict__.pop("feature_names_in_", None)
         self.layout_ = layout
@@ -545,7 +524,7 @@ class NetworkClassifier(base.GraphClassifier):
             If rows cannot be added to the classifier.
         """
         with self._lock:
-            validation.check_fitted(self, "network_")
+            intake.check_fitted(self, "network_")
             _adds_rows(self)
             try:
                 check_statistics(self)

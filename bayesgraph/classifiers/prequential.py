@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers.evaluation import rows_of
+from bayesgraph.classifiers.intake import labels_of
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.classifiers.validation import target_column
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import Displayed, DisplayTable
 from bayesgraph.core.errors import DataError, DataTypeError, ModelError, optional_module, quoted
@@ -213,7 +213,7 @@ def prequential(
     trials = {name: _trial(m) for name, m in models.items()}
     curves = {name: _Curves(fading, window, chosen_detector(detector)) for name in models}
     judge_from = checked_size("judge_from", judge_from, 0)
-    ahead = classes if classes is not None or y is None else np.unique(target_column(y)[0])
+    ahead = classes if classes is not None or y is None else labels_of(y).classes
     first, begun = 0, None
     for part, labels in _batches(X, y, checked_size("batch", batch, 1)):
         answers = {n: trial.test_then_train(part, labels, ahead) for n, trial in trials.items()}
@@ -594,7 +594,7 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
                 raise DataTypeError(
                     f"A row of a stream is a mapping from name to value; got {type(x).__name__}."
                 )
-        labels = target_column(np.array(given, dtype=None if one_type else object))[0]
+        labels = labels_of(np.array(given, dtype=None if one_type else object)).values
         yield [x for x, _ in several], labels
 
 
@@ -609,7 +609,7 @@ def _pair(item: Any) -> tuple[Any, Any]:
 
 def _labels_of(X: Any, y: Any) -> NDArray[Any]:
     """Return the labels `y` of a table as an array, after checking that each row of X has one."""
-    labels: NDArray[Any] = target_column(y)[0]
+    labels = labels_of(y).values
     if isinstance(X, Mapping) and not hasattr(X, "toarray"):
         n_rows = length(next(iter(columns_of(X).values())))
     elif hasattr(X, "shape") and len(X.shape):

@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph import tables
-from bayesgraph.classifiers import base, validation
+from bayesgraph.classifiers import base, intake
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
 from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
-from bayesgraph.classifiers.labels import check_announced, joined_classes, single_label
+from bayesgraph.classifiers.intake import check_announced, joined_classes, single_label
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.network_classifier import checked_batches
 from bayesgraph.classifiers.rows import Columns, encoded_chunks
@@ -187,10 +187,10 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             classes = classes_in(data, y, sample_weight)
             return self._fit_batches(named_batches(data, y, sample_weight), classes)
         self._forget_all()
-        labels, _ = validation.target_column(y)
-        weights = validation.bounded_weights(sample_weight, len(labels))
-        seen = np.unique(labels[weights > 0])
-        self._learn(X, y, seen if len(seen) else None, sample_weight, check=self.check_columns)
+        labels = intake.labels_of(y)
+        classes = labels[intake.bounded_weights(sample_weight, len(labels)) > 0].classes
+        announced = classes if len(classes) else None
+        self._learn(X, y, announced, sample_weight, check=self.check_columns)
         return self.refresh()
 
     @base.one_at_a_time
@@ -266,7 +266,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         begin at other rows, so that the model continues slightly differently than without the
         refresh. To leave the model unaffected, refresh a copy.
         """
-        validation.check_fitted(self, "star_")
+        intake.check_fitted(self, "star_")
         self.star_.refresh()
         self._changed()
         return self
@@ -288,27 +288,30 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         predict: bool = False,
         check: bool = False,
     ) -> Floats:
-        labels, name = validation.target_column(y)
-        weights = validation.bounded_weights(sample_weight, len(labels))
+        labels = intake.labels_of(y)
+        weights = intake.bounded_weights(sample_weight, len(labels))
         if classes is not None:
             check_announced(classes)
         is_first = not hasattr(self, "star_")
         fresh = NO_COLUMNS
         if is_first:
-            found = validation.fit_columns(self, X, len(labels), sparse=False)
+            found = intake.fit_columns(self, X, len(labels), sparse=False)
         else:
             found, fresh = self._table(X, len(labels))
         if not weights.all():
             rows = np.flatnonzero(weights)
             found, labels, weights = found.take(rows), labels[rows], weights[rows]
-        star = self._begin(found, labels, name, classes) if is_first else self.star_
-        known = self.classes_ if classes is None else self._joined(labels[:0], classes)
+        star = self._begin(found, labels, classes) if is_first else self.star_
         joined = self._joined(labels, classes)
-        at = self._label_codes(joined, labels)
+        known = self._joined(labels[:0], classes)
+        place = {label: k for k, label in enumerate(joined.tolist())}
+        order = [place[label] for label in labels.classes.tolist()]
+        at = np.array(order, dtype=np.int64)[labels.codes]
         columns = self._columns.joined(fresh)
         encoded = columns.learned(found, star)
         if check:
-            tables.warn_of_columns(columns.examined(encoded), Labels(joined, at), found.as_columns)
+            examined, arrived = columns.examined(encoded), Labels(joined, at)
+            tables.warn_of_columns(examined, arrived, found.as_columns)
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
@@ -321,28 +324,25 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._changed()
         return out
 
-    def _begin(
-        self, found: Columns, labels: NDArray[Any], name: Name | None, classes: ArrayLike | None
-    ) -> StreamingStar:
+    def _begin(self, found: Columns, labels: Labels, classes: ArrayLike | None) -> StreamingStar:
         """Set up an unfitted model: layout, classes and columns; return its empty StreamingStar.
 
-        `found` are the columns of the first table, `name` is the name of y, and `classes` are those
-        that the user announced.
+        `found` are the columns of the first table, and `classes` those that the user announced.
         """
         check_unseen(self.unseen)
         settings = self._settings()
         layout = make_layout(found.typed(), None, self.categorical)
         columns = StreamColumns.of(found, layout.categorical)
-        together = joined_classes(None, labels, classes)
+        together = joined_classes({"y": labels.classes, "classes=": classes})
         # A class that is not announced is added with its first row, independently of the batches.
-        first = labels[:1] if classes is None else labels[:0]
-        known = joined_classes(None, first, classes).astype(together.dtype)
+        known = labels[:1].classes if classes is None else joined_classes({"classes=": classes})
+        known = known.astype(together.dtype)
         n_numbers, n_states = len(columns.numbers), len(columns.states)
         star = StreamingStar(self._summaries(n_numbers, len(known)), n_states, settings)
         self.layout_ = layout
         self.classes_ = known
         self._columns, self._is_open = columns, False
-        self.target_name_ = validation.target_name(name, [Continuous(n) for n in found.names])
+        self.target_name_ = intake.target_name(labels.name, [Continuous(n) for n in found.names])
         return star
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
@@ -352,8 +352,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         are ignored.
         """
         names, fresh = self.layout_.columns, NO_COLUMNS
-        if not self._is_open or not validation.is_frame(X):
-            found = validation.known_columns(self, X, names, sparse=False)
+        if not self._is_open or not intake.is_frame(X):
+            found = intake.known_columns(self, X, names, sparse=False)
         else:
             columns = columns_of(X)
             if n_labels is not None:
@@ -375,33 +375,26 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             return
         names = (*self.layout_.columns, *fresh.names)
         self.layout_ = replace(self.layout_, columns=names)
-        validation.note_names(self, list(names))
-        self.target_name_ = validation.unlike(self.target_name_, names)
+        intake.note_names(self, list(names))
+        self.target_name_ = intake.unlike(self.target_name_, names)
         self.star_.extend(n_numbers=len(fresh.numbers), n_states=len(fresh.states))
         self._is_open = True
 
-    def _joined(self, labels: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
+    def _joined(self, labels: Labels, classes: ArrayLike | None) -> NDArray[Any]:
         """Return known classes, then new announced ones, then others in order of first rows.
 
         `labels` are those of the new rows, `classes` those that the user announced.
         """
-        together = joined_classes(self.classes_, labels, classes)
+        sources = {"the model": self.classes_, "y": labels.classes, "classes=": classes}
+        together = joined_classes(sources)
         if len(together) == len(self.classes_):
             return self.classes_
-        old = set(self.classes_.tolist())
-        announced = [] if classes is None else joined_classes(None, labels[:0], classes).tolist()
-        order = dict.fromkeys([*announced, *labels.tolist()])
-        fresh = [label for label in order if label not in old]
-        joined = np.empty(len(old) + len(fresh), dtype=together.dtype)
-        joined[: len(old)] = self.classes_
-        joined[len(old) :] = fresh
+        announced = [] if classes is None else joined_classes({"classes=": classes}).tolist()
+        arrived = labels.classes[list(dict.fromkeys(labels.codes.tolist()))].tolist()
+        order = list(dict.fromkeys([*self.classes_.tolist(), *announced, *arrived]))
+        joined = np.empty(len(order), dtype=together.dtype)
+        joined[:] = order
         return joined
-
-    def _label_codes(self, classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.int64]:
-        place = {label: k for k, label in enumerate(classes.tolist())}
-        distinct, inverse = np.unique(labels, return_inverse=True)
-        found = np.array([place[label] for label in distinct.tolist()], dtype=np.int64)
-        return np.asarray(found[inverse])
 
     def _learn_rows(
         self,
@@ -468,7 +461,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         -------
         self
         """
-        label, weight = single_label(y), validation.single_weight(w)
+        label, weight = single_label(y), intake.single_weight(w)
         if weight == 0.0:
             return self
         if not hasattr(self, "star_"):
@@ -479,7 +472,9 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """Learn from one row; a row that cannot be learned changes nothing."""
         star, labels = self.star_, self.classes_.tolist()
         is_known = label in labels
-        classes = self.classes_ if is_known else self._joined(np.array([label]), None)
+        classes = self.classes_
+        if not is_known:
+            classes = self._joined(intake.labels_of(np.array([label])), None)
         fresh = self._columns.fresh(x, self.categorical, star)
         columns = self._columns.joined(fresh)
         encoded = columns.learned(x, star)
@@ -504,7 +499,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if not len(X) and not len(y):
             return
         if not hasattr(self, "star_"):
-            self._begin_one(plain(validation.target_column(y)[0][0]))
+            self._begin_one(plain(intake.labels_of(y).values[0]))
         self._is_open = True
         self._learn(X, y, None, None)
 
@@ -514,7 +509,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self.layout_ = Layout(())
         self.target_name_ = "class"
         self._columns, self._is_open = StreamColumns(), True
-        validation.note_names(self, [])
+        intake.note_names(self, [])
         self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
@@ -542,7 +537,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
 
         The scores come directly from the stream's densities, which is faster than from the network.
         """
-        validation.check_fitted(self, "star_")
+        intake.check_fitted(self, "star_")
         encode = partial(self._columns.known, star=self.star_)
         for rows, n_rows, encoded in encoded_chunks(self._table(X)[0], self.unseen, encode):
             yield rows, n_rows, self.star_.log_scores(*encoded), 0
@@ -550,20 +545,20 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     @property
     def target_(self) -> Discrete:  # type: ignore[override]
         """The class variable of the network."""
-        validation.check_fitted(self, "star_")
+        intake.check_fitted(self, "star_")
         return Discrete(self.target_name_, self.classes_.tolist())
 
     @property
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
         """The features in the order of the columns, with the states of the current densities."""
-        validation.check_fitted(self, "star_")
+        intake.check_fitted(self, "star_")
         found = {v.name: v for v in self._columns.variables(self.star_)}
         return tuple(found[name] for name in self.layout_.columns)
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
         """Indices of the rows that raised an alarm."""
-        validation.check_fitted(self, "star_")
+        intake.check_fitted(self, "star_")
         return np.array(self.star_.drifts, dtype=np.int64)
 
     @property
@@ -698,9 +693,9 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         """
         if dataset_of(X, y) is not None:
             return super().fit(X, y, sample_weight)
-        labels, _ = validation.target_column(y)
-        changes = np.count_nonzero(labels[1:] != labels[:-1])
-        if len(labels) > _SORTED and 0 < changes < 2 * len(np.unique(labels)):
+        labels = intake.labels_of(y)
+        changes = np.count_nonzero(np.diff(labels.codes))
+        if len(labels) > _SORTED and 0 < changes < 2 * len(labels.classes):
             warn(
                 "The rows are sorted by class, and exponents are learned row by row: shuffle them.",
                 BayesGraphWarning,

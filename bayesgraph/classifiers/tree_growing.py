@@ -1,4 +1,4 @@
-"""Growing of trees by scikit-learn or by this library, and their pruning by cross-validation.
+"""Growing of trees by scikit-learn or by this library, and their pruning by cross-intake.
 
 scikit-learn learns on single-precision columns. A continuous column is replaced by the ranks of its
 values, so that neither the unit nor the precision of the column matters. The threshold is then the

@@ -2,6 +2,7 @@ from . import reading as reading
 from .columns import Codes as Codes
 from .columns import Column as Column
 from .columns import Factorised as Factorised
+from .columns import Labels as Labels
 from .columns import Unseen as Unseen
 from .columns import UnseenValues as UnseenValues
 from .columns import are_finite as are_finite
@@ -42,7 +43,6 @@ from .reading import WRITTEN as WRITTEN
 from .reading import plain_columns as plain_columns
 from .reading import read_table as read_table
 from .suspicious import Examined as Examined
-from .suspicious import Labels as Labels
 from .suspicious import warn_of_columns as warn_of_columns
 from .suspicious import warn_of_target as warn_of_target
 from .table import MAGNITUDES as MAGNITUDES

@@ -151,6 +151,41 @@ class Factorised:
         return [self.states[code] for code in np.unique(self.codes).tolist() if code >= 0]
 
 
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The labels of rows: distinct ones in ascending order, and the index of each row's label.
+
+    Attributes
+    ----------
+    classes : ndarray, shape (n_classes,)
+    codes : ndarray of integers, shape (n_rows,)
+    name : name or None
+        That of the column.
+    """
+
+    classes: NDArray[Any]
+    codes: Codes
+    name: Name | None = None
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """The label of each row."""
+        return np.asarray(self.classes[self.codes])
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> Labels:
+        """Return the labels of some rows, with the classes that these have."""
+        codes = self.codes[rows]
+        there = np.bincount(codes, minlength=len(self.classes)) > 0
+        return Labels(self.classes[there], (np.cumsum(there) - 1)[codes], self.name)
+
+    def among(self, classes: NDArray[Any]) -> Labels:
+        """Return the labels with more classes, in ascending order, among which are theirs."""
+        return Labels(classes, np.searchsorted(classes, self.classes)[self.codes], self.name)
+
+
 def is_discrete(column: Column, name: Name) -> bool:
     """Return whether a column is discrete by its type: text, category or boolean.
 
@@ -455,10 +490,8 @@ def factorise(column: Column, name: Name) -> Factorised:
     if kind == "f":
         observed = ~np.isnan(_finite(column, name))
         return _spread(_factorise_by_sorting(column[observed]), observed)
-    if kind in "US":
-        return _factorise_by_sorting(column)
-    if kind == "O":
-        return _factorise_objects(column, name)
+    if kind in "OUS":
+        return _factorise_objects(column.astype(object), name)
     raise _unusable(name, str(column.dtype))
 
 

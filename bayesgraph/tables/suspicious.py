@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import SuspiciousColumnsWarning, quoted, warn
 from bayesgraph.core.variables import Name, State
-from bayesgraph.tables.columns import Codes, Column
+from bayesgraph.tables.columns import Codes, Column, Labels
 from bayesgraph.tables.table import Table
 
 # Minimum number of rows from which identifiers, constants and copies of the class are told, and of
@@ -120,13 +120,6 @@ class Examined(NamedTuple):
         names = [v.name for v in numeric], [v.name for v in discrete]
         states = [v.states for v in discrete]
         return cls(table.values, names[0], table.codes, names[1], states)
-
-
-class Labels(NamedTuple):
-    """The classes in ascending order, and the index of each row's class."""
-
-    classes: NDArray[Any]
-    codes: NDArray[np.signedinteger]
 
 
 def warn_of_columns(

@@ -6,8 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from bayesgraph.classifiers.labels import coded_labels
-from bayesgraph.classifiers.validation import target_column
+from bayesgraph.classifiers.intake import joined_classes, labels_of
 from bayesgraph.core.errors import DataError, DataTypeError
 
 TEXT = ["b", "c", "a", "b", "b", "a", "c", "b"] * 4
@@ -31,17 +30,16 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 @every_kind
 def test_texts(kind):
-    labels, _ = target_column(KINDS[kind](TEXT))
-    classes, codes = coded_labels(labels)
-    assert classes.tolist() == ["a", "b", "c"]
-    assert [classes[code] for code in codes] == TEXT
-    assert [str(label) for label in labels] == TEXT
+    labels = labels_of(KINDS[kind](TEXT))
+    assert labels.classes.tolist() == ["a", "b", "c"]
+    assert [labels.classes[code] for code in labels.codes] == TEXT
+    assert [str(label) for label in labels.values] == TEXT
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "list"])  # None is text there
 def test_a_missing_label_is_an_error(kind):
     with pytest.raises(DataError, match="1 labels are missing, the first in row 6"):
-        target_column(KINDS[kind]([*TEXT[:6], None, *TEXT]))
+        labels_of(KINDS[kind]([*TEXT[:6], None, *TEXT]))
 
 
 @pytest.mark.parametrize("wrong", [1, 2.5, ("a",), ["a"], b"a"], ids=repr)
@@ -50,34 +48,29 @@ def test_objects_beside_text_are_an_error(wrong):
     labels[:-1] = TEXT
     labels[-1] = wrong
     with pytest.raises(DataTypeError):
-        coded_labels(target_column(labels)[0])
+        labels_of(labels)
 
 
 def test_nearly_as_many_classes_as_rows_are_warned_of():
     labels = np.array([f"row {i}" for i in range(30)], dtype=object)
     with pytest.warns(UserWarning, match="unique classes"):
-        target_column(labels)
+        labels_of(labels)
 
 
 def test_a_category_without_rows_is_no_class():
-    labels, _ = target_column(pd.Series(pd.Categorical(TEXT, categories=["z", "b", "a", "c"])))
-    classes, codes = coded_labels(labels)
-    assert classes.tolist() == ["a", "b", "c"]
-    assert classes[codes].tolist() == TEXT
+    labels = labels_of(pd.Series(pd.Categorical(TEXT, categories=["z", "b", "a", "c"])))
+    assert labels.classes.tolist() == ["a", "b", "c"]
+    assert labels.values.tolist() == TEXT
 
 
 @every_kind
 def test_codes_follow_the_rows_and_the_classes_of_a_model(kind):
-    labels, _ = target_column(KINDS[kind](TEXT))
+    labels = labels_of(KINDS[kind](TEXT))
     known = np.array(["aa", "b", "d"], dtype=object)
-    classes, codes = coded_labels(labels, ["e"], known)
-    assert classes.tolist() == ["a", "aa", "b", "c", "d", "e"]
-    assert classes[codes].tolist() == TEXT
-    part = np.asarray(labels)[[0, 3, 4]], np.array(labels[[0, 3, 4]]), labels[labels == "b"][:3]
-    for some in part:
-        classes, codes = coded_labels(some)
-        assert classes.tolist() == ["b"]
-        assert codes.tolist() == [0, 0, 0]
-    rest = labels.copy()
-    rest[:] = "x"
-    assert coded_labels(rest)[0].tolist() == ["x"]
+    sources = {"the model": known, "y": labels.classes, "classes=": ["e"]}
+    more = labels.among(joined_classes(sources))
+    assert more.classes.tolist() == ["a", "aa", "b", "c", "d", "e"]
+    assert more.values.tolist() == TEXT
+    for some in (labels[np.array([0, 3, 4])], labels[labels.values == "b"], labels[3:5]):
+        assert some.classes.tolist() == ["b"]
+        assert set(some.codes.tolist()) == {0}

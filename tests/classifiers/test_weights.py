@@ -11,7 +11,7 @@ from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClas
 from sklearn.utils.class_weight import compute_sample_weight
 
 import bayesgraph as bg
-from bayesgraph.classifiers.labels import parted, weights_by_class
+from bayesgraph.classifiers.intake import labels_of, parted, weights_by_class
 from bayesgraph.learning.loglinear.sample import Sample
 
 TRAINED = {
@@ -221,7 +221,7 @@ def test_weights_are_taken_apart(weights, by_class, rows, classes):
 
 
 def test_weights_of_classes_that_no_row_has():
-    labels, classes = np.array(["a", "b", "c", "b"]), np.array(["b", "c", "d"])
+    labels, classes = labels_of(["a", "b", "c", "b"]), np.array(["b", "c", "d"])
     assert weights_by_class({"b": 3.0, "d": 5.0}, labels, classes).tolist() == [3.0, 1.0, 1.0]
     assert weights_by_class(None, labels, classes).tolist() == [1.0, 1.0, 1.0]
     balanced = weights_by_class("balanced", labels, classes)

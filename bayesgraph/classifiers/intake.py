@@ -1,11 +1,11 @@
-"""Validation of X, y and weights as scikit-learn does it, and encoding of tables for networks."""
+"""What classifiers are given: validation as by scikit-learn, labels, weights and columns."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -23,12 +23,6 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from bayesgraph.classifiers.labels import (
-    TextLabels,
-    class_weights,
-    distinct_objects,
-    unusable_labels,
-)
 from bayesgraph.classifiers.layout import Layout, make_layout
 from bayesgraph.classifiers.rows import Columns, known_table, n_rows_of, vector_table
 from bayesgraph.core.arrays import Floats
@@ -37,29 +31,36 @@ from bayesgraph.core.errors import (
     DataError,
     DataTypeError,
     quoted,
+    suggestion,
     warn,
 )
-from bayesgraph.core.variables import (
-    CountVector,
-    Discrete,
-    Name,
-    Variable,
-    is_missing,
+from bayesgraph.core.variables import CountVector, Discrete, Name, Variable, is_missing, plain
+from bayesgraph.models import (
+    FAMILIES,
+    BayesianNetwork,
+    Ensemble,
+    Model,
+    TableCPD,
+    as_mapping,
+    map_networks,
+    scalar,
 )
-from bayesgraph.models import FAMILIES, as_mapping, scalar
-from bayesgraph.statistics import checked_weights
+from bayesgraph.statistics import DatasetSource, TableSource, checked_weights, one_of
 from bayesgraph.tables import (
     Column,
     Dataset,
+    Labels,
     Table,
     array_names,
     as_frame,
+    codes_of,
     columns_of,
     encode_column,
     factorise,
     floats,
     frame_kind,
     infer_variables,
+    kind_of,
     of_rows,
     table_of_numbers,
     tell,
@@ -67,14 +68,393 @@ from bayesgraph.tables import (
     without_duplicates,
 )
 
+RowsT = TypeVar("RowsT", NDArray[Any], Labels)
+
+# ---------------------------------------- Labels of classes: validation, codes, weights and priors
+
+
+# Share of the rows up to which there are few classes: scikit-learn warns of more than a half.
+_FEW_CLASSES = 0.25
+
+
+def _column(y: Any, kind: str, item: str) -> tuple[Column, Name | None]:
+    """Return y as a column, and its name if it has one.
+
+    `kind` ("classifier") and `item` ("label") are words for the error if y is no column.
+    """
+    if y is None:
+        raise DataError(
+            f"This {kind} requires y to be passed, but the target y is None: supervised "
+            f"fitting needs a {item} for each row."
+        )
+    if isinstance(y, (str, bytes)):
+        raise DataTypeError(
+            f"y is a {item} for each row; got {y!r:.80}. If it names a column, give the column as "
+            "y and the others as X: y=X.pop(name) of pandas."
+        )
+    series = nw.from_native(y, allow_series=True, pass_through=True)
+    if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
+        series = series.get_column(series.columns[0])
+    if isinstance(series, nw.Series):
+        return series, series.name or None
+    array = column_or_1d(y, warn=True)
+    if np.ma.is_masked(y):
+        array = np.ma.array(array, mask=np.ma.getmaskarray(y).ravel())
+    return array, getattr(y, "name", None)
+
+
+def labels_of(y: Any) -> Labels:
+    """Return the labels of rows as classes in ascending order and codes.
+
+    Raises
+    ------
+    DataError
+        If a label is missing or infinite, or if y is None.
+    DataTypeError
+        If labels are of several types.
+    ValueError
+        As raised by scikit-learn: no labels, several columns, a continuous target.
+    """
+    column, name = _column(y, "classifier", "label")
+    dtype = (column.head(0).to_numpy() if isinstance(column, nw.Series) else column).dtype
+    if dtype.kind == "f" and np.isinf(np.asarray(column)).any():
+        raise DataError("Input y contains infinity; labels must be finite.")
+    factorised = factorise(column, "y")
+    if len(missing := np.flatnonzero(factorised.codes < 0)):
+        raise DataError(
+            f"{len(missing)} labels are missing, the first in row {missing[0]}. "
+            "Drop these rows: a row without its class teaches nothing here. "
+            "(Input y contains NaN.)"
+        )
+    states: Any = factorised.states
+    if dtype.kind not in ("biuf" if isinstance(column, nw.Series) else "biufUS"):
+        check_are_text(states)
+        dtype = np.dtype(object)
+    classes = np.empty(len(states), dtype=dtype)
+    classes[:] = sorted(states)
+    codes = codes_of(classes.tolist(), states)[factorised.codes]
+    labels = Labels(classes, codes, name)[:]  # a category without rows is no class
+    if dtype.kind == "f" or (
+        dtype.kind == "O" and len(labels.classes) > _FEW_CLASSES * len(labels)
+    ):
+        check_classification_targets(labels.values)
+    return labels
+
+
+def check_are_text(labels: Sequence[Any]) -> None:
+    """Raise a DataTypeError or a DataError if labels of no type of their own are not all text."""
+    kinds = sorted({kind_of(label) for label in labels})
+    if len(kinds) > 1:
+        raise DataTypeError(
+            f"Labels must be of one type, text or numbers; y has {' and '.join(kinds)} values. "
+            "Convert them all to text or all to numbers."
+        )
+    if kinds == ["number"] or kinds == ["boolean"]:
+        # The message begins as scikit-learn's, for code that searches for its words.
+        raise DataError(
+            "Unknown label type: labels that are no text must be so by the type of y, too, which "
+            f"is object; it holds such as {labels[0]!r}. Convert it, by y.astype(int) say."
+        )
+    if kinds != ["text"]:
+        raise DataTypeError(
+            f"Labels must be text, whole numbers or booleans; y holds such as {labels[0]!r:.80}, "
+            f"which is {kinds[0]}."
+        )
+
+
+def number_column(y: Any) -> tuple[Floats, Name | None]:
+    """Return the numbers to predict as a one-dimensional array, and their name if they have one.
+
+    Raises
+    ------
+    DataError
+        If y is None, text, or complex.
+    ValueError
+        As raised by scikit-learn: a missing or infinite number, several columns.
+    """
+    # An array first: what only becomes one may refuse functions of NumPy.
+    if np.iscomplexobj(np.asarray(y)):
+        raise DataError("A regressor predicts real numbers. (Complex data not supported.)")
+    column, name = _column(y, "regressor", "number")
+    y = column.to_numpy() if isinstance(column, nw.Series) else column
+    if np.ma.is_masked(y):
+        y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError):
+        first = next((value for value in np.asarray(y, dtype=object).flat), None)
+        raise DataError(
+            f"A regressor predicts numbers; y has {first!r:.80}. Take a classifier for it."
+        ) from None
+    return np.asarray(_check_y(numbers, y_numeric=True), dtype=np.float64), name
+
+
+def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
+    """Return the union of classes in ascending order.
+
+    Parameters
+    ----------
+    sources : mapping from str to labels
+        Labels by their origin, such as "y", which errors name; None for no labels.
+
+    Raises
+    ------
+    DataTypeError
+        If classes are not all text or all numbers.
+    """
+    sources = {whose: part for whose, part in sources.items() if part is not None}
+    kinds = {whose: _kinds(part) for whose, part in sources.items()}
+    different = sorted(set().union(*kinds.values()))
+    if len(different) > 1:
+        listed = (
+            f"those of {whose} are {' and '.join(sorted(kinds[whose]))} "
+            f"({quoted(map(plain, dict.fromkeys(sources[whose])), maximum=3)})"
+            for whose in sources
+        )
+        raise DataTypeError(
+            f"The classes are of different types, {' and '.join(different)}: {'; '.join(listed)}. "
+            "Convert them to one type."
+        )
+    parts = [np.asarray(part) for part in sources.values()]
+    if any(part.dtype.kind == "O" for part in parts):
+        values = sorted(set().union(*(part.tolist() for part in parts)))
+        classes = np.empty(len(values), dtype=object)
+        classes[:] = values
+        return classes
+    return np.unique(np.concatenate(parts))
+
+
+def _kinds(labels: Any) -> set[str]:
+    """Return the kinds of values among labels, such as "text" and "numbers" (also for booleans)."""
+    if isinstance(labels, np.ndarray) and labels.dtype.kind in "biufU":
+        return {"text" if labels.dtype.kind == "U" else "numbers"}
+    words = {"number": "numbers", "boolean": "numbers"}
+    return {words.get(kind, kind) for kind in map(kind_of, labels)}
+
+
+def check_weighed(class_weight: Any, classes: NDArray[Any]) -> None:
+    """Warn of labels in `class_weight` that no row has: their weights count for nothing.
+
+    It is a warning, as a part of the rows, such as a fold, may lack a rare class.
+    """
+    if isinstance(class_weight, Mapping):
+        known = classes.tolist()
+        unknown = [label for label, weight in class_weight.items() if weight and label not in known]
+        if unknown:
+            warn(
+                f"class_weight= names {quoted(unknown)}, which no row has; the classes are "
+                f"{quoted(known)}.{suggestion(unknown[0], known)}",
+                BayesGraphWarning,
+            )
+
+
+def weights_of_classes(class_weight: Any, classes: NDArray[Any], counts: NDArray[Any]) -> Floats:
+    """Return the weight of each of the classes.
+
+    Parameters
+    ----------
+    class_weight : mapping from class to weight, or "balanced"
+        Classes that are not named weigh 1; "balanced" is as in scikit-learn.
+    classes : ndarray, shape (n_classes,)
+    counts : ndarray, shape (n_classes,)
+        Number of rows of each class.
+
+    Raises
+    ------
+    DataError
+        If a weight is not a finite non-negative number.
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return np.asarray(counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1.0)))
+    if not isinstance(class_weight, Mapping):
+        raise DataError(
+            "class_weight= is 'balanced', a mapping from class to weight, or None; got "
+            f"{class_weight!r:.200}."
+        )
+    try:
+        weights = [class_weight.get(label, 1.0) for label in classes.tolist()]
+        numbers = np.array(weights, dtype=np.float64)
+        good = bool((np.isfinite(numbers) & (numbers >= 0)).all())
+    except (TypeError, ValueError):
+        good = False
+    if not good:
+        raise DataError(
+            "class_weight= maps classes to finite non-negative numbers; got "
+            f"{dict(class_weight)!r}."
+        )
+    return numbers
+
+
+def checked_priors(priors: Any, target: Discrete) -> Floats | None:
+    """Return class priors as an array, or None for None; "uniform" means equal priors.
+
+    Classes that a mapping from class to prior does not name have the prior 0.
+
+    Raises
+    ------
+    DataError
+        If the number of priors is wrong, a prior is negative, or the sum is not 1.
+    """
+    if priors is None:
+        return None
+    if isinstance(priors, str):
+        one_of("priors", priors, ["uniform"])
+        return np.full(target.cardinality, 1.0 / target.cardinality)
+    if isinstance(priors, Mapping):
+        for label in priors:
+            target.index(label)
+        priors = [priors.get(label, 0.0) for label in target.states]
+    values = np.asarray(priors, dtype=np.float64)
+    if values.shape != (target.cardinality,):
+        raise DataError(
+            f"Number of priors must match number of classes: priors= needs one number for each of "
+            f"{quoted(target.states)}; got shape {values.shape}."
+        )
+    if not (values >= 0).all():
+        raise DataError(f"Priors must be non-negative; got {values.tolist()}.")
+    if not np.isclose(values.sum(), 1.0):
+        without = [label for label, p in zip(target.states, values, strict=True) if p == 0]
+        left = f" The prior of {quoted(without)} is 0." if without else ""
+        raise DataError(f"The sum of the priors should be 1; got {values.sum():.9g}.{left}")
+    return np.asarray(values / values.sum())
+
+
+def check_announced(classes: ArrayLike) -> None:
+    """Raise a DataError if the user's `classes` are empty, not a list, or have a missing label."""
+    found = np.asarray(classes)
+    if found.ndim != 1 or not len(found):
+        raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
+    if any(is_missing(label) for label in found.tolist()):
+        raise DataError("classes= has a missing label.")
+
+
+def single_label(y: Any) -> Any:
+    """Return the label `y` of a single row as a Python value, after checking its type."""
+    if type(y) in (str, int, bool):
+        return y
+    label = plain(y)
+    if is_missing(label):
+        raise DataError("A row without its class teaches nothing here; got a missing label.")
+    whole = not isinstance(label, float) or label.is_integer()
+    if not isinstance(label, (str, bool, int, float)) or not whole:
+        raise DataTypeError(f"A label is a text, a whole number or a boolean; got {label!r:.60}.")
+    return label
+
+
+# ----- Weights of rows, taken apart into weights of classes and weights of rows within their class
+# A model that is trained to predict chooses how complex it is by the rows that it has. Weights that
+# make few rows of a class many must not pretend that there are more of them: they move the prior of
+# the class, and the model is learned from the rows.
+
+
+# Relative difference of weights that may be due to rounding alone.
+_ROUNDING = 1e-9
+# Minimum weight of a row.
+_LEAST = 1e-30
+
+
+def weights_by_class(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> Floats:
+    """Return the weight that `class_weight` gives to each of the classes, shape (n_classes,).
+
+    `labels` are those of all rows, also of rows that do not count.
+    """
+    by_class = np.ones(len(classes))
+    if class_weight is not None:
+        known = np.isin(labels.classes, classes)
+        weights = weights_of_classes(class_weight, labels.classes, np.bincount(labels.codes))
+        by_class[np.searchsorted(classes, labels.classes[known])] = weights[known]
+    return by_class
+
+
+def parted(
+    weights: Floats, codes: NDArray[np.signedinteger], by_class: Floats
+) -> tuple[Floats | None, Floats]:
+    """Take weights apart: return those of rows within their class, and those of classes.
+
+    * Whole numbers count rows: a row of weight 2 is two rows.
+    * Weights that depend on the class alone, and differ between classes, are weights of classes.
+    * Others are relative to their mean in the class, which is its weight.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n_rows,)
+        Positive, with the weights of classes as factors.
+    codes : ndarray of int, shape (n_rows,)
+        The class of each row.
+    by_class : ndarray, shape (n_classes,)
+        Known weights of classes.
+
+    Returns
+    -------
+    rows : ndarray, shape (n_rows,), or None
+        None if all rows weigh 1.
+    classes : ndarray, shape (n_classes,)
+        ``classes[codes] * rows`` is proportional to `weights` within each class and between the
+        sums of the classes.
+    """
+    own = weights / by_class[codes]
+    top = np.zeros(len(by_class))
+    np.maximum.at(top, codes, own)
+    top[top == 0] = 1.0
+    relative = own / top[codes]
+    counts = np.maximum(np.rint(own), 1.0)
+    are_counts = bool((np.abs(own - counts) <= _ROUNDING * counts).all())
+    if (relative >= 1.0 - _ROUNDING).all() and not (are_counts and np.ptp(counts) == 0):
+        return None, by_class * top
+    if are_counts:
+        return counts, by_class
+    sums, sizes = (np.bincount(codes, part, len(by_class)) for part in (relative, None))
+    mean = np.divide(sums, sizes, out=np.ones(len(by_class)), where=sizes > 0)
+    # Rounded, so that weights of another unit have the same bits.
+    rows = (relative / mean[codes]).astype(np.float32).astype(np.float64)
+    return np.maximum(rows, _LEAST), by_class * top * mean
+
+
+def with_class_weights(
+    model: Model, source: TableSource | DatasetSource, target: Discrete
+) -> Model:
+    """Return the model with the prior moved by the weights of the classes, if any."""
+    ratio = source.class_weights
+    return model if ratio is None or np.ptp(ratio) == 0 else shifted(model, target, ratio)
+
+
+def prior_of(network: BayesianNetwork, target: Discrete) -> Floats:
+    """Return the distribution of a class without parents, shape (n_classes,)."""
+    found = network[target.name]
+    assert isinstance(found, TableCPD)  # a discrete variable
+    return found.values
+
+
+def shifted(model: Model, target: Discrete, ratio: Floats) -> Model:
+    """Return a model in which the prior of the class is multiplied by a ratio and normalised.
+
+    The posterior of the class is multiplied by the ratio and normalised, too, whatever else is
+    observed (Saerens, Latinne, Decaestecker 2002, equation 2.4).
+    """
+    if isinstance(model, Ensemble):
+        return Ensemble(
+            model.networks,
+            model.weights,
+            model.combine,
+            prior_ratios={target.name: ratio},
+            exponents=model.exponents,
+        )
+    return map_networks(model, lambda network: _shifted_network(network, target, ratio))
+
+
+def _shifted_network(network: BayesianNetwork, target: Discrete, ratio: Floats) -> BayesianNetwork:
+    prior = prior_of(network, target) * ratio
+    moved = TableCPD(target, prior / prior.sum())
+    cpds = [moved if cpd.variable == target else cpd for cpd in network.cpds]
+    return BayesianNetwork(cpds, arc_scores=network.arc_scores, order=network.variables)
+
+
 # ----- Validation of X, y and weights as scikit-learn does it, and encoding of tables for networks
 
 
 # Maximum number of rows of a frame that is encoded as one array: splitting a small frame into
 # columns would take most of the time.
 _FEW_ROWS = 32
-# Share of the rows up to which there are few classes: scikit-learn warns of more than a half.
-_FEW_CLASSES = 0.25
 # Maximum weight of a row of a stream, with which squares of weights are finite.
 MAX_WEIGHT = 1e100
 
@@ -182,23 +562,23 @@ def fit_table(found: Columns, layout: Layout) -> Table:
 
 
 def weighted(
-    found: Columns, y: NDArray[Any], sample_weight: ArrayLike | None, class_weight: Any = None
-) -> tuple[Columns, NDArray[Any], Floats | None]:
+    columns: Columns, y: RowsT, sample_weight: ArrayLike | None, class_weight: Any = None
+) -> tuple[Columns, RowsT, Floats | None]:
     """Return the rows of positive weight, their y, and their weights (None if all are 1).
 
     A weight is the product of `sample_weight` and the row's class weight.
     """
     if class_weight is None and sample_weight is None:
-        return found, y, None
+        return columns, y, None
     weights = checked_weights(sample_weight, len(y))
-    if class_weight is not None:
-        balance = class_weights(class_weight, y)
+    if class_weight is not None and isinstance(y, Labels):
+        balance = weights_of_classes(class_weight, y.classes, np.bincount(y.codes))[y.codes]
         weights = checked_weights(balance * weights if len(weights) else balance, len(y))
     if weights.all():
-        return found, y, weights
+        return columns, y, weights
     # A row of weight 0 must not add a state.
     rows = np.flatnonzero(weights)
-    return found.take(rows), y[rows], weights[rows]
+    return columns.take(rows), y[rows], weights[rows]
 
 
 def known_rows(estimator: Any, X: Any) -> Table:
@@ -213,12 +593,12 @@ def known_rows(estimator: Any, X: Any) -> Table:
 def training_table(
     estimator: Any,
     X: Any,
-    y: NDArray[Any],
+    y: RowsT,
     sample_weight: ArrayLike | None,
     *,
     sparse: bool = False,
     distributions: Any = None,
-) -> tuple[Columns, Table, NDArray[Any], Floats | None]:
+) -> tuple[Columns, Table, RowsT, Floats | None]:
     """Return the rows of positive weight, as Columns and encoded, their y and weights (or None).
 
     Sets the names, the number and the layout of the columns on the estimator. `sparse` says whether
@@ -297,123 +677,6 @@ def _matching(
         return dict(zip(expected, columns.values(), strict=True))
     check_names(estimator, names, expected)
     return columns
-
-
-def _single_column(y: Any, kind: str, item: str) -> tuple[Any, Name | None]:
-    """Return values and name of y; the values are None unless y is a series or has one column.
-
-    `kind` ("classifier") and `item` ("label") are words for the error if y is None.
-    """
-    if y is None:
-        raise DataError(
-            f"This {kind} requires y to be passed, but the target y is None: supervised "
-            f"fitting needs a {item} for each row."
-        )
-    if isinstance(y, (str, bytes)):
-        raise DataTypeError(
-            f"y is a {item} for each row; got {y!r:.80}. If it names a column, give the column as "
-            "y and the others as X: y=X.pop(name) of pandas."
-        )
-    series = nw.from_native(y, allow_series=True, pass_through=True)
-    if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
-        series = series.get_column(series.columns[0])
-    if isinstance(series, nw.Series):
-        return _values_of(series), series.name or None
-    return None, getattr(y, "name", None)
-
-
-def _values_of(series: nw.Series[Any]) -> NDArray[Any]:
-    """Return a series as an array: `TextLabels` if it has texts only."""
-    if series.dtype in (nw.String, nw.Categorical, nw.Enum):
-        found = factorise(series, series.name)
-        if {type(state) for state in found.states} == {str} and found.codes.min(initial=0) >= 0:
-            return TextLabels.of(found)
-    return np.asarray(series.to_numpy())
-
-
-def _are_few_texts(labels: NDArray[Any]) -> bool:
-    """Return whether all labels are text, of which few are distinct."""
-    if labels.dtype.kind != "O":
-        return False
-    try:
-        distinct = distinct_objects(labels)
-    except TypeError:
-        return False
-    return {type(label) for label in distinct} == {str} and (
-        len(distinct) <= _FEW_CLASSES * len(labels)
-    )
-
-
-def target_column(y: Any) -> tuple[Any, Name | None]:
-    """Return labels as a one-dimensional array, and their name if they have one.
-
-    Raises
-    ------
-    DataError
-        If a label is missing or infinite, or if y is None.
-    ValueError
-        As raised by scikit-learn: no labels, several columns, a continuous target.
-    """
-    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuUS":
-        return y, None  # never missing, always classes
-    values, name = _single_column(y, "classifier", "label")
-    if values is None:
-        labels = column_or_1d(y, warn=True)
-        if np.ma.is_masked(y):
-            labels = labels.astype(object)
-            labels[np.ma.getmaskarray(y).ravel()] = None
-    else:
-        labels = values
-    if labels.dtype.kind in "biuUS" or _are_few_texts(labels):
-        return labels, name  # never missing, always classes
-    # Raise a DataError if a label is missing or infinite.
-    if labels.dtype.kind == "f" and np.isinf(labels).any():
-        raise DataError("Input y contains infinity; labels must be finite.")
-    if labels.dtype.kind == "f":
-        missing = np.isnan(labels)
-    else:
-        missing = np.array([is_missing(v) for v in labels.tolist()], dtype=bool)
-    if missing.any():
-        row = int(np.flatnonzero(missing)[0])
-        raise DataError(
-            f"{int(missing.sum())} labels are missing, the first in row {row}. "
-            "Drop these rows: a row without its class teaches nothing here. "
-            "(Input y contains NaN.)"
-        )
-    try:
-        check_classification_targets(labels)
-    except (TypeError, ValueError) as error:
-        if labels.dtype.kind != "O":
-            raise
-        raise unusable_labels(labels, error) from error
-    return labels, name
-
-
-def number_column(y: Any) -> tuple[Floats, Name | None]:
-    """Return the numbers to predict as a one-dimensional array, and their name if they have one.
-
-    Raises
-    ------
-    DataError
-        If y is None, text, or complex.
-    ValueError
-        As raised by scikit-learn: a missing or infinite number, several columns.
-    """
-    values, name = _single_column(y, "regressor", "number")
-    y = y if values is None else values
-    if np.ma.is_masked(y):
-        y = np.ma.filled(np.ma.asarray(y, dtype=np.float64), np.nan)
-    # An array first: what only becomes one may refuse functions of NumPy.
-    if np.iscomplexobj(np.asarray(y)):
-        raise DataError("A regressor predicts real numbers. (Complex data not supported.)")
-    try:
-        numbers = np.asarray(y, dtype=np.float64)
-    except (TypeError, ValueError):
-        first = next((value for value in np.asarray(y, dtype=object).flat), None)
-        raise DataError(
-            f"A regressor predicts numbers; y has {first!r:.80}. Take a classifier for it."
-        ) from None
-    return np.asarray(_check_y(numbers, y_numeric=True), dtype=np.float64), name
 
 
 def target_name(name: Name | None, features: Sequence[Variable]) -> Name:
