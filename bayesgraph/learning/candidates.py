@@ -24,7 +24,7 @@ from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import pair_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores, n_moments
-from bayesgraph.learning.scores import Extension, Gains
+from bayesgraph.learning.scores import Gains
 from bayesgraph.statistics import (
     CountSource,
     Family,
@@ -33,12 +33,12 @@ from bayesgraph.statistics import (
     Singles,
     Smoothing,
     pairs_bytes,
-    pairs_bytes_of,
     safe_divide,
 )
 
 # --------- Statistics of all pairs of columns in tiles, if they are too large to be held at a time
-# The columns are dealt to groups, and the tiles are the pairs of columns of each two groups.
+# The columns are dealt to q groups; the tiles are the pairs of columns in each two of these groups.
+# A tile is about 4/q² of all pairs, and a pass for it reads 2/q of the columns.
 
 
 # Share of the memory limit for the statistics of pairs that are held at a time. The rest is for the
@@ -85,7 +85,7 @@ def ask_ahead(source: CountSource) -> None:
 def _counted_ahead(
     source: CountSource, columns: tuple[Variable, ...], given: Discrete | None
 ) -> int:
-    """Collect the statistics of all pairs, or of single columns; return the number of groups."""
+    """Collect the statistics of all pairs, or of single columns; return the order of the tiles."""
     whole = Pairs(columns, given)
     order = 1 if source.holds(whole) else tile_order(columns, given, budget() // source.copies)
     if order == 1:
@@ -108,9 +108,7 @@ def tile_order(columns: tuple[Variable, ...], given: Discrete | None, limit: int
     whole = pairs_bytes(columns, given)
     if whole <= limit:
         return 1
-    order = max(
-        3, math.isqrt(2 * whole // max(limit, 1))
-    )  # two of q groups have 4 / q² of the pairs
+    order = max(3, math.isqrt(4 * whole // max(limit, 1)))
     while order < len(columns) and tile_bytes(columns, given, order) > limit:
         order += 1
     return min(order, len(columns))
@@ -118,27 +116,14 @@ def tile_order(columns: tuple[Variable, ...], given: Discrete | None, limit: int
 
 def tile_bytes(columns: tuple[Variable, ...], given: Discrete | None, order: int) -> int:
     """Return the number of bytes of the statistics of the largest tile; see `tile_order`."""
-    cards = np.array([v.cardinality if isinstance(v, Discrete) else 0 for v in columns])
-    group = _groups(len(columns), order)
-    sums = [np.bincount(group, a, order) for a in (cards, cards**2, cards == 0)]
-    left, right = np.triu_indices(order, 1)
-    states, squares, numbers = (a[left] + a[right] for a in sums)
-    k = 1 if given is None else given.cardinality
-    return int(pairs_bytes_of(states, squares, numbers, k).max())
-
-
-def _groups(n: int, order: int) -> NDArray[np.intp]:
-    """Return the group of each of n columns, of which successive ones form a group."""
-    return np.asarray(np.arange(n) * order // n)
+    parts = (tuple([columns[i] for i in places]) for places in tiles(len(columns), order))
+    return max(pairs_bytes(part, given) for part in parts)
 
 
 def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
-    """Yield the indices of the columns of each two of `order` groups of n columns, ascending."""
-    group = _groups(n, order)
-    for pair in combinations(range(order), 2):
-        places = np.flatnonzero(np.isin(group, pair))
-        if len(places) > 1:
-            yield places
+    """Yield the indices of the columns of each tile, ascending: of each two of `order` groups."""
+    for two in combinations(np.array_split(np.arange(n), order), 2):
+        yield np.concatenate(two)
 
 
 def scores_of_pairs(
@@ -363,7 +348,7 @@ def candidate_scores(
         )
     gains = Gains(source, (*columns, *above), smoothing, "likelihood")
     rest = (gains.target,) if above else ()
-    by_arc, rows = gains.with_rows([Extension((p,), rest, c) for p, c in ends])
+    found, rows = gains.of_families([((p, *rest), c) for p, c in ends])
     cards = np.array(gains.cards)
     parents, children = cards[pairs.parents], cards[pairs.children]
     # Of a number given a state there are a mean and a variance, given a number there is a slope.
@@ -371,7 +356,7 @@ def candidate_scores(
     parameters = k * np.where(parents > 0, parents - 1, 1) * of_child
     everything = Family(() if source.target is None else (source.target,))
     total = float(source.families([everything])[everything].counts.sum())
-    return ArcScores.of(safe_divide(by_arc, rows), rows, parameters, total, True)
+    return ArcScores.of(safe_divide(found, rows), rows, parameters, total, True)
 
 
 def candidate_tree(

@@ -90,4 +90,3 @@ from .summaries import FamilyStatistics as FamilyStatistics
 from .summaries import PairsSummary as PairsSummary
 from .summaries import SinglesSummary as SinglesSummary
 from .summaries import pairs_bytes as pairs_bytes
-from .summaries import pairs_bytes_of as pairs_bytes_of

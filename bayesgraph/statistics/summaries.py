@@ -423,25 +423,11 @@ def pairs_bytes(columns: Sequence[Variable], given: Discrete | None) -> int:
     cards = np.array([len(v.states) for v in columns if isinstance(v, Discrete)], dtype=np.float64)
     n_numbers = sum([isinstance(v, Continuous) for v in columns])
     n_groups = 1 if given is None else given.cardinality
-    return int(pairs_bytes_of(cards.sum(), np.square(cards).sum(), n_numbers, n_groups))
-
-
-def pairs_bytes_of(n_states: Any, n_squares: Any, n_numbers: Any, n_groups: int) -> Any:
-    """Return the number of bytes of a PairsSummary in which no number is missing.
-
-    Parameters
-    ----------
-    n_states, n_squares : float, or array of one shape
-        Sums of the numbers of states of discrete columns, and of their squares.
-    n_numbers : int, or array
-        Number of continuous columns.
-    n_groups : int
-        Number of states of the given variable, or 1.
-    """
+    n_states = cards.sum()
     singles = 1 + n_states + 3 * n_numbers
-    tables = (n_states**2 - n_squares) / 2
+    tables = (n_states**2 - np.square(cards).sum()) / 2
     moments = (n_numbers + 1) ** 2 + 3 * n_states * n_numbers
-    return 8 * n_groups * (singles + tables + moments)
+    return int(8 * n_groups * (singles + tables + moments))
 
 
 def check_memory(request: requests.Pairs, at: _Columns) -> None:

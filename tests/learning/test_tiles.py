@@ -33,16 +33,13 @@ def small(monkeypatch):
     monkeypatch.setattr(tiles, "budget", lambda: 1500)
 
 
-@pytest.mark.parametrize("order", [3, 4, 7])
-@pytest.mark.parametrize("n", [2, 7, 25, 26, 60])
+@pytest.mark.parametrize("order", [3, 5, 7])
+@pytest.mark.parametrize("n", [7, 25, 26, 60])
 def test_each_pair_is_in_a_tile(n, order):
     found = list(tiles.tiles(n, order))
     pairs = [pair for places in found for pair in itertools.combinations(places.tolist(), 2)]
     assert set(pairs) == set(itertools.combinations(range(n), 2))
-    assert len(found) <= order * (order - 1) // 2
-    group = [i * order // n for i in range(n)]
-    across = [(i, j) for i, j in pairs if group[i] != group[j]]
-    assert len(across) == len(set(across))
+    assert len(found) == order * (order - 1) // 2
     assert max(map(len, found)) <= 2 * -(-n // order)
 
 
@@ -52,12 +49,12 @@ def test_tiles_are_the_largest_that_fit():
     assert tiles.tile_order(columns, None, whole) == 1
     sizes = {
         q: max(pairs_bytes([columns[i] for i in part], None) for part in tiles.tiles(60, q))
-        for q in (3, 4, 5)
+        for q in (3, 5, 8)
     }
-    assert sizes[5] < sizes[4] < sizes[3] < whole
+    assert sizes[8] < sizes[5] < sizes[3] < whole
     for q, size in sizes.items():
         assert tiles.tile_order(columns, None, size) == q
-    assert tiles.tile_order(columns, None, 0) == 60  # groups of one column
+    assert tiles.tile_order(columns, None, 0) == 60  # groups of one column at most
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
