@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_364,
-    "nodes of syntax trees": 649_147,
+    "lines of code": 57_288,
+    "nodes of syntax trees": 648_231,
     "files": 252,
     "public names": 70,
     "bytes of the front end": 302_828,

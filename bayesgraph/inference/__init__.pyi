@@ -23,7 +23,6 @@ from .contract import make_plan as make_plan
 from .elimination import Calibration as Calibration
 from .elimination import Problem as Problem
 from .elimination import Slice as Slice
-from .elimination import agreeing as agreeing
 from .elimination import likelihoods as likelihoods
 from .elimination import linear as linear
 from .elimination import potential_scope as potential_scope

@@ -323,12 +323,6 @@ class UnfoldedSlopes(UnfoldedWork):
         return found
 
 
-class UnfoldedRetractions(UnfoldedWork):
-    """Prepared query for the conflict between findings."""
-
-    _factorises = False
-
-
 class Unfolded(contract.Solver):
     """Solver of networks with canonical CPDs, by chains of tables over auxiliary variables.
 
@@ -345,7 +339,6 @@ class Unfolded(contract.Solver):
         contract.Best: UnfoldedWork,
         contract.Draw: UnfoldedWork,
         contract.Slopes: UnfoldedSlopes,
-        contract.Retractions: UnfoldedRetractions,
         contract.Approximate: UnfoldedBeliefs,
     }
 

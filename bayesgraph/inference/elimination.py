@@ -447,42 +447,96 @@ _MAXIMUM_AXES = 58
 
 
 class Forest:
-    """A junction forest as lists indexed by clique.
+    """A junction forest as lists indexed by clique, to be run for any values of its factors.
 
     `inside[c]` lists the factors multiplied at clique c, and `below[c]` its child cliques.
+
+    Parameters
+    ----------
+    tree : Tree
+    variables : sequence of Discrete
+        The variables of the tree, by index.
     """
 
     def __init__(self, tree: Tree, variables: Sequence[Discrete]) -> None:
-        self._tree = tree
-        self._variables = variables
-        self.size = len(tree.parent)
         self.roots = np.flatnonzero(tree.parent < 0).tolist()
-        self.inside: list[list[int]] = [[] for _ in range(self.size)]
-        self.below: list[list[int]] = [[] for _ in range(self.size)]
+        self.inside: list[list[int]] = [[] for _ in tree.parent]
+        self.below: list[list[int]] = [[] for _ in tree.parent]
         self.constants: list[int] = []
         for f, home in enumerate(tree.home.tolist()):
             (self.inside[home] if home >= 0 else self.constants).append(f)
         for c, parent in enumerate(tree.parent.tolist()):
             if parent >= 0:
                 self.below[parent].append(c)
+        begins = (tree.c_start[:-1] + tree.residual).tolist()
+        members = [variables[v] for v in tree.member.tolist()]
+        # The variables that each clique shares with its parent.
+        ends = tree.c_start[1:].tolist()
+        self.separators = [members[i:j] for i, j in zip(begins, ends, strict=True)]
 
-    def separator(self, c: int) -> list[Discrete]:
-        """Return the variables that a clique shares with its parent."""
-        begin = self._tree.c_start[c] + self._tree.residual[c]
-        members = self._tree.member[begin : self._tree.c_start[c + 1]]
-        return [self._variables[v] for v in members.tolist()]
+    def upward(self, factors: Sequence[Factor]) -> tuple[list[Factor], list[Factor]]:
+        """Return the product at each clique and its sum, the message to the parent."""
+        products: list[Factor] = []
+        up: list[Factor] = []
+        for inside, below, separator in zip(self.inside, self.below, self.separators, strict=True):
+            ones = Factor.from_log(separator, np.zeros([1] * (1 + len(separator))))
+            product = multiply([*(factors[f] for f in inside), *(up[d] for d in below), ones])
+            assert isinstance(product, Factor)  # as the factors are
+            products.append(product)
+            up.append(product.marginal(separator))
+        return products, up
+
+    def without_each(self, factors: Sequence[Factor]) -> tuple[list[Factor], Floats]:
+        """Return for each factor the product of all others, summed to its scope, and the log mass.
+
+        The mass is the sum of the product of all factors over the joint states. It is linear in
+        every entry of every factor, and the sums are its derivatives with respect to the entries
+        (Darwiche 2003). No message is divided (Shafer and Shenoy 1990), so that entries of zero
+        have derivatives too.
+
+        Parameters
+        ----------
+        factors : sequence of Factor
+            For n_rows rows, or for one row that serves for all of them.
+
+        Returns
+        -------
+        others : list of Factor
+        log_mass : ndarray, shape (1 or n_rows,)
+        """
+        _, up = self.upward(factors)
+        # The mass is the product of the masses of the trees and of the constant factors.
+        masses = [*(up[c] for c in self.roots), *(factors[f] for f in self.constants)]
+        others = _without_each(masses)
+        down = dict(zip(self.roots, others, strict=False))
+        found = dict(zip(self.constants, others[len(self.roots) :], strict=True))
+        for c in range(len(up) - 1, -1, -1):
+            inside, below = self.inside[c], self.below[c]
+            operands = [*(factors[f] for f in inside), *(up[d] for d in below), down.pop(c)]
+            others = _without_each(operands)
+            found.update(zip(inside, others, strict=False))
+            down.update(zip(below, others[len(inside) :], strict=False))
+        log_mass = np.zeros(1) + sum(mass.log_values for mass in masses)
+        return [found[f] for f in range(len(factors))], log_mass
 
 
-def _product(operands: Sequence[Factor], also: Sequence[Discrete] = (), n_rows: int = 1) -> Factor:
-    """Return the product of factors as a factor over the union of their scopes and `also`."""
-    scope = union_scope([*(operand.scope for operand in operands), also])
-    total = np.zeros([n_rows, *(v.cardinality for v in scope)])
-    for operand in operands:
-        total += operand.aligned(scope)
-    return Factor.from_log(scope, total)
+def _without_each(operands: Sequence[Factor]) -> list[Factor]:
+    """Return for each operand the product of all others, summed to the operand's scope.
 
-
-# ------------------------------------------------------------------------------ posteriors of rows
+    The products are those of the operands before and after it.
+    """
+    scope = union_scope(operand.scope for operand in operands)
+    logs = [operand.aligned(scope) for operand in operands]
+    nothing: Floats = np.zeros([1] * (1 + len(scope)))
+    heads = itertools.accumulate(logs[:-1], np.add, initial=nothing)
+    tails = [*itertools.accumulate(logs[:0:-1], np.add, initial=nothing)]
+    cards = [variable.cardinality for variable in scope]
+    found = []
+    for operand, head, tail in zip(operands, heads, reversed(tails), strict=True):
+        total = head + tail
+        product = Factor.from_log(scope, np.broadcast_to(total, (len(total), *cards)))
+        found.append(product.marginal(operand.scope))
+    return found
 
 
 class Calibration:
@@ -516,7 +570,6 @@ class Calibration:
             restrict(tables, (), (), (), Relevance.EVERYTHING), memory_limit=memory_limit
         )
         self.entries = float(tree.total)
-        self._scopes = list(scopes)
         self._forest = Forest(tree, [variables[v] for v in tree.variables.tolist()])
 
     def posteriors(self, factors: Sequence[Factor]) -> tuple[list[Floats], Floats]:
@@ -535,60 +588,41 @@ class Calibration:
             Log of the sum of the product over all joint states.
         """
         forest = self._forest
-        n_rows = max((factor.n_rows for factor in factors), default=1)
-        products: list[Factor] = []
-        up: list[Factor] = []
-        for c in range(forest.size):
-            operands = [factors[f] for f in forest.inside[c]] + [up[d] for d in forest.below[c]]
-            separator = forest.separator(c)
-            products.append(_product(operands, separator, n_rows))
-            up.append(products[c].marginal(separator))
-        log_mass = np.zeros(n_rows)
-        for c in forest.roots:
-            log_mass = log_mass + up[c].log_values
-        found: list[Floats] = [np.empty(0)] * len(factors)
-        # Logs of P(separator | evidence) for each clique, computed at its parent.
-        shared: dict[int, Factor] = {
+        products, up = forest.upward(factors)
+        log_mass = np.zeros(1) + sum(up[c].log_values for c in forest.roots)
+        found: dict[int, Floats] = {}
+        # P(separator | evidence) for each clique, computed at its parent. Its division by the
+        # message from below is faster than the product of all other messages.
+        shared = {
             c: Factor.from_log((), np.where(np.isneginf(up[c].log_values), -np.inf, 0.0))
             for c in forest.roots
         }
-        for c in range(forest.size - 1, -1, -1):
+        for c in range(len(up) - 1, -1, -1):
             scope = products[c].scope
             message = shared.pop(c) / up[c]
             belief = np.exp(products[c].log_values + message.aligned(scope))
             for f in forest.inside[c]:
-                found[f] = _marginal(belief, scope, self._scopes[f])
+                found[f] = _marginal(belief, scope, factors[f].scope)
             for d in forest.below[c]:
-                separator = forest.separator(d)
-                logs = log_of(_marginal(belief, scope, separator))
-                shared[d] = Factor.from_log(separator, logs)
-        return found, log_mass
+                separator = forest.separators[d]
+                shared[d] = Factor.from_log(separator, log_of(_marginal(belief, scope, separator)))
+        return [found[f] for f in range(len(factors))], log_mass
 
 
 def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
-    """Return the sums of a table over the variables not in `keep`, axes in the order of `keep`.
-
-    `values` has the axes (rows, scope...).
-    """
+    """Return the sums of a table with the axes (rows, scope...), with the axes (rows, keep...)."""
     gone = tuple(1 + axis for axis, v in enumerate(scope) if v not in keep)
     left = [v for v in scope if v in keep]
     return align(values.sum(axis=gone) if gone else values, left, keep)
 
 
-# ------------------------------------------------------------------------------------- derivatives
-
-
 def table_derivatives(
     compiled: CompiledTables, case: Case, *, memory_limit: float | None = None
-) -> tuple[list[Factor], list[Factor], float]:
+) -> tuple[list[Factor], float]:
     """Return logs of derivatives of the evidence's probability with respect to table entries.
 
     For tables that are not a network, the probability is the mass: the sum of the product of all
-    tables and likelihoods over the joint states that agree with the evidence. The mass is linear in
-    every entry of every table. Its derivative with respect to an entry is the sum of the product of
-    all other factors over the joint states that agree with the entry (Darwiche 2003); two passes
-    give all derivatives. They use no division, so that entries of zero have derivatives too (Shafer
-    and Shenoy 1990).
+    tables and likelihoods over the joint states that agree with the evidence.
 
     Parameters
     ----------
@@ -602,9 +636,6 @@ def table_derivatives(
     tables : list of Factor
         For each table of the model, a factor over its unobserved variables: log derivatives of the
         mass with respect to the entries that agree with the evidence.
-    likelihoods : list of Factor
-        Log derivatives with respect to the likelihood of each state of each variable with soft
-        evidence, in ascending order of the variables.
     log_mass : float
     """
     tables = compiled.tables
@@ -613,38 +644,15 @@ def table_derivatives(
     tree = plan_tree(restricted, memory_limit=memory_limit)
     _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
-    factors = [agreeing(tables, case, f) for f in range(len(tables))]
+    factors = [_agreeing(tables, case, f) for f in range(len(tables))]
     factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
+    others, log_mass = Forest(tree, variables).without_each(factors)
     scale = case.log_scale + tables.log_scale
-    forest = Forest(tree, variables)
-    up: dict[int, Factor] = {}
-    for c in range(forest.size):
-        operands = [factors[f] for f in forest.inside[c]] + [up[d] for d in forest.below[c]]
-        up[c] = _summed(operands, forest.separator(c))
-    # The mass is the product of the masses of the trees and of the constant factors.
-    masses = [float(up[c].log_values[0]) for c in forest.roots]
-    masses += [float(factors[f].log_values[0]) for f in forest.constants]
-    others = [np.array([mass + scale]) for mass in _without_each(masses)]
-    result: dict[int, Factor] = {}
-    down: dict[int, Factor] = {}
-    for c, rest in zip(forest.roots, others, strict=False):
-        down[c] = Factor.from_log((), rest)
-    for f, rest in zip(forest.constants, others[len(forest.roots) :], strict=True):
-        result[f] = Factor.from_log((), rest)
-    for c in range(forest.size - 1, -1, -1):
-        inside, below = forest.inside[c], forest.below[c]
-        operands = [down[c], *(factors[f] for f in inside), *(up[d] for d in below)]
-        products = _products_without_each(operands)[1:]
-        for f, product in zip(inside, products, strict=False):
-            result[f] = _summed([product], factors[f].scope)
-        for d, product in zip(below, products[len(inside) :], strict=True):
-            down[d] = _summed([product], forest.separator(d))
-    n = len(tables)
-    likelihoods = [result[f] for f in range(n, len(factors))]
-    return [result[f] for f in range(n)], likelihoods, float(sum(masses)) + scale
+    found = [Factor.from_log(o.scope, o.log_values + scale) for o in others[: len(tables)]]
+    return found, float(log_mass[0]) + scale
 
 
-def agreeing(tables: Tables, case: Case, f: int) -> Factor:
+def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
     """Return the entries of table f that agree with the hard evidence, as a factor."""
     numbers, values = tables.table(f, logs=True)
     part = values[tuple(case.hard.get(v, slice(None)) for v in numbers)]
@@ -667,31 +675,6 @@ def _check_memory(tree: Tree, memory_limit: float | None) -> None:
         entries = float(np.max(2.0 * (operands + 2) * np.exp(logs)))
     if BYTES * entries > limit or tree.width > _MAXIMUM_AXES:
         raise memory_error("tables", entries, tree.width, limit)
-
-
-def _summed(operands: Sequence[Factor], keep: Sequence[Discrete]) -> Factor:
-    return _product(operands, keep).marginal(keep)
-
-
-def _products_without_each(operands: Sequence[Factor]) -> list[Factor]:
-    """Return for each operand the product of all others, from prefix and suffix products."""
-    heads = [Factor.from_log((), np.zeros(1))]
-    for operand in operands[:-1]:
-        heads.append(_product([heads[-1], operand]))
-    tails = [Factor.from_log((), np.zeros(1))]
-    for operand in operands[:0:-1]:
-        tails.append(_product([tails[-1], operand]))
-    return [_product(pair) for pair in zip(heads, reversed(tails), strict=True)]
-
-
-def _without_each(logs: Sequence[float]) -> list[float]:
-    """Return for each entry of `logs` the sum of all other entries.
-
-    Prefix and suffix sums replace subtraction from the total, because inf - inf is NaN.
-    """
-    heads = [0.0, *itertools.accumulate(logs)]
-    tails = [0.0, *itertools.accumulate(reversed(logs))][::-1]
-    return [head + tail for head, tail in zip(heads, tails[1:], strict=False)]
 
 
 # ----------- Jeffrey's rule: soft evidence that gives variables prescribed posterior distributions

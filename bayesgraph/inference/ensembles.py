@@ -639,7 +639,7 @@ class Mixture(Solver):
         Best: MixtureBest,
         Draw: MixtureDraw,
         Sample: MixtureDraw,
-        Retractions: sensitivity.SingleRetractions,
+        Retractions: sensitivity.FindingRetractions,
         Slopes: MixtureSlopes,
     }
 

@@ -41,7 +41,7 @@ from bayesgraph.inference.elimination import (
 )
 from bayesgraph.inference.factors import Factor, GaussianFactor, align, normalised_with_total
 from bayesgraph.inference.programs import CompiledTables
-from bayesgraph.inference.sensitivity import SingleRetractions
+from bayesgraph.inference.sensitivity import FindingRetractions
 from bayesgraph.inference.table_solvers import (
     TableAssignments,
     TableDraws,
@@ -328,7 +328,7 @@ class Factors(Solver):
         Mass: FactorMass,
         Best: FactorBest,
         Draw: FactorDraw,
-        Retractions: SingleRetractions,
+        Retractions: FindingRetractions,
     }
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bayesgraph.core.arrays import Floats, log_of, log_sum_exp
+from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import quoted
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable, ancestral_set
@@ -331,7 +331,7 @@ def table_derivatives_of_both(
     evidence and the target.
     """
     tables = compiled.tables
-    plain, _, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
+    plain, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
     if log_unit is None:
         if log_mass == -np.inf:
             return None
@@ -341,7 +341,7 @@ def table_derivatives_of_both(
     if target in case.soft:
         scale += float(case.soft[target][state])
     both = Case({**others.hard, target: state}, others.soft, scale)
-    joint, _, log_joint = table_derivatives(compiled, both, memory_limit=memory_limit)
+    joint, log_joint = table_derivatives(compiled, both, memory_limit=memory_limit)
     found = []
     for f in range(len(tables)):
         numbers, values = tables.table(f)
@@ -415,63 +415,6 @@ class Conflict(Displayed):
             f"log evidence {rounded(self.log_evidence, 6)}",
             [(str(name), rounded(value, signed=True)) for name, value in self.findings.items()],
         )
-
-
-def conflict(
-    compiled: CompiledTables,
-    case: Case,
-    prior: Floats,
-    log_total: float,
-    *,
-    memory_limit: float | None = None,
-) -> tuple[float, float, dict[int, float], dict[int, Floats], dict[int, float]]:
-    """Return the log evidence, the conflict measure, and three results for each finding.
-
-    The three results are dicts by variable: the finding's entry in `Conflict.findings`, the
-    variable's posterior given the other findings, and the log mass (unnormalised log probability)
-    of the other findings.
-
-    Hard findings enter as likelihoods. The derivatives with respect to the likelihoods are the
-    probabilities of all states with the finding left out, for all findings from one propagation.
-
-    Parameters
-    ----------
-    compiled : CompiledTables
-    case : Case
-        The findings.
-    prior : ndarray
-        Marginals of all variables without evidence, one after the other.
-    log_total : float
-        Log of the sum of the product of all tables, without evidence.
-    memory_limit : float, optional
-    """
-    tables = compiled.tables
-    soft = dict(case.soft)
-    for variable, state in case.hard.items():
-        logs = np.full(int(tables.cards[variable]), -np.inf)
-        logs[state] = 0.0
-        soft[variable] = logs
-    entered = Case({}, soft, case.log_scale)
-    _, retracted, log_mass = table_derivatives(compiled, entered, memory_limit=memory_limit)
-    if log_mass == -np.inf:
-        return log_mass, 0.0, {}, {}, {}
-    order = sorted(soft)
-    ends = np.cumsum(tables.cards)
-    shares, expected, others = {}, {}, {}
-    measure = log_total - log_mass + case.log_scale
-    for variable, without in zip(order, retracted, strict=True):
-        logs = without.log_values[0]
-        total = float(log_sum_exp(logs, 0))
-        before = prior[ends[variable] - tables.cards[variable] : ends[variable]]
-        alone = float(log_sum_exp(log_of(before) + soft[variable], 0))
-        given_others = float(log_sum_exp(logs + soft[variable], 0)) - total
-        measure += alone
-        shares[variable] = alone - given_others
-        expected[variable] = np.exp(logs - total)
-        others[variable] = total
-    if len(order) < 2:
-        measure, shares = 0.0, dict.fromkeys(shares, 0.0)  # one finding has no conflict
-    return log_mass - log_total, measure, shares, expected, others
 
 
 # ---------- Derivatives of a posterior with respect to the tables and Gaussians of a mixed network
@@ -724,46 +667,48 @@ class Families(Solver):
         return Plan(parts=tuple(model._plan_of(Mass(), part) for part in (pattern, both)))
 
 
-# --------------- Conflict between the findings on any model that gives exact densities of evidence
-# Where a junction tree of tables retracts all findings in one propagation, here each finding is
-# left out, and kept alone, in a query of its own:
+# ------------------------------ Conflict between the findings: each is left out, and kept alone:
 #
 #     log P(e_i) - log P(e_i | others) = log P(e_i) + log P(others) - log P(e).
 
 
-class SingleRetractions(Work):
-    """Prepared query for the conflict between findings, which asks one query for each.
+class FindingRetractions(Work):
+    """Prepared query for the conflict between findings, which asks two queries for each.
 
     Densities of numbers enter as probabilities do: their units cancel in every result.
     """
 
     def run(self, case: Case, memory_limit: float | None = None) -> Conflict | None:
+        """Return the conflict; None if the findings exclude each other."""
         model = self.model
 
         def mass(part: Case) -> float:
             return float(model._work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
 
+        def expected(number: int) -> Any:
+            others = case.without(number)
+            work = model._work(Joint((number,), whole=True), others.pattern, memory_limit)
+            return work.run(others, memory_limit)
+
         whole = mass(case)
         if whole == -np.inf:
             return None
-        numbers = sorted({*case.hard, *case.soft})
         total = mass(Case({}))  # not 0 for a factor graph
-        left = {v: case.without(v) for v in numbers}
+        numbers = sorted({*case.hard, *case.soft})
+        others = {v: expected(v) for v in numbers}
         alone = {v: mass(_only(case, v)) - total for v in numbers}
-        shares = {v: alone[v] + mass(left[v]) - whole for v in numbers}
+        shares = {v: alone[v] + others[v].log_evidence - whole for v in numbers}
         measure = sum(alone.values()) + total - whole
         if len(numbers) < 2:
             measure, shares = 0.0, dict.fromkeys(numbers, 0.0)  # one finding has no conflict
         order = sorted(numbers, key=lambda v: -shares[v])
         names = {v: model.variables[v].name for v in order}
-        expected = {
-            names[v]: model._work(Joint((v,)), left[v].pattern, memory_limit).run(
-                left[v], memory_limit
-            )
-            for v in order
-        }
-        found = {names[v]: shares[v] for v in order}
-        return Conflict(whole - total, measure, found, expected)
+        return Conflict(
+            whole - total,
+            measure,
+            {names[v]: shares[v] for v in order},
+            {names[v]: others[v] for v in order},
+        )
 
 
 def _only(case: Case, number: int) -> Case:

@@ -589,34 +589,6 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
         )
 
 
-class TableRetractions(_TableWork):
-    """Prepared query for the conflict between findings.
-
-    The answer includes the posterior of each observed variable with its own finding left out.
-    """
-
-    def run(
-        self, case: contract.Case, memory_limit: float | None = None
-    ) -> sensitivity.Conflict | None:
-        compiled, nothing = self.compiled, contract.Case({})
-        work = self.model._work(contract.All(), nothing.pattern, memory_limit)
-        before = work.run(nothing, memory_limit)
-        found = sensitivity.conflict(
-            compiled, case, before.flat, before.log_evidence, memory_limit=memory_limit
-        )
-        log_evidence, measure, shares, expected, others = found
-        if log_evidence == -np.inf:
-            return None
-        variables = compiled.tables.variables
-        worst = sorted(shares, key=lambda v: -shares[v])
-        return sensitivity.Conflict(
-            log_evidence,
-            measure,
-            {variables[v].name: shares[v] for v in worst},
-            {variables[v].name: Posterior((variables[v],), expected[v], others[v]) for v in worst},
-        )
-
-
 class CompiledPrograms(_TableSolver):
     """Solver by message passing on a junction tree, compiled for a set of observed variables.
 
@@ -632,7 +604,7 @@ class CompiledPrograms(_TableSolver):
         contract.Best: ProgramBest,
         contract.Draw: ProgramDraw,
         contract.Slopes: TableSlopes,
-        contract.Retractions: TableRetractions,
+        contract.Retractions: sensitivity.FindingRetractions,
     }
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
@@ -641,7 +613,9 @@ class CompiledPrograms(_TableSolver):
         targets, _, maximized = _terms(compiled, question, pattern)
         tree = tree_of(compiled, question, pattern)
         kept = [variables[v] for v in targets] if maximized is None else []
-        passes = {contract.All: 2, contract.Slopes: 4, contract.Retractions: 4}.get(
+        # With findings, without, and for each finding alone, its variable and the others.
+        retractions = 2 + 2 * len({*pattern.observed, *pattern.soft})
+        passes = {contract.All: 2, contract.Slopes: 4, contract.Retractions: retractions}.get(
             type(question), 1
         )
         found: dict[str, Any] = {}
