@@ -38,8 +38,7 @@ from bayesgraph.core.variables import (
 )
 from bayesgraph.inference import Factor, log_normalised
 from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, Model, networks_in, table_for
-from bayesgraph.questions.contribution_terms import Contrast, signed
-from bayesgraph.questions.contributions import explain
+from bayesgraph.questions.contributions import Contrast, explain, signed
 from bayesgraph.questions.estimators import discrete_target
 from bayesgraph.statistics import Family
 from bayesgraph.tables import columns_of

@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +36,8 @@ from bayesgraph.models import (
     TableCPD,
     networks_in,
 )
-from bayesgraph.questions.contribution_terms import Contrast, signed
-from bayesgraph.questions.contributions import Walk
+from bayesgraph.questions.asking import with_values
+from bayesgraph.questions.contributions import Contrast, Walk, signed
 from bayesgraph.questions.estimators import discrete_target, question
 
 # ---- Shapes: the log odds of a class as a sum of functions of single features and of a few
@@ -52,8 +51,6 @@ _MAX_INTERVALS = 20
 _MAX_LINES = 40
 # Maximum number of features of a term.
 _MAX_FEATURES = 4
-
-Pair: TypeAlias = tuple[Name, Name]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +106,12 @@ class Shapes(Displayed, Mapping[Any, Shape]):
     rows: int = 0
 
     def __getitem__(self, name: Name | tuple[Name, ...]) -> Shape:
-        found = {_key(term): term for term in self.terms}
-        if name in found:
-            return found[name]
         for term in self.terms:
             # Several names may be in any order.
-            if isinstance(name, tuple) and {v.name for v in term.variables} == set(name):
+            is_same = isinstance(name, tuple) and {v.name for v in term.variables} == set(name)
+            if is_same or _key(term) == name:
                 return term
-        raise unknown_variable(name, list(found), where="The mapping from features to shapes")
+        raise unknown_variable(name, list(self), where="The mapping from features to shapes")
 
     def __iter__(self) -> Iterator[Any]:
         return map(_key, self.terms)
@@ -232,8 +227,8 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
             order.setdefault(variable, len(order))
     share = {v: network.query(v.name).probabilities for v in order}
     # Terms of one feature come first.
-    found: dict[tuple[Discrete, ...], Any] = {(v,): 0.0 for v in order}
-    found[()] = _checked(target, weights @ _logs(prior))
+    effects: dict[tuple[Discrete, ...], Any] = {(v,): 0.0 for v in order}
+    effects[()] = _checked(target, weights @ _logs(prior))
     for cpd in tables:
         scope = sorted(_scope(cpd, target), key=order.__getitem__)
         axes = [(*cpd.parents, cpd.variable).index(v) for v in (*scope, target)]
@@ -241,10 +236,10 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
         parts = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
         for subset, effect in parts.items():
             key = tuple(scope[at] for at in subset)
-            found[key] = found.get(key, 0.0) + effect
-    intercept = found.pop(())
-    shares = {key: reduce(np.multiply.outer, [share[v] for v in key]) for key in found}
-    return intercept, [Shape(key, found[key], shares[key]) for key in found]
+            effects[key] = effects.get(key, 0.0) + effect
+    intercept = effects.pop(())
+    shares = {key: reduce(np.multiply.outer, [share[v] for v in key]) for key in effects}
+    return intercept, [Shape(key, effects[key], shares[key]) for key in effects]
 
 
 def _scope(cpd: TableCPD, target: Discrete) -> list[Discrete]:
@@ -279,17 +274,13 @@ def _split(values: Floats, shares: Sequence[Floats]) -> dict[tuple[int, ...], Fl
     mapping from tuple of int to ndarray, shape (n_states of each of these variables ..., n_curves)
         The part of each subset of the variables; their sum is `values`.
     """
-    found: dict[tuple[int, ...], Floats] = {(): values}
+    split: dict[tuple[int, ...], Floats] = {(): values}
     for at, share in enumerate(shares):
-        parts: dict[tuple[int, ...], Floats] = {}
-        for subset, part in found.items():
-            # The axes of earlier variables are those of the subset.
-            axis = len(subset)
-            mean = np.tensordot(share, part, (0, axis))
-            parts[subset] = mean
-            parts[*subset, at] = part - np.expand_dims(mean, axis)
-        found = parts
-    return found
+        # The axes of earlier variables are those of the subset.
+        means = {s: np.tensordot(share, part, (0, len(s))) for s, part in split.items()}
+        rest = {(*s, at): split[s] - np.expand_dims(means[s], len(s)) for s in split}
+        split = means | rest
+    return split
 
 
 # --------------------------------------------------------------------------- means over rows
@@ -299,10 +290,10 @@ def _mean_terms(
     model: Model, target: Discrete, rows: Evidence, weights: Floats
 ) -> tuple[Floats, list[Shape]]:
     """Return the mean log odds over rows, and its changes when features are set to a value."""
-    sample = _taken(rows, np.linspace(0, rows.n_rows - 1, min(rows.n_rows, _MAX_ROWS)))
-    few = _taken(sample, np.linspace(0, sample.n_rows - 1, min(sample.n_rows, _MAX_PAIR_ROWS)))
+    sample = _some(rows, _MAX_ROWS)
+    few = _some(sample, _MAX_PAIR_ROWS)
     axes = {
-        v.name: _Axis.of(v, column)
+        v.name: _axis(v, column)
         for v, column in rows.columns.items()
         if not isinstance(v, CountVector)
     }
@@ -311,12 +302,15 @@ def _mean_terms(
         effect = _split(_means(model, target, sample, [axis], weights), [axis.share])[0,]
         terms.append(Shape((axis.shown,), effect, axis.share))
     # The pairs of features with an arc in a network whose class has no parents.
-    found: dict[Pair, None] = {}
-    for _, network in networks_in(model):
-        if not _obstacle(network, target):
-            pairs = [(p.name, c.variable.name) for c in network._nodes() for p in c.parents]
-            found |= {pair: None for pair in pairs if target.name not in pair}
-    for names in list(found):
+    pairs = dict.fromkeys(
+        (parent.name, cpd.variable.name)
+        for _, network in networks_in(model)
+        if not _obstacle(network, target)
+        for cpd in network._nodes()
+        for parent in cpd.parents
+        if target not in (parent, cpd.variable)
+    )
+    for names in pairs:
         both = [axes[name] for name in names if name in axes]
         if len(both) == 2:
             shares = [axis.share for axis in both]
@@ -330,28 +324,22 @@ def _means(
     model: Model, target: Discrete, rows: Evidence, axes: Sequence[_Axis], weights: Floats
 ) -> Floats:
     """Return the mean log odds over rows for all values of some features, (..., n_curves)."""
-    grid = [g.ravel() for g in np.meshgrid(*(axis.places for axis in axes), indexing="ij")]
-    n = len(grid[0])
-    repeated = _taken(rows, np.tile(np.arange(rows.n_rows), n))
-    columns = dict(repeated.columns)
-    for axis, values in zip(axes, grid, strict=True):
-        columns[axis.variable] = np.repeat(values, rows.n_rows)
-    odds = _log_odds(model, target, Evidence(repeated.n_rows, columns), weights)
-    means: Floats = odds.reshape(n, rows.n_rows, -1).mean(axis=1)
-    return means.reshape(*(len(axis.places) for axis in axes), -1)
+    shape = rows.n_rows, *(len(axis.places) for axis in axes), -1
+    for axis in axes:
+        rows = with_values(rows, axis.variable, axis.places)
+    return np.asarray(_log_odds(model, target, rows, weights).reshape(shape).mean(axis=0))
 
 
 def _log_odds(model: Model, target: Discrete, rows: Evidence, weights: Floats) -> Floats:
     return _checked(target, model._log_posterior_rows(target, rows) @ weights.T)
 
 
-def _taken(rows: Evidence, index: NDArray[Any]) -> Evidence:
-    places = index.astype(np.intp)
-    return Evidence(len(places), {v: column[places] for v, column in rows.columns.items()})
+def _some(rows: Evidence, n: int) -> Evidence:
+    """Return so many rows, evenly spaced."""
+    return rows.rows(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, n)).astype(np.intp))
 
 
-@dataclass(frozen=True, eq=False)
-class _Axis:
+class _Axis(NamedTuple):
     """The values of a feature that the rows are set to.
 
     Attributes
@@ -371,31 +359,25 @@ class _Axis:
     places: NDArray[Any]
     share: Floats
 
-    @classmethod
-    def of(cls, variable: Variable, column: NDArray[Any]) -> _Axis:
-        """Return the states of a feature, or intervals of a number."""
-        if isinstance(variable, Discrete):
-            codes, shown = column[column >= 0], variable
-            places: NDArray[Any] = np.arange(variable.cardinality)
-        else:
-            numbers = column[np.isfinite(column)]
-            cuts = _cuts(numbers)
-            shown = Binned(variable.name, cuts)
-            codes = shown.codes(numbers)
-            ends = [min([*numbers, *cuts]) - 1.0, *cuts, max([*numbers, *cuts]) + 1.0]
-            places = np.array([(a + b) / 2 for a, b in pairwise(ends)])
-        counts = np.bincount(codes, minlength=shown.cardinality).astype(np.float64)
-        total = counts.sum()
-        share = counts / total if total else np.full(len(counts), 1.0 / len(counts))
-        return cls(variable, shown, places, share)
 
-
-def _cuts(numbers: Floats) -> list[float]:
-    """Return cut points at quantiles of numbers."""
-    shares = np.arange(1, _MAX_INTERVALS) / _MAX_INTERVALS
-    found = np.unique(np.quantile(numbers, shares, method="lower")) if len(numbers) else np.empty(0)
-    cuts: list[float] = found[found < numbers.max(initial=-np.inf)].tolist()
-    return cuts
+def _axis(variable: Variable, column: NDArray[Any]) -> _Axis:
+    """Return the states of a feature, or intervals of a number between quantiles."""
+    if isinstance(variable, Discrete):
+        codes, shown = column[column >= 0], variable
+        places: NDArray[Any] = np.arange(variable.cardinality)
+    else:
+        numbers = column[np.isfinite(column)]
+        ranks = np.arange(1, _MAX_INTERVALS) / _MAX_INTERVALS
+        ends = np.quantile(numbers, ranks, method="lower") if len(numbers) else numbers
+        cuts = np.unique(ends[ends < numbers.max(initial=-np.inf)])
+        shown = Binned(variable.name, cuts.tolist())
+        codes = shown.codes(numbers)
+        both = np.append(numbers, cuts)
+        low, high = both.min(initial=np.inf), both.max(initial=-np.inf)
+        places = np.convolve([low - 1.0, *cuts, high + 1.0], [0.5, 0.5], "valid")
+    counts = np.bincount(codes, minlength=shown.cardinality).astype(np.float64)
+    share = counts / counts.sum() if len(codes) else np.full(len(counts), 1.0 / len(counts))
+    return _Axis(variable, shown, places, share)
 
 
 # ----- Ranking of the items of a vector of counts, such as words, by their log odds for each class
@@ -476,37 +458,33 @@ def top_items(
     # How much one occurrence of an item adds to the log score of each class, (n_classes, n_items).
     vectors: dict[CountVector, Floats] = {}
     for addend in walk.addends:
-        child = addend.variables[0] if addend.variables else None
-        if (
-            isinstance(child, CountVector)
-            and addend.source
-            and addend.source.scope == (variable, child)
-        ):
-            logs = addend.source.item_logs()
-            if logs is not None:
-                vectors[child] = vectors.get(child, 0.0) + logs
+        for child in addend.variables[:1]:
+            of_class = addend.source is not None and addend.source.scope == (variable, child)
+            if isinstance(child, CountVector) and of_class:
+                logs = addend.source.item_logs()
+                if logs is not None:
+                    vectors[child] = vectors.get(child, 0.0) + logs
     if not vectors:
         raise UnsupportedModelError(
             f"There is no vector of counts whose only parent is {target!r}: take "
             "NaiveBayesClassifier('multinomial'), 'bernoulli', or ComplementNaiveBayesClassifier."
         )
+    names = quoted(v.name for v in vectors)
     if feature is None and len(vectors) > 1:
         raise DataError(
-            f"There are several vectors of counts: choose one of "
-            f"{quoted(v.name for v in vectors)} with feature=."
+            f"There are several vectors of counts: choose one of {names} with feature=."
         )
     chosen = next(iter(vectors)) if feature is None else model.variable(feature)
     if not (isinstance(chosen, CountVector) and chosen in vectors):
-        known = quoted(v.name for v in vectors)
-        raise DataError(f"feature= names a vector of counts, one of {known}; got {feature!r}.")
-    prior, logs, found = walk.prior, vectors[chosen].T, {}
+        raise DataError(f"feature= names a vector of counts, one of {names}; got {feature!r}.")
+    top = {}
     for code, state in enumerate(variable.states):
         # Change of the log odds by one occurrence of each item; ties in the order of the items.
-        values = np.zeros(len(logs))
+        values = np.zeros(len(chosen.items))
         if (n_states := variable.cardinality) > 1:
-            other = 1 - code if n_states == 2 else None
-            values = Contrast(variable, code, other).shift(prior, logs)
+            contrast = Contrast(variable, code, 1 - code if n_states == 2 else None)
+            values = contrast.shift(walk.prior, vectors[chosen].T)
         values = np.where(np.isnan(values), -np.inf, values)
         order = np.argsort(-values, kind="stable")[:n].tolist()
-        found[state] = {chosen.items[i]: float(values[i]) for i in order}
-    return TopItems(variable, found)
+        top[state] = {chosen.items[i]: float(values[i]) for i in order}
+    return TopItems(variable, top)
