@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_247,
-    "nodes of syntax trees": 647_891,
-    "files": 251,
+    "lines of code": 57_207,
+    "nodes of syntax trees": 647_641,
+    "files": 250,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 120,

@@ -1,6 +1,11 @@
 from . import measures as measures
 from .axes import Axes as Axes
+from .axes import Correspondence as Correspondence
+from .axes import Crosstab as Crosstab
+from .axes import correspondence as correspondence
+from .axes import crosstab as crosstab
 from .axes import discriminant_axes as discriminant_axes
+from .axes import multiple_correspondence as multiple_correspondence
 from .axes import principal_axes as principal_axes
 from .causal_graphs import CausalGraph as CausalGraph
 from .causal_graphs import Independence as Independence
@@ -15,11 +20,6 @@ from .contributions import contributions_rows as contributions_rows
 from .contributions import explain as explain
 from .contributions import signed as signed
 from .contributions import together as together
-from .correspondences import Correspondence as Correspondence
-from .correspondences import Crosstab as Crosstab
-from .correspondences import correspondence as correspondence
-from .correspondences import crosstab as crosstab
-from .correspondences import multiple_correspondence as multiple_correspondence
 from .dagitty import CausalDiagram as CausalDiagram
 from .dagitty import read_dagitty as read_dagitty
 from .differences import Diff as Diff
