@@ -17,7 +17,7 @@ import numpy as np
 from bayesgraph.core import files
 from bayesgraph.core.errors import FileFormatError, LossyExportError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.files.blocks import BlockText, Comments
+from bayesgraph.files.blocks import BlockText
 from bayesgraph.files.exporting import Export, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
 from bayesgraph.files.readers import Draft, Normalize
@@ -36,7 +36,6 @@ _BLOCK = re.compile(
     rf"\{{(?P<body>{_FLAT}(?:\{{{_FLAT}\}}{_FLAT})*+)\}}\s*+;?+"
 )
 _KIND = re.compile(r"(?:network|variable|probability)\b")
-_COMMENTS = Comments("//", block=True, string='"[^"]*+"')
 _WORD = re.compile(r'"([^"]*+)"|([|])|([^\s,|"]++)')
 _PROPERTY = r'property\b[^;"]*+(?:"[^"]*+"[^;"]*+)*+;'
 _PROPERTIES = re.compile(_PROPERTY)
@@ -97,7 +96,7 @@ def parse(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    text = BlockText(data, budget, _COMMENTS, encoding)
+    text = BlockText(data, budget, encoding, "//", between=True, string='"[^"]*+"')
     return _Parser(text, Draft("BIF", "probability block", budget, normalize, text.error)).network()
 
 

@@ -12,15 +12,18 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
 
+from bayesgraph import models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
 from bayesgraph.core.files import Budget
 from bayesgraph.files.exporting import content_of, skip
+from bayesgraph.files.readers import Draft
 
 # ----------- Text of files that are made of blocks in braces, such as Hugin's NET and Netica's DNE
 
@@ -45,32 +48,6 @@ _ESCAPE = re.compile(r"\\(?:(\r?\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _ESCAPED = {meant: f"\\{sign}" for sign, meant in _MEANS.items()}
 _NOT_PLAIN = re.compile('["\\\\\x00-\x1f\x7f\ud800-\udfff]')
-
-
-@dataclass(frozen=True)
-class Comments:
-    """How the comments of a format look.
-
-    Attributes
-    ----------
-    line : str
-        The sign before a comment that ends with its line.
-    block : bool
-        Whether there are also comments between ``/*`` and ``*/``.
-    string : str
-        Pattern of quoted texts, in which there are no comments.
-    """
-
-    line: str
-    block: bool = False
-    string: str = STRING
-
-    @property
-    def pattern(self) -> re.Pattern[str]:
-        """Pattern of comments and of quoted texts."""
-        block = r"|/\*.*?\*/|/\*.*+" if self.block else ""
-        # No group stands around them: the search is for their first characters then, and fast.
-        return re.compile(rf"{self.string}|{re.escape(self.line)}[^\n]*+{block}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -129,8 +106,13 @@ class BlockText:
         Content of the file.
     budget : Budget
         It has the path for messages.
-    comments : Comments
     encoding : str
+    line : str
+        The sign before a comment that ends with its line.
+    between : bool
+        Whether there are also comments between ``/*`` and ``*/``.
+    string : str
+        Pattern of quoted texts, in which there are no comments.
 
     Attributes
     ----------
@@ -145,7 +127,16 @@ class BlockText:
         If its bytes are not of that encoding, or a comment does not end.
     """
 
-    def __init__(self, data: bytes, budget: Budget, comments: Comments, encoding: str) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        budget: Budget,
+        encoding: str,
+        line: str,
+        *,
+        between: bool = False,
+        string: str = STRING,
+    ) -> None:
         self.source = budget.source
         self.sidecar: list[str] = []
         try:
@@ -157,32 +148,25 @@ class BlockText:
                 "encoding, such as encoding='latin-1'.",
             ) from error
         self.text = text
-        if comments.line in text or (comments.block and "/*" in text):
-            self.text = "".join(self._without(text, comments))
+        if line in text or (between and "/*" in text):
+            # No group stands around them: the search is for their first characters then, and fast.
+            pattern = rf"{string}|{re.escape(line)}[^\n]*+" + r"|/\*.*?\*/|/\*.*+" * between
+            self.text = re.sub(pattern, partial(self._without, line), text, flags=re.DOTALL)
 
-    def _without(self, text: str, comments: Comments) -> Iterator[str]:
-        """Yield the pieces of a text between its comments, and the line breaks in those."""
-        begun = 0
-        for match in comments.pattern.finditer(text):
-            found, at = match[0], match.start()
-            if found.startswith('"'):
-                continue
-            yield text[begun:at]
-            begun = match.end()
-            if found.startswith("/*"):
-                if not found.endswith("*/") or len(found) < 4:
-                    line = text.count("\n", 0, at) + 1
-                    raise FileFormatError(
-                        f"{self.source}, line {line}: expected '*/' at the end of the comment; it "
-                        "does not end."
-                    )
-                skip("file", "comment")
-                yield "\n" * found.count("\n") or " "
-            elif (content := content_of(found.removeprefix(comments.line))) is not None:
-                self.sidecar.append(content)
-            elif not _SIGNATURE.match(found):
-                skip("file", "comment")
-        yield text[begun:]
+    def _without(self, line: str, match: re.Match[str]) -> str:
+        """Return a text in quotes, or of a comment its line breaks."""
+        comment = match[0]
+        if comment.startswith('"'):
+            return comment
+        if comment.startswith("/*") and (not comment.endswith("*/") or len(comment) < 4):
+            raise self.error(
+                match.start(), "expected '*/' at the end of the comment; it does not end."
+            )
+        if (content := content_of(comment.removeprefix(line))) is not None:
+            self.sidecar.append(content)
+        elif not _SIGNATURE.match(comment):
+            skip("file", "comment")
+        return "\n" * comment.count("\n") or " "
 
     def error(self, at: int, message: str) -> FileFormatError:
         """Return an error at a position, whose line is put before the message."""
@@ -200,38 +184,10 @@ class BlockText:
         line = line.split("\n", 1)[0].strip()
         return repr(line[:40]) if line else "the end"
 
-    def field(self, at: int) -> Field | None:
-        """Return the field at a position, None if there is none.
-
-        Its value may have braces, as ``font {size = 9;}`` in Netica's files: then it is that before
-        the first one.
-        """
-        match = _FIELD.match(self.text, at)
-        if match is None:
-            return None
-        numbers = match["numbers"]
-        is_number = numbers is not None
-        start = match.start("numbers" if is_number else "value")
-        end = match.end()
-        if match["end"] == "{":
-            tail = _TAIL.match(self.text, self.after_braces(end - 1))
-            if tail is None:
-                raise self.error(
-                    at, f"expected ';' at the end of {match['name']!r}; it is missing."
-                )
-            end = tail.end()
-        value = numbers if is_number else match["value"]
-        return Field(match["name"], value, start, end, is_number)
-
     def head(self, at: int) -> Head | None:
         """Return the beginning of the block at a position, None if there is none."""
         match = _HEAD.match(self.text, at)
         return None if match is None else Head(at, match["head"].strip(), match.end())
-
-    def close(self, at: int) -> int | None:
-        """Return the end of the closing brace at a position, None if there is none."""
-        match = _CLOSE.match(self.text, at)
-        return None if match is None else match.end()
 
     def after_braces(self, at: int) -> int:
         """Return the end of the braces that open at a position, with whatever they hold."""
@@ -245,12 +201,7 @@ class BlockText:
                     return match.end()
         raise self.error(at, "expected '}' for the '{' here; the file may be truncated.")
 
-    def after_end(self, at: int) -> int:
-        """Return the position after a semicolon that may follow."""
-        after = self.after_blanks(at)
-        return after + 1 if self.text.startswith(";", after) else at
-
-    def items(self, found: Field | None) -> list[str]:
+    def items(self, field: Field | None) -> list[str]:
         """Return the items of a list in parentheses, empty without a field.
 
         They stand between blanks or commas; one that is left out between commas is an empty text.
@@ -260,14 +211,14 @@ class BlockText:
         FileFormatError
             If the value of the field is no such list.
         """
-        if found is None:
+        if field is None:
             return []
-        value = found.value.strip()
+        value = field.value.strip()
         if not (value.startswith("(") and value.endswith(")")):
             raise self.error(
-                found.start,
-                f"expected a list in parentheses after '{found.name} ='; got "
-                f"{self.seen(found.start, found.end)}.",
+                field.start,
+                f"expected a list in parentheses after '{field.name} ='; got "
+                f"{self.seen(field.start, field.end)}.",
             )
         inner = value[1:-1]
         if _LEFT_OUT.search(inner):
@@ -285,18 +236,32 @@ class BlockText:
         """
         fields: dict[str, Field] = {}
         blocks: list[Head] = []
-        while (end := self.close(at)) is None:
-            if (field := self.field(at)) is not None:
-                fields[field.name] = field
+        while (end := _CLOSE.match(self.text, at)) is None:
+            if (match := _FIELD.match(self.text, at)) is not None:
+                field = fields[match["name"]] = self._field(match)
                 at = field.end
             elif (head := self.head(at)) is not None and head.text:
                 blocks.append(head)
-                at = self.after_end(self.after_braces(head.body - 1))
+                at = self.after_braces(head.body - 1)
+                if self.text.startswith(";", self.after_blanks(at)):
+                    at = self.after_blanks(at) + 1
             else:
                 raise self.error(
                     at, f"expected 'name = value;' or '}}' at the end; got {self.seen(at)}."
                 )
-        return Block(fields, blocks, end)
+        return Block(fields, blocks, end.end())
+
+    def _field(self, match: re.Match[str]) -> Field:
+        """Return a field; its value may have braces, as ``font {size = 9;}`` in Netica's files."""
+        kind = "value" if match["numbers"] is None else "numbers"
+        end = match.end()
+        if match["end"] == "{":
+            tail = _TAIL.match(self.text, self.after_braces(end - 1))
+            if tail is None:
+                message = f"expected ';' at the end of {match['name']!r}; it is missing."
+                raise self.error(match.start(), message)
+            end = tail.end()
+        return Field(match["name"], match[kind], match.start(kind), end, kind == "numbers")
 
     def one_name(self, at: int, kind: str, text: str) -> str:
         """Return the one name that stands after the word for a kind of block."""
@@ -304,17 +269,6 @@ class BlockText:
         if len(names) != 1:
             raise self.error(at, f"expected one name after {kind.strip()!r}; got {text!r:.60}.")
         return names[0]
-
-    def refuse(self, nodes: Iterable[tuple[int, str, str]], advice: Mapping[str, str]) -> None:
-        """Refuse nodes of some kinds, given their places, names and kinds, with what to do."""
-        listed = list(nodes)
-        for kind in advice:
-            if others := {name: at for at, name, found in listed if found == kind}:
-                raise self.error(
-                    next(iter(others.values())),
-                    f"{kind.lower()} nodes are not read: {quoted(others)}. bayesgraph has networks "
-                    f"of chance nodes only; {advice[kind]}.",
-                )
 
     @contextmanager
     def table(self, field: Field, child: object) -> Iterator[None]:
@@ -329,9 +283,69 @@ class BlockText:
             raise self.error(field.start + at, f"the {field.name} of {child!r}: {text}.") from error
 
 
-def text_of(fields: Mapping[str, Field], name: str) -> str:
-    """Return what is meant by a field of one word or text, empty if there is none."""
-    return fields[name].text if name in fields else ""
+class Node(NamedTuple):
+    """A node block: its place, its name, its kind, its fields, and those of its picture."""
+
+    at: int
+    name: str
+    kind: str
+    fields: Mapping[str, Field]
+    visual: Mapping[str, Field]
+
+    def word(self, name: str) -> str:
+        """Return what is meant by a field of one word or text, empty if there is none."""
+        return self.fields[name].text if name in self.fields else ""
+
+
+class NodeReader:
+    """Reads a file of blocks that are nodes: the common part of readers of NET and DNE.
+
+    Subclasses have the names of the fields of titles and notes, what to do about nodes of kinds
+    that are not read, and the steps of `network`.
+    """
+
+    title: str
+    note: str
+    others: Mapping[str, str]
+
+    def __init__(self, text: BlockText, draft: Draft) -> None:
+        self._text = text
+        self._draft = draft
+        self._nodes: list[Node] = []
+        # Fields of the network.
+        self._net: dict[str, Field] = {}
+
+    def _read(self) -> None:
+        """Read all blocks."""
+        raise NotImplementedError
+
+    def _declare(self, node: Node) -> tuple[float, float] | None:
+        """Declare the variable of a node, and return its position."""
+        raise NotImplementedError
+
+    def _make(self) -> None:
+        """Make the distributions of the nodes."""
+        raise NotImplementedError
+
+    def network(self) -> models.BayesianNetwork:
+        """Return the network of the file."""
+        self._read()
+        for kind, advice in self.others.items():
+            if others := [node for node in self._nodes if node.kind == kind]:
+                raise self._text.error(
+                    others[0].at,
+                    f"{kind.lower()} nodes are not read: {quoted(node.name for node in others)}. "
+                    f"bayesgraph has networks of chance nodes only; {advice}.",
+                )
+        if not self._nodes:
+            raise self._text.error(0, "expected at least one 'node' block; there is none.")
+        skip_fields("network", self._net, (self.note,))
+        for node in self._nodes:
+            position = self._declare(node)
+            self._draft.annotate(node.name, node.word(self.title), node.word(self.note), position)
+        self._make()
+        note = self._net[self.note].text if self.note in self._net else ""
+        return self._draft.network(self._text.sidecar, at=self._nodes[0].at, note=note)
 
 
 def skip_fields(of: str, fields: Iterable[str], known: Collection[str]) -> None:
@@ -426,22 +440,33 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
         nested in another way, or a word is no number.
     """
     rows = [row.split() for row in text.translate(_TO_BLANKS).split(")")]
+    words = [*chain.from_iterable(rows)]
     total, length = math.prod(shape), shape[-1]
-    lengths = {len(row) for row in rows if row}
-    size = sum(map(len, rows))
-    if size != total:
-        raise TableError(0, f"expected {_counted(shape)}; got {size:,} numbers")
-    if not (lengths == {total} or lengths == {length}):
+    if len(words) != total:
+        raise TableError(
+            0,
+            f"expected {total:,} numbers, {length} for each of {math.prod(shape[:-1]):,} "
+            f"configurations; got {len(words):,} numbers",
+        )
+    if {*map(len, rows)} - {0} not in ({total}, {length}):
         k = next(k for k, row in enumerate(rows) if row and len(row) != length)
         before = sum(map(len, rows[:k]))
         message = f"expected {length} numbers in a row; got {len(rows[k])}"
         raise TableError(_place_of(text, before), message)
     check_nesting(text, shape[:-1])
     try:
-        values = np.fromiter(map(float, chain.from_iterable(rows)), np.float64, size)
+        return np.fromiter(map(float, words), np.float64, total).reshape(shape)
     except ValueError as error:
-        raise _no_number(text, rows) from error
-    return values.reshape(shape)
+        k, word = next((k, word) for k, word in enumerate(words) if float_of(word) is None)
+        raise TableError(_place_of(text, k), f"expected numbers; got {word!r:.40}") from error
+
+
+def float_of(word: str) -> float | None:
+    """Return the number of a word, None if it is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def check_nesting(text: str, cards: Sequence[int]) -> None:
@@ -473,21 +498,6 @@ def check_nesting(text: str, cards: Sequence[int]) -> None:
         raise TableError(
             0, f"expected {levels} (of {' x '.join(map(str, cards)) or 'no'} states), or none"
         )
-
-
-def _counted(shape: Sequence[int]) -> str:
-    """Return the expected numbers in words."""
-    rows = math.prod(shape[:-1])
-    return f"{math.prod(shape):,} numbers, {shape[-1]} for each of {rows:,} configurations"
-
-
-def _no_number(text: str, rows: Sequence[Sequence[str]]) -> TableError:
-    for k, word in enumerate(chain.from_iterable(rows)):
-        try:
-            float(word)
-        except ValueError:
-            return TableError(_place_of(text, k), f"expected numbers; got {word!r:.40}")
-    raise AssertionError("every word is a number")
 
 
 def _place_of(text: str, k: int) -> int:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -117,7 +116,7 @@ def state_code(
     code = variable.find(blocks.unquoted(word))
     if code is None and (match := _STATE.fullmatch(word)):
         code = int(match[1])
-    if code is None and (number := _float(word)) is not None:
+    if code is None and (number := blocks.float_of(word)) is not None:
         if is_continuous and levels:
             code = _interval(number, levels)
         elif number in levels:
@@ -129,13 +128,6 @@ def state_code(
             f"{errors.quoted(variable.states)}",
         )
     return code
-
-
-def _float(word: str) -> float | None:
-    try:
-        return float(word)
-    except ValueError:
-        return None
 
 
 def _interval(number: float, levels: Sequence[float]) -> int:
@@ -150,7 +142,6 @@ def _interval(number: float, levels: Sequence[float]) -> int:
 # --------------------------------------------------------------------- Parser of Netica's DNE text
 
 
-COMMENTS = blocks.Comments("//", block=True)
 # Fields that are read, or told of by a warning.
 _OF_NODES = (
     *("kind", "discrete", "chance", "states", "numstates", "parents", "probs", "functable"),
@@ -204,77 +195,51 @@ def parse(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    text = blocks.BlockText(data, budget, COMMENTS, encoding)
-    return _Parser(text, Draft("Netica DNE", "table", budget, normalize, text.error)).network()
+    text = blocks.BlockText(data, budget, encoding, "//", between=True)
+    return _Reader(text, Draft("Netica DNE", "table", budget, normalize, text.error)).network()
 
 
-@dataclass(frozen=True)
-class _Node:
-    """A node block: its place, its name, its fields, and those of its picture."""
-
-    at: int
-    name: str
-    fields: Mapping[str, blocks.Field]
-    visual: Mapping[str, blocks.Field]
-
-    def word(self, name: str) -> str:
-        """Return the value of a field that is one word or text, empty if there is none."""
-        return blocks.text_of(self.fields, name)
-
-    @property
-    def is_continuous(self) -> bool:
-        """Whether its states are intervals of a number."""
-        return self.word("discrete") == "FALSE"
+def _is_continuous(node: blocks.Node) -> bool:
+    """Tell whether the states of a node are intervals of a number."""
+    return node.word("discrete") == "FALSE"
 
 
-class _Parser:
-    def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
-        self._text = text
-        self._draft = draft
-        self._nodes: list[_Node] = []
-        self._net: dict[str, blocks.Field] = {}
+class _Reader(blocks.NodeReader):
+    title, note, others = "title", "comment", _OTHERS
 
     def network(self) -> BayesianNetwork:
-        self._read()
-        self._text.refuse(((n.at, n.name, n.word("kind")) for n in self._nodes), _OTHERS)
-        # Nodes of the kind CONSTANT are titles and the like.
-        nodes = [node for node in self._nodes if node.word("kind") != "CONSTANT"]
-        if not nodes:
-            raise self._text.error(0, "expected at least one 'node' block; there is none.")
-        sidecar = Sidecar.of(self._text.sidecar, self._text.source)
-        for node in nodes:
-            self._draft.declare(node.at, node.name, Discrete, self._states(node))
-            center = node.visual["center"].value if "center" in node.visual else ""
-            position = blocks.position_of(center)
-            self._draft.annotate(node.name, node.word("title"), node.word("comment"), position)
-            self._skip(node, is_restored=node.name in sidecar.variables)
-        blocks.skip_fields("network", self._net, ("comment",))
-        # Variables whose rows for impossible conditions are read as uniform.
-        impossible: list[str] = []
-        for node in nodes:
-            self._draft.cpds[node.name] = self._cpd(node, impossible)
-        note = blocks.text_of(self._net, "comment")
-        network = self._draft.network(self._text.sidecar, note=note)
-        if findings := {node.name: self._finding(node) for node in nodes if node.word("evidence")}:
-            items = [f"{name!r}: {state!r}" for name, state in islice(findings.items(), 8)]
-            shown = ", ".join(items) + ", ..." * (len(findings) > 8)
+        network = super().network()
+        findings = [
+            f"{node.name!r}: {self._finding(node)!r}"
+            for node in self._nodes
+            if node.word("evidence")
+        ]
+        if findings:
+            shown = ", ".join(findings[:8]) + ", ..." * (len(findings) > 8)
             errors.warn(
                 f"{self._text.source}: findings are no part of a network, and left out. Ask with "
                 f"evidence={{{shown}}} to have them.",
                 errors.BayesGraphWarning,
             )
-        if impossible:
+        if self._impossible:
             errors.warn(
-                f"{self._text.source}: rows of {errors.quoted(impossible)} that the file marks as "
-                "impossible are read as uniform. Where their conditions are possible after all, "
-                "posteriors differ from Netica's.",
+                f"{self._text.source}: rows of {errors.quoted(self._impossible)} that the file "
+                "marks as impossible are read as uniform. Where their conditions are possible "
+                "after all, posteriors differ from Netica's.",
                 errors.BayesGraphWarning,
             )
         return network
 
+    def _make(self) -> None:
+        # Variables whose rows for impossible conditions are read as uniform.
+        self._impossible: list[str] = []
+        for node in self._nodes:
+            self._draft.cpds[node.name] = self._cpd(node)
+
     # ----------------------------------------------------------------------------------- blocks
 
     def _read(self) -> None:
+        self._constants: list[blocks.Node] = []
         bnet = self._text.head(0)
         if bnet is None or bnet.text.split()[:1] != ["bnet"]:
             raise self._text.error(
@@ -292,35 +257,40 @@ class _Parser:
                     "read. In Netica, save the network again, which writes each node in full.",
                 )
             if word == "node":
-                self._nodes.append(self._node(head))
+                node = self._node(head)
+                # Nodes of the kind CONSTANT are titles and the like.
+                (self._constants if node.kind == "CONSTANT" else self._nodes).append(node)
             elif word != "visual":
                 skip("network", head.text)
         if not self._text.is_done(block.end):
             raise self._text.error(
                 block.end, f"expected the end after the network; got {self._text.seen(block.end)}."
             )
+        self._restored = Sidecar.of(self._text.sidecar, self._text.source).variables
 
-    def _node(self, head: blocks.Head) -> _Node:
+    def _node(self, head: blocks.Head) -> blocks.Node:
         block = self._text.block(head.body)
         pictures = [inner for inner in block.blocks if inner.text.split()[0] == "visual"]
         others = [inner.text for inner in block.blocks if inner not in pictures]
         blocks.skip_fields("variables", others, ())
         visual = self._text.block(pictures[0].body).fields if pictures else {}
         name = self._text.one_name(head.at, "node", head.text)
-        return _Node(head.at, name, block.fields, visual)
+        kind = block.fields["kind"].text if "kind" in block.fields else ""
+        return blocks.Node(head.at, name, kind, block.fields, visual)
 
-    def _skip(self, node: _Node, *, is_restored: bool) -> None:
-        """Say which fields of a node are left out."""
+    def _declare(self, node: blocks.Node) -> tuple[float, float] | None:
+        self._draft.declare(node.at, node.name, Discrete, self._states(node))
         words = "states" in node.fields
         # What the titles of states say has been restored.
-        own = ("statetitles",) if is_restored or not words else ()
-        levels = () if words and not node.is_continuous else ("levels",)
-        blocks.skip_fields("variables", node.fields, (*_OF_NODES, *own, *levels))
+        titles = ("statetitles",) if node.name in self._restored or not words else ()
+        levels = () if words and not _is_continuous(node) else ("levels",)
+        blocks.skip_fields("variables", node.fields, (*_OF_NODES, *titles, *levels))
         blocks.skip_fields("variables", node.visual, ("center",))
+        return blocks.position_of(node.visual["center"].value) if "center" in node.visual else None
 
     # -------------------------------------------------------------------------------- variables
 
-    def _states(self, node: _Node) -> list[str]:
+    def _states(self, node: blocks.Node) -> list[str]:
         levels = self._text.items(node.fields.get("levels"))
         titles = self._text.items(node.fields.get("statetitles"))
         if states := self._text.items(node.fields.get("states")):
@@ -330,7 +300,7 @@ class _Parser:
                     f"expected a name for each state of {node.name!r}; one is left out.",
                 )
             return states
-        if node.is_continuous:
+        if _is_continuous(node):
             if len(levels) < 2:
                 raise self._text.error(
                     node.at,
@@ -355,7 +325,7 @@ class _Parser:
         self._draft.budget.take(size, f"the states of {node.name!r}")
         return [f"state{i}" for i in range(int(count))]
 
-    def _levels(self, node: _Node) -> list[float]:
+    def _levels(self, node: blocks.Node) -> list[float]:
         field = node.fields.get("levels")
         try:
             return [float(word.replace("INFINITY", "inf")) for word in self._text.items(field)]
@@ -363,9 +333,9 @@ class _Parser:
             at = node.at if field is None else field.start
             raise self._text.error(at, f"expected numbers as levels: {error}.") from error
 
-    def _parents(self, node: _Node) -> list[str]:
+    def _parents(self, node: blocks.Node) -> list[str]:
         names = self._text.items(node.fields.get("parents"))
-        constants = {other.name for other in self._nodes} - self._draft.variables.keys()
+        constants = {constant.name for constant in self._constants}
         fault = ""
         if "" in names:
             fault = (
@@ -388,7 +358,7 @@ class _Parser:
 
     # ----------------------------------------------------------------------------------- tables
 
-    def _cpd(self, node: _Node, impossible: list[str]) -> CPD:
+    def _cpd(self, node: blocks.Node) -> CPD:
         family = self._draft.family(node.at, node.name, self._parents(node))
         *parents, child = family
         shape = self._draft.shape(node.at, family)
@@ -415,23 +385,23 @@ class _Parser:
         # Rows of NaN are of conditions that never occur.
         never = np.isnan(values).all(axis=-1, keepdims=True)
         if never.any():
-            impossible.append(node.name)
+            self._impossible.append(node.name)
             values = np.where(never, 1.0 / child.cardinality, values)
         place = field.place
         return self._draft.table(
             field.start, family, values, place=lambda row: place(row * shape[-1])
         )
 
-    def _meaning(self, node: _Node) -> Callable[[str], int]:
+    def _meaning(self, node: blocks.Node) -> Callable[[str], int]:
         """Return the function from a word to the index of the state that it means."""
         return partial(
             state_code,
             variable=self._draft.variables[node.name],
             levels=self._levels(node),
-            is_continuous=node.is_continuous,
+            is_continuous=_is_continuous(node),
         )
 
-    def _finding(self, node: _Node) -> State:
+    def _finding(self, node: blocks.Node) -> State:
         word = node.word("evidence")
         try:
             code = self._meaning(node)(word)

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -31,10 +31,11 @@ from bayesgraph.models import CPD, BayesianNetwork, GaussianCPD, TableCPD
 _NUMBER = r"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+"
 _NAME = r"[A-Za-z_][\w.]*+"
 _NORMAL = re.compile(r"normal\s*+\(([^(),]*+),([^(),]*+)\)")
-_TERM = re.compile(
-    rf"\s*+(?P<sign>[-+]?)\s*+(?:(?P<number>{_NUMBER})(?:\s*+\*\s*+(?P<name>{_NAME}))?+"
-    rf"|(?P<alone>{_NAME})(?:\s*+\*\s*+(?P<factor>{_NUMBER}))?+)\s*+"
+_TERM = (
+    rf"\s*+([-+]?)\s*+(?:({_NUMBER})(?:\s*+\*\s*+({_NAME}))?+"
+    rf"|({_NAME})(?:\s*+\*\s*+({_NUMBER}))?+)\s*+"
 )
+_SUM = re.compile(rf"{_TERM}(?:(?=[-+]){_TERM})*+")
 _VARIANCE = re.compile(rf"\s*+{_NUMBER}\s*+")
 _BETWEEN = re.compile(r"[\s(),]*+")
 _MODEL = re.compile(
@@ -70,48 +71,40 @@ def normals(
         blocks.nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
     except blocks.TableError as error:
         raise blocks.TableError(0, f"{error}, where each 'normal ( ... )' counts as one") from error
-    columns = {name: k for k, name in enumerate(parents)}
-    found = [_normal(match, columns) for match in _NORMAL.finditer(text)]
-    means, variances, slopes = (np.array(numbers) for numbers in zip(*found, strict=True))
-    shape = tuple(cards)
-    return means.reshape(shape), variances.reshape(shape), slopes.reshape(*shape, len(parents))
+    rows = []
+    for match in _NORMAL.finditer(text):
+        try:
+            rows.append(_normal(match[1], match[2], parents))
+        except ValueError as error:
+            raise blocks.TableError(match.start(), str(error)) from error
+    table = np.array(rows).reshape(*cards, 2 + len(parents))
+    return table[..., 0], table[..., 1], table[..., 2:]
 
 
-def _normal(match: re.Match[str], columns: Mapping[str, int]) -> tuple[float, float, list[float]]:
-    mean, variance = match.groups()
+def _normal(mean: str, variance: str, parents: Sequence[str]) -> list[float]:
+    """Return the constant of a mean, the variance, and the slopes."""
     if not _VARIANCE.fullmatch(variance):
-        raise blocks.TableError(
-            match.start(), f"expected a number as the variance; got {variance.strip()!r:.60}"
+        raise ValueError(f"expected a number as the variance; got {variance.strip()!r:.60}")
+    if not mean.strip():
+        raise ValueError("expected a mean before ','; got none")
+    if not _SUM.fullmatch(mean):
+        raise ValueError(
+            f"expected a sum such as '1.5 + 2 * {next(iter(parents), 'x')}' as the mean; "
+            f"got {mean.strip()!r:.60}"
         )
-    try:
-        # The constant and the slopes of a sum.
+    sums: dict[str, float] = {}
+    for sign, number, name, alone, factor in re.findall(_TERM, mean):
+        name = name or alone
+        if name and name not in parents:
+            raise ValueError(
+                f"{name!r} in a mean is no continuous parent.{suggestion(name, parents)} Such "
+                f"are {quoted(parents) or 'none'}"
+            )
+        term = float(number or factor or "1")
+        term = -term if sign == "-" else term
         # The first number of each kind is taken as it is: -0.0 added to 0.0 would lose its sign.
-        found: dict[int, float] = {}
-        at = 0
-        while at < len(mean):
-            term = _TERM.match(mean, at)
-            if term is None or (at and not term["sign"]):
-                raise ValueError(
-                    f"expected a sum such as '1.5 + 2 * {next(iter(columns), 'x')}' as the mean; "
-                    f"got {mean.strip()!r:.60}"
-                )
-            name = term["name"] or term["alone"]
-            if name is not None and name not in columns:
-                raise ValueError(
-                    f"{name!r} in a mean is no continuous parent.{suggestion(name, columns)} Such "
-                    f"are {quoted(columns) or 'none'}"
-                )
-            number = float(term["number"] or term["factor"] or "1")
-            number = -number if term["sign"] == "-" else number
-            place = -1 if name is None else columns[name]
-            found[place] = found[place] + number if place in found else number
-            at = term.end()
-        if not found:
-            raise ValueError("expected a mean before ','; got none")
-        constant, slopes = found.get(-1, 0.0), [found.get(k, 0.0) for k in range(len(columns))]
-    except ValueError as error:
-        raise blocks.TableError(match.start(), str(error)) from error
-    return constant, float(variance), slopes
+        sums[name] = sums[name] + term if name in sums else term
+    return [sums.get("", 0.0), float(variance), *(sums.get(name, 0.0) for name in parents)]
 
 
 def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
@@ -139,7 +132,7 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
     text = text.strip()
     if text.startswith("(") and text.endswith(")"):
         text = text[1:-1]
-    rows: list[list[float]] = []
+    rows: list[Floats] = []
     at = 0
     while at < len(text):
         match = _MODEL.match(text, at)
@@ -150,39 +143,28 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
                 f"{text[at : at + 60].strip()!r}. In Hugin, compile the network and save it, which "
                 "writes the table too",
             )
-        rows.append(_row(match, states))
         at = match.end()
+        if match["numbers"] is not None:
+            rows.append(blocks.nested_numbers(match["numbers"], (len(states),)))
+            continue
+        state = blocks.unquoted(match["state"])
+        if state not in states:
+            near = suggestion(state, states)
+            raise blocks.TableError(
+                0, f"{state!r:.60} is no state.{near} States are {quoted(states)}"
+            )
+        rows.append(np.eye(len(states))[states.index(state)])
     if len(rows) != n_rows:
         raise blocks.TableError(0, f"expected {n_rows:,} expressions; got {len(rows):,}")
     return np.array(rows)
 
 
-def _row(match: re.Match[str], states: Sequence[str]) -> list[float]:
-    if (numbers := match["numbers"]) is not None:
-        words = numbers.replace(",", " ").split()
-        if len(words) != len(states):
-            raise blocks.TableError(
-                0, f"expected {len(states)} numbers in {match[0].strip()!r:.60}"
-            )
-        try:
-            return list(map(float, words))
-        except ValueError as error:
-            raise blocks.TableError(0, f"expected numbers in {match[0].strip()!r:.60}") from error
-    state = blocks.unquoted(match["state"])
-    if state not in states:
-        raise blocks.TableError(
-            0, f"{state!r:.60} is no state.{suggestion(state, states)} States are {quoted(states)}"
-        )
-    return [float(state == other) for other in states]
-
-
 # ---------------------------------------------------------------------- Parser of Hugin's NET text
 
 
-COMMENTS = blocks.Comments("%")
 # Where the writer puts a position that Hugin's integers do not hold.
 POSITION = "bayesgraph_position"
-_KIND = re.compile(r"(?:discrete\s++|continuous\s++)?+(node|decision|utility|function)\b")
+_KIND = re.compile(r"(?:(discrete|continuous)\s++)?+(?:node|(decision|utility|function))\b")
 _FAMILY = re.compile(r"potential\s*+\(([^()|]*+)(?:\|([^()|]*+))?+\)")
 # Fields that are read.
 _OF_NODES = ("states", "subtype", "label", "position", POSITION, "HR_Desc")
@@ -238,53 +220,24 @@ def parse(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    text = blocks.BlockText(data, budget, COMMENTS, encoding)
+    text = blocks.BlockText(data, budget, encoding, "%")
     draft = Draft("Hugin NET", "potential", budget, normalize, text.error)
-    return _Parser(text, draft).network()
+    return _Reader(text, draft).network()
 
 
-class _Node(NamedTuple):
-    """A node block: its place, its name, its kind such as "decision", and its fields."""
+class _Reader(blocks.NodeReader):
+    title, note, others = "label", "HR_Desc", _OTHERS
 
-    at: int
-    name: str
-    kind: str
-    is_continuous: bool
-    fields: dict[str, blocks.Field]
-
-
-class _Parser:
     def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
-        self._text = text
-        self._draft = draft
-        self._nodes: list[_Node] = []
-        self._potentials: list[tuple[int, str, list[str], dict[str, blocks.Field]]] = []
-        self._net: dict[str, blocks.Field] = {}
+        super().__init__(text, draft)
+        self._potentials: list[tuple[int, str, list[str], Mapping[str, blocks.Field]]] = []
 
-    def network(self) -> BayesianNetwork:
+    def _read(self) -> None:
         at = 0
         while not self._text.is_done(at):
-            at = self._read(at, self._text.head(at))
-        self._text.refuse(((n.at, n.name, n.kind) for n in self._nodes), _OTHERS)
-        if not self._nodes:
-            raise self._text.error(0, "expected at least one 'node' block; this is not a NET file.")
-        blocks.skip_fields("network", self._net, ("HR_Desc",))
-        for node in self._nodes:
-            if node.is_continuous:
-                self._draft.declare(node.at, node.name, Continuous)
-            else:
-                self._draft.declare(node.at, node.name, Discrete, self._states(node))
-            values = () if "states" in node.fields else ("state_values",)
-            blocks.skip_fields("variables", node.fields, (*_OF_NODES, *values))
-            title, note = (blocks.text_of(node.fields, name) for name in ("label", "HR_Desc"))
-            self._draft.annotate(node.name, title, note, _node_position(node.fields))
-        for at, child, parents, fields in self._potentials:
-            self._draft.cpds[child] = self._cpd(at, self._draft.family(at, child, parents), fields)
-            blocks.skip_fields("tables", fields, _OF_TABLES)
-        note = blocks.text_of(self._net, "HR_Desc")
-        return self._draft.network(self._text.sidecar, at=self._nodes[0].at, note=note)
+            at = self._block(at, self._text.head(at))
 
-    def _read(self, at: int, head: blocks.Head | None, *, is_inner: bool = False) -> int:
+    def _block(self, at: int, head: blocks.Head | None, *, is_inner: bool = False) -> int:
         """Read the block at a position, and return its end."""
         first = _FIRST.match(self._text.text, self._text.after_blanks(at))
         word = first[0] if first else ""
@@ -305,15 +258,31 @@ class _Parser:
         block = self._text.block(head.body)
         if kind:
             name = self._text.one_name(at, kind[0], head.text)
-            is_continuous = kind[0].startswith("continuous")
-            self._nodes.append(_Node(at, name, kind[1], is_continuous, block.fields))
+            self._nodes.append(blocks.Node(at, name, kind[2] or kind[0], block.fields, {}))
         elif word == "potential":
             self._potentials.append((at, *self._family(at, head.text), block.fields))
         else:
             self._net.update(block.fields)
             for inner in block.blocks if word == "class" else ():
-                self._read(inner.at, inner, is_inner=True)
+                self._block(inner.at, inner, is_inner=True)
         return block.end
+
+    def _declare(self, node: blocks.Node) -> tuple[float, float] | None:
+        fields = node.fields
+        if node.kind.startswith("continuous"):
+            self._draft.declare(node.at, node.name, Continuous)
+        else:
+            self._draft.declare(node.at, node.name, Discrete, self._states(node))
+        values = () if "states" in fields else ("state_values",)
+        blocks.skip_fields("variables", fields, (*_OF_NODES, *values))
+        place = blocks.position_of(node.word(POSITION) or node.word("position"))
+        # In Hugin's files y grows upwards.
+        return place and (place[0], -place[1])
+
+    def _make(self) -> None:
+        for at, child, parents, fields in self._potentials:
+            self._draft.cpds[child] = self._cpd(at, self._draft.family(at, child, parents), fields)
+            blocks.skip_fields("tables", fields, _OF_TABLES)
 
     def _family(self, at: int, head: str) -> tuple[str, list[str]]:
         """Return the names of the child and of the parents of a potential."""
@@ -331,10 +300,10 @@ class _Parser:
             )
         return children[0], parents
 
-    def _states(self, node: _Node) -> list[str]:
+    def _states(self, node: blocks.Node) -> list[str]:
         values = self._text.items(node.fields.get("state_values"))
         states = self._text.items(node.fields.get("states"))
-        kind = blocks.text_of(node.fields, "subtype")
+        kind = node.word("subtype")
         if not states and kind == "interval":
             states = [f"[{a}, {b})" for a, b in pairwise(values)]
         elif not states and kind == "boolean":
@@ -407,15 +376,6 @@ class _Parser:
         inner = [n if place in axes else 1 for place, n in enumerate(shape[:-1])]
         table = table.reshape([*inner, shape[-1]])
         return np.ascontiguousarray(np.broadcast_to(table, shape))
-
-
-def _node_position(fields: Mapping[str, blocks.Field]) -> tuple[float, float] | None:
-    """Return the position of a node; in Hugin's files y grows upwards."""
-    if POSITION in fields:
-        found = blocks.position_of(fields[POSITION].text)
-    else:
-        found = blocks.position_of(fields["position"].value) if "position" in fields else None
-    return None if found is None else (found[0], -found[1])
 
 
 # ----------------------------------------- NET, the language of Hugin's networks, plain or gzipped

@@ -447,8 +447,14 @@ GAUSS = "continuous node c { }\n"
         (NODE + "potential (a) { model_data = Poisson (3); }", "In Hugin, compile the network"),
         (NODE + "potential (a) { model_data = (x, y); }", "expected 1 expressions; got 2"),
         (NODE + "potential (a) { model_data = z; }", "'z' is no state.*States are 'x', 'y'"),
-        (NODE + "potential (a) { model_data = Distribution (1); }", "expected 2 numbers in"),
-        (NODE + "potential (a) { model_data = Distribution (1, 1.1.1); }", "expected numbers in"),
+        (
+            NODE + "potential (a) { model_data = Distribution (1); }",
+            "expected 2 numbers, 2 for each of 1",
+        ),
+        (
+            NODE + "potential (a) { model_data = Distribution (1, 1.1.1); }",
+            "expected numbers; got '1.1.1'",
+        ),
         (NODE + "potential (a) { model_nodes = (b); model_data = x; }", "the nodes of the model"),
         (NODE + f"potential (a | {'a ' * 63}) {{ }}", "expected at most 62 parents of 'a'"),
         (NODE + P + "% bayesgraph {nothing}", "expected what bayesgraph restores"),
