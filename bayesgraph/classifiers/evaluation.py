@@ -119,31 +119,35 @@ class Evaluation:
         different folds are not compared, as they are of different models (Forman and Scholz 2010).
         Folds with rows of one class do not count; NaN if all are such.
         """
-        areas = [
-            roc_auc(self.y_true[rows], self.proba[rows], self.classes)
-            for rows in (self.fold_of_row == fold for fold in range(len(self.fold_accuracy)))
-        ]
+        areas = self._by_fold(lambda true, proba: roc_auc(true, proba, self.classes))
         defined = [area for area in areas if not math.isnan(area)]
         return float(np.mean(defined)) if defined else math.nan
 
     @property
     def balanced_accuracy(self) -> float:
         """Mean over the classes of the share of their rows that were predicted correctly."""
-        confusion = self.confusion
-        rows = confusion.sum(axis=1)
-        return float((np.diag(confusion)[rows > 0] / rows[rows > 0]).mean())
+        there = np.unique(self.y_true)
+        return float(
+            sklearn.metrics.recall_score(self.y_true, self.y_pred, labels=there, average="macro")
+        )
 
     @property
     def f1(self) -> float:
         """F1 score of all held-out rows, the mean over the classes (macro average)."""
-        confusion = self.confusion
-        both = confusion.sum(axis=0) + confusion.sum(axis=1)
-        return float((2 * np.diag(confusion)[both > 0] / both[both > 0]).mean())
+        return float(sklearn.metrics.f1_score(self.y_true, self.y_pred, average="macro"))
 
     @property
     def log_loss(self) -> float:
         """Mean of -log P(true class) in nats, as scikit-learn's `log_loss`."""
-        return float(sklearn.metrics.log_loss(self.y_true, self.proba, labels=self.classes))
+        return self._log_loss(self.y_true, self.proba)
+
+    def _log_loss(self, true: NDArray[Any], proba: Floats) -> float:
+        return float(sklearn.metrics.log_loss(true, proba, labels=self.classes))
+
+    def _by_fold(self, measure: Callable[[NDArray[Any], Floats], float]) -> list[float]:
+        """Return a measure of the classes and the probabilities of each fold."""
+        folds = [self.fold_of_row == fold for fold in range(len(self.fold_accuracy))]
+        return [measure(self.y_true[rows], self.proba[rows]) for rows in folds]
 
     @property
     def brier(self) -> float:
@@ -302,10 +306,10 @@ def evaluate(
     whole_number("repeats=", "repeats", repeats, 1)
     if repeats > 1 and not isinstance(cv, (int, np.integer)):
         raise DataError(f"repeats= goes with a number of folds; got cv={cv!r}.")
-    if isinstance(cv, str) and cv == "prefit":
-        return [_tested(name, model, X, labels) for name, model in models.items()]
-    warn_of_target(np.unique(labels))
-    folds = [folds_of(labels, cv, random_state + repeat) for repeat in range(repeats)]
+    folds: list[list[Fold]] = []
+    if not (isinstance(cv, str) and cv == "prefit"):
+        warn_of_target(np.unique(labels))
+        folds = [folds_of(labels, cv, random_state + repeat) for repeat in range(repeats)]
     return [
         _evaluate(name, model, X, y, labels, folds, progress or (lambda _: None))
         for name, model in models.items()
@@ -354,31 +358,35 @@ def _evaluate(
     repeats: Sequence[Sequence[Fold]],
     progress: Callable[[str], None],
 ) -> Evaluation:
-    classes = np.unique(labels)
-    n_rows = len(labels)
-    true = np.tile(labels, len(repeats))
+    """Return the predictions of a model for the rows of all folds, or for all if it is fitted."""
+    n_rows, n_repeats = len(labels), max(1, len(repeats))
+    is_fitted = not repeats
+    true = np.tile(labels, n_repeats)
+    # A class that the model has never seen keeps probability zero.
+    classes = np.union1d(labels, model.classes_) if is_fitted else np.unique(labels)
     proba = np.zeros((len(true), len(classes)))
     fold_of_row = np.zeros(len(true), dtype=np.intp)
     accuracy, seconds = [], []
-    fitted = model
+    every = np.arange(n_rows)
     folds = [
         (train, test, repeat * n_rows)
-        for repeat, found in enumerate(repeats)
-        for train, test in found
+        for repeat, folds_of_repeat in enumerate(repeats or [[(every, every)]])
+        for train, test in folds_of_repeat
     ]
     for fold, (train, test, first) in enumerate(folds):
-        fitted = copy_for_fold(model)
         start = time.perf_counter()
-        fitted.fit(rows_of(X, train), rows_of(y, train))
+        fitted = model
+        if not is_fitted:
+            fitted = copy_for_fold(model).fit(rows_of(X, train), rows_of(y, train))
         middle = time.perf_counter()
-        found = fitted.predict_proba(rows_of(X, test))
-        seconds.append((middle - start, time.perf_counter() - middle))
-        # A class that a training fold lacks keeps probability zero.
-        proba[np.ix_(first + test, np.searchsorted(classes, fitted.classes_))] = found
+        held_out = fitted.predict_proba(X if is_fitted else rows_of(X, test))
+        fit_seconds = math.nan if is_fitted else middle - start
+        seconds.append((fit_seconds, time.perf_counter() - middle))
+        proba[np.ix_(first + test, np.searchsorted(classes, fitted.classes_))] = held_out
         fold_of_row[first + test] = fold
-        accuracy.append(np.mean(fitted.classes_[np.argmax(found, axis=1)] == labels[test]))
+        accuracy.append(np.mean(fitted.classes_[np.argmax(held_out, axis=1)] == labels[test]))
         progress(name)
-    fit_seconds, predict_seconds = np.median(seconds, axis=0).tolist()
+    fit_median, predict_median = np.median(seconds, axis=0).tolist()
     return Evaluation(
         name,
         classes,
@@ -387,10 +395,10 @@ def _evaluate(
         proba,
         np.array(accuracy),
         fold_of_row,
-        fit_seconds,
-        predict_seconds,
-        _n_parameters(fitted),
-        len(repeats),
+        fit_median,
+        predict_median,
+        getattr(getattr(fitted, "network_", None), "n_parameters", None),
+        n_repeats,
     )
 
 
@@ -403,35 +411,6 @@ def copy_for_fold(model: Any) -> Any:
     silent: dict[str, Any] = {name: False for name, last, _ in given if last == "check_columns"}
     silent |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
     return clone(model).set_params(**silent)
-
-
-def _tested(name: str, model: Any, X: Any, labels: NDArray[Any]) -> Evaluation:
-    """Return what a fitted classifier predicts for rows, in one fold."""
-    start = time.perf_counter()
-    found = model.predict_proba(X)
-    seconds = time.perf_counter() - start
-    # A class that the classifier has never seen has probability zero.
-    classes = np.union1d(model.classes_, labels)
-    proba = np.zeros((len(labels), len(classes)))
-    proba[:, np.searchsorted(classes, model.classes_)] = found
-    predicted = classes[np.argmax(proba, axis=1)]
-    return Evaluation(
-        name,
-        classes,
-        labels,
-        predicted,
-        proba,
-        np.array([np.mean(predicted == labels)]),
-        np.zeros(len(labels), dtype=np.intp),
-        math.nan,
-        seconds,
-        _n_parameters(model),
-    )
-
-
-def _n_parameters(model: Any) -> int | None:
-    found: int | None = getattr(getattr(model, "network_", None), "n_parameters", None)
-    return found
 
 
 def rows_of(X: Any, index: NDArray[np.intp]) -> Any:
@@ -547,7 +526,11 @@ def _paired_test(result: Evaluation, base: Evaluation, measure: str) -> tuple[fl
     k = int(folds.max()) + 1
     if k < 2:
         raise DataError("A comparison of folds takes two of them or more; got one.")
-    differences = _by_fold(result, measure) - _by_fold(base, measure)
+    measures = [
+        one.fold_accuracy if measure == "accuracy" else np.array(one._by_fold(one._log_loss))
+        for one in (result, base)
+    ]
+    differences = measures[0] - measures[1]
     difference, variance = float(differences.mean()), float(differences.var(ddof=1))
     # Test folds have n / (k / repeats) rows on average, and training sets the others.
     spread = math.sqrt((1.0 / k + 1.0 / (k / base.repeats - 1)) * variance)
@@ -556,20 +539,6 @@ def _paired_test(result: Evaluation, base: Evaluation, measure: str) -> tuple[fl
         return difference, math.nan, float(difference == 0.0)
     t = difference / spread
     return difference, t, float(2.0 * scipy.special.stdtr(k - 1, -abs(t)))
-
-
-def _by_fold(result: Evaluation, measure: str) -> Floats:
-    """Return a measure of each fold."""
-    if measure == "accuracy":
-        values = (result.y_pred == result.y_true).astype(float)
-    else:
-        true = np.searchsorted(result.classes, result.y_true)
-        proba = result.proba[np.arange(len(true)), true]
-        # As scikit-learn's log_loss: a probability of zero costs much and not everything.
-        values = -np.log(np.maximum(proba, np.finfo(float).eps))
-    sums, sizes = (np.bincount(result.fold_of_row, weights=w) for w in (values, None))
-    found: Floats = sums / sizes
-    return found
 
 
 def holm_adjusted(p: Floats) -> Floats:
