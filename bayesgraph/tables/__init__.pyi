@@ -30,7 +30,6 @@ from .dataset_cache import Run as Run
 from .datasets import EVERY as EVERY
 from .datasets import Dataset as Dataset
 from .datasets import Rows as Rows
-from .datasets import arrow as arrow
 from .datasets import as_schema as as_schema
 from .datasets import decoded as decoded
 from .datasets import in_runs as in_runs
@@ -40,6 +39,7 @@ from .encoding_kernels import are_within as are_within
 from .opening import as_dataset as as_dataset
 from .opening import open_dataset as open_dataset
 from .reading import WRITTEN as WRITTEN
+from .reading import arrow as arrow
 from .reading import plain_columns as plain_columns
 from .reading import read_table as read_table
 from .suspicious import Examined as Examined

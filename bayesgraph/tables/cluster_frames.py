@@ -11,6 +11,7 @@ from typing import Any
 from bayesgraph.core import parallel
 from bayesgraph.core.errors import DataTypeError, ExtrapolationWarning, optional_module
 from bayesgraph.tables import datasets
+from bayesgraph.tables.reading import arrow
 
 # -------------------- Dask frames as datasets: partitions are read and counted where Dask has them
 
@@ -37,7 +38,7 @@ class DaskFrame(datasets.Dataset):
         # has objects of no type.
         objects = [name for name, kind in frame.dtypes.items() if kind.kind == "O"]
         example = frame._meta_nonempty.assign(**dict.fromkeys(objects, "text"))
-        table = datasets.arrow().Table.from_pandas(example, preserve_index=False)
+        table = arrow().Table.from_pandas(example, preserve_index=False)
         self.schema = datasets.with_categories(table.schema.remove_metadata())
 
     def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
@@ -92,8 +93,8 @@ def _as_table(frame: Any, schema: Any) -> Any:
     """Return rows of pandas as a pyarrow Table with the types of the Dask frame; see `fitted`."""
     what = "A partition of the Dask frame"
     try:
-        table = datasets.arrow().Table.from_pandas(frame, preserve_index=False)
-    except (datasets.arrow().ArrowInvalid, datasets.arrow().ArrowTypeError) as error:
+        table = arrow().Table.from_pandas(frame, preserve_index=False)
+    except (arrow().ArrowInvalid, arrow().ArrowTypeError) as error:
         raise datasets.other_type(what, *error.args) from error
     return datasets.fitted(table, schema, what)
 
@@ -144,7 +145,7 @@ class SparkFrame(datasets.Dataset):
         schema = datasets.selected(self.schema, columns)
         sent = self._columns(columns).mapInArrow(_sent, "rows binary")
         for row in sent.toLocalIterator():
-            with datasets.arrow().ipc.open_stream(bytes(row.rows)) as stream:
+            with arrow().ipc.open_stream(bytes(row.rows)) as stream:
                 yield datasets.as_schema(stream.read_all().rename_columns(schema.names), schema)
 
     def reduce(
@@ -173,10 +174,10 @@ class SparkFrame(datasets.Dataset):
         """Return the Spark frame of predictions; each worker gets the function once."""
         schema = datasets.selected(self.schema, columns)
         # A row without values tells the types of predictions.
-        example = datasets.arrow().Table.from_arrays(
-            [datasets.arrow().nulls(1, f.type) for f in schema], schema=schema
+        example = arrow().Table.from_arrays(
+            [arrow().nulls(1, f.type) for f in schema], schema=schema
         )
-        found = datasets.arrow().table(predicting(example, keep))
+        found = arrow().table(predicting(example, keep))
         session = self._frame.sparkSession
         result = self._frame.select(*map(_quoted, keep)).schema
         for field in session.createDataFrame(found).schema:
@@ -219,15 +220,15 @@ class _Task:
         tables = (
             self.rows.kept(
                 datasets.as_schema(
-                    datasets.arrow().Table.from_batches([batch]).rename_columns(self.schema.names),
+                    arrow().Table.from_batches([batch]).rename_columns(self.schema.names),
                     self.schema,
                 )
             )
             for batch in batches
         )
         value = pickle.dumps(datasets.sum_of_runs(self.function, tables, part << _PARTITION_BITS))
-        yield datasets.arrow().RecordBatch.from_pydict(
-            {"part": datasets.arrow().array([part], datasets.arrow().int32()), "value": [value]}
+        yield arrow().RecordBatch.from_pydict(
+            {"part": arrow().array([part], arrow().int32()), "value": [value]}
         )
 
 
@@ -255,16 +256,16 @@ class _Predicted:
         for batch in batches:
             if len(batch):
                 given = dict(zip(self.names, batch.columns, strict=True))
-                table = datasets.arrow().table({name: given[name] for name in self.schema.names})
+                table = arrow().table({name: given[name] for name in self.schema.names})
                 found = self.predicting.value(datasets.as_schema(table, self.schema), self.keep)
                 kept = {name: given[name] for name in self.keep}
-                yield datasets.arrow().RecordBatch.from_pydict({**kept, **found})
+                yield arrow().RecordBatch.from_pydict({**kept, **found})
 
 
 def _sent(batches: Iterable[Any]) -> Iterator[Any]:
     """Yield each batch as one row with its bytes."""
     for batch in batches:
-        sink = datasets.arrow().BufferOutputStream()
-        with datasets.arrow().ipc.new_stream(sink, batch.schema) as stream:
+        sink = arrow().BufferOutputStream()
+        with arrow().ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
-        yield datasets.arrow().RecordBatch.from_pydict({"rows": [sink.getvalue().to_pybytes()]})
+        yield arrow().RecordBatch.from_pydict({"rows": [sink.getvalue().to_pybytes()]})

@@ -21,7 +21,8 @@ from bayesgraph.core.errors import BayesGraphWarning, DataError, warn
 from bayesgraph.core.evidence import arranged
 from bayesgraph.core.files import temporary_folder
 from bayesgraph.core.variables import CountVector, Discrete, Variable
-from bayesgraph.tables.datasets import Dataset, arrow
+from bayesgraph.tables.datasets import Dataset
+from bayesgraph.tables.reading import arrow
 from bayesgraph.tables.table import Table, assembled
 
 # What returns a run of rows as an encoded table, and the weights of its rows (empty if all are 1).

@@ -24,6 +24,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.parallel import in_order, one_blas_thread, ordered, without_threads
 from bayesgraph.core.variables import MissingIndicator, Name, Variable
 from bayesgraph.tables.columns import as_numbers
+from bayesgraph.tables.reading import arrow
 from bayesgraph.tables.table import Table, columns_of, encode_table, grouped
 
 # ------- Executors: where the parts of a dataset are read and counted, with results in their order
@@ -146,13 +147,6 @@ BLOCKS_OF_PART = 32
 # leaves them at least a few blocks: workers wait for the last part, but a row group in which a part
 # ends is decoded twice.
 _PARTS, _PARTS_OF_WORKER, _FEW_BLOCKS = 16, 2, 8
-
-
-def arrow(module: str = "") -> Any:
-    """Return pyarrow or one of its modules, or the error that says how to install it."""
-    return errors.optional_module(
-        f"pyarrow{module}", extra="tables", what="Reading tables larger than memory"
-    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from bayesgraph.core.errors import (
 from bayesgraph.core.variables import MISSING
 from bayesgraph.tables import datasets
 from bayesgraph.tables.cluster_frames import DaskFrame, SparkFrame
+from bayesgraph.tables.reading import arrow
 from bayesgraph.tables.table import engine_of
 
 # ------ Files elsewhere: objects in stores of S3, Google and Azure, by the file systems of pyarrow
@@ -73,8 +74,8 @@ def objects_of(uris: Sequence[str], source: str) -> Any:
                 f"Elsewhere than on this machine, files are Parquet files, "
                 f"{quoted(datasets.PARQUET)}; got {quoted(other[:3])}."
             )
-        return datasets.arrow(".dataset").dataset(found, filesystem=filesystem, format="parquet")
-    except datasets.arrow().ArrowInvalid as error:
+        return arrow(".dataset").dataset(found, filesystem=filesystem, format="parquet")
+    except arrow().ArrowInvalid as error:
         raise datasets.unreadable(source, error) from error
 
 
@@ -85,8 +86,8 @@ def _opened(uris: Sequence[str]) -> tuple[Any, list[str]]:
         if not is_uri(uri):
             raise DataTypeError(f"Expected URIs of one store; got the path {uri!r} among them.")
         try:
-            opened.append(datasets.arrow(".fs").FileSystem.from_uri(uri))
-        except datasets.arrow().ArrowInvalid as error:
+            opened.append(arrow(".fs").FileSystem.from_uri(uri))
+        except arrow().ArrowInvalid as error:
             raise datasets.unreadable(without_options(uri), error) from error
     filesystem = opened[0][0]
     for uri, (other, _) in zip(uris, opened, strict=True):
@@ -100,7 +101,7 @@ def _opened(uris: Sequence[str]) -> tuple[Any, list[str]]:
 
 def _objects(filesystem: Any, path: str) -> Iterator[str]:
     """Yield the objects that a path, a folder or a glob names, in order."""
-    files = datasets.arrow(".fs")
+    files = arrow(".fs")
     parts = path.split("/")
     wild = next((i for i, part in enumerate(parts) if "*" in part), None)
     if wild is None and filesystem.get_file_info(path).type == files.FileType.File:
@@ -163,10 +164,10 @@ class Batches(datasets.Dataset):
 
 def _as_table(batch: Any, source: str) -> Any:
     """Return a record batch, or a frame of any library, as a pyarrow Table."""
-    if isinstance(batch, datasets.arrow().Table):
+    if isinstance(batch, arrow().Table):
         return batch
-    if isinstance(batch, datasets.arrow().RecordBatch):
-        return datasets.arrow().Table.from_batches([batch])
+    if isinstance(batch, arrow().RecordBatch):
+        return arrow().Table.from_batches([batch])
     try:
         return nw.from_native(batch, eager_only=True).to_arrow()
     except TypeError as error:
@@ -374,8 +375,8 @@ class _FileRows:
         )  # fmt: skip
         try:
             for batch in scanner.to_batches():
-                yield datasets.arrow().Table.from_batches([batch])
-        except (datasets.arrow().ArrowInvalid, OSError) as error:
+                yield arrow().Table.from_batches([batch])
+        except (arrow().ArrowInvalid, OSError) as error:
             self._check_unchanged()  # a file that is being written seems damaged
             raise datasets.unreadable(self.fragment.path, error) from error
         self._check_unchanged()
@@ -388,11 +389,11 @@ class _FileRows:
 
 def _format_of(dataset: Any, schema: Any) -> Any:
     """Return the format of files, by which Parquet files have text as categories."""
-    files = datasets.arrow(".dataset")
+    files = arrow(".dataset")
     if not isinstance(dataset.format, files.ParquetFileFormat):
         return dataset.format
     texts = [f.name for f in schema if datasets.is_text(f.type)]
-    is_local = isinstance(dataset.filesystem, datasets.arrow(".fs").LocalFileSystem)
+    is_local = isinstance(dataset.filesystem, arrow(".fs").LocalFileSystem)
     return files.ParquetFileFormat(dictionary_columns=set(texts), pre_buffer=not is_local)
 
 
@@ -417,7 +418,7 @@ class CsvCells:
     delimiter: str
 
     def _options(self, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> dict[str, Any]:
-        csv, text = datasets.arrow(".csv"), datasets.arrow().string()
+        csv, text = arrow(".csv"), arrow().string()
         return {
             "read_options": csv.ReadOptions(block_size=_BLOCK),
             "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
@@ -432,7 +433,7 @@ class CsvCells:
     def format(self, schema: Any) -> Any:
         """Return the format of files with the types of a schema."""
         kinds = dict(zip(schema.names, schema.types, strict=True))
-        return datasets.arrow(".dataset").CsvFileFormat(**self._options(kinds))
+        return arrow(".dataset").CsvFileFormat(**self._options(kinds))
 
     def schema_of(
         self, paths: Sequence[str], columns: Sequence[str] | None
@@ -451,23 +452,21 @@ class CsvCells:
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
                 # Raise a FileFormatError for columns of bytes, which is what other encodings are
                 # taken for.
-                if wrong := [
-                    name for name, kind in kinds.items() if datasets.arrow().types.is_binary(kind)
-                ]:
+                if wrong := [name for name, kind in kinds.items() if arrow().types.is_binary(kind)]:
                     raise FileFormatError(
                         f"{path}: the column {quoted(wrong)} is not text in UTF-8. Convert the "
                         "file, or read it as a table in memory by read_table, with encoding=."
                     )
                 n_rows.append(sum(len(batch) for batch in reader))
-            except datasets.arrow().ArrowInvalid as error:
+            except arrow().ArrowInvalid as error:
                 name, kind = self._contradiction(path, str(error), kinds)
                 kinds[name], again = _of_cells(kinds[name], kind)
                 if again:
                     n_rows.clear()
-        return datasets.arrow().schema(list(kinds.items())), n_rows
+        return arrow().schema(list(kinds.items())), n_rows
 
     def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
-        return datasets.arrow(".csv").open_csv(path, **self._options(kinds, columns))
+        return arrow(".csv").open_csv(path, **self._options(kinds, columns))
 
     def _check_names(
         self, names: Sequence[tuple[str, Sequence[str]]], columns: Sequence[str] | None
@@ -488,9 +487,9 @@ class CsvCells:
             )
         cell = found[2].replace('"', '""')
         options = self._options({}) | {
-            "read_options": datasets.arrow(".csv").ReadOptions(column_names=["value"])
+            "read_options": arrow(".csv").ReadOptions(column_names=["value"])
         }
-        table = datasets.arrow(".csv").read_csv(io.BytesIO(f'"{cell}"\n'.encode()), **options)
+        table = arrow(".csv").read_csv(io.BytesIO(f'"{cell}"\n'.encode()), **options)
         return name, table.schema.types[0]
 
 
@@ -499,13 +498,13 @@ def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:
 
     Cells are read again if those before may not fit: 0 and 1 are truth values, other numbers not.
     """
-    types = datasets.arrow().types
+    types = arrow().types
     if types.is_integer(before) and types.is_boolean(found):
         return found, True
     if types.is_temporal(before) and types.is_timestamp(found) and not types.is_time(before):
         return found, False
     joined = datasets.widened(before, found)
-    return (datasets.arrow().string() if joined in (None, before) else joined), False
+    return (arrow().string() if joined in (None, before) else joined), False
 
 
 # -------------------------------------------------------- Opening of files and engines as datasets
@@ -640,7 +639,7 @@ def _check_options(columns: Any, where: Any, options: Mapping[str, Any]) -> None
             "progress= is a function of the number of rows read so far and of all rows; "
             f"got {options['progress']!r}."
         )
-    if where is not None and not isinstance(where, datasets.arrow(".dataset").Expression):
+    if where is not None and not isinstance(where, arrow(".dataset").Expression):
         raise DataTypeError(
             "where= is an expression of pyarrow, such as pyarrow.dataset.field('year') > 2020; "
             f"got {where!r}."
@@ -712,7 +711,7 @@ def _of_paths(
         try:
             folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
             return Files(_parquet(found, folder), source, where, columns)
-        except datasets.arrow().ArrowInvalid as error:
+        except arrow().ArrowInvalid as error:
             raise datasets.unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
         raise FileFormatError(
@@ -721,9 +720,7 @@ def _of_paths(
     delimiter = delimiter or ("\t" if kinds == {"tsv"} else ",")
     csv = CsvCells(tuple(missing), tuple(text), delimiter)
     # The cells tell the types.
-    untyped = datasets.arrow(".dataset").dataset(
-        found, schema=datasets.arrow().schema([]), format="csv"
-    )
+    untyped = arrow(".dataset").dataset(found, schema=arrow().schema([]), format="csv")
     return Files(untyped, source, where, columns, csv)
 
 
@@ -732,7 +729,7 @@ def _parquet(files: Sequence[str], folder: str | None) -> Any:
 
     If they lie in folders of a folder such as ``year=2020``, these are columns.
     """
-    open_files = partial(datasets.arrow(".dataset").dataset, list(files), format="parquet")
+    open_files = partial(arrow(".dataset").dataset, list(files), format="parquet")
     below = [Path(file).parent.relative_to(folder).parts for file in files] if folder else []
     if any("=" in part for parts in below for part in parts):
         return open_files(partitioning="hive", partition_base_dir=folder)

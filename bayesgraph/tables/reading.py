@@ -142,6 +142,11 @@ def sniffed_delimiter(text: bytes, source: str, *, decimal: str | None) -> str:
     return max(shares, key=lambda delimiter: shares[delimiter], default=",")
 
 
+def arrow(module: str = "") -> Any:
+    """Return pyarrow or one of its modules, or the error that says how to install it."""
+    return optional_module(f"pyarrow{module}", extra="tables", what="Reading and writing tables")
+
+
 # ------ Columns of dates in tables, as columns that a model takes: their parts, or numbers of days
 
 
@@ -188,7 +193,7 @@ def with_dates(table: Any, dates: str | None) -> Any:
         As for `read_table`.
     """
     origin = origin_of(dates)
-    types = optional_module("pyarrow.types", extra="tables", what="Reading tables")
+    types = arrow(".types")
     if dates is None:
         return table
     names: list[str] = []
@@ -204,18 +209,17 @@ def with_dates(table: Any, dates: str | None) -> Any:
 
 def _days(name: str, column: Any, origin: datetime.date) -> dict[str, Any]:
     """Return the days since the origin, with a fraction for the time of the day."""
-    arrow = optional_module("pyarrow", extra="tables", what="Reading tables")
-    compute = optional_module("pyarrow.compute", extra="tables", what="Reading tables")
+    compute = arrow(".compute")
     zone = getattr(column.type, "tz", None)
-    instants = compute.cast(column, arrow.timestamp("us", zone), safe=False)
-    numbers = compute.divide(compute.cast(instants, arrow.int64()), float(_MICROSECONDS))
+    instants = compute.cast(column, arrow().timestamp("us", zone), safe=False)
+    numbers = compute.divide(compute.cast(instants, arrow().int64()), float(_MICROSECONDS))
     since = compute.subtract(numbers, float((origin - _EPOCH).days))
     return {f"{name}_days_since_{origin}": since}
 
 
 def _parts(name: str, column: Any) -> dict[str, Any]:
-    compute = optional_module("pyarrow.compute", extra="tables", what="Reading tables")
-    types = optional_module("pyarrow.types", extra="tables", what="Reading tables")
+    compute = arrow(".compute")
+    types = arrow(".types")
     months = compute.subtract(compute.month(column), 1)
     found = {
         f"{name}_year": compute.year(column),
@@ -229,9 +233,8 @@ def _parts(name: str, column: Any) -> dict[str, Any]:
 
 def _named(numbers: Any, names: tuple[str, ...]) -> Any:
     """Return a column of categories, in the order of their names, from numbers."""
-    arrow = optional_module("pyarrow", extra="tables", what="Reading tables")
-    codes = numbers.combine_chunks().cast(arrow.int8())
-    return arrow.DictionaryArray.from_arrays(codes, arrow.array(names), ordered=True)
+    codes = numbers.combine_chunks().cast(arrow().int8())
+    return arrow().DictionaryArray.from_arrays(codes, arrow().array(names), ordered=True)
 
 
 # ------------------------------------ Tables in CSV and Parquet files, read and written by pyarrow
@@ -255,10 +258,6 @@ _MAX_TEXT = (1 << 31) - 1
 # Numbers with a decimal comma, or without one; and those whose commas may group thousands.
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
-
-
-def _arrow(module: str = "") -> Any:
-    return optional_module(f"pyarrow{module}", extra="tables", what="Reading and writing tables")
 
 
 def _suffix(path: files.PathLike, known: tuple[str, ...]) -> str:
@@ -418,9 +417,8 @@ def _inflated(data: bytes, budget: files.Budget) -> bytes:
     codec = next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
     if codec is None:
         return data
-    arrow = _arrow()
     content, pieces, buffer = 0, [], memoryview(bytearray(_CHUNK))
-    with arrow.CompressedInputStream(arrow.BufferReader(data), codec) as stream:
+    with arrow().CompressedInputStream(arrow().BufferReader(data), codec) as stream:
         # Not `read`, which never frees its buffer if the content is damaged.
         while n := stream.readinto(buffer):
             content += n
@@ -456,11 +454,11 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
 
 def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source: str) -> Any:
     """Parse text; every row decides on the types of the columns, not only the first ones."""
-    csv, arrow = _arrow(".csv"), _arrow()
+    csv = arrow(".csv")
 
     def parse(threads: bool) -> Any:
         return csv.read_csv(
-            arrow.BufferReader(text),
+            arrow().BufferReader(text),
             read_options=csv.ReadOptions(
                 use_threads=threads, block_size=min(max(len(text), 1), _MAX_BLOCK)
             ),
@@ -469,17 +467,17 @@ def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source
                 null_values=list(dialect.missing),
                 strings_can_be_null=True,
                 decimal_point=decimal,
-                column_types=dict.fromkeys(dialect.text, arrow.string()),
+                column_types=dict.fromkeys(dialect.text, arrow().string()),
             ),
         )
 
     try:
         return parse(True)
-    except arrow.ArrowInvalid:
+    except arrow().ArrowInvalid:
         pass
     try:
         return parse(False)  # says which row it is
-    except arrow.ArrowInvalid as error:
+    except arrow().ArrowInvalid as error:
         said = str(error).splitlines()[0].removeprefix("CSV parse error: ")
         raise FileFormatError(
             f"{source!r} cannot be read as a table with the fields separated by {delimiter!r}: "
@@ -493,16 +491,15 @@ def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
 
     The value is whether some comma cannot group thousands.
     """
-    arrow = _arrow()
     found = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if column.type != arrow.string() or name in dialect.text:
+        if column.type != arrow().string() or name in dialect.text:
             continue
         # The first values tell most columns, without the functions that look at all values.
         first = [value for value in column.slice(0, 20).to_pylist() if value is not None]
         if not all(re.search(_COMMA_NUMBER, value) for value in first):
             continue
-        compute = _arrow(".compute")
+        compute = arrow(".compute")
         numbers = compute.all(compute.match_substring_regex(column, _COMMA_NUMBER)).as_py()
         if numbers and compute.any(compute.match_substring(column, ",")).as_py():
             thousands = compute.all(compute.match_substring_regex(column, _THOUSANDS)).as_py()
@@ -512,7 +509,7 @@ def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
 
 def _lost_numbers(table: Any, other: Any) -> bool:
     """Return whether a column of numbers in one table is text in another."""
-    text = _arrow().string()
+    text = arrow().string()
     pairs = zip(table.schema.types, other.schema.types, strict=True)
     return any(old != text and new == text for old, new in pairs)
 
@@ -526,8 +523,8 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
     A value that is stored once may be repeated in all rows: text is read as categories, and
     decoded when its size is known.
     """
-    arrow, parquet = _arrow(), _arrow(".parquet")
-    file = parquet.ParquetFile(arrow.BufferReader(data))
+    parquet = arrow(".parquet")
+    file = parquet.ParquetFile(arrow().BufferReader(data))
     groups = [file.metadata.row_group(i) for i in range(file.num_row_groups)]
     for group in groups:
         cells = max(group.num_rows, 0) * max(group.num_columns, 1)
@@ -544,7 +541,7 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
             bound = max(chunk.num_values, 0) * max(chunk.total_uncompressed_size, 0)
             budget.take(bound, f"the nested texts {leaf.path!r}")
     options = {"metadata": file.metadata, "read_dictionary": texts}
-    coded = parquet.ParquetFile(arrow.BufferReader(data), **options).read()
+    coded = parquet.ParquetFile(arrow().BufferReader(data), **options).read()
     coded.validate(full=True)  # text is UTF-8, and indices are within bounds
     columns = [
         column if column.type == kind else _decoded(name, column, kind, budget)
@@ -552,12 +549,12 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
             coded.column_names, coded.columns, file.schema_arrow.types, strict=True
         )
     ]
-    return arrow.table(columns, names=coded.column_names)
+    return arrow().table(columns, names=coded.column_names)
 
 
 def _decoded(name: str, column: Any, kind: Any, budget: files.Budget) -> Any:
     """Return a column of categories as one of their type."""
-    compute = _arrow(".compute")
+    compute = arrow(".compute")
     for chunk in column.chunks:
         lengths = compute.take(compute.binary_length(chunk.dictionary), chunk.indices)
         size = compute.sum(compute.cast(lengths, "int64")).as_py() or 0
@@ -579,7 +576,7 @@ def write_table(columns: Mapping[str, Any], path: files.PathLike) -> None:
     suffix = _suffix(path, WRITTEN)
     if suffix in _PARQUET:
         with files.replacing(path) as stream:
-            _arrow(".parquet").write_table(_table(columns), stream)
+            arrow(".parquet").write_table(_table(columns), stream)
     else:
         text = io.BytesIO()
         print_table(columns, text, tabs="tsv" in suffix)
@@ -588,21 +585,21 @@ def write_table(columns: Mapping[str, Any], path: files.PathLike) -> None:
 
 def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) -> None:
     """Write columns as text to a binary stream, separated by commas, or by tabs if `tabs`."""
-    csv = _arrow(".csv")
+    csv = arrow(".csv")
     csv.write_csv(_table(columns), stream, csv.WriteOptions(delimiter="\t" if tabs else ","))
 
 
 def rounded(columns: Mapping[str, Any], places: int) -> dict[str, Any]:
     """Return columns with numbers rounded to a number of decimal places."""
-    arrow, found, table = _arrow(), dict(columns), _table(columns)
+    found, table = dict(columns), _table(columns)
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if arrow.types.is_floating(column.type):
-            found[name] = _arrow(".compute").round(column, places)
+        if arrow().types.is_floating(column.type):
+            found[name] = arrow(".compute").round(column, places)
     return found
 
 
 def _table(columns: Mapping[str, Any]) -> Any:
-    return _arrow().table({name: _arrow_array(values) for name, values in columns.items()})
+    return arrow().table({name: _arrow_array(values) for name, values in columns.items()})
 
 
 def plain_columns(table: Any) -> Any:
@@ -631,7 +628,7 @@ def _arrow_array(values: Any) -> Any:
     """Return a list or an array of numbers, text or booleans as an array of Arrow."""
     # `array` of pyarrow imports pandas to ask for a series, which takes longer than all the rest.
     if not isinstance(values, np.ndarray):
-        return _arrow().array(values)
+        return arrow().array(values)
     if values.dtype.kind in "iuf" and values.dtype.isnative:
         return _from_buffers(values)
     texts = values.tolist()
@@ -640,14 +637,13 @@ def _arrow_array(values: Any) -> Any:
         ends = np.cumsum([0, *map(len, parts)])
         if ends[-1] <= _MAX_TEXT:
             return _from_buffers(ends.astype(np.int32), b"".join(parts))
-    return _arrow().array(values)
+    return arrow().array(values)
 
 
 def _from_buffers(values: NDArray[Any], text: bytes | None = None) -> Any:
     """Return an array of numbers, or of the texts that `values` are the offsets of."""
-    arrow = _arrow()
-    content = arrow.py_buffer(np.ascontiguousarray(values))
+    content = arrow().py_buffer(np.ascontiguousarray(values))
     if text is not None:
-        return arrow.StringArray.from_buffers(len(values) - 1, content, arrow.py_buffer(text))
-    kind = arrow.from_numpy_dtype(values.dtype)
-    return arrow.Array.from_buffers(kind, len(values), [None, content])
+        return arrow().StringArray.from_buffers(len(values) - 1, content, arrow().py_buffer(text))
+    kind = arrow().from_numpy_dtype(values.dtype)
+    return arrow().Array.from_buffers(kind, len(values), [None, content])
