@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from bayesgraph.graphs import PDAG
 from bayesgraph.inference import Factor, NumberMixture, Posterior, interval_text
 from bayesgraph.models import (
     CPD,
-    FactorGraph,
-    Model,
     Term,
     TreesCPD,
     describe_factor,
@@ -59,6 +57,8 @@ _DIGITS = 2
 # Maximum number of nodes without arcs in one row.
 _ROW = 6
 _RANKDIRS = ("TB", "BT", "LR", "RL")
+
+_Drawn: TypeAlias = Any
 
 
 def model_to_dot(
@@ -144,14 +144,17 @@ def model_to_dot(
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
     drawn, notes = _readable(model)
-    given = drawn._encode(evidence)
+    encoded = drawn._encode(evidence)
     names = texts(drawn.names, dot_labels.LONGEST_NAME)
+    if arc_probabilities is None and len(drawn.networks) > 1:
+        arc_probabilities = drawn.arc_probabilities
     drawing = _Drawing(
-        titles=dict(zip(drawn.variables, names, strict=True)),
-        ids={variable: f"n{i}" for i, variable in enumerate(drawn.variables)},
-        evidence=given,
+        model=drawn,
+        titles=dict(zip(drawn.names, names, strict=True)),
+        ids={name: f"n{i}" for i, name in enumerate(drawn.names)},
+        evidence=encoded,
         target=None if target is None else drawn.variable(target),
-        posteriors=_posteriors(model, drawn.variables, evidence, given) if beliefs else {},
+        posteriors=_posteriors(model, drawn.variables, evidence, encoded) if beliefs else {},
         states=states,
         beliefs=beliefs,
         tables=tables,
@@ -160,11 +163,14 @@ def model_to_dot(
         max_states=max(1, max_states),
         max_rows=max(1, max_rows),
     )
-    if not drawn.networks:
-        kind, body = "graph FactorGraph", drawing.factor_graph(drawn)
-    else:
-        kind, body = "digraph BayesianNetwork", drawing.network(drawn, notes, plate)
-    lines = [*defaults(rankdir), *body]
+    if drawn.networks:
+        return drawn_graph("digraph BayesianNetwork", rankdir, drawing.network(notes, plate))
+    return drawn_graph("graph FactorGraph", rankdir, drawing.factor_graph())
+
+
+def drawn_graph(kind: str, rankdir: str, body: Iterable[str]) -> str:
+    """Return a graph in the DOT language, given its statements."""
+    lines = [*_defaults(rankdir), *body]
     return "\n".join([f"{kind} {{", *(f"  {line}" for line in lines), "}", ""])
 
 
@@ -176,59 +182,47 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     """
     if model._is_joint or len(model.networks) < 2:
         return model, []
-    members = list(zip(model.networks, model.weights.tolist(), strict=True))
-    trees = [sum(_n_trees(network)) for network, _ in members]
-    drawn = [pair for pair, n in zip(members, trees, strict=True) if not n]
-    if len(drawn) != 1 or set(drawn[0][0].names) != set(model.names):
+    trees = [_n_trees(network) for network in model.networks]
+    if trees.count(0) != 1 or {*(network := model.networks[trees.index(0)]).names} != {
+        *model.names
+    }:
         return model, []
-    network, weight = drawn[0]
+    weight = float(model.weights[trees.index(0)])
     note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
     note += f"{weight:.2f} and {1.0 - weight:.2f}"
-    # The exponents of evidence about each variable in words.
-    named = model.exponents.items()
-    return network, [
-        ", ".join(
-            [
-                note,
-                *[
-                    f"exponents of {name} {', '.join(f'{e:.2g}' for e in own)}"
-                    for name, own in named
-                ],
-            ]
-        )
-    ]
+    for name, exponents in model.exponents.items():
+        note += f", exponents of {name} {', '.join(f'{e:.2g}' for e in exponents)}"
+    return network, [note]
 
 
-def _n_trees(network: Model) -> list[int]:
-    """Return the number of trees of each average of trees in a network."""
-    cpds = [cpd for _, own in networks_in(network) for cpd in own.cpds]
+def _n_trees(network: _Drawn) -> int:
+    """Return the number of trees in the averages of trees of a network."""
+    cpds = [cpd for _, inner in networks_in(network) for cpd in inner.cpds]
     numbers = [len(c.trees.roots) for c in cpds if isinstance(c, TreesCPD)]
-    return [n for n in numbers if n > 1]
+    return sum(n for n in numbers if n > 1)
 
 
 def _posteriors(
-    model: Model, variables: Iterable[Variable], evidence: EvidenceLike, given: Evidence
+    model: _Drawn, variables: Iterable[Variable], evidence: EvidenceLike, encoded: Evidence
 ) -> dict[Variable, Any]:
-    """Return the exact posterior of each unobserved variable of the picture that has one.
-
-    `given` is the encoded `evidence`.
-    """
-    found: dict[Variable, Any] = {}
+    """Return the exact posterior of each unobserved variable of the picture that has one."""
+    posteriors: dict[Variable, Any] = {}
     for variable in variables:
-        if variable not in given:
-            # A continuous feature of a tree has no exact posterior: its node shows none.
-            with suppress(UnsupportedModelError):
-                posterior = model.query(variable.name, evidence)
-                if isinstance(variable, Binned) and posterior.variables != (variable,):
-                    # An average has the cut points of all networks, the picture those of one.
-                    places = variable.codes_of(posterior.variables[0])
-                    shares = np.bincount(places, posterior.probabilities).astype(np.float64)
-                    posterior = Posterior((variable,), shares, posterior.log_evidence)
-                found[variable] = posterior
-    return found
+        if variable in encoded:
+            continue
+        # A continuous feature of a tree has no exact posterior: its node shows none.
+        with suppress(UnsupportedModelError):
+            posterior = model.query(variable.name, evidence)
+            if isinstance(variable, Binned) and posterior.variables != (variable,):
+                # An average has the cut points of all networks, the picture those of one.
+                places = variable.codes_of(posterior.variables[0])
+                shares = np.bincount(places, posterior.probabilities).astype(np.float64)
+                posterior = Posterior((variable,), shares, posterior.log_evidence)
+            posteriors[variable] = posterior
+    return posteriors
 
 
-def defaults(rankdir: str) -> list[str]:
+def _defaults(rankdir: str) -> list[str]:
     """Return the statements that set the default attributes of graph, nodes and edges."""
     font = {"fontname": _FONT}
     graph = {"rankdir": rankdir, "bgcolor": "white", "compound": "true", "pad": "0.15",
@@ -240,23 +234,26 @@ def defaults(rankdir: str) -> list[str]:
             "height": "0.36"}  # fmt: skip
     edge = {"color": display.ARC, "penwidth": "0.9", "arrowsize": "0.6",
             "fontsize": dot_labels.NOTE_SIZE, "fontcolor": display.MUTED}  # fmt: skip
-    return [
-        statement("graph", graph | font),
-        statement("node", node | font),
-        statement("edge", edge | font),
-    ]
+    looks = {"graph": graph, "node": node, "edge": edge}
+    return [statement(kind, look | font) for kind, look in looks.items()]
 
 
-_Net: TypeAlias = Any
-_Drawn: TypeAlias = Any
+class _Number(NamedTuple):
+    """A number on an arc: its value, its texts on the arc and in the tooltip, and under a name."""
+
+    value: float
+    label: str
+    whole: str
+    under: str
 
 
 @dataclass(frozen=True)
 class _Drawing:
-    """The options of a drawing, with methods that return DOT statements or parts of them."""
+    """A model and the options of its drawing, with methods that return DOT statements."""
 
-    titles: Mapping[Variable, str]
-    ids: Mapping[Variable, str]
+    model: _Drawn
+    titles: Mapping[Name, str]
+    ids: Mapping[Name, str]
     evidence: Evidence
     target: Variable | None
     posteriors: Mapping[Variable, Posterior | NumberMixture]
@@ -270,11 +267,12 @@ class _Drawing:
 
     # --------------------------------------------------------------------------- whole graphs
 
-    def network(self, net: _Net, notes: Sequence[str], plate: bool | None) -> list[str]:
+    def network(self, notes: Sequence[str], plate: bool | None) -> list[str]:
         """Return the statements of a Bayesian network, a mixture, or a weighted network.
 
         `notes` are written below the graph.
         """
+        net = self.model
         hub = _hub(net)
         if plate and hub is None:
             raise GraphError(
@@ -282,96 +280,92 @@ class _Drawing:
                 "network does not have. Leave plate=True out."
             )
         enough = _PLATE_FROM_WIDE if self.beliefs or self.tables else _PLATE_FROM
-        if plate is False or (plate is None and len(net.variables) <= enough):
+        if plate is False or (plate is None and len(net.names) <= enough):
             hub = None
         # Variables are matched by name: those of an average's members may have fewer states.
-        pairs = [(p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents]
-        arcs = [
-            (net.variable(parent), net.variable(child))
-            for parent, child in dict.fromkeys(pairs)
-            if hub is None or parent != hub.name
-        ]
-        lines, on_arcs = self.arc_lines(net, arcs)
-        caption = [_caption("; ".join(found))] if (found := [*on_arcs, *notes]) else []
-        members = [v for v in net.variables if v != hub]
+        pairs = dict.fromkeys((p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents)
+        arcs = [arc for arc in pairs if arc[0] != hub]
+        numbers, what = self.numbers(pairs)
+        under = {child: n.under for (parent, child), n in numbers.items() if parent == hub}
+        if self.arc_probabilities is None:
+            lines, on_arcs = self.arcs(arcs, numbers, what)
+        else:
+            lines, on_arcs = self.pale_arcs(arcs, self.arc_probabilities)
+        caption = [_caption("; ".join([*on_arcs, *notes]))] if on_arcs or notes else []
+        # A mixture has several distributions of a variable.
+        inner = [network for _, network in networks_in(net)]
+        cpds = {v.name: inner[0][v.name] if len(inner) == 1 else None for v in net.variables}
+        members = [name for name in net.names if name != hub]
         touched = {end for arc in arcs for end in arc}
-        lonely = [v for v in members if v not in touched]
-        under = self.under_names(net, hub)
-        inner = [self.node(v, _cpd(net, v), under.get(v, "")) for v in members]
-        inner += [*lines, *self.rows(lonely)]
+        lonely = [name for name in members if name not in touched]
+        nodes = [self.node(net.variable(n), cpds[n], under.get(n, "")) for n in members]
+        nodes += [*lines, *self.rows(lonely)]
         if hub is None:
-            return [*inner, *caption]
+            return [*nodes, *caption]
         children = {child for _, child in arcs}
-        tops = [v for v in members if v in touched and v not in children]
+        tops = [name for name in members if name in touched and name not in children]
         tops += lonely[: _row_length(len(lonely))]
-        tops = tops or members[:1]  # in a mixture each may be a parent of each
+        note = f"{self.titles[hub]} is a parent of all {len(members)} in this box"
+        if under:
+            note += f"; under their names the {what.removesuffix(' in nats')}"
         return [
-            self.node(hub, _cpd(net, hub)),
-            *self.box(inner, self.box_note(net, hub, len(members), bool(under))),
-            *self.arrow_to_box(hub, tops),
+            self.node(net.variable(hub), cpds[hub]),
+            *_box(nodes, note),
+            *self.arrow_to_box(hub, tops or members[:1]),  # each may be a parent of each
             *caption,
         ]
 
-    def arc_lines(
-        self, net: _Net, arcs: Sequence[tuple[Variable, Variable]]
-    ) -> tuple[list[str], list[str]]:
-        """Return the statements of the arcs, and a note or none that explains their numbers."""
-        known = self.probabilities(net)
-        if known is not None:
-            return self.pale_arcs({arc: known.get((arc[0].name, arc[1].name), 1.0) for arc in arcs})
-        # Value, label and tooltip text of the number on each arc.
-        numbers: dict[tuple[Variable, Variable], tuple[float, str, str]] = {}
+    def numbers(self, arcs: Iterable[Arc]) -> tuple[dict[Arc, _Number], str]:
+        """Return the scores or the exponents of arcs, and what they are."""
+        net, numbers = self.model, {}
+        if self.arc_probabilities is not None:
+            return {}, ""
         if net.target is None:
             scores = net.arc_scores if self.scores else {}
             for arc in arcs:
-                if (score := scores.get((arc[0].name, arc[1].name))) is not None:
-                    numbers[arc] = (
-                        score,
-                        dot_labels.score(score),
-                        f"{display.rounded(score, 6)} nats",
-                    )
-            note = "scores in nats"
-        else:
-            weighted = [] if _is_plain(net) else [arc for arc in arcs if arc[0] == net.target]
-            for arc in weighted:
-                exponent = net.exponents[arc[1].name]
-                label, full = (_exponent(exponent, d) or "1" for d in (_DIGITS, 4))
-                numbers[arc] = float(np.abs(exponent).max()), label, f"exponent {full}"
-            note = _whose(net, [child.name for _, child in weighted])
-        finite = [value for value, _, _ in numbers.values() if math.isfinite(value)]
+                if arc in scores:
+                    label, whole = dot_labels.score(scores[arc]), display.rounded(scores[arc], 6)
+                    numbers[arc] = _Number(scores[arc], label, f"{whole} nats", f"{label} nats")
+            return numbers, "scores in nats"
+        exponents = {arc: net.exponents[arc[1]] for arc in arcs if arc[0] == net.target.name}
+        if all((exponent == 1).all() for exponent in net.exponents.values()):
+            return {}, ""
+        for arc, exponent in exponents.items():
+            label, whole = (_exponent(exponent, digits) or "1" for digits in (_DIGITS, 4))
+            value = float(np.abs(exponent).max())
+            numbers[arc] = _Number(value, label, f"exponent {whole}", f"exponent {label}")
+        return numbers, _whose(net.target, exponents.values())
+
+    def arcs(
+        self, arcs: Iterable[Arc], numbers: Mapping[Arc, _Number], what: str
+    ) -> tuple[list[str], list[str]]:
+        """Return the statements of arcs with numbers, and a note or none on what these are."""
+        weighted = self.model.target is not None
+        drawn = {arc: numbers[arc] for arc in arcs if arc in numbers}
+        finite = [number.value for number in drawn.values() if math.isfinite(number.value)]
         highest = max(finite, default=0.0)
         lines = []
         for arc in arcs:
-            tooltip, look = f"{arc[0].name} → {arc[1].name}", {}
-            if arc in numbers:
-                value, label, full = numbers[arc]
+            look, tooltip = {}, "{} → {}".format(*arc)
+            if arc in drawn:
+                value, label, whole, _ = drawn[arc]
                 share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
                 look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
-                if not share and net.target is not None:
+                if weighted and not share:
                     look |= {"color": display.PALE, "style": "dashed"}
-                tooltip += f": {full}"
-            elif finite and net.target is None:
+                tooltip += f": {whole}"
+            elif finite and not weighted:
                 look = {"color": display.PALE, "penwidth": "0.7"}
             lines.append(self.arc(*arc, look | {"tooltip": tooltip}))
-        return lines, [f"numbers on arcs: {note}"] if numbers else []
-
-    def probabilities(self, net: _Net) -> Mapping[Arc, float] | None:
-        """Return the probabilities of arcs that are drawn, None if there are none."""
-        if self.arc_probabilities is None and len(net.networks) > 1:
-            known: Mapping[Arc, float] = net.arc_probabilities
-            return known
-        return self.arc_probabilities
+        return lines, [f"numbers on arcs: {what}"] if drawn else []
 
     def pale_arcs(
-        self, arcs: Mapping[tuple[Variable, Variable], float]
+        self, arcs: Sequence[Arc], probabilities: Mapping[Arc, float]
     ) -> tuple[list[str], list[str]]:
-        """Return the statements of a mixture's arcs, paler if less probable, and a note or none.
-
-        `arcs` maps (parent, child) to the probability of the arc.
-        """
-        joined: dict[frozenset[Variable], float] = {}
-        for arc, probability in arcs.items():
-            joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probability
+        """Return the statements of a mixture's arcs, paler if less probable, and a note or none."""
+        joined: dict[frozenset[Name], float] = {}
+        for arc in arcs:
+            joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probabilities.get(arc, 1.0)
         differ = len({f"{p:.2f}" for p in joined.values()}) > 1
         differ = differ and self.scores and len(joined) <= _MAX_NUMBERED
         lines = []
@@ -385,100 +379,49 @@ class _Drawing:
             look["color"] = f"{display.ARC}{round(255 * opacity):02x}"
             if differ and probability < _CERTAIN:
                 look["label"] = f" {probability:.2f} "
-            sign = "↔" if both else "→"
-            look["tooltip"] = (
-                f"{parent.name} {sign} {child.name}: {display.rounded(probability, 6)}"
-            )
-            lines.append(self.arc(parent, child, look))
+            text = f"{parent} {'↔' if both else '→'} {child}: {display.rounded(probability, 6)}"
+            lines.append(self.arc(parent, child, look | {"tooltip": text}))
         return lines, ["numbers on arcs: their probability"] if differ else []
 
-    def arc(self, tail: Variable, head: Variable, attributes: Mapping[str, str]) -> str:
+    def arc(self, tail: Name, head: Name, attributes: Mapping[str, str]) -> str:
         """Return the statement of the arc from `tail` to `head`."""
         return statement(f"{self.ids[tail]} -> {self.ids[head]}", attributes)
 
-    def under_names(self, net: _Net, hub: Variable | None) -> dict[Variable, str]:
-        """Return exponents or scores as texts, if one arrow to a box replaces the arcs of `hub`."""
-        if hub is None:
-            return {}
-        if net.target is not None:
-            # The exponent of each feature as text, if `hub` is the class; none if all are 1.
-            if hub != net.target or _is_plain(net):
-                return {}
-            return {
-                variable: f"exponent {_exponent(net.exponents[variable.name], _DIGITS) or '1'}"
-                for variable in net.variables
-                if variable != hub
-            }
-        scores = net.arc_scores if self.scores and len(net.networks) == 1 else {}
-        found = {v: scores.get((hub.name, v.name)) for v in net.variables if v != hub}
-        return {
-            v: f"{dot_labels.score(score)} nats" for v, score in found.items() if score is not None
-        }
-
-    def box_note(self, net: _Net, hub: Variable, n: int, numbered: bool) -> str:
-        """Return the text at the bottom of the DOT cluster around the children of `hub`.
-
-        `n` is their number; `numbered` says that exponents or scores are under their names.
-        """
-        note = f"{self.titles[hub]} is a parent of all {n} in this box"
-        if not numbered:
-            return note
-        whose = "scores"
-        if net.target is not None:
-            whose = _whose(net, list(net.exponents))
-        return f"{note}; under their names the {whose}"
-
-    def box(self, inner: Iterable[str], note: str) -> list[str]:
-        """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
-        look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
-                "color": display.PALE, "fillcolor": display.BOX, "margin": "14"}  # fmt: skip
-        return [
-            "subgraph cluster_plate {",
-            *(f"  {line}" for line in [statement("graph", look), *inner]),
-            "}",
-        ]
-
-    def arrow_to_box(self, hub: Variable, tops: Sequence[Variable]) -> list[str]:
+    def arrow_to_box(self, hub: Name, tops: Sequence[Name]) -> list[str]:
         """Return an arrow from `hub` to the DOT cluster, and invisible arrows that centre the hub.
 
         The arrows end at `tops`, the nodes in the top row of the cluster.
         """
-        lines = []
-        for i, top in enumerate(tops):
-            attributes = {"style": "invis"}
-            if i == len(tops) // 2:
-                # The high weight makes the arrow vertical.
-                attributes = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
-                              "tooltip": f"{hub.name} → all in the box"}  # fmt: skip
-            lines.append(self.arc(hub, top, attributes))
-        return lines
+        # The high weight makes the arrow vertical.
+        arrow = {"lhead": "cluster_plate", "penwidth": "1.4", "weight": "100",
+                 "tooltip": f"{hub} → all in the box"}  # fmt: skip
+        middle = len(tops) // 2
+        looks = [arrow if i == middle else {"style": "invis"} for i in range(len(tops))]
+        return [self.arc(hub, top, look) for top, look in zip(tops, looks, strict=True)]
 
-    def rows(self, nodes: Sequence[Variable]) -> list[str]:
+    def rows(self, nodes: Sequence[Name]) -> list[str]:
         """Return invisible edges that arrange `nodes`, which have no arcs, in several rows."""
-        length = _row_length(len(nodes))
+        length, hidden = _row_length(len(nodes)), {"style": "invis"}
         if len(nodes) <= length:
             return []
-        lines = [
-            self.arc(upper, lower, {"style": "invis"})
-            for upper, lower in zip(nodes, nodes[length:], strict=False)
-        ]
-        for start in range(0, len(nodes) - 1, length):
-            row = nodes[start : start + length]
-            for left, right in itertools.pairwise(row):
-                arc = self.arc(left, right, {"style": "invis"})
-                lines.append(f"{{rank=same; {arc}}}")  # from left to right
+        below = zip(nodes, nodes[length:], strict=False)
+        lines = [self.arc(*pair, hidden) for pair in below]
+        for start in range(0, len(nodes), length):
+            beside = itertools.pairwise(nodes[start : start + length])
+            lines += [f"{{rank=same; {self.arc(*pair, hidden)}}}" for pair in beside]
         return lines
 
-    def factor_graph(self, model: FactorGraph) -> list[str]:
+    def factor_graph(self) -> list[str]:
         """Return the statements of a factor graph: variables, factors and edges."""
-        lines = [self.node(variable, None) for variable in model.variables]
-        for i, term in enumerate(model.terms):
-            lines.append(statement(f"f{i}", self.factor(term)))
-        for i, term in enumerate(model.terms):
+        terms = self.model.terms
+        lines = [self.node(variable, None) for variable in self.model.variables]
+        lines += [statement(f"f{i}", self.factor(term)) for i, term in enumerate(terms)]
+        for i, term in enumerate(terms):
             # Parents are above the factor and the child below it, as in a Bayesian network.
-            lines += [f"{self.ids[variable]} -- f{i};" for variable in term.scope[:-1]]
-            lines += [f"f{i} -- {self.ids[variable]};" for variable in term.scope[-1:]]
-        if not self.tables and any((term.exponent != 1).any() for term in model.terms):
+            ids = [self.ids[variable.name] for variable in term.scope]
+            lines += [f"{parent} -- f{i};" for parent in ids[:-1]]
+            lines += [f"f{i} -- {child};" for child in ids[-1:]]
+        if not self.tables and any((term.exponent != 1).any() for term in terms):
             lines.append(_caption("numbers in squares: exponents"))
         return lines
 
@@ -487,17 +430,13 @@ class _Drawing:
     def factor(self, term: Term) -> dict[str, str]:
         """Return the DOT attributes of a factor's node: a small square, or a box with its table."""
         exponent = _exponent(term.exponent)
-        names = ", ".join(self.titles[variable] for variable in term.scope)
+        names = ", ".join(self.titles[variable.name] for variable in term.scope)
         tooltip = f"factor of {names or 'nothing'}" + (f", exponent {exponent}" if exponent else "")
         common = {"style": "filled", "tooltip": tooltip}
         if self.tables:
-            heading = f"{names or 'constant'}" + (f", to the power {exponent}" if exponent else "")
-            parts = [dot_labels.font(heading, colour=display.MUTED), self.table(term.source)]
-            return common | {
-                "label": dot_labels.stack(parts),
-                "fillcolor": display.BOX,
-                "color": display.ARC,
-            }
+            title = (names or "constant") + (f", to the power {exponent}" if exponent else "")
+            label = dot_labels.stack([dot_labels.muted(title), self.table(term.source)])
+            return common | {"label": label, "fillcolor": display.BOX, "color": display.ARC}
         common |= {"shape": "square", "fillcolor": display.SLATE, "color": display.SLATE}
         if not exponent:
             return common | {"label": "", "width": "0.13", "height": "0.13"}
@@ -510,7 +449,7 @@ class _Drawing:
         """Return the statement of a variable's node, with `note`, if not empty, under the name."""
         parts = self.parts(variable, cpd)
         if note:
-            parts.insert(1, dot_labels.font(note, size=dot_labels.NOTE_SIZE, colour=display.MUTED))
+            parts.insert(1, dot_labels.small(note))
         attributes: dict[str, str] = {"label": dot_labels.stack(parts)}
         if isinstance(variable, CountVector):
             # Square corners and a second outline mark a vector of many counts.
@@ -525,23 +464,21 @@ class _Drawing:
             attributes |= {"color": display.TARGET_LINE, "penwidth": "2.2"}
             attributes.setdefault("fillcolor", display.TARGET)
         attributes["tooltip"] = dot_labels.tooltip(variable)
-        return statement(self.ids[variable], attributes)
+        return statement(self.ids[variable.name], attributes)
 
     def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
         """Return the labels in a variable's node: name, states or posterior, table of its CPD."""
-        observed = self.observed(variable)
-        shown = cpd if self.tables else None
-        parts = [dot_labels.title(self.titles[variable])]
+        parts = [dot_labels.title(self.titles[variable.name])]
         if isinstance(variable, CountVector):
             parts.append(dot_labels.item_number(variable))
         if belief := self.belief(variable):
             parts.append(belief)
-        elif observed:
-            parts.append(dot_labels.font(observed, bold=True))
-        elif self.states and shown is None:
+        elif variable in self.evidence:
+            parts.append(dot_labels.font(self.observed(variable), bold=True))
+        elif self.states and not (self.tables and cpd):
             parts += dot_labels.value_list(variable, self.max_states)
-        if shown is not None:
-            parts.append(self.table(shown))
+        if self.tables and cpd:
+            parts.append(self.table(cpd))
         return parts
 
     def table(self, source: CPD | Factor) -> str:
@@ -549,14 +486,11 @@ class _Drawing:
         describe = source.describe if isinstance(source, CPD) else partial(describe_factor, source)
         # One row takes no more room than the note that it is left out.
         whole = describe(self.max_rows + 2, self.max_states)
-        if len(whole.rows) <= self.max_rows + 1:
-            return dot_labels.table(whole)
-        return dot_labels.table(describe(self.max_rows, self.max_states))
+        is_short = len(whole.rows) <= self.max_rows + 1
+        return dot_labels.table(whole if is_short else describe(self.max_rows, self.max_states))
 
-    def observed(self, variable: Variable) -> str | None:
-        """Return the text ``= state`` or ``= number`` for an observed variable, else None."""
-        if variable not in self.evidence:
-            return None
+    def observed(self, variable: Variable) -> str:
+        """Return the text ``= state`` or ``= number`` of an observed variable."""
         value = self.evidence.columns[variable][0]
         if isinstance(variable, CountVector):
             return f"= {dot_labels.counts_seen(variable, value, self.max_states)}"
@@ -573,46 +507,42 @@ class _Drawing:
             return dot_labels.density(posterior, colour) if np.isfinite(posterior.std) else ""
         if not self.beliefs or not isinstance(variable, Discrete):
             return ""
-        if posterior is None and variable not in self.evidence:
-            return ""  # no posterior, as in a factor graph over counts that are not observed
         if posterior is not None:
             shares = posterior.probabilities
-        else:
+        elif variable in self.evidence:
             shares, colour = np.zeros(variable.cardinality), display.SLATE
             shares[int(self.evidence.columns[variable][0])] = 1.0
+        else:
+            return ""  # no posterior, as in a factor graph over counts that are not observed
         if isinstance(variable, Binned):
             median = "" if posterior is None else interval_text(*posterior.range(0.0))
-            heading = f"median in {median}" if median else str(self.observed(variable))
+            heading = f"median in {median}" if median else self.observed(variable)
             return dot_labels.histogram(variable, shares, colour, heading)
         return dot_labels.bars(variable, shares, colour, self.max_states)
 
 
-def _cpd(net: _Net, variable: Variable) -> CPD | None:
-    """Return the CPD of a variable; None in a mixture, whose networks have different CPDs of it."""
-    networks = [network for _, network in networks_in(net)]
-    return networks[0][variable.name] if len(networks) == 1 else None
-
-
-def _hub(net: _Net) -> Variable | None:
-    """Return the variable that is a parent of all other variables (such as the class), or None."""
-    others = len(net.variables) - 1
+def _hub(net: _Drawn) -> Name | None:
+    """Return the name of the parent of all other variables (such as the class), or None."""
     # The arcs of every network of an ensemble.
     arcs = [arc for arc, p in net.arc_probabilities.items() if p > 1.0 - _ROUNDING]
-    below = Counter(parent for parent, _ in arcs)
-    found = [v for v in net.variables if others and below[v.name] == others]
-    return found[0] if found else None
+    n_children = Counter(parent for parent, _ in arcs)
+    others = len(net.names) - 1
+    return next((name for name in net.names if others and n_children[name] == others), None)
 
 
-def _is_plain(net: _Net) -> bool:
-    """Return whether all exponents are 1, so that no number needs to be drawn."""
-    return all(bool((exponent == 1).all()) for exponent in net.exponents.values())
+def _box(inner: Iterable[str], note: str) -> list[str]:
+    """Return the DOT cluster that draws a box around the statements `inner`, with a note."""
+    look = {"label": note, "labelloc": "b", "labeljust": "r", "style": "rounded,filled",
+            "color": display.PALE, "fillcolor": display.BOX, "margin": "14"}  # fmt: skip
+    lines = [statement("graph", look), *inner]
+    return ["subgraph cluster_plate {", *(f"  {line}" for line in lines), "}"]
 
 
-def _whose(net: _Net, names: Sequence[Name]) -> str:
+def _whose(target: Discrete, exponents: Iterable[Floats]) -> str:
     """Return the caption of exponents, with the classes if exponents differ between classes."""
-    if not any(len(_exponent_texts(net.exponents[name], _DIGITS)) > 1 for name in names):
+    if all(len(_exponent_texts(values, _DIGITS)) == 1 for values in exponents):
         return "exponents"
-    states = texts(net.target.states, 16)
+    states = texts(target.states, 16)
     if len(states) > _MAX_EXPONENTS:
         return "exponents, from the minimum to the maximum of the classes"
     return f"exponents of {', '.join(states)}"
@@ -630,7 +560,7 @@ def _exponent(values: Floats, digits: int = 4) -> str:
     shown = _exponent_texts(values, digits)
     if len(shown) <= _MAX_EXPONENTS:
         return ", ".join(shown)
-    return " to ".join(shown[place] for place in (int(values.argmin()), int(values.argmax())))
+    return f"{shown[values.argmin()]} to {shown[values.argmax()]}"
 
 
 def _exponent_texts(values: Floats, digits: int) -> list[str]:
@@ -680,7 +610,7 @@ def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:
     """
     ids = {name: f"n{i}" for i, name in enumerate(graph.nodes)}
     titles = texts(graph.nodes, dot_labels.LONGEST_NAME)
-    lines = defaults(rankdir)
+    lines = []
     for name, title in zip(graph.nodes, titles, strict=True):
         lines.append(statement(ids[name], {"label": dot_labels.stack([dot_labels.title(title)])}))
     for a, b in graph.arcs:
@@ -688,4 +618,4 @@ def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:
     for a, b in graph.edges:
         look = {"dir": "none", "tooltip": f"{a} — {b}"}
         lines.append(statement(f"{ids[a]} -> {ids[b]}", look))
-    return "\n".join(["digraph PDAG {", *(f"  {line}" for line in lines), "}", ""])
+    return drawn_graph("digraph PDAG", rankdir, lines)

@@ -144,20 +144,20 @@ def value_list(variable: Variable, maximum: int) -> list[str]:
     if isinstance(variable, Binned):
         cuts = cut_texts(variable.cuts, _LONGEST_CUT)
         if not cuts:
-            return [_muted("one interval")]
-        return [_muted(f"{len(cuts) + 1} intervals, cut at"), _several(cuts, maximum, len(cuts))]
+            return [muted("one interval")]
+        return [muted(f"{len(cuts) + 1} intervals, cut at"), _several(cuts, maximum, len(cuts))]
     if isinstance(variable, Discrete):
         return [_several(state_texts(variable, LONGEST_STATE), maximum, variable.cardinality)]
     if isinstance(variable, CountVector):
         few = texts(variable.items[:maximum], LONGEST_STATE)
         return [_several(few, maximum, len(variable.items))]
-    return [_muted("0, 1, 2, …")] if isinstance(variable, Count) else []
+    return [muted("0, 1, 2, …")] if isinstance(variable, Count) else []
 
 
 def item_number(variable: CountVector) -> str:
     """Return the number of items of a count vector as an HTML-like text."""
     n = len(variable.items)
-    return _muted(f"counts of {n:,} item{'s' * (n > 1)}")
+    return muted(f"counts of {n:,} item{'s' * (n > 1)}")
 
 
 def counts_seen(variable: CountVector, counts: Floats, maximum: int) -> str:
@@ -174,8 +174,14 @@ def counts_seen(variable: CountVector, counts: Floats, maximum: int) -> str:
     return ", ".join(counted) or "nothing"
 
 
-def _muted(text: str) -> str:
-    return _font(escape(text), TEXT_SIZE, MUTED)
+def muted(text: str) -> str:
+    """Return text as muted HTML-like text."""
+    return font(text, colour=MUTED)
+
+
+def small(text: str) -> str:
+    """Return text as small muted HTML-like text."""
+    return font(text, size=NOTE_SIZE, colour=MUTED)
 
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
@@ -249,10 +255,9 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
     rest = len(probabilities) - len(shown_codes)
     if rest:
         left = percentage(max(0.0, 1.0 - float(probabilities[shown_codes].sum())))
-        note = font(f"… {rest} more", size=NOTE_SIZE, colour=MUTED)
+        note = small(f"… {rest} more")
         rows.append(
-            f'<TR><TD ALIGN="LEFT" COLSPAN="3">{note}</TD>'
-            f'<TD ALIGN="RIGHT">{font(left, size=NOTE_SIZE, colour=MUTED)}</TD></TR>'
+            f'<TR><TD ALIGN="LEFT" COLSPAN="3">{note}</TD><TD ALIGN="RIGHT">{small(left)}</TD></TR>'
         )
     return f"{_open_table(padding=2)}{''.join(rows)}</TABLE>"
 
@@ -318,7 +323,7 @@ def _column_plot(text: str, masses: Sequence[float], colours: Sequence[str], axi
 
 def _ends(*shown: str) -> str:
     """Return the texts of both ends of an axis, as HTML-like text below it."""
-    left, right = (font(end, size=NOTE_SIZE, colour=MUTED) for end in shown)
+    left, right = (small(end) for end in shown)
     # Very long numbers need more width than the curve.
     half = max(_CURVE_COLUMNS * _CURVE_STEP // 2, 7 * max(map(len, shown)))
     cells = (
@@ -334,10 +339,10 @@ def _column(height: int, colour: str) -> str:
 
 def table(local: Description) -> str:
     """Return the description of a CPD or a factor as an HTML-like table."""
-    note = font(local.note, size=NOTE_SIZE, colour=MUTED)
+    note = small(local.note)
     if not local.rows:
         return note
-    head = [font(text, size=NOTE_SIZE, colour=MUTED) for text in local.header]
+    head = [small(text) for text in local.header]
     lines = ["".join(f"<TD>{cell}</TD>" for cell in head)]
     for i, row in enumerate(local.rows):
         tints = [] if local.tints is None else [f' BGCOLOR="{_tint(t)}"' for t in local.tints[i]]

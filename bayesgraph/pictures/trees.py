@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from bayesgraph.core.display import BLUE, BOX, CARD, LINE, MUTED
+from bayesgraph.core.display import BLUE, BOX, CARD, LINE
 from bayesgraph.core.errors import GraphError
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.models import Branch, GaussianCPD, TreesCPD, interval_text, number, texts
 from bayesgraph.pictures import dot_labels
-from bayesgraph.pictures.dot import defaults, statement
+from bayesgraph.pictures.dot import drawn_graph, statement
 
 _MAX_LISTED = 3
 # Maximum number of leaves in one row.
@@ -107,8 +107,8 @@ def tree_to_dot(
     # The order of the indices makes Graphviz draw left children on the left.
     nodes.sort(key=lambda line: int(line[1 : line.index(" ")]))
     wide = len(nodes) - len({arc[: arc.index(" ")] for arc in arcs}) > _WIDE_FROM
-    lines = [*defaults(rankdir or ("LR" if wide else "TB")), title, *nodes, *arcs]
-    return "\n".join(["digraph Tree {", *(f"  {line}" for line in lines), "}", ""])
+    rankdir = rankdir or ("LR" if wide else "TB")
+    return drawn_graph("digraph Tree", rankdir, [title, *nodes, *arcs])
 
 
 def _split(cpd: TreesCPD, node: int) -> str:
@@ -146,7 +146,7 @@ def _cut(cpd: TreesCPD, node: int) -> str:
             n_leaves += 1
         else:
             waiting += [int(cpd.trees.below[at]), int(cpd.trees.below[at]) + 1]
-    note = dot_labels.font(f"… {n_leaves} leaves", colour=MUTED)
+    note = dot_labels.muted(f"… {n_leaves} leaves")
     look = {"label": dot_labels.stack([note, *_rows(cpd, node)]), "style": "rounded,filled,dashed",
             "fillcolor": CARD, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
     return statement(f"n{node}", look)
@@ -159,7 +159,7 @@ def _rows(cpd: TreesCPD, node: int) -> list[str]:
     count = float(cpd.trees.counts[node])
     text = f"{count:,.0f}" if count == round(count) else number(count)
     word = "row" if count == 1 else "rows"
-    return [dot_labels.font(f"{text} {word}", size=dot_labels.NOTE_SIZE, colour=MUTED)]
+    return [dot_labels.small(f"{text} {word}")]
 
 
 def _condition(
