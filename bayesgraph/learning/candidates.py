@@ -24,7 +24,7 @@ from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import pair_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores, n_moments
-from bayesgraph.learning.scores import Gains
+from bayesgraph.learning.scores import Extension, Gains
 from bayesgraph.statistics import (
     CountSource,
     Family,
@@ -348,7 +348,7 @@ def candidate_scores(
         )
     gains = Gains(source, (*columns, *above), smoothing, "likelihood")
     rest = (gains.target,) if above else ()
-    found, rows = gains.of_families([((p, *rest), c) for p, c in ends])
+    by_arc, rows = gains.with_rows([Extension((p,), rest, c) for p, c in ends])
     cards = np.array(gains.cards)
     parents, children = cards[pairs.parents], cards[pairs.children]
     # Of a number given a state there are a mean and a variance, given a number there is a slope.
@@ -356,7 +356,7 @@ def candidate_scores(
     parameters = k * np.where(parents > 0, parents - 1, 1) * of_child
     everything = Family(() if source.target is None else (source.target,))
     total = float(source.families([everything])[everything].counts.sum())
-    return ArcScores.of(safe_divide(found, rows), rows, parameters, total, True)
+    return ArcScores.of(safe_divide(by_arc, rows), rows, parameters, total, True)
 
 
 def candidate_tree(
