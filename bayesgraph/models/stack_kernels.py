@@ -109,16 +109,25 @@ def add_linear(
             for cell in range(n_cells):
                 target = out[cell, begin : begin + n]
                 own = start[k] + cell
-                m = mean[own:]
+                if n_parents == 1 and first_choice[k] == first_choice[k + 1]:
+                    # The arcs of a tree of numbers, without a choice of parameters.
+                    parent = columns[place[first[k] + 1], begin : begin + n]
+                    m, s, c, b = mean[own], scale[own], constant[own], slopes[first_slope[k] + cell]
+                    for i in range(n):
+                        z = (child[i] - m - b * parent[i]) * s
+                        added = c - 0.5 * z * z
+                        target[i] += added if added == added else 0.0
+                    continue
+                means = mean[own:]
                 for i in range(n):
-                    residual[i] = child[i] - m[entry[i]]
+                    residual[i] = child[i] - means[entry[i]]
                 for j in range(n_parents):
                     loading = slopes[first_slope[k] + cell * n_parents + j :]
                     parent = columns[place[first[k] + 1 + j], begin : begin + n]
                     for i in range(n):
                         residual[i] -= loading[entry[i] * n_parents] * parent[i]
-                s, c = scale[own:], constant[own:]
+                scales, constants = scale[own:], constant[own:]
                 for i in range(n):
-                    z = residual[i] * s[entry[i]]
-                    added = c[entry[i]] - 0.5 * z * z
+                    z = residual[i] * scales[entry[i]]
+                    added = constants[entry[i]] - 0.5 * z * z
                     target[i] += added if added == added else 0.0
