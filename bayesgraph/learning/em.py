@@ -96,33 +96,34 @@ class Expectation:
         A row that has probability zero under the network adds nothing to the families in which it
         has a missing variable. It makes the log likelihood minus infinity.
         """
-        found = tree_sum(
-            run.expected(network, _Expected() if i else self._fixed)
-            for i, run in enumerate(self._runs())
+        expected = tree_sum(
+            sum((block.expected(network) for block in blocks), _Expected() if at else self._fixed)
+            for at, blocks in enumerate(self._runs())
         )
         total = {
-            family: found.statistics.get(child) or _none(family)
+            family: expected.statistics.get(child) or _none(family)
             for child, family in self.families.items()
         }
-        return total, found.log_likelihood
+        return total, expected.log_likelihood
 
-    def _counted(self, run: _Run) -> _Expected:
-        self.total += run.weight
-        return run.fixed
+    def _counted(self, blocks: list[_Block]) -> _Expected:
+        """Return what is constant in EM: sums of families without hidden or missing variables."""
+        self.total += sum(float(block.weights.sum()) for block in blocks)
+        return sum((block.fixed for block in blocks), _Expected())
 
-    def _all_rows(self) -> _Run | None:
+    def _all_rows(self) -> list[_Block] | None:
         """Return all rows as one run, None if they are too many to be held."""
-        found: tuple[Table, Floats] | None = None
+        rows: tuple[Table, Floats] | None = None
         for _, run in self._read():
-            found = run if found is None else _merged(*_joined(found, run))
-            table = found[0]
-            few = not table.continuous and table.n_rows <= _DISTINCT_ROWS
+            rows = run if rows is None else _merged(*_joined(rows, run))
+            few = not rows[0].continuous and rows[0].n_rows <= _DISTINCT_ROWS
             if not (few or self._source.in_memory):
                 return None
-        assert found is not None  # there are rows
-        return self._prepared(*found)
+        assert rows is not None  # there are some
+        return self._prepared(*rows)
 
-    def _runs(self) -> Iterator[_Run]:
+    def _runs(self) -> Iterator[list[_Block]]:
+        """Yield the rows whose statistics are computed together, in blocks."""
         if self._held is not None:
             yield self._held
             return
@@ -136,7 +137,7 @@ class Expectation:
             yield first, _merged(table, weights if len(weights) else np.ones(table.n_rows))
             first += table.n_rows
 
-    def _prepared(self, table: Table, weights: Floats, first: int = 0) -> _Run:
+    def _prepared(self, table: Table, weights: Floats, first: int = 0) -> list[_Block]:
         """Return a run of rows; `first` is the number of its first row."""
         # For each variable a mask of the rows that observe it or one of its descendants. `first` is
         # the number of the first row, for messages.
@@ -162,15 +163,47 @@ class Expectation:
                     "nothing observed depends on; leave such rows out, discretise the column, or "
                     "use missing='available'."
                 )
-        return _Run(
-            [
-                block
-                for rows, free in _groups(self._parents, table)
-                for block in _blocks(
-                    self.families, table, weights, relevant, rows, free, self._calibrations
-                )
-            ]
-        )
+        return [
+            block
+            for rows, free in _groups(parents, table)
+            for block in self._blocks(table, weights, relevant, rows, free)
+        ]
+
+    def _blocks(
+        self,
+        table: Table,
+        weights: Floats,
+        relevant: Mapping[Variable, NDArray[np.bool_]],
+        rows: NDArray[np.intp],
+        free: tuple[Discrete, ...],
+    ) -> Iterator[_Block]:
+        """Yield the rows of a group in blocks that bound the memory of a junction tree's messages.
+
+        `rows` has the indices of the group's rows, `free` the variables that are hidden or missing
+        in some of them, and `relevant` the masks of the rows that tell of each variable.
+        """
+        evidence = table.evidence()
+        columns = {v: column for v, column in evidence.columns.items() if v not in free}
+        families = {v: family for v, family in self.families.items() if relevant[v][rows].any()}
+        scopes = {v: tuple(d for d in own.discrete if d in free) for v, own in families.items()}
+        soft = [v for v in free if v in evidence and v in families]
+        asked = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
+        calibration, entries = None, 1.0
+        if asked:
+            calibration = self._calibrations.setdefault(asked, Calibration(asked))
+            entries = max(calibration.entries, 1.0)
+        size = max(1, int(min(len(rows), _BLOCK_ENTRIES / entries)))
+        for start in range(0, len(rows), size):
+            part = rows[start : start + size]
+            yield _Block(
+                families,
+                Evidence(len(part), {v: column[part] for v, column in columns.items()}),
+                {v: evidence.columns[v][part] for v in soft},
+                weights[part],
+                {v: relevant[v][part] for v in families},
+                scopes,
+                calibration,
+            )
 
 
 @dataclass(frozen=True)
@@ -188,30 +221,6 @@ class _Expected:
         for child, statistics in other.statistics.items():
             found[child] = found[child] + statistics if child in found else statistics
         return _Expected(found, self.log_likelihood + other.log_likelihood)
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """Rows whose statistics are computed together, in blocks of the same open variables."""
-
-    blocks: list[_Block]
-
-    @property
-    def weight(self) -> float:
-        """Total weight of the rows."""
-        return sum(float(block.weights.sum()) for block in self.blocks)
-
-    @property
-    def fixed(self) -> _Expected:
-        """Statistics that are constant in EM: of families without hidden or missing variables."""
-        return sum((_Expected(block.fixed) for block in self.blocks), _Expected())
-
-    def expected(self, network: BayesianNetwork, before: _Expected) -> _Expected:
-        """Return `before` plus the statistics of the other families, under a network."""
-        for block in self.blocks:
-            statistics, log_mass = block.expected(network)
-            before += _Expected(statistics, float(block.weights @ log_mass))
-        return before
 
 
 def _none(family: Family) -> FamilyStatistics:
@@ -270,44 +279,6 @@ def _groups(
         yield rest, (*hidden, *partial)
 
 
-def _blocks(
-    families: Mapping[Variable, Family],
-    table: Table,
-    weights: Floats,
-    relevant: Mapping[Variable, NDArray[np.bool_]],
-    rows: NDArray[np.intp],
-    free: tuple[Discrete, ...],
-    calibrations: dict[tuple[tuple[Discrete, ...], ...], Calibration],
-) -> Iterator[_Block]:
-    """Yield the rows of a group in blocks that bound the memory of the junction tree's messages.
-
-    `rows` has the indices of the group's rows, `free` the variables that are hidden or missing in
-    some of them, and `relevant` the masks of `_relevant`. Calibrations are cached by their scopes.
-    """
-    evidence = table.evidence()
-    columns = {v: column for v, column in evidence.columns.items() if v not in free}
-    children = [v for v in families if relevant[v][rows].any()]
-    scopes = {v: tuple(d for d in families[v].discrete if d in free) for v in children}
-    soft = [v for v in free if v in evidence and v in children]
-    asked = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
-    if asked and asked not in calibrations:
-        calibrations[asked] = Calibration(asked)
-    calibration = calibrations.get(asked)
-    entries = 1.0 if calibration is None else calibration.entries
-    size = max(1, int(min(len(rows), _BLOCK_ENTRIES / max(entries, 1.0))))
-    for start in range(0, len(rows), size):
-        part = rows[start : start + size]
-        yield _Block(
-            {v: families[v] for v in children},
-            Evidence(len(part), {v: column[part] for v, column in columns.items()}),
-            {v: evidence.columns[v][part] for v in soft},
-            weights[part],
-            {v: relevant[v][part] for v in children},
-            scopes,
-            calibration,
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class _Block:
     """A block of rows, and its open variables: hidden, or missing in some rows of the block.
@@ -340,45 +311,41 @@ class _Block:
     calibration: Calibration | None
 
     @cached_property
-    def _open(self) -> list[Variable]:
-        return [child for child in self.families if self.scopes[child]]
-
-    @cached_property
     def _likelihoods(self) -> list[Factor]:
-        found = []
+        factors = []
         for variable, codes in self.soft.items():
             possible = (codes[:, None] < 0) | (codes[:, None] == np.arange(variable.cardinality))
-            found.append(Factor.from_log((variable,), np.where(possible, 0.0, -np.inf)))
-        return found
+            factors.append(Factor.from_log((variable,), np.where(possible, 0.0, -np.inf)))
+        return factors
 
     @cached_property
-    def fixed(self) -> dict[Variable, FamilyStatistics]:
+    def fixed(self) -> _Expected:
         """Statistics of families without open (hidden or missing) variables; constant in EM."""
         one = np.ones((self.evidence.n_rows, 1))
-        return {c: self._collected(c, one) for c in self.families if not self.scopes[c]}
+        return _Expected(
+            {c: self._collected(c, one) for c, open_ in self.scopes.items() if not open_}
+        )
 
-    def expected(self, network: BayesianNetwork) -> tuple[dict[Variable, FamilyStatistics], Floats]:
-        """Return expected statistics of families with open (hidden or missing) variables.
-
-        The second result has the log likelihood of each row, shape (n_rows,).
-        """
-        log_mass = np.zeros(self.evidence.n_rows)
-        factors: list[Factor] = []
-        for child in self.families:
+    def expected(self, network: BayesianNetwork) -> _Expected:
+        """Return expected statistics of families with open (hidden or missing) variables."""
+        n_rows = self.evidence.n_rows
+        log_mass = np.zeros(n_rows)
+        factors: dict[Variable, Factor] = {}
+        for child, scope in self.scopes.items():
             factor = network[child.name].potential(self.evidence)
             assert isinstance(factor, Factor)  # continuous: observed, or a missing leaf
-            if self.scopes[child]:
-                factors.append(factor)
+            if scope:
+                factors[child] = factor
             else:
                 log_mass = log_mass + factor.log_values
-        if self.calibration is None:
-            return {}, log_mass
-        posteriors, mass = self.calibration.posteriors([*factors, *self._likelihoods])
-        found = {}
-        for child, posterior in zip(self._open, posteriors, strict=False):
-            whole = np.broadcast_to(posterior, (self.evidence.n_rows, *posterior.shape[1:]))
-            found[child] = self._collected(child, whole.reshape(self.evidence.n_rows, -1))
-        return found, log_mass + mass
+        statistics = {}
+        if self.calibration is not None:
+            posteriors, mass = self.calibration.posteriors([*factors.values(), *self._likelihoods])
+            for child, posterior in zip(factors, posteriors, strict=False):
+                whole = np.broadcast_to(posterior, (n_rows, *posterior.shape[1:]))
+                statistics[child] = self._collected(child, whole.reshape(n_rows, -1))
+            log_mass = log_mass + mass
+        return _Expected(statistics, float(self.weights @ log_mass))
 
     def _collected(self, child: Variable, posterior: Floats) -> FamilyStatistics:
         """Return the statistics of a family; the posterior of its open variables weights the rows.
@@ -391,26 +358,25 @@ class _Block:
             All ones, with one configuration, for a family without open variables.
         """
         family, scope = self.families[child], self.scopes[child]
-        cards = tuple(v.cardinality for v in family.discrete)
         seen = tuple(v for v in family.discrete if v not in scope)
         shape = tuple(v.cardinality for v in (*seen, *scope))
         # Axes of the family as indices of the axes (*seen, *scope).
         order = [(*seen, *scope).index(v) for v in family.discrete]
-        weights = np.where(self.relevant[child], self.weights, 0.0)
-        index = self._index(seen)
+        weights, n = np.where(self.relevant[child], self.weights, 0.0), len(family.continuous)
         n_seen = int(np.prod([v.cardinality for v in seen], dtype=np.intp))
-        if not family.continuous:
-            ones = (weights, (index, np.arange(len(index))))
-            counts = csr_array(ones, shape=(n_seen, len(index))) @ posterior
-            counts = counts.reshape(shape).transpose(order)
-            return FamilyStatistics(counts, np.zeros((*cards, 0)), np.zeros((*cards, 0, 0)))
-        values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)
-        share = weights[:, None] * posterior
-        at, configuration = np.nonzero(share)
-        group = index[at] * posterior.shape[1] + configuration
-        size = n_seen * posterior.shape[1]
-        found = group_comoments(values[at], group, size, share[at, configuration])
-        counts, mean, comoment = (a.reshape((*shape, *a.shape[1:])) for a in found)
+        index, size = self._index(seen), n_seen * posterior.shape[1]
+        if family.continuous:
+            values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)
+            share = weights[:, None] * posterior
+            at, configuration = np.nonzero(share)
+            group = index[at] * posterior.shape[1] + configuration
+            sums = group_comoments(values[at], group, size, share[at, configuration])
+        else:
+            of_rows = csr_array((weights, (index, np.arange(len(index)))), (n_seen, len(index)))
+            sums = of_rows @ posterior, np.empty((size, 0)), np.empty((size, 0, 0))
+        counts, mean, comoment = (
+            a.reshape((*shape, *tail)) for a, tail in zip(sums, ((), (n,), (n, n)), strict=True)
+        )
         return FamilyStatistics(
             counts.transpose(order),
             mean.transpose(*order, len(order)),
@@ -675,8 +641,7 @@ class _Problem:
         for axis in unseen:
             numbers = centre[family.discrete[axis]]
             values = np.stack([numbers[v] for v in family.continuous], axis=-1)
-            lead = [1] * (otherwise.ndim - 1)
-            lead[axis] = len(values)
-            total = total + values.reshape(*lead, -1)
+            others = tuple(i for i in range(otherwise.ndim - 1) if i != axis)
+            total = total + np.expand_dims(values, others)
         mean = total / len(unseen)
         return np.where(np.isnan(mean), otherwise, mean)
