@@ -18,7 +18,6 @@ from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract
 from bayesgraph.inference.elimination import planned_slice
 from bayesgraph.inference.factor_solver import lazy_marginals, slice_of_case
-from bayesgraph.inference.factors import Factor
 from bayesgraph.inference.loopy import loopy_belief_propagation
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sampling import WeightedSamples, likelihood_weighting
@@ -104,20 +103,10 @@ class LoopyWork(_ApproximateWork):
                 f"or use method={WEIGHTING!r}."
             )
         trimmed, partial = case.evidence(self.model.variables).split()
-        potentials = (
-            planned_slice(self.model, trimmed, partial, wanted).slice.problem(trimmed).potentials
-        )
-        factors = [potential for potential in potentials if isinstance(potential, Factor)]
-        if len(factors) < len(potentials):
-            raise UnsupportedModelError(
-                "Loopy belief propagation takes discrete variables; continuous ones are left in "
-                f"the model. Observe them or use method={WEIGHTING!r}."
-            )
-        beliefs = loopy_belief_propagation(
-            factors, [v for v in wanted if isinstance(v, Discrete)], **question.options
-        )
+        factors = planned_slice(self.model, trimmed, partial, wanted).slice.problem(trimmed)
+        discrete = [v for v in wanted if isinstance(v, Discrete)]
+        beliefs = loopy_belief_propagation(factors.potentials, discrete, **question.options)
         report = beliefs.report
-        discrete = [v for v in wanted if isinstance(v, Discrete)]  # `_loopy` refuses others
         found = [beliefs.marginals[v] for v in discrete]
         if question.targets is None:
             return _collected(discrete, found, report.log_partition, report)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -20,7 +20,7 @@ from bayesgraph.core import errors
 from bayesgraph.core.arrays import SUM, Floats
 from bayesgraph.core.display import rounded
 from bayesgraph.core.variables import Discrete
-from bayesgraph.inference.factors import Factor, Potential
+from bayesgraph.inference.factors import Factor, Potential, union_scope
 
 # Minimum of a log message. A cavity is the difference of a log belief and a log message, whose
 # error is the rounding error of the larger of them, here 1e-10.
@@ -175,23 +175,18 @@ def loopy_belief_propagation(
     graph = _FactorGraph(_checked(factors), variables)
     dampings = (damping,) if damping is not None else _DAMPINGS
     schedule = _Schedule(dampings[:1] if graph.acyclic else dampings)
-    messages = [np.zeros((len(kind.field), len(kind.owner))) for kind in graph.kinds]
+    messages = np.zeros(len(graph.cell))
     iterations, change = 0, math.inf
     while change > tolerance and iterations < max_iterations:
         iterations += 1
-        before, (messages, moves) = messages, graph.step(messages)
-        # The largest change of a log message, relative for log messages beyond 1. `moves` holds the
-        # changes, `messages` the log messages.
-        shares = (
-            np.abs(move) / np.maximum(1.0, np.abs(message))
-            for move, message in zip(moves, messages, strict=True)
-            if move.size
-        )
-        change = max((float(share.max()) for share in shares), default=0.0)
+        before, messages = messages, graph.step(messages)
+        moves = messages - before
+        # The largest change of a log message, relative for log messages beyond 1.
+        change = float(np.max(np.abs(moves) / np.maximum(1.0, np.abs(messages)), initial=0.0))
         schedule.report(change, moves)
-        for message, move in zip(messages, moves, strict=True):
-            message -= schedule.damping * move
-    beliefs, earlier = graph.beliefs(messages), graph.beliefs(before)
+        messages -= schedule.damping * moves
+    beliefs, _ = graph.beliefs(messages)
+    earlier, _ = graph.beliefs(before)
     converged = change <= tolerance
     report = Convergence(
         method="loopy belief propagation",
@@ -200,13 +195,13 @@ def loopy_belief_propagation(
         iterations=iterations,
         tolerance=tolerance,
         message_change=change,
-        belief_change=max(
-            (float(np.max(np.abs(beliefs[v] - earlier[v]))) for v in beliefs), default=0.0
-        ),
+        belief_change=float(np.max(np.abs(beliefs - earlier), initial=0.0)),
         damping=schedule.damping,
         log_partition=graph.log_partition(messages),
     )
-    return LoopyBeliefs(beliefs, report)
+    beliefs.flags.writeable = False
+    parts = np.split(beliefs, graph.first[1:])
+    return LoopyBeliefs(dict(zip(graph.variables, parts, strict=bool(graph.variables))), report)
 
 
 class _Schedule:
@@ -222,13 +217,13 @@ class _Schedule:
         self._level = 0
         self._before = self._smallest = math.inf
         self._waited = 0
-        self._moves: list[Floats] = []
+        self._moves: Floats = np.zeros(0)
 
     @property
     def damping(self) -> float:
         return self._dampings[self._level]
 
-    def report(self, change: float, moves: list[Floats]) -> None:
+    def report(self, change: float, moves: Floats) -> None:
         """Record the changes of the messages in an iteration; increase the damping if needed.
 
         `moves` are the changes of all log messages without damping, `change` is the largest of
@@ -237,7 +232,7 @@ class _Schedule:
         self._smallest = min(self._smallest, change)
         self._waited += 1
         if self._waited >= _PATIENCE * (1 + 2 * self._level):
-            turning = sum(np.vdot(a, b) for a, b in zip(moves, self._moves, strict=True)) < 0
+            turning = moves @ self._moves < 0
             enough = _SLOW if turning else _STUCK
             if self._smallest > enough * self._before and self._level + 1 < len(self._dampings):
                 self._level += 1
@@ -245,133 +240,93 @@ class _Schedule:
         self._moves = moves
 
 
-@dataclass(frozen=True, eq=False)
-class _Kind:
-    """All variables of one cardinality k, and their edges to factors of several variables.
-
-    Attributes
-    ----------
-    variables : list of Discrete
-    field : ndarray, shape (k, n_variables)
-        Log of the product of the single-variable factors; zero at excluded states.
-    domain : ndarray of bool, shape (k, n_variables)
-        States that are not excluded.
-    owner : ndarray of int, shape (n_edges,)
-        Index of the variable of each edge.
-    cells : ndarray of int, shape (k * n_edges,)
-        Index of each message entry in the flattened `field`, for sums over a variable's edges.
-    """
-
-    variables: list[Discrete]
-    field: Floats
-    domain: NDArray[np.bool_]
-    owner: NDArray[np.intp]
-    cells: NDArray[np.intp]
-
-    def gathered(self, messages: Floats) -> Floats:
-        """Return for each variable the sum of the log messages to it, shape (k, n_variables)."""
-        sums = np.bincount(self.cells, weights=messages.ravel(), minlength=self.field.size)
-        return np.asarray(sums.reshape(self.field.shape))
-
-    def keep(self, supported: NDArray[np.bool_], edges: slice) -> bool:
-        """Exclude the states that are not `supported`; return whether any is newly excluded.
-
-        `supported`, shape (k, number of `edges`), tells for each state of each edge's variable
-        whether the edge's factor is positive for some states of its other variables.
-        """
-        state, edge = np.nonzero(~supported)
-        at = state, self.owner[edges][edge]
-        removed = bool(self.domain[at].any())
-        self.domain[at] = False
-        return removed
-
-    def log_beliefs(self, messages: Floats) -> Floats:
-        """Return the log beliefs (unnormalised log marginals), shape (k, n_variables)."""
-        return np.where(self.domain, self.field + self.gathered(messages), -np.inf)
-
-    def cavities(self, messages: Floats) -> Floats:
-        """Return the cavity log messages, from each variable to each factor, shape (k, n_edges).
-
-        The cavity of an edge is the variable's log belief without the message along that edge.
-        """
-        # The field is added last, so that a large field does not cost digits of the difference.
-        others = self.gathered(messages)[:, self.owner] - messages
-        return np.asarray(others + self.field[:, self.owner])
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
+class _Group(NamedTuple):
     """All factors of several variables that have tables of the same shape.
 
     Attributes
     ----------
     table : ndarray, shape (*shape, n_factors)
         Log values. The factors are the last axis, so that vector instructions process several.
-    ends : list of (int, slice)
-        For each axis of the shape, the index of the `_Kind` of its variables, and the slice of this
-        kind's edges that connect the factors with these variables.
+    parts : list of slice
+        For each axis of the shape, the log messages between the factors and the axis's variables:
+        an array of shape (length of the axis, n_factors), in C order.
     """
 
     table: Floats
-    ends: list[tuple[int, slice]]
+    parts: list[slice]
 
     def facing(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Return values over one axis, reshaped to broadcast over the group's table.
-
-        `values` has shape (k, n_factors), where k is the length of `axis`.
-        """
+        """Return values at the messages of one axis, to be broadcast over the table."""
         shape = [1] * (self.table.ndim - 1)
-        shape[axis] = len(values)
-        return values.reshape(*shape, -1)
+        shape[axis] = self.table.shape[axis]
+        return values[self.parts[axis]].reshape(*shape, -1)
 
     def others(self, axis: int) -> tuple[int, ...]:
         """Return all axes of variables except `axis`."""
-        return tuple(other for other in range(len(self.ends)) if other != axis)
+        return tuple(other for other in range(len(self.parts)) if other != axis)
 
-    def product(self, cavities: Sequence[Floats], *, without: int = -1) -> Floats:
+    def product(self, cavities: Floats, *, without: int = -1) -> Floats:
         """Return the log of each factor times the cavity messages of its variables.
 
-        `cavities` has one array for each `_Kind`. The message of axis `without` is left out.
+        The messages of axis `without` are left out.
         """
-        total: Floats = np.zeros([1] * self.table.ndim)
         # The table is added last: until then the sum has only the axes of the cavities.
-        for axis, (i, edges) in enumerate(self.ends):
-            if axis != without:
-                total = total + self.facing(cavities[i][:, edges], axis)
+        total: Floats = np.zeros([1] * self.table.ndim)
+        for axis in self.others(without):
+            total = total + self.facing(cavities, axis)
         return np.asarray(self.table + total)
 
 
 class _FactorGraph:
-    """A factor graph as arrays: factors grouped by shape, variables grouped by cardinality."""
+    """A factor graph as arrays: factors grouped by shape, the states of all variables in a row.
+
+    Attributes
+    ----------
+    variables : tuple of Discrete
+    cards, first : ndarray of int, shape (n_variables,)
+        Cardinalities, and the place of each variable's first state.
+    field : ndarray, shape (n_states,)
+        Log of the product of the single-variable factors; zero at excluded states.
+    domain : ndarray of bool, shape (n_states,)
+        States that are not excluded.
+    cell : ndarray of int, shape (n_messages,)
+        Place of the state that each entry of a log message is about.
+    groups : list of _Group
+    degrees : ndarray of int, shape (n_variables,)
+        Numbers of factors of several variables.
+    """
 
     def __init__(self, factors: Sequence[Factor], variables: Sequence[Discrete]) -> None:
-        in_factors = (v for factor in factors for v in factor.scope)
-        self.variables = tuple(dict.fromkeys((*variables, *in_factors)))
-        cards = list(dict.fromkeys(v.cardinality for v in self.variables))
-        members = [[v for v in self.variables if v.cardinality == k] for k in cards]
-        kind_of = {k: i for i, k in enumerate(cards)}
-        place = {v: i for listed in members for i, v in enumerate(listed)}
-        fields = [np.zeros((k, len(m))) for k, m in zip(cards, members, strict=True)]
-        owners: list[list[int]] = [[] for _ in cards]
+        self.variables = union_scope([variables, *(factor.scope for factor in factors)])
+        self.cards = np.array([v.cardinality for v in self.variables], dtype=np.intp)
+        self.first = np.cumsum(self.cards) - self.cards
+        begin = dict(zip(self.variables, self.first.tolist(), strict=True))
+        self.field = np.zeros(int(self.cards.sum()))
         self.constant = 0.0
         by_shape: dict[tuple[int, ...], list[tuple[Factor, Floats]]] = {}
         for factor in factors:
             peak, table = _scaled(factor)
             self.constant += peak
             if table.ndim == 1:
-                fields[kind_of[len(table)]][:, place[factor.scope[0]]] += table
+                at = begin[factor.scope[0]]
+                self.field[at : at + len(table)] += table
             elif table.ndim:
                 by_shape.setdefault(table.shape, []).append((factor, table))
         self.groups: list[_Group] = []
+        cells = [np.empty(0, dtype=np.intp)]
+        size = 0
         for shape, alike in by_shape.items():
-            ends = []
+            parts = []
             for axis, k in enumerate(shape):
-                owner = owners[kind_of[k]]
-                ends.append((kind_of[k], slice(len(owner), len(owner) + len(alike))))
-                owner += [place[factor.scope[axis]] for factor, _ in alike]
-            self.groups.append(_Group(np.stack([table for _, table in alike], axis=-1), ends))
-        self.kinds = [_kind(*parts) for parts in zip(members, fields, owners, strict=True)]
+                begins = np.array([begin[factor.scope[axis]] for factor, _ in alike])
+                cells.append((np.arange(k)[:, None] + begins).ravel())
+                parts.append(slice(size, size + k * len(alike)))
+                size += k * len(alike)
+            self.groups.append(_Group(np.stack([table for _, table in alike], axis=-1), parts))
+        self.cell = np.concatenate(cells)
+        self.domain = ~np.isneginf(self.field)
         self._remove_excluded_states()
+        self.degrees = np.bincount(self.cell, minlength=len(self.field))[self.first]
         self.acyclic = self._is_acyclic()
 
     def _remove_excluded_states(self) -> None:
@@ -380,81 +335,81 @@ class _FactorGraph:
         The sum of a factor over its other variables is then positive at every remaining state.
         """
         shrinking = any(np.isneginf(group.table).any() for group in self.groups)
-        shrinking |= any(not kind.domain.all() for kind in self.kinds)
+        shrinking |= not self.domain.all()
         while shrinking:
             shrinking = False
             for group in self.groups:
-                self._restrict(group)
-                for axis, (i, edges) in enumerate(group.ends):
+                allowed = self.domain[self.cell]
+                for axis in range(len(group.parts)):
+                    np.copyto(group.table, -np.inf, where=~group.facing(allowed, axis))
+                for axis, part in enumerate(group.parts):
                     supported = group.table.max(axis=group.others(axis)) > -np.inf
-                    shrinking |= self.kinds[i].keep(supported, edges)
-        for kind in self.kinds:
-            if len(empty := np.flatnonzero(~kind.domain.any(axis=0))):
-                raise errors.ImpossibleEvidenceError(
-                    "The factors exclude every state of "
-                    f"{kind.variables[int(empty[0])].name!r} with this evidence: the model gives "
-                    "it probability zero."
-                )
-            kind.field[~kind.domain] = 0.0
-
-    def _restrict(self, group: _Group) -> None:
-        """Set the log tables of a group to -inf at the excluded states of their variables."""
-        for axis, (i, edges) in enumerate(group.ends):
-            kind = self.kinds[i]
-            allowed = group.facing(kind.domain[:, kind.owner[edges]], axis)
-            np.copyto(group.table, -np.inf, where=~allowed)
+                    excluded = self.cell[part][~supported.ravel()]
+                    shrinking |= bool(self.domain[excluded].any())
+                    self.domain[excluded] = False
+        empty = np.flatnonzero(~np.logical_or.reduceat(self.domain, self.first))
+        if len(empty):
+            raise errors.ImpossibleEvidenceError(
+                f"The factors exclude every state of {self.variables[int(empty[0])].name!r} with "
+                "this evidence: the model gives it probability zero."
+            )
+        self.field[~self.domain] = 0.0
 
     def _is_acyclic(self) -> bool:
         """Return whether the factor graph is a forest: n_edges = n_nodes - n_components.
 
         Edges of variables with one remaining state are left out: their messages are constant.
         """
-        offset = np.cumsum([0, *(len(kind.variables) for kind in self.kinds)])
-        n_nodes = int(offset[-1])
-        sources, targets = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.intp)]
+        is_open = np.add.reduceat(self.domain, self.first, dtype=np.intp) > 1
+        variable_of = np.repeat(np.arange(len(self.variables)), self.cards)
+        n_nodes = len(self.variables)
+        edges = [np.empty((2, 0), dtype=np.intp)]
         for group in self.groups:
-            numbers = n_nodes + np.arange(group.table.shape[-1])
-            n_nodes += len(numbers)
-            for i, edges in group.ends:
-                owner = self.kinds[i].owner[edges]
-                open_ended = self.kinds[i].domain.sum(axis=0)[owner] > 1
-                sources.append(numbers[open_ended])
-                targets.append(offset[i] + owner[open_ended])
-        ends = np.concatenate(sources), np.concatenate(targets)
-        n_edges = len(ends[0])
-        graph = scipy.sparse.coo_array((np.ones(n_edges), ends), shape=(n_nodes, n_nodes))
+            n = group.table.shape[-1]
+            for part in group.parts:
+                variables = variable_of[self.cell[part][:n]]
+                numbers = n_nodes + np.arange(n)
+                edges.append(np.stack([numbers, variables])[:, is_open[variables]])
+            n_nodes += n
+        pairs = np.concatenate(edges, axis=1)
+        graph = scipy.sparse.coo_array((np.ones(pairs.shape[1]), pairs), shape=(n_nodes, n_nodes))
         n_trees, _ = scipy.sparse.csgraph.connected_components(graph, directed=False)
-        return bool(n_edges == n_nodes - n_trees)
+        return bool(pairs.shape[1] == n_nodes - n_trees)
 
-    def step(self, messages: Sequence[Floats]) -> tuple[list[Floats], list[Floats]]:
-        """Return the messages of the next iteration without damping, and their changes."""
-        cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
-        renewed = [np.empty_like(m) for m in messages]
+    def _gathered(self, messages: Floats) -> Floats:
+        """Return the sum of the log messages about each state."""
+        sums = np.bincount(self.cell, weights=messages, minlength=len(self.field))
+        return np.asarray(sums, dtype=np.float64)
+
+    def _cavities(self, messages: Floats) -> Floats:
+        """Return the cavity log messages, from each variable to each factor.
+
+        The cavity of an edge is the variable's log belief without the message along that edge.
+        """
+        # The field is added last, so that a large field does not cost digits of the difference.
+        others = self._gathered(messages)[self.cell] - messages
+        return np.asarray(others + self.field[self.cell])
+
+    def step(self, messages: Floats) -> Floats:
+        """Return the messages of the next iteration without damping."""
+        cavities = self._cavities(messages)
+        renewed = np.empty_like(messages)
         for group in self.groups:
-            for axis, (i, edges) in enumerate(group.ends):
-                product = group.product(cavities, without=axis)
-                renewed[i][:, edges] = SUM.reduce(product, group.others(axis))
-        for kind, new in zip(self.kinds, renewed, strict=True):
-            if new.size:
-                new -= new.max(axis=0)
-                np.maximum(new, _FLOOR, out=new)
-                if not kind.domain.all():
-                    new[~kind.domain[:, kind.owner]] = 0.0
-        return renewed, [new - old for new, old in zip(renewed, messages, strict=True)]
+            for axis, part in enumerate(group.parts):
+                new = SUM.reduce(group.product(cavities, without=axis), group.others(axis))
+                renewed[part] = np.maximum(new - new.max(axis=0), _FLOOR).ravel()
+        renewed[~self.domain[self.cell]] = 0.0
+        return renewed
 
-    def beliefs(self, messages: Sequence[Floats]) -> dict[Discrete, Floats]:
-        """Return the normalised beliefs (approximate marginals) of all variables."""
-        found: dict[Discrete, Floats] = {}
-        for kind, m in zip(self.kinds, messages, strict=True):
-            log_beliefs = kind.log_beliefs(m)
-            values = np.exp(log_beliefs - log_beliefs.max(axis=0))
-            values /= values.sum(axis=0)
-            values = np.ascontiguousarray(values.T)
-            values.flags.writeable = False
-            found.update(zip(kind.variables, values, strict=True))
-        return {variable: found[variable] for variable in self.variables}
+    def beliefs(self, messages: Floats) -> tuple[Floats, Floats]:
+        """Return the normalised beliefs (approximate marginals), and each variable's log sum."""
+        logs = np.where(self.domain, self.field + self._gathered(messages), -np.inf)
+        peak = np.maximum.reduceat(logs, self.first)
+        values = np.exp(logs - np.repeat(peak, self.cards))
+        total = np.add.reduceat(values, self.first)
+        return values / np.repeat(total, self.cards), np.log(total) + peak
 
-    def log_partition(self, messages: Sequence[Floats]) -> float:
+    def log_partition(self, messages: Floats) -> float:
         """Return the Bethe estimate of the log partition function.
 
         It is computed from messages (Mezard and Montanari 2009, eq. 14.28): the sum of log Z_a over
@@ -463,14 +418,11 @@ class _FactorGraph:
         variable, or along the edge. Cavities are not normalised here, so that Z_ia = Z_i. At a
         fixed point the estimate is stationary in the messages: their errors enter it squared.
         """
-        total = self.constant
-        for kind, m in zip(self.kinds, messages, strict=True):
-            degrees = np.bincount(kind.owner, minlength=len(kind.variables))
-            log_z = SUM.reduce(kind.log_beliefs(m), 0)
-            total += float(np.sum((1 - degrees) * log_z))
-        cavities = [kind.cavities(m) for kind, m in zip(self.kinds, messages, strict=True)]
+        _, log_z = self.beliefs(messages)
+        total = self.constant + float(np.sum((1 - self.degrees) * log_z))
+        cavities = self._cavities(messages)
         for group in self.groups:
-            axes = tuple(range(len(group.ends)))
+            axes = tuple(range(len(group.parts)))
             total += float(np.sum(SUM.reduce(group.product(cavities), axes)))
         return total
 
@@ -487,12 +439,6 @@ def _scaled(factor: Factor) -> tuple[float, Floats]:
     return peak, log_values - peak
 
 
-def _kind(variables: list[Discrete], field: Floats, owner: list[int]) -> _Kind:
-    at = np.array(owner, dtype=np.intp)
-    cells = (np.arange(len(field))[:, None] * len(variables) + at).ravel()
-    return _Kind(variables, field, ~np.isneginf(field), at, cells)
-
-
 def _checked(factors: Sequence[Potential]) -> list[Factor]:
     """Return the factors, or raise an error if a factor is not a table with a single row."""
     tables = []
@@ -500,8 +446,8 @@ def _checked(factors: Sequence[Potential]) -> list[Factor]:
         if not isinstance(factor, Factor):
             raise errors.UnsupportedModelError(
                 "Belief propagation takes tables; the continuous variables "
-                f"{errors.quoted(v.name for v in factor.variables)} are not observed. Observe them "
-                "or ask for exact inference or sampling."
+                f"{errors.quoted(v.name for v in factor.variables)} are left in the model. Observe "
+                "them or use method='likelihood-weighting'."
             )
         if factor.n_rows != 1:
             raise errors.ModelError(
