@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_009,
-    "nodes of syntax trees": 645_515,
+    "lines of code": 56_967,
+    "nodes of syntax trees": 645_095,
     "files": 250,
     "public names": 70,
     "bytes of the front end": 302_828,

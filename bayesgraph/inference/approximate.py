@@ -17,7 +17,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract
 from bayesgraph.inference.elimination import planned_slice
-from bayesgraph.inference.factor_solver import lazy_marginals, slice_of_case
+from bayesgraph.inference.factor_solver import slice_of_case
 from bayesgraph.inference.loopy import loopy_belief_propagation
 from bayesgraph.inference.results import Marginals, Posterior
 from bayesgraph.inference.sampling import WeightedSamples, likelihood_weighting
@@ -153,9 +153,11 @@ class Weighting(contract.Solver):
 def _collected(
     variables: list[Discrete], parts: Sequence[Any], log_evidence: float, report: object
 ) -> Marginals:
-    cards = np.array([v.cardinality for v in variables], dtype=np.int64)
-    flat = np.concatenate([np.zeros(0), *(np.asarray(part) for part in parts)])
-    return Marginals(variables, np.arange(len(variables)), cards, flat, log_evidence, report)
+    posteriors = {
+        v.name: Posterior((v,), np.asarray(part), log_evidence, report)
+        for v, part in zip(variables, parts, strict=True)
+    }
+    return Marginals(posteriors, posteriors.__getitem__, log_evidence, report)
 
 
 def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:
@@ -276,14 +278,8 @@ class UnfoldedMarginals(UnfoldedWork):
         if not isinstance(found, Marginals):  # impossible evidence, or an approximate posterior
             return found
         model = self.model
-        if not len(found.flat):  # posteriors are computed on access
-            return lazy_marginals(model, self.pattern, case, found.log_evidence, memory_limit)
-        cards = np.array([v.cardinality for v in model.variables], dtype=np.int64)
-        free = np.array([v for v in range(len(cards)) if v not in case.hard], dtype=np.int64)
-        flat = found.flat[: cards[free].sum()]
-        return Marginals(
-            model.variables, free, cards, flat, found.log_evidence, found.approximation
-        )
+        names = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
+        return Marginals(names, found.__getitem__, found.log_evidence, found.approximation)
 
 
 class UnfoldedBeliefs(UnfoldedMarginals):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
@@ -34,12 +35,11 @@ from bayesgraph.inference.contract import (
     Taken,
     Work,
 )
-from bayesgraph.inference.factor_solver import different_rows, lazy_marginals, leaves_of
+from bayesgraph.inference.factor_solver import FactorAll, different_rows, leaves_of
 from bayesgraph.inference.factors import divided
 from bayesgraph.inference.results import (
     Assignment,
     ItemsMixture,
-    Marginals,
     MixedPosterior,
     NumberMixture,
     Posterior,
@@ -274,14 +274,11 @@ class MixtureJoint(_MixtureRows):
         return mixed([answers[k] for k in possible], log_weights)
 
 
-class MixtureAll(_EnsembleWork):
+class MixtureAll(FactorAll):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
-    def run(self, case: Case, memory_limit: float | None = None) -> Marginals | None:
-        log_evidence = log_sum(log_masses(self.members, case, memory_limit))
-        if log_evidence == -np.inf:
-            return None
-        return lazy_marginals(self.model, self.pattern, case, log_evidence, memory_limit)
+    def _log_evidence(self, case: Case, memory_limit: float | None) -> float:
+        return log_sum(log_masses(self.model.members, case, memory_limit))
 
 
 class MixtureBest(_EnsembleWork):
@@ -522,22 +519,18 @@ class AverageJoint(_EnsembleWork):
         return log_of(total)
 
 
-class AverageAll(Work):
+class AverageAll(FactorAll):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
-    def run(self, case: Case, memory_limit: float | None = None) -> Marginals | None:
+    def _log_evidence(self, case: Case, memory_limit: float | None) -> float:
+        """Return NaN; minus infinity if the evidence is impossible for all members."""
         model = self.model
         for v in range(len(model.variables)):
-            if v in case.hard:
-                continue
-            try:  # the first answer shows whether the evidence is impossible for all members
-                work = model._work(Joint((v,)), self.pattern, memory_limit)
-                if work.run(case, memory_limit) is None:
-                    return None
-                break
-            except UnsupportedModelError:
-                continue
-        return lazy_marginals(model, self.pattern, case, np.nan, memory_limit)
+            if v not in case.hard:
+                with suppress(UnsupportedModelError):  # the first answer shows whether it is
+                    work = model._work(Joint((v,)), self.pattern, memory_limit)
+                    return -np.inf if work.run(case, memory_limit) is None else np.nan
+        return np.nan
 
 
 class AverageSlopes(Work):

@@ -129,19 +129,16 @@ class FactorAll(Work):
     """Prepared query for the posteriors of all unobserved variables, computed on first access."""
 
     def run(self, case: Case, memory_limit: float | None = None) -> results.Marginals | None:
-        log_evidence = log_mass(self.model, case, memory_limit)
+        """Return the posteriors of all free variables; None if the evidence is impossible."""
+        model, log_evidence = self.model, self._log_evidence(case, memory_limit)
         if log_evidence == -np.inf:
             return None
-        return lazy_marginals(self.model, self.pattern, case, log_evidence, memory_limit)
+        free = {v.name: None for number, v in enumerate(model.variables) if number not in case.hard}
+        answer = partial(_posterior_of, model, self.pattern, case, memory_limit)
+        return results.Marginals(free, answer, log_evidence)
 
-
-def lazy_marginals(
-    model: Any, pattern: Pattern, case: Case, log_evidence: float, memory_limit: float | None
-) -> results.Marginals:
-    """Return the posteriors of all free variables, each computed when it is first accessed."""
-    free = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
-    answer = partial(_posterior_of, model, pattern, case, memory_limit)
-    return results.Marginals.lazy(free, answer, log_evidence)
+    def _log_evidence(self, case: Case, memory_limit: float | None) -> float:
+        return log_mass(self.model, case, memory_limit)
 
 
 def _posterior_of(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -468,111 +469,89 @@ class Posterior(Displayed, Mapping[State, float]):
         return f"median in {median}, at least half in {half}"
 
 
+# By name the variable, and where its probabilities begin among those of all.
+Places: TypeAlias = Mapping[Name, tuple[Discrete, int]]
+
+
+def places_of(variables: Iterable[Discrete]) -> Places:
+    """Return where the probabilities of each variable begin, one variable after the other."""
+    places, end = {}, 0
+    for variable in variables:
+        places[variable.name] = variable, end
+        end += len(variable.states)
+    return places
+
+
+def _posterior_at(places: Places, flat: Floats, log_evidence: float, name: Name) -> Posterior:
+    variable, begin = places[name]
+    part = flat[begin : begin + variable.cardinality]
+    return Posterior((variable,), part, log_evidence)
+
+
 class Marginals(Displayed, Mapping[Name, Any]):
     """The posteriors of all unobserved variables: a mapping from name to posterior.
 
     Parameters
     ----------
-    variables : sequence of Discrete
-        All variables of the model.
-    numbers : ndarray of int, shape (n,)
-        Indices of the unobserved variables, ascending.
-    cards : ndarray of int
-        Cardinalities of all variables.
-    flat : ndarray
-        Probabilities of the unobserved variables, one variable after the other.
+    names : collection of names
+        Names of the unobserved variables.
+    answer : callable
+        Function of a name that returns the posterior, called when it is first accessed.
     log_evidence : float
         Natural log of the probability (density) of the evidence; see Posterior.
     approximation : optional
         Report of convergence or error, None if the answer is exact.
-    rest : (sequence of names, callable), optional
-        For marginals that are computed on access: all names, and a function that computes the
-        posterior of a name; see `lazy`.
 
     Attributes
     ----------
-    flat, log_evidence, approximation
+    log_evidence, approximation
         As given.
     """
 
-    __slots__ = (
-        "_answers",
-        "_cards",
-        "_numbers",
-        "_places",
-        "_rest",
-        "_variables",
-        "approximation",
-        "flat",
-        "log_evidence",
-    )
+    __slots__ = ("_answer", "_answers", "_names", "approximation", "log_evidence")
 
     def __init__(
         self,
-        variables: Sequence[Discrete],
-        numbers: NDArray[np.int64],
-        cards: NDArray[np.int64],
-        flat: Floats,
+        names: Collection[Name],
+        answer: Callable[[Name], Any],
         log_evidence: float,
         approximation: object = None,
-        rest: tuple[Sequence[Name], Callable[[Name], Any]] | None = None,
     ) -> None:
-        self._variables = variables
-        self._numbers = numbers
-        self._cards = cards
-        self.flat = flat
-        self._rest = rest
+        self._names = names
+        self._answer = answer
         self._answers: dict[Name, Any] = {}
-        self._places: dict[Name, tuple[Discrete, int]] | None = None
         self.log_evidence = log_evidence
         self.approximation = approximation
 
     @classmethod
-    def lazy(
-        cls, names: Sequence[Name], answer: Callable[[Name], Any], log_evidence: float
-    ) -> Marginals:
-        """Return a mapping that computes each posterior when it is first accessed.
+    def of_tables(cls, places: Places, flat: Floats, log_evidence: float) -> Marginals:
+        """Return the posteriors of discrete variables, given one after the other.
 
         Parameters
         ----------
-        names : sequence of names
-            Names of the unobserved variables.
-        answer : callable
-            Function of a name that returns the variable's posterior.
+        places : mapping from name to (Discrete, int)
+            Each variable, and where its probabilities begin; see `places_of`.
+        flat : ndarray
+            Probabilities.
         log_evidence : float
         """
-        nothing = np.empty(0, dtype=np.int64)
-        return cls((), nothing, nothing, np.empty(0), log_evidence, None, (names, answer))
-
-    @property
-    def _where(self) -> dict[Name, tuple[Discrete, int]]:
-        if self._places is None:
-            ends = np.cumsum(self._cards[self._numbers])
-            starts = (ends - self._cards[self._numbers]).tolist()
-            found = [self._variables[v] for v in self._numbers.tolist()]
-            self._places = {v.name: (v, at) for v, at in zip(found, starts, strict=True)}
-        return self._places
+        return cls(places, partial(_posterior_at, places, flat, log_evidence), log_evidence)
 
     def __getitem__(self, name: Name) -> Any:
         if isinstance(name, (Discrete, Continuous)):
             name = name.name
-        if self._rest is not None and name in self._rest[0]:
-            if name not in self._answers:
-                self._answers[name] = self._rest[1](name)
-            return self._answers[name]
-        try:
-            variable, at = self._where[name]
-        except (KeyError, TypeError):
-            where = "The mapping from unobserved variables to posteriors"
-            raise unknown_variable(name, list(self), where=where) from None
-        part = self.flat[at : at + variable.cardinality]
-        return Posterior((variable,), part, self.log_evidence, self.approximation)
+        if name not in self._answers:
+            if name not in self._names:
+                where = "The mapping from unobserved variables to posteriors"
+                raise unknown_variable(name, list(self), where=where)
+            self._answers[name] = self._answer(name)
+        return self._answers[name]
 
     def __iter__(self) -> Iterator[Name]:
-        return iter(self._where) if self._rest is None else iter(self._rest[0])
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._numbers) if self._rest is None else len(self._rest[0])
+        return len(self._names)
 
     def _display(self, maximum: int = _MAX_LINES) -> DisplayTable:
         names = list(itertools.islice(self, maximum))

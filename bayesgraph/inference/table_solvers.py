@@ -18,7 +18,7 @@ from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract, execution_kernels, sensitivity
 from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.programs import CompiledTables, Relevance, Run, held_bytes, held_entries
-from bayesgraph.inference.results import Assignment, Marginals, Posterior
+from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
 
 # ------ The most probable assignments, and exact draws, from a junction tree after its upward pass
@@ -242,7 +242,6 @@ _MAX_TARGETS = 60
 # Number of the run before which cliques are compressed to save time: a query that is run once or
 # twice would take longer by it.
 _RUNS_BEFORE = 3
-_NOTHING = np.empty(0, dtype=np.int64)
 
 
 class _TableSolver(contract.Solver):
@@ -261,6 +260,8 @@ class _TablePosteriors(_TableWork):
     def _begin(self, model: Any) -> None:
         super()._begin(model)
         if isinstance(self.question, contract.All):
+            free = self.compiled.free(self.pattern.observed)
+            self._places = places_of(self.compiled.tables.variables[v] for v in free)
             return
         targets = self.question.targets
         if len(targets) > _MAX_TARGETS:
@@ -274,22 +275,19 @@ class _TablePosteriors(_TableWork):
     def _answer(
         self,
         found: tuple[Floats, float],
-        free: Ints,
         case: contract.Case,
         memory_limit: float | None,
     ) -> Posterior | Marginals | None:
         """Return computed probabilities as a `Posterior` or as `Marginals`.
 
         None if the evidence is impossible. `found` has the flat probabilities and the log of the
-        sum of the product of the tables; `free` are the indices of the free variables, for
-        `Marginals`.
+        sum of the product of the tables.
         """
         flat, log_mass = found
         if log_mass == -np.inf:
             return None
         if isinstance(self.question, contract.All):
-            tables = self.compiled.tables
-            return Marginals(tables.variables, free, tables.cards, flat, log_mass)
+            return Marginals.of_tables(self._places, flat, log_mass)
         if self.question.whole:
             return Posterior(self._targets, flat.reshape(self._shape), log_mass)
         model: Any = self.model_ref()  # a strong reference: callers may drop it before the answer
@@ -311,15 +309,13 @@ class EnumeratedPosteriors(_TablePosteriors):
         super()._begin(model)
         few = _few(model, self.question, self.pattern)
         assert few is not None  # `takes` has checked it
-        factors, free = few
         targets = () if isinstance(self.question, contract.All) else self.question.targets
-        self._free = _NOTHING if targets else np.array(free, dtype=np.int64)
-        self._layout = self.compiled.enumeration(targets, factors)
+        self._layout = self.compiled.enumeration(targets, few[0])
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         found = self.compiled.enumerated(case, self._layout)
         if found is not None:
-            return self._answer(found, self._free, case, memory_limit)
+            return self._answer(found, case, memory_limit)
         # The mass is zero or could underflow: a compiled program can run on logarithms.
         model, question, pattern = self.model, self.question, self.pattern
         program = model._memo.get(
@@ -457,13 +453,10 @@ class _Program(_TableWork):
         limit = default_memory_limit() if memory_limit is None else memory_limit
         return found if held_bytes(found) <= limit else made()
 
-    def _result(
-        self, case: contract.Case, memory_limit: float | None
-    ) -> tuple[Floats, float, Program]:
-        program = self._program(case, memory_limit)
-        run = self.compiled.run(program, case, memory_limit)
+    def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
+        run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
         give_back(run.space)
-        return run.result, run.log_mass, program
+        return run.result, run.log_mass
 
     @property
     def nbytes(self) -> int:
@@ -506,8 +499,7 @@ class ProgramPosteriors(_Program, _TablePosteriors):
     def run(
         self, case: contract.Case, memory_limit: float | None = None
     ) -> Posterior | Marginals | None:
-        flat, log_mass, program = self._result(case, memory_limit)
-        return self._answer((flat, log_mass), program.tree.variables, case, memory_limit)
+        return self._answer(self._result(case, memory_limit), case, memory_limit)
 
 
 class ProgramMass(_Program):
