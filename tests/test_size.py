@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_967,
-    "nodes of syntax trees": 645_095,
+    "lines of code": 56_924,
+    "nodes of syntax trees": 644_496,
     "files": 250,
     "public names": 70,
     "bytes of the front end": 302_828,

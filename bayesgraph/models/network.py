@@ -207,7 +207,7 @@ class BayesianNetwork(Model):
         return frozenset(
             cpd.variable
             for cpd in self.cpds
-            if isinstance(cpd, Plate) or (isinstance(cpd, LeafCPD) and cpd.variable not in inner)
+            if isinstance(cpd, Plate) and cpd.variable not in inner
         )
 
     def _leaf_targets(

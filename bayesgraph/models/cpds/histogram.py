@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats, log_of
-from bayesgraph.core.errors import CPDError, UnsupportedModelError
+from bayesgraph.core.errors import CPDError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
-from bayesgraph.inference import Factor, checked_table, take_codes
+from bayesgraph.core.variables import Binned, Continuous, Discrete
+from bayesgraph.inference import checked_table
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds import base
-from bayesgraph.models.cpds.base import NumericCPD
-from bayesgraph.models.cpds.density import CellComponents
+from bayesgraph.models.cpds.density import CellComponents, Plate
 
 # Shape parameter of the tails: the smallest integer for which their variance is finite.
 _SHAPE = 3.0
 
 
-class HistogramCPD(NumericCPD):
+class HistogramCPD(Plate):
     """A piecewise constant density, for each configuration of discrete parents.
 
     Between two edges the density is constant. Outside them it falls off as that of a Lomax
@@ -59,8 +58,7 @@ class HistogramCPD(NumericCPD):
     arrays = ("values",)
     other_arrays = ("edges",)
 
-    variable: Continuous
-    parents: tuple[Discrete, ...]
+    _takes_one = True
 
     def __init__(
         self,
@@ -69,31 +67,24 @@ class HistogramCPD(NumericCPD):
         values: ArrayLike,
         parents: Iterable[Discrete] = (),
     ) -> None:
-        checked = base.check_family(variable, parents, family="HistogramCPD")
-        base.check_child(variable, Continuous, family="HistogramCPD", hint="Use TableCPD.")
-        self.variable = variable
-        self.parents = base.discrete_only(variable, checked, family="HistogramCPD")
+        self._set_family(variable, parents)
         what = self.title
-        try:
-            array = np.array(edges, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise CPDError(f"{what}: edges takes numbers; got {edges!r:.200}.") from error
-        if array.ndim != 1 or len(array) < 2:
-            raise CPDError(f"{what}: edges takes two numbers or more; got shape {array.shape}.")
-        with np.errstate(over="ignore", invalid="ignore"):
+        array = base.checked_numbers(edges, (np.size(edges),), what=f"{what}: edges")
+        with np.errstate(over="ignore"):
             widths = np.diff(array)
-        if not (np.isfinite(array).all() and (widths > 0).all() and np.isfinite(widths.sum())):
-            raise CPDError(f"{what}: edges takes finite numbers that increase; got {array!r:.200}.")
-        array.flags.writeable = False
+        if len(array) < 2 or not ((widths > 0).all() and np.isfinite(widths.sum())):
+            raise CPDError(
+                f"{what}: edges takes two numbers or more, finite numbers that increase; got "
+                f"{array!r:.200}."
+            )
         self.edges = array
-        cells = Discrete(("cells of", variable.name), range(len(self.edges) + 1))
+        cells = Discrete(("cells of", self.variable.name), range(len(self.edges) + 1))
         self._axes = (*self.parents, cells)
         table = checked_table(values, self._axes, what=what)
         base.check_sums(table, self.parents, what=what)
         table.flags.writeable = False
         self.values = table
-        width = np.diff(self.edges)
-        scale = np.concatenate([[self._range / _SHAPE], width, [self._range / _SHAPE]])
+        scale = np.concatenate([[self._range / _SHAPE], widths, [self._range / _SHAPE]])
         self._log_density = log_of(table) - log_of(scale)
 
     @property
@@ -105,49 +96,13 @@ class HistogramCPD(NumericCPD):
         """Number of free probabilities of bins and tails; edges are not counted."""
         return int(self.values[..., :-1].size)
 
-    def potential(self, evidence: Evidence) -> Factor:
-        """Return the potential of the observed child, a factor over the free parents; see CPD."""
-        self.check_observed(evidence.columns)
-        x = np.asarray(evidence.columns[self.variable], dtype=np.float64)
-        missing = np.isnan(x)
-        x = np.where(missing, self.edges[0], x)
-        observed = [p for p in self.parents if p in evidence]
-        codes = [evidence.columns[p] for p in observed]
-        rest, log_density = take_codes(
-            self._axes,
-            self._log_density[None],
-            [*observed, self._axes[-1]],
-            [*codes, self._cells(x)],
-        )
-        lead = [1] * len(rest)
-        tail = -(_SHAPE + 1) * np.log1p(self._outside(x) / self._range)
-        log_density = log_density + tail.reshape(-1, *lead)
-        return Factor.from_log(rest, np.where(missing.reshape(-1, *lead), 0.0, log_density))
+    def _take(self, at: Sequence[int]) -> Self:
+        return self
 
-    def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
-        """Add the log densities of the observed child to `out`; see CPD."""
-        if self.parents or self.variable not in evidence:
-            super().accumulate(evidence, scope, out)
-            return
-        x = np.ascontiguousarray(evidence.columns[self.variable], dtype=np.float64)
-        row_kernels.add_histogram(out[0], x, self.edges, self._log_density, _SHAPE + 1.0)
-
-    def check_observed(self, observed: Collection[Variable]) -> None:
-        """Raise an UnsupportedModelError if the child is not observed; see NumericCPD."""
-        if self.variable not in observed:
-            raise UnsupportedModelError(
-                f"The posterior of {self.variable.name!r} is not computed exactly: {self.title} "
-                "is a histogram, neither a table nor Gaussian. Leave it out of the targets, or "
-                "query with method='likelihood-weighting'."
-            )
-
-    def _cells(self, x: Floats) -> NDArray[np.intp]:
-        cells = np.searchsorted(self.edges, x, side="left")
-        return np.asarray(np.where(x == self.edges[0], 1, cells))
-
-    def _outside(self, x: Floats) -> Floats:
-        """Return the distance of each value from the range of the edges, 0 for values inside it."""
-        return np.asarray(np.maximum(np.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0))
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        x = np.ascontiguousarray(self._numbers(evidence)[:, 0])
+        for logs, density in zip(out, self._log_density.reshape(self.cells, -1), strict=True):
+            row_kernels.add_histogram(logs, x, self.edges, density, _SHAPE + 1.0)
 
     def cdf(self, x: ArrayLike) -> Floats:
         """Return P(child <= x) for each parent configuration, shape (*cardinalities, *x.shape)."""
@@ -157,7 +112,7 @@ class HistogramCPD(NumericCPD):
         share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
         below = np.cumsum(self.values, axis=-1)
         whole = below[..., at - 1] + share * self.values[..., at]
-        beyond = self._tail_share(points)
+        beyond = (1.0 + np.abs(points - inside) / self._range) ** -_SHAPE
         lead = (Ellipsis, *[None] * points.ndim)
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
         result = np.where(points < self.edges[0], left * beyond, whole)
@@ -210,17 +165,10 @@ class HistogramCPD(NumericCPD):
         shares = np.hstack([tails[:, :1], bins, tails[:, 1:]])
         return log_of(shares @ self.values.reshape(-1, len(self._sides)).T)
 
-    def _tail_share(self, x: Floats) -> Floats:
-        """Return P(child is beyond x | child is in the tail of x), 1 for x between the edges."""
-        return np.asarray((1.0 + self._outside(x) / self._range) ** -_SHAPE)
-
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child given the parents' columns; see CPD."""
-        row = np.zeros(n, dtype=np.intp)
-        if self.parents:
-            codes = [parents[parent] for parent in self.parents]
-            row = np.ravel_multi_index(codes, self.values.shape[:-1])
-        cell = base.draw_states(self.values.reshape(-1, len(self._sides)), row, random)
+        shares = self.values.reshape(-1, len(self._sides))
+        cell = base.draw_states(shares, self._cell(parents, n), random)
         u = random.random(n)
         starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
         widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
