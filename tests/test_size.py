@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_924,
-    "nodes of syntax trees": 644_496,
+    "lines of code": 56_882,
+    "nodes of syntax trees": 643_770,
     "files": 250,
     "public names": 70,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 120,
+    "comments that silence a check": 119,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -150,17 +150,18 @@ def effect(
 def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:
     """Return the two values of a treatment that are compared."""
     if isinstance(variable, Discrete):
-        codes = [None if s is None else variable.index(s) for s in (treated, control)]
-        if variable.cardinality == 2 and None in codes:
-            first, second = codes
-            first = (1 if second is None else 1 - second) if first is None else first
-            codes = [first, 1 - first]
-        if None in codes:
+        is_binary = variable.cardinality == 2
+        if not is_binary and None in (treated, control):
             raise EvidenceError(
                 f"{variable.name!r} has the states {quoted(variable.states)}; say which two are "
                 "compared: treated= and control=."
             )
-        return tuple(variable.states[code] for code in codes if code is not None)  # type: ignore[return-value]
+        if treated is None:
+            first = 1 if control is None else 1 - variable.index(control)
+        else:
+            first = variable.index(treated)
+        second = 1 - first if control is None else variable.index(control)
+        return variable.states[first], variable.states[second]
     if isinstance(variable, CountVector):
         raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no treatment.")
     numbers = [1.0 if treated is None else treated, 0.0 if control is None else control]
@@ -261,7 +262,7 @@ def adjusted_effect(
     rows, weights = complete_rows(table, names, categorical, sample_weight)
     target, cause = rows.variables[:2]
     values = _compared(cause, treated, control)
-    seen = _state_of(target, state)
+    compared = _state_of(target, state)
     y = rows.column(target)
     if isinstance(target, Discrete):
         if numeric := [v.name for v in rows.variables if isinstance(v, Continuous)]:
@@ -269,15 +270,16 @@ def adjusted_effect(
                 f"The effect on a discrete outcome is adjusted for discrete columns; "
                 f"{quoted(numeric)} are continuous. Discretise them, or name them in categorical=."
             )
-        y = (y == target.index(seen)).astype(np.float64)
+        y = (y == target.index(compared)).astype(np.float64)
     averaged = _among(rows, given or {}) * weights
-    means = _Regressions(rows, rows.variables[1:], y, weights)
-    at = [means.setting(cause, value, averaged) for value in values]
-    (first, own_first), (second, own_second) = at
-    influence = own_first - own_second
-    error = float(np.sqrt(np.sum(influence**2)))
+    (first, moved_first), (second, moved_second) = (
+        _standardised(rows, value, y, weights, averaged) for value in values
+    )
+    error = float(np.sqrt(np.sum((moved_first - moved_second) ** 2)))
     adjusted = tuple(names[2:])
-    return Effect(treatment, outcome, *values, seen, first, second, error, rows.n_rows, adjusted)
+    return Effect(
+        treatment, outcome, *values, compared, first, second, error, rows.n_rows, adjusted
+    )
 
 
 def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableLike) -> list[Name]:
@@ -287,16 +289,16 @@ def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableL
         adjust = CausalGraph.of(adjust)
     if not isinstance(adjust, CausalGraph):
         return list(adjust)
-    known = columns_of(table)
-    lacking = [name for name in adjust.nodes if name not in known]
-    found = adjust.adjustment_sets(treatment, outcome, forbidden=lacking)
-    if not found:
+    columns = columns_of(table)
+    lacking = [name for name in adjust.nodes if name not in columns]
+    sets = adjust.adjustment_sets(treatment, outcome, forbidden=lacking)
+    if not sets:
         raise EvidenceError(
             f"Adjusting for no set of columns gives the effect of {treatment!r} on {outcome!r} in "
             "this graph. CausalGraph.identify finds out whether another expression does; "
             "front_door_sets and instruments list other criteria."
         )
-    return list(found[0])
+    return list(sets[0])
 
 
 def _among(rows: Table, given: Mapping[Name, State]) -> NDArray[np.bool_]:
@@ -316,109 +318,79 @@ def _among(rows: Table, given: Mapping[Name, State]) -> NDArray[np.bool_]:
     return chosen
 
 
-class _Regressions:
-    """Linear regressions of an outcome, one for each combination of states of discrete columns.
+def _standardised(
+    rows: Table, value: Any, y: Floats, weights: Floats, averaged: Floats
+) -> tuple[float, Floats]:
+    """Return the average mean of the outcome with the treatment set to a value.
+
+    The mean is a linear regression for each combination of states of discrete columns.
 
     Parameters
     ----------
     rows : Table
-    variables : sequence of Variable
-        The columns on which the outcome depends.
+        The outcome, the treatment, and the columns to adjust for.
+    value : state or number
+        Of the treatment.
     y, weights : ndarray, shape (n_rows,)
+    averaged : ndarray, shape (n_rows,)
+        Weights of the rows over which means are averaged.
+
+    Returns
+    -------
+    float
+    ndarray, shape (n_rows,)
+        The influence of each row on it.
     """
+    _, cause, *others = rows.variables
+    discrete = [v for v in (cause, *others) if isinstance(v, Discrete)]
+    # The columns of zeros and ones serve tables without discrete or continuous columns.
+    codes = [np.zeros(rows.n_rows), *map(rows.column, discrete)]
+    numbers = [rows.column(v) for v in (cause, *others) if isinstance(v, Continuous)]
+    design = np.column_stack([np.ones(rows.n_rows), *numbers])
+    cells = np.column_stack(codes).astype(np.int64)
+    set_cells, set_design = cells.copy(), design.copy()
+    if isinstance(cause, Discrete):
+        set_cells[:, 1] = cause.index(value)
+    else:
+        set_design[:, 1] = value
+    share = averaged / averaged.sum()
+    keys, places = np.unique(np.concatenate([cells, set_cells]), axis=0, return_inverse=True)
+    there, wanted = np.split(places.reshape(-1), 2)
+    wanted = np.where(share > 0, wanted, -1)
+    means, influence = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
+    for place in np.unique(wanted[wanted >= 0]).tolist():
+        cell, predicted = there == place, wanted == place
+        try:
+            slopes, inverse, scores = _regression(design[cell], y[cell], weights[cell])
+        except DataError as error:
+            pairs = zip(discrete, keys[place, 1:].tolist(), strict=True)
+            where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in pairs)
+            raise DataError(
+                f"The effect takes the mean of the outcome with {where or 'any states'}; "
+                f"{error}. Adjust for fewer columns, join states, or use given= to ask for the "
+                "effect among rows that have both treatments."
+            ) from None
+        means[predicted] = set_design[predicted] @ slopes
+        influence[cell] += scores @ (inverse @ (share[predicted] @ set_design[predicted]))
+    average = float(share @ means)
+    return average, influence + share * (means - average)
 
-    def __init__(
-        self, rows: Table, variables: Sequence[Variable], y: Floats, weights: Floats
-    ) -> None:
-        self._rows, self._y, self._weights = rows, y, weights
-        self._discrete = [v for v in variables if isinstance(v, Discrete)]
-        self._continuous = [v for v in variables if isinstance(v, Continuous)]
-        codes = [rows.column(v) for v in self._discrete]
-        # The first row serves tables without discrete columns.
-        keys = np.array([np.zeros(rows.n_rows), *codes], dtype=np.int64)
-        self._cells, self._cell = np.unique(keys, axis=1, return_inverse=True)
-        self._cell = self._cell.reshape(-1)
-        self._design = self._numbers({})
-        self._number = {tuple(cell): i for i, cell in enumerate(self._cells.T.tolist())}
-        self._fitted: dict[int, tuple[Floats, Floats, Floats]] = {}
 
-    def _numbers(self, changed: Mapping[Variable, float]) -> Floats:
-        """Return a column of ones and the continuous columns, some with another value."""
-        n = self._rows.n_rows
-        columns = [np.ones(n)]
-        for variable in self._continuous:
-            column = self._rows.column(variable)
-            columns.append(np.full(n, changed[variable]) if variable in changed else column)
-        return np.stack(columns, axis=1)
+def _regression(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return slopes, the inverse of the normal matrix, and the scores of rows.
 
-    def setting(self, cause: Variable, value: Any, averaged: Floats) -> tuple[float, Floats]:
-        """Return the average mean of the outcome with the treatment set to a value.
-
-        Parameters
-        ----------
-        cause : Variable
-        value : state or number
-        averaged : ndarray, shape (n_rows,)
-            Weights of the rows over which means are averaged.
-
-        Returns
-        -------
-        float
-        ndarray, shape (n_rows,)
-            The influence of each row on it.
-        """
-        keys = self._cells[:, self._cell].copy()
-        numbers = self._design
-        if isinstance(cause, Discrete):
-            keys[1 + self._discrete.index(cause)] = cause.index(value)
-        else:
-            numbers = self._numbers({cause: value})
-        share = averaged / averaged.sum()
-        cells, places = np.unique(keys, axis=1, return_inverse=True)
-        places = places.reshape(-1)
-        means, influence = np.zeros(len(share)), np.zeros(len(share))
-        for place, key in enumerate(cells.T.tolist()):
-            wanted = (places == place) & (share > 0)
-            if not wanted.any():
-                continue
-            slopes, inverse, scores = self._regression(tuple(key))
-            means[wanted] = numbers[wanted] @ slopes
-            gradient = inverse @ (share[wanted] @ numbers[wanted])
-            influence[self._cell == self._number[tuple(key)]] += scores @ gradient
-        average = float(share @ means)
-        return average, influence + share * (means - average)
-
-    def _regression(self, key: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
-        """Return slopes, the inverse of the normal matrix, and the scores of a cell's rows.
-
-        Scores are weight times residual times regressors, one row for each row of the cell.
-        """
-        number = self._number.get(key)
-        n_numbers = self._design.shape[1]
-        mine = self._cell == (-1 if number is None else number)
-        if number is None or mine.sum() < n_numbers:
-            raise self._undetermined(key, f"there are {mine.sum()}, and it takes {n_numbers}")
-        if number not in self._fitted:
-            x, w, y = self._design[mine], self._weights[mine], self._y[mine]
-            root = np.sqrt(w)[:, None]
-            # The columns are scaled, so that units do not matter.
-            scale = np.abs(x).max(axis=0)
-            scale[scale == 0] = 1.0
-            left, size, right = np.linalg.svd(root * x / scale, full_matrices=False)
-            if size[-1] <= _DEPENDENT * size[0]:
-                raise self._undetermined(key, "their numbers are linearly dependent")
-            pseudo = (right.T / size) @ left.T
-            slopes = pseudo @ (root[:, 0] * y) / scale
-            inverse = (pseudo @ pseudo.T) / np.outer(scale, scale)
-            scores = (w * (y - x @ slopes))[:, None] * x
-            self._fitted[number] = slopes, inverse, scores
-        return self._fitted[number]
-
-    def _undetermined(self, key: tuple[int, ...], why: str) -> DataError:
-        pairs = zip(self._discrete, key[1:], strict=True)
-        where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in pairs)
-        return DataError(
-            f"The effect takes the mean of the outcome with {where or 'any states'}; "
-            f"{why}. Adjust for fewer columns, join states, or use given= to ask for the effect "
-            "among rows that have both treatments."
-        )
+    Scores are weight times residual times regressors.
+    """
+    if len(x) < x.shape[1]:
+        raise DataError(f"there are {len(x)}, and it takes {x.shape[1]}")
+    root = np.sqrt(weights)[:, None]
+    # The columns are scaled, so that units do not matter.
+    scale = np.abs(x).max(axis=0)
+    scale[scale == 0] = 1.0
+    left, size, right = np.linalg.svd(root * x / scale, full_matrices=False)
+    if size[-1] <= _DEPENDENT * size[0]:
+        raise DataError("their numbers are linearly dependent")
+    pseudo = (right.T / size) @ left.T
+    slopes = pseudo @ (root[:, 0] * y) / scale
+    scores = (weights * (y - x @ slopes))[:, None] * x
+    return slopes, (pseudo @ pseudo.T) / np.outer(scale, scale), scores

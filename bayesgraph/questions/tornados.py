@@ -9,20 +9,20 @@ asked for at both ends: it is a monotone function, a ratio of two linear ones, o
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
 from bayesgraph.core.errors import DataError, UnsupportedModelError
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State, ancestral_set
-from bayesgraph.inference import Sensitivity
+from bayesgraph.inference import Sensitivity, normalised
 from bayesgraph.models import (
     CPD,
     BayesianNetwork,
@@ -196,21 +196,23 @@ def tornado(
 def _by_findings(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
 ) -> list[Bar]:
-    rules = Rules.of(model, n_values=_VALUES)
-    scorer = Scorer.of(model, target, evidence, rules)
+    scorer = Scorer.of(model, target, evidence, Rules.of(model, n_values=_VALUES))
     bars = []
     for j, choice in enumerate(scorer.choices):
         changes = np.zeros((len(choice.options), len(scorer.choices)), dtype=np.intp)
         changes[:, j] = np.arange(len(choice.options))
         scores = scorer(changes)
         possible = np.flatnonzero(scores.max(axis=1) > -np.inf)
-        shares = scores[possible] - scores[possible].max(axis=1, keepdims=True)
-        found = np.exp(shares[:, code]) / np.exp(shares).sum(axis=1)
-        low, high = int(np.argmin(found)), int(np.argmax(found))
         values = [choice.options[i].value for i in possible.tolist()]
-        name, ends = str(choice.variable.name), (float(found[low]), float(found[high]))
-        bars.append(Bar(name, *ends, values[low], values[high], choice.old.value))
+        shares = normalised(scores[possible])[:, code]
+        bars.append(_bar(str(choice.variable.name), shares, values, choice.old.value))
     return bars
+
+
+def _bar(name: str, shares: Any, values: Sequence[Any], now: Any) -> Bar:
+    """Return the bar of values at which a state has these probabilities."""
+    low, high = int(np.argmin(shares)), int(np.argmax(shares))
+    return Bar(name, float(shares[low]), float(shares[high]), values[low], values[high], now)
 
 
 # ------------------------------------------------------------------------------- parameters
@@ -224,12 +226,16 @@ class _Parameter:
     ----------
     cpd : TableCPD or GaussianCPD
     array : str
-        The array of a Gaussian; empty for a table.
+        The array of the CPD.
     index : tuple of int
-        Its place in the table or in the array.
+        Its place in the array.
     now : float
     ends : (float, float)
         Values to which it is lowered and raised.
+    place : tuple of int
+        That of the network among ensembles.
+    number : int
+        That of the network.
     """
 
     cpd: TableCPD | GaussianCPD
@@ -237,28 +243,50 @@ class _Parameter:
     index: tuple[int, ...]
     now: float
     ends: tuple[float, float]
+    place: tuple[int, ...]
+    number: int
 
     @property
     def name(self) -> str:
         """Text that tells the parameter from all others of its network."""
-        cpd, index = self.cpd, self.index
+        cpd, child = self.cpd, self.cpd.variable.name
+        states = [
+            f"{v.name}={texts(v.states, _LONGEST_STATE)[code]}"
+            for v, code in zip((*cpd.discrete_parents, cpd.variable), self.index, strict=False)
+            if isinstance(v, Discrete)
+        ]
         if isinstance(cpd, TableCPD):
-            return _entry(cpd.scope, index)
-        states = zip(cpd.discrete_parents, index, strict=False)
-        given = ", ".join(f"{v.name}={_state(v, code)}" for v, code in states)
-        where = f"{cpd.variable.name} | {given}" if given else str(cpd.variable.name)
+            child = states.pop()
+        where = f"{child} | {', '.join(states)}" if states else str(child)
+        if isinstance(cpd, TableCPD):
+            return f"P({where})"
         if self.array == "coefficients":
-            return f"slope of {where} on {cpd.continuous_parents[index[-1]].name}"
+            return f"slope of {where} on {cpd.continuous_parents[self.index[-1]].name}"
         what = "intercept" if self.array == "mean" and cpd.continuous_parents else self.array
         return f"{what} of {where}"
 
     def at(self, value: float) -> CPD:
-        """Return the CPD with another value of the parameter."""
+        """Return the CPD with another value of the parameter.
+
+        Other probabilities of its distribution change in proportion.
+        """
+        numbers = {name: array.copy() for name, array in self.cpd.to_arrays().items()}
+        array = numbers[self.array]
         if isinstance(self.cpd, TableCPD):
-            return _with_probability(self.cpd, self.index, value)
-        numbers: Mapping[str, NDArray[Any]] = {k: v.copy() for k, v in self.cpd.to_arrays().items()}
-        numbers[self.array][self.index] = value
-        return GaussianCPD(self.cpd.variable, parents=self.cpd.parents, **numbers)
+            array[self.index[:-1]] *= (1.0 - value) / (1.0 - self.now)
+        array[self.index] = value
+        return self.cpd.from_arrays((self.cpd.variable,), self.cpd.parents, numbers)
+
+    def width(self, slopes: Sensitivity) -> float:
+        """Return by how much a posterior moves with the parameter, to first order."""
+        name = self.cpd.variable.name
+        key = (*self.place, name) if self.place else name
+        if isinstance(self.cpd, TableCPD):
+            table = slopes.covaried.get(key)
+        else:
+            table = getattr(slopes.gaussians.get(key), self.array, None)
+        slope = 0.0 if table is None else float(table[self.index])
+        return abs(slope) * (self.ends[1] - self.ends[0])
 
 
 def _by_parameters(
@@ -269,7 +297,7 @@ def _by_parameters(
             f"{type(model).__name__} has factors, not distributions, so that there are no "
             "probabilities to vary: see sensitivity, or by='findings'."
         )
-    found: list[tuple[_Parameter, tuple[int, ...], int]] = []
+    parameters: list[_Parameter] = []
     others = 0
     for number, (place, network) in enumerate(networks_in(model)):
         relevant = _relevant(network, target, evidence)
@@ -280,41 +308,39 @@ def _by_parameters(
         for cpd in network.cpds:
             if cpd.variable in relevant:
                 if isinstance(cpd, (TableCPD, GaussianCPD)):
-                    found += [(parameter, place, number) for parameter in _parameters(cpd, spread)]
+                    varied = _varied(cpd, spread)
+                    parameters += [_Parameter(cpd, *one, place, number) for one in varied]
                 else:
                     others += 1
-    if not found:
+    if not parameters:
         raise UnsupportedModelError(
             f"No table and no Gaussian bears on {target.name!r}: there is no parameter to vary. "
             "by='findings' varies the findings."
         )
     remarks = [f"{others} distributions of other kinds were not varied."] if others else []
-    total, kept = len(found), max(4 * n, _MANY_ENTRIES)
+    total, kept = len(parameters), max(4 * n, _MANY_ENTRIES)
     if total > kept:
-        slopes = _slopes(model, target, code, evidence)
-        if slopes is not None:
-            found.sort(key=lambda item: -_width(item[0], item[1], slopes))
-            found = found[:kept]
+        with suppress(UnsupportedModelError):  # a model without derivatives
+            slopes = model._sensitivity(target.name, target.states[code], evidence)
+            parameters = sorted(parameters, key=lambda one: -one.width(slopes))[:kept]
             remarks.append(
                 f"Of {total:,} parameters, the {kept} of the largest derivatives were varied."
             )
-    if len(found) > _MAX_PARAMETERS:
+    if len(parameters) > _MAX_PARAMETERS:
         raise UnsupportedModelError(
             f"{total:,} parameters bear on {target.name!r}, more than {_MAX_PARAMETERS:,}, and "
             f"this {type(model).__name__} has no derivatives by which to choose: observe more, or "
             "vary the findings (by='findings')."
         )
     bars = []
-    for parameter, place, number in found:
+    for one in parameters:
         answers = [
-            _with_cpd(model, number, parameter.at(end)).query(target.name, evidence)
-            for end in parameter.ends
+            _with_cpd(model, one.number, one.at(end)).query(target.name, evidence)
+            for end in one.ends
         ]
         shares = [float(answer.probabilities[code]) for answer in answers]
-        (low, at_low), (high, at_high) = sorted(zip(shares, parameter.ends, strict=True))
-        which = ", ".join(f"network {i}" for i in place) if len(model.networks) > 1 else ""
-        name = f"{parameter.name} ({which})" if which else parameter.name
-        bars.append(Bar(name, low, high, at_low, at_high, parameter.now))
+        which = ", ".join(f"network {i}" for i in one.place) if len(model.networks) > 1 else ""
+        bars.append(_bar(f"{one.name} ({which})" if which else one.name, shares, one.ends, one.now))
     return bars, " ".join(remarks)
 
 
@@ -325,84 +351,33 @@ def _with_cpd(model: Model, number: int, cpd: CPD) -> Model:
     def change(network: BayesianNetwork) -> BayesianNetwork:
         if next(place) != number:
             return network
-        cpds = [cpd if own.variable == cpd.variable else own for own in network.cpds]
+        cpds = [cpd if other.variable == cpd.variable else other for other in network.cpds]
         return BayesianNetwork(cpds, order=network.variables)
 
     return map_networks(model, change)
 
 
-def _slopes(
-    model: Model, target: Discrete, code: int, evidence: EvidenceLike
-) -> Sensitivity | None:
-    """Return the derivatives of the posterior; None if the model has none."""
-    try:
-        return model._sensitivity(target.name, target.states[code], evidence)
-    except UnsupportedModelError:
-        return None
-
-
-def _width(parameter: _Parameter, place: tuple[int, ...], slopes: Sensitivity) -> float:
-    """Return by how much a posterior moves with a parameter, to first order."""
-    name = parameter.cpd.variable.name
-    key = (*place, name) if place else name
-    if parameter.array:
-        gaussian = slopes.gaussians.get(key)
-        table = None if gaussian is None else getattr(gaussian, parameter.array)
-    else:
-        table = slopes.covaried.get(key)
-    slope = 0.0 if table is None else float(table[parameter.index])
-    return abs(slope) * (parameter.ends[1] - parameter.ends[0])
-
-
 def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike) -> set[Any]:
     above = {cpd.variable: cpd.parents for cpd in network.cpds}
-    known = [v for v in network.variables if v.name in as_mapping(evidence)]
-    own = [network.variable(target.name)] if target.name in network else []
-    return ancestral_set(above, [*own, *known])
+    names = {target.name, *as_mapping(evidence)}
+    return ancestral_set(above, [v for v in network.variables if v.name in names])
 
 
-def _parameters(cpd: TableCPD | GaussianCPD, spread: float) -> Iterator[_Parameter]:
-    if isinstance(cpd, GaussianCPD):
-        yield from _of_gaussian(cpd, spread)
+def _varied(
+    cpd: TableCPD | GaussianCPD, spread: float
+) -> Iterator[tuple[str, tuple[int, ...], float, tuple[float, float]]]:
+    """Yield array, index, value and ends of each parameter of a CPD."""
+    if isinstance(cpd, TableCPD):
+        for index, share in np.ndenumerate(cpd.values):
+            # Of two states one moves with the other; zeros and ones are logical, not estimated.
+            if 0 < share < 1 and (cpd.variable.cardinality != 2 or index[-1]):
+                now = float(share)
+                yield "values", index, now, (now * (1.0 - spread), min(now * (1.0 + spread), 1.0))
         return
-    shares = cpd.values
-    n = shares.shape[-1]
-    for index in np.ndindex(shares.shape):
-        now = float(shares[index])
-        # Of two states one moves with the other; zeros and ones are logical, not estimated.
-        if not 0 < now < 1 or (n == 2 and index[-1] == 0):
-            continue
-        ends = now * (1.0 - spread), min(now * (1.0 + spread), 1.0)
-        yield _Parameter(cpd, "", index, now, ends)
-
-
-def _with_probability(cpd: TableCPD, index: tuple[int, ...], value: float) -> TableCPD:
-    """Return a table in which one probability has another value, others change in proportion."""
-    table = cpd.values.copy()
-    row = table[index[:-1]]
-    row *= (1.0 - value) / (1.0 - row[index[-1]])
-    row[index[-1]] = value
-    return TableCPD(cpd.variable, table, cpd.parents)
-
-
-def _entry(scope: Sequence[Any], index: Sequence[int]) -> str:
-    parts = [f"{v.name}={_state(v, code)}" for v, code in zip(scope, index, strict=True)]
-    given = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
-    return f"P({parts[-1]}{given})"
-
-
-def _state(variable: Discrete, code: int) -> str:
-    """Return a state as text that no other state of the variable has."""
-    return texts(variable.states, _LONGEST_STATE)[code]
-
-
-def _of_gaussian(cpd: GaussianCPD, spread: float) -> Iterator[_Parameter]:
     for index in np.ndindex(cpd.mean.shape):
         mean, sd = float(cpd.mean[index]), math.sqrt(float(cpd.variance[index]))
-        yield _Parameter(cpd, "mean", index, mean, (mean - spread * sd, mean + spread * sd))
-        ends = (sd * (1.0 - spread)) ** 2, (sd * (1.0 + spread)) ** 2
-        yield _Parameter(cpd, "variance", index, sd**2, ends)
-        for i in range(len(cpd.continuous_parents)):
-            slope = float(cpd.coefficients[(*index, i)])
+        yield "mean", index, mean, (mean - spread * sd, mean + spread * sd)
+        yield "variance", index, sd**2, ((sd * (1.0 - spread)) ** 2, (sd * (1.0 + spread)) ** 2)
+        for i, slope in enumerate(cpd.coefficients[index].tolist()):
             by = spread * abs(slope)
-            yield _Parameter(cpd, "coefficients", (*index, i), slope, (slope - by, slope + by))
+            yield "coefficients", (*index, i), slope, (slope - by, slope + by)
