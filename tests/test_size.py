@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_882,
-    "nodes of syntax trees": 643_770,
-    "files": 250,
+    "lines of code": 56_864,
+    "nodes of syntax trees": 643_725,
+    "files": 248,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 119,

@@ -1,4 +1,11 @@
 from . import measures as measures
+from .asking import NextQuestion as NextQuestion
+from .asking import NextQuestions as NextQuestions
+from .asking import Questionnaire as Questionnaire
+from .asking import RankedQuestion as RankedQuestion
+from .asking import next_question as next_question
+from .asking import next_question_rows as next_question_rows
+from .asking import questionnaire as questionnaire
 from .axes import Axes as Axes
 from .axes import Correspondence as Correspondence
 from .axes import Crosstab as Crosstab
@@ -49,13 +56,6 @@ from .nearest import NearestRows as NearestRows
 from .nearest import RelevantExplanation as RelevantExplanation
 from .nearest import most_relevant as most_relevant
 from .nearest import nearest_rows as nearest_rows
-from .ranking import NextQuestion as NextQuestion
-from .ranking import NextQuestions as NextQuestions
-from .ranking import Questionnaire as Questionnaire
-from .ranking import RankedQuestion as RankedQuestion
-from .ranking import next_question as next_question
-from .ranking import next_question_rows as next_question_rows
-from .ranking import questionnaire as questionnaire
 from .sentences import Explanation as Explanation
 from .sentences import explanation as explanation
 from .shape_functions import Shape as Shape

@@ -21,7 +21,7 @@ from bayesgraph.core.errors import (
     UnknownVariableError,
     UnsupportedModelError,
 )
-from bayesgraph.questions.ranking import _best_rate
+from bayesgraph.questions.asking import _best_rate
 
 SEEDS = range(30)
 NO_YES = ["no", "yes"]
