@@ -379,7 +379,7 @@ def _same_tables(
 
 def _words(network: bg.BayesianNetwork, suffix: str) -> Mapping[Any, str]:
     """Return the words of a format for the names of a network and for pairs of name and state."""
-    found = Export.of(network, bg.files.format_of(f"a{suffix}").holds, strict=False).words
+    found = Export.of(network, bg.files.format_of(f"a{suffix}").holds, strict=False)
     words: dict[Any, str] = {v.name: word for v, word in found.names.items()}
     words |= {
         (v.name, s): word

@@ -93,7 +93,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, LossReport]:
         If the format cannot hold the model; the message lists all problems.
     """
     export = Export.of(model, HELD, strict=strict)
-    names, states = export.words.names, export.words.states
+    names, states = export.names, export.states
     tables = [cpd for cpd in export.cpds if isinstance(cpd, TableCPD)]
     lines = [_line(cpd, names, states) for cpd in tables]
     lines += [f"# {line}" for line in export.sidecar]
