@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_864,
-    "nodes of syntax trees": 643_725,
+    "lines of code": 56_859,
+    "nodes of syntax trees": 643_653,
     "files": 248,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -82,7 +82,7 @@ def _check_pairs(summary: statistics.PairsSummary) -> None:
     _finite(moments.mean, short, full)
     _weights(moments.square, short, full)
     _finite(moments.comoment, full)
-    _moments(summary.mixed, (n_groups * sum(cards) if n else 0, n))
+    _moments(summary.mixed, (n_groups * sum(cards), n))
 
 
 def _check_families(summary: statistics.FamiliesSummary) -> None:

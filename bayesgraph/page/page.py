@@ -48,7 +48,6 @@ _INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
 _STRING = re.compile(r'("(?:[^"\\]|\\.)*")')
 _SPACED = re.compile(r" ?([=*<>(){}\[\],;:?&|!]+) ?")
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_STYLE_SPACED = re.compile(r" ?([{};,]) ?|(?<=[a-z-])(:) ")
 
 
 @functools.cache
@@ -77,15 +76,19 @@ def front() -> tuple[str, str]:
         "@media screen and (prefers-color-scheme: dark) "
         f"{{ :root:not([data-theme=light]) {{ color-scheme: dark; {night} }} }}\n"
         f"@media screen {{ :root[data-theme=dark] {{ color-scheme: dark; {night} }} }}\n"
-    ) + bare_style((FRONT / "look.css").read_text("utf-8"))
+    ) + _INDENT.sub("", _STYLE_COMMENT.sub("", (FRONT / "look.css").read_text("utf-8")))
 
 
 def _scoped(name: str, module: str, exported: set[str]) -> str:
     """Return a module as a constant: a function that is called, with what others import of it."""
-    text = _IMPORT.sub(lambda found: _taken(found[1], found[2]), bare_module(module))
+
+    def taken(names: re.Match[str]) -> str:
+        return f"const {{{names[1].replace(' as ', ': ')}}} = {_constant(names[2])};\n"
+
+    text = _IMPORT.sub(taken, bare_module(module))
     text = "".join(map(_tight, text.splitlines(keepends=True)))
-    given = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""
-    return f"const {_constant(name)} = (() => {{\n{text}{given}}})();\n"
+    returned = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""
+    return f"const {_constant(name)} = (() => {{\n{text}{returned}}})();\n"
 
 
 def _tight(line: str) -> str:
@@ -97,10 +100,6 @@ def _tight(line: str) -> str:
     return "".join(parts)
 
 
-def _taken(names: str, module: str) -> str:
-    return f"const {{{names.replace(' as ', ': ')}}} = {_constant(module)};\n"
-
-
 def _constant(module: str) -> str:
     return f"{module.removesuffix('.js').upper()}_MODULE"
 
@@ -109,13 +108,6 @@ def bare_module(module: str) -> str:
     """Return a module without the word export, comments and indentation."""
     text = _BLOCK_COMMENT.sub("", _EXPORT.sub("", module))
     return _INDENT.sub("", _LINE_COMMENT.sub("", text))
-
-
-def bare_style(style: str) -> str:
-    """Return a style sheet without comments, indentation and spaces, but those of its texts."""
-    parts = _STRING.split(_INDENT.sub("", _STYLE_COMMENT.sub("", style)))
-    parts[::2] = [_STYLE_SPACED.sub(r"\1\2", part) for part in parts[::2]]
-    return "".join(parts)
 
 
 # --------------------------------- One HTML file of a snapshot, the front end and the model itself
