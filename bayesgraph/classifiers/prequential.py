@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from bayesgraph.classifiers.evaluation import rows_of
 from bayesgraph.classifiers.intake import labels_of
@@ -33,8 +32,6 @@ _HEADER = (
     "model", "accuracy", "log loss", "at the end", "κ majority", "κ no change",
     "alarms",
 )  # fmt: skip
-# Rows given as mappings from name to value.
-_Rows = list[Mapping[Name, Any]]
 _Labels = NDArray[Any]
 
 
@@ -211,6 +208,7 @@ def prequential(
     if len({id(m) for m in models.values()}) < len(models):
         raise ModelError("Each name takes a model of its own; got the same object twice.")
     trials = {name: _trial(m) for name, m in models.items()}
+    before = {name: _learned(m) for name, m in models.items()}
     curves = {name: _Curves(fading, window, chosen_detector(detector)) for name in models}
     judge_from = checked_size("judge_from", judge_from, 0)
     ahead = classes if classes is not None or y is None else labels_of(y).classes
@@ -223,10 +221,12 @@ def prequential(
         for name, found in answers.items():
             curves[name].take(labels, found, skip)
         first += len(labels)
-    results = {
-        name: curves[name].result(name or trial.name, trial.own_alarms())
-        for name, trial in trials.items()
-    }
+    results = {}
+    for name, trial in trials.items():
+        n_before, old = before[name]
+        # The rows of this stream at which the model's own detector alarmed.
+        new = _learned(models[name])[1][len(old) :] - n_before
+        results[name] = curves[name].result(name or trial.name, new)
     return PrequentialComparison(results) if isinstance(model, Mapping) else results[""]
 
 
@@ -236,12 +236,13 @@ def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
     The index is always 0 for a single fitted model: rows that the model does not predict count as
     errors. None means that there is no such row, or that a model is not fitted.
     """
-    known = [found.known for found in answers if found is not None]
-    if len(known) < len(answers):
+    predicted = [answer.known for answer in answers if answer is not None]
+    if len(predicted) < len(answers):
         return None
-    if len(known) == 1:
-        return 0  # for a single model, a row that is not predicted counts as an error
-    together = np.logical_and.reduce(known)
+    together = np.logical_and.reduce(predicted)
+    # For a single model, a row that is not predicted counts as an error.
+    if len(predicted) == 1:
+        return 0
     return int(together.argmax()) if together.any() else None
 
 
@@ -356,8 +357,7 @@ def _kappa(accuracy: Floats, baseline: Floats) -> Floats:
 # --------------------------------------------------------------------------------- the protocols
 
 
-@dataclass(frozen=True, eq=False)
-class _Answers:
+class _Answers(NamedTuple):
     """Predictions of rows before they were learned.
 
     Attributes
@@ -397,43 +397,38 @@ class _Answers:
         return cls(right.astype(np.float64), given, known)
 
 
-class _Trial(ABC):
+def _learned(model: Any) -> tuple[int, NDArray[np.int64]]:
+    """Return the number of rows that a streaming classifier has learned, and its alarms.
+
+    For other models they are 0 and an empty array.
+    """
+    inner = getattr(model, "learner", model)
+    if not isinstance(inner, StreamingNaiveBayesClassifier) or not hasattr(inner, "star_"):
+        return 0, np.empty(0, dtype=np.int64)
+    return inner.star_.n_seen, inner.drifts_
+
+
+class _Trial(Protocol):
     """A model under evaluation, with one interface for river's and scikit-learn's protocols."""
 
-    def __init__(self, model: Any) -> None:
-        self.model, self.name = model, type(model).__name__
-        self._begun, self._known_alarms = self._learned()
+    name: str
 
-    @abstractmethod
     def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
         """Predict rows, then learn them; return None if the unfitted model could not predict."""
-
-    def _learned(self) -> tuple[int, NDArray[np.int64]]:
-        """Return the number of rows that a streaming classifier has learned, and its alarms.
-
-        For other models they are 0 and an empty array.
-        """
-        inner = getattr(self.model, "learner", self.model)
-        if not isinstance(inner, StreamingNaiveBayesClassifier) or not hasattr(inner, "star_"):
-            return 0, np.empty(0, dtype=np.int64)
-        return inner.star_.n_seen, inner.drifts_
-
-    def own_alarms(self) -> NDArray[np.int64]:
-        """Return the indices of the rows of this stream at which the model's detector alarmed."""
-        return self._learned()[1][len(self._known_alarms) :] - self._begun
+        ...
 
 
-class _ByRows(_Trial):
+class _ByRows:
     """A model of river's protocol: `learn_one`, and `predict_proba_one` or `predict_one`.
 
     Streaming classifiers of bayesgraph also predict each row of a table with all rows before it.
     """
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model)
+        self.model = model
         self._is_own = isinstance(model, StreamingNaiveBayesClassifier)
-        if not self._is_own:
-            self.name = str(model)  # pipelines name their steps
+        # Pipelines name their steps.
+        self.name = type(model).__name__ if self._is_own else str(model)
 
     def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
         """Predict each row and learn it before the next row is predicted; see _Trial."""
@@ -460,20 +455,22 @@ class _ByRows(_Trial):
         return answer, found.get(label, 0.0)
 
 
-class _ByBatches(_Trial):
+class _ByBatches:
     """A model of scikit-learn's protocol: `partial_fit`, and `predict_proba` or `predict`."""
 
     def __init__(self, model: Any) -> None:
-        super().__init__(model)
         steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
         *before, self._last = steps
         self._steps = [step for step in before if step not in (None, "passthrough")]
         for step in self._steps:
-            if not hasattr(step, "partial_fit") and not _is_ready(step):
-                raise ModelError(
-                    f"The step {step!r} of a pipeline has no partial_fit, so it cannot learn from "
-                    "a stream. Fit it before, or leave it out."
-                )
+            if not hasattr(step, "partial_fit"):
+                try:
+                    check_is_fitted(step)  # or needs no fitting
+                except NotFittedError as error:
+                    raise ModelError(
+                        f"The step {step!r} of a pipeline has no partial_fit, so it cannot learn "
+                        "from a stream. Fit it before, or leave it out."
+                    ) from error
         self.name = " | ".join(type(step).__name__ for step in (*self._steps, self._last))
         self._columns: list[Name] | None = None
 
@@ -526,15 +523,6 @@ class _ByBatches(_Trial):
             return None  # unfitted wrappers of other libraries fail on their missing classes
         classes = np.asarray(self._last.classes_)
         return _Answers.of(labels, classes[proba.argmax(axis=1)], proba, classes)
-
-
-def _is_ready(step: Any) -> bool:
-    """Return whether a step of a pipeline is fitted or needs no fitting."""
-    try:
-        check_is_fitted(step)
-    except NotFittedError:
-        return False
-    return True
 
 
 def _trial(model: Any) -> _Trial:
@@ -610,16 +598,13 @@ def _pair(item: Any) -> tuple[Any, Any]:
 def _labels_of(X: Any, y: Any) -> NDArray[Any]:
     """Return the labels `y` of a table as an array, after checking that each row of X has one."""
     labels = labels_of(y).values
-    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
-        n_rows = length(next(iter(columns_of(X).values())))
-    elif hasattr(X, "shape") and len(X.shape):
-        n_rows = int(X.shape[0])
-    elif isinstance(X, Sequence) and not isinstance(X, str):
-        n_rows = len(X)
-    else:
+    is_columns = isinstance(X, Mapping) and not hasattr(X, "toarray")
+    try:
+        n_rows = length(next(iter(columns_of(X).values()))) if is_columns else _num_samples(X)
+    except TypeError as error:
         raise DataTypeError(
             f"Labels belong to a table, such as an array or a data frame; got {type(X).__name__}."
-        )
+        ) from error
     if n_rows != len(labels):
         raise DataError(
             f"X has {n_rows} rows and y has {len(labels)} labels; give a label for each row."
@@ -631,7 +616,7 @@ def _is_rows(X: Any) -> bool:
     return isinstance(X, list) and bool(X) and isinstance(X[0], Mapping)
 
 
-def _as_rows(X: Any) -> _Rows:
+def _as_rows(X: Any) -> list[Mapping[Name, Any]]:
     """Return rows as mappings; missing values of a table are left out, as in river."""
     if _is_rows(X):
         return list(X)
