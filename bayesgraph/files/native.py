@@ -109,7 +109,13 @@ def parse(data: bytes, budget: Budget) -> Any:
         If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
         limit.
     """
-    return _parsed(data, budget, lambda reader, tag, item: reader.made(tag, item[tag]))
+    return _parsed(data, budget, _decoded)
+
+
+def _decoded(reader: Reader, tag: str, item: Mapping[str, Any]) -> Any:
+    """Return the model of a tag, whose record is in a module that may not be imported yet."""
+    import_module(KINDS[tag])
+    return reader.made(tag, item[tag])
 
 
 def parse_saved(data: bytes, budget: Budget) -> Any:
@@ -121,7 +127,7 @@ def parse_saved(data: bytes, budget: Budget) -> Any:
 
     def decode(reader: Reader, tag: str, item: Mapping[str, Any]) -> Any:
         is_classifier = tag == "estimator" and item[tag].get("label_type") is not None
-        return decode_saved(reader, item[tag]) if is_classifier else reader.made(tag, item[tag])
+        return decode_saved(reader, item[tag]) if is_classifier else _decoded(reader, tag, item)
 
     return _parsed(data, budget, decode)
 

@@ -7,6 +7,9 @@ import enum
 import hashlib
 import io
 import json
+import os
+import subprocess
+import sys
 import zipfile
 import zoneinfo
 from collections.abc import Callable
@@ -658,3 +661,22 @@ def test_the_header_of_an_array_that_numpy_cannot_tokenise(path: Path) -> None:
         forged(path, lambda header: None, exact={"table.values.npy": wrong})
         with pytest.raises(FileFormatError, match="is not a file of bayesgraph's native format"):
             bg.load(path)
+
+
+@pytest.mark.parametrize("kind", ["estimator", "statistics", "stream"])
+def test_a_new_process_loads_every_kind(tmp_path: Path, kind: str) -> None:
+    X, y = {"a": ["x", "z"] * 4}, ["n", "s"] * 4
+    made = bg.NaiveBayesClassifier().fit(X, y)
+    if kind == "stream":
+        made = bg.StreamingNaiveBayesClassifier().fit(X, y)
+    saved = made.collected_ if kind == "statistics" else made
+    bg.files.save(saved, tmp_path / "m.bayesgraph")
+    code = "import sys, bayesgraph as bg; print(type(bg.load(sys.argv[1])).__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "m.bayesgraph")],
+        env=os.environ | {"PYTHONPATH": str(Path(bg.__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.strip() == type(saved).__name__, done.stderr
