@@ -18,7 +18,7 @@ from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Arc, Name, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.arcs import ArcRules, at_least
-from bayesgraph.learning.fit import Learner, learning, opened, plain_source
+from bayesgraph.learning.fit import Learner, Learning, opened, plain_source
 from bayesgraph.learning.structure import Structure
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
@@ -151,7 +151,7 @@ def arc_confidence(
     1.0
     """
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
-    how = learning(method, smoothing, missing, {**rules, "max_parents": max_parents, **options})
+    how = Learning(method, smoothing, missing, {**rules, "max_parents": max_parents, **options})
     data, columns = opened(table, sample_weight)
     if data is not None:
         raise DataError(

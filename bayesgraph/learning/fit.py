@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache, partial
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias
@@ -27,7 +25,6 @@ from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import (
     DatasetSource,
     RowSource,
-    Smoothing,
     SmoothingLike,
     TableSource,
     as_smoothing,
@@ -49,6 +46,7 @@ from bayesgraph.tables import (
 
 # Characters of a text that are kept, and entries of a list.
 _LONGEST, _ENTRIES = 60, 8
+_signature = cache(signature)
 
 
 def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, str]:
@@ -61,25 +59,19 @@ def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> 
     given : mapping from str to object
         Parameters that the signature lacks count as changed unless they are None.
     """
-    known = _parameters(function)
-    nothing = Parameter("none", Parameter.KEYWORD_ONLY, default=None)
-    found = {name: (value, known.get(name, nothing).default) for name, value in given.items()}
+    parameters = _signature(function).parameters
+    defaults = {name: parameters[name].default for name in given if name in parameters}
     return {
         name: as_text(value)
-        for name, (value, default) in sorted(found.items())
-        if repr(value) != repr(default)
+        for name, value in sorted(given.items())
+        if repr(value) != repr(defaults.get(name))
     }
-
-
-@cache
-def _parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
-    return signature(function).parameters
 
 
 def as_text(value: Any) -> str:
     """Return the value of a setting as a short text, the same for the same setting."""
-    if found := card_of(value):
-        name, options = found
+    if card := card_of(value):
+        name, options = card
         listed = [f"{key}={as_text(option)}" for key, option in options.items()]
         return f"{name}({', '.join(listed)})" if listed else name
     if isinstance(value, nx.DiGraph):
@@ -376,68 +368,6 @@ METHODS: dict[str, Learner] = {
 }
 
 
-@dataclass(frozen=True)
-class Learning:
-    """How a network is learned: see the parameters of `BayesianNetwork.learn`.
-
-    Attributes
-    ----------
-    method : str or callable
-    smoothing : Smoothing
-    by_em : bool
-        Whether parameters are estimated by expectation maximisation.
-    options : mapping
-        Options of the learner.
-
-    Raises
-    ------
-    DataError
-        For an unknown method, or an option that the method does not take.
-    """
-
-    method: str | Learner
-    smoothing: Smoothing
-    by_em: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not callable(self.method):
-            one_of("method", self.method, METHODS)
-        parameters = inspect.signature(self.learner).parameters.values()
-        if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
-            return
-        known = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        wrong = [name for name in self.options if name not in known]
-        if wrong:
-            raise DataError(
-                f"method={self.title} does not take {quoted(wrong)}"
-                f"{_REASONS.get((self.method, wrong[0]), '')}; it takes {quoted(known)}."
-            )
-
-    @property
-    def learner(self) -> Learner:
-        """The function that learns the structure."""
-        return self.method if callable(self.method) else METHODS[self.method]
-
-    @property
-    def title(self) -> str:
-        """The method in messages."""
-        if callable(self.method):
-            return str(getattr(self.method, "__name__", "learner"))
-        return repr(self.method)
-
-    def structure(self, source: Any) -> Structure:
-        """Return the structure that a count source leads to."""
-        learner = partial(self.learner, **self.options)
-        return learned_by("method", learner, source, self.smoothing)
-
-    def network(self, structure: Structure, source: RowSource) -> BayesianNetwork:
-        """Return a structure's network with parameters estimated from a source."""
-        if self.by_em:
-            return expectation_maximization(structure, source, self.smoothing, Iterations())
-        return estimate_network(structure, source, self.smoothing)
-
-
 _REASONS: dict[tuple[Any, str], str] = {
     ("chow_liu", "tiers"): " (directions in a tree follow from its root)",
     ("chow_liu", "max_parents"): " (each variable of a tree has one parent)",
@@ -447,12 +377,48 @@ _REASONS: dict[tuple[Any, str], str] = {
 }
 
 
-def learning(
-    method: str | Learner, smoothing: Any, missing: str | None, options: Mapping[str, Any]
-) -> Learning:
-    """Return how a network is learned; options that are None are not given."""
-    given = {name: value for name, value in options.items() if value is not None}
-    return Learning(method, as_smoothing(smoothing), takes_em(missing, {}), given)
+class Learning:
+    """How a network is learned: see the parameters of `BayesianNetwork.learn`.
+
+    Options that are None are not given.
+
+    Raises
+    ------
+    DataError
+        For an unknown method, or an option that the method does not take.
+    """
+
+    def __init__(
+        self, method: str | Learner, smoothing: Any, missing: str | None, options: Mapping[str, Any]
+    ) -> None:
+        if callable(method):
+            learner, title = method, getattr(method, "__name__", "learner")
+        else:
+            one_of("method", method, METHODS)
+            learner, title = METHODS[method], repr(method)
+        options = {name: value for name, value in options.items() if value is not None}
+        self._learner = partial(learner, **options)
+        self._smoothing, self._by_em = as_smoothing(smoothing), takes_em(missing, {})
+        parameters = signature(learner).parameters.values()
+        if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
+            return
+        names = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
+        wrong = [name for name in options if name not in names]
+        if wrong:
+            raise DataError(
+                f"method={title} does not take {quoted(wrong)}"
+                f"{_REASONS.get((method, wrong[0]), '')}; it takes {quoted(names)}."
+            )
+
+    def structure(self, source: Any) -> Structure:
+        """Return the structure that a count source leads to."""
+        return learned_by("method", self._learner, source, self._smoothing)
+
+    def network(self, structure: Structure, source: RowSource) -> BayesianNetwork:
+        """Return a structure's network with parameters estimated from a source."""
+        if self._by_em:
+            return expectation_maximization(structure, source, self._smoothing, Iterations())
+        return estimate_network(structure, source, self._smoothing)
 
 
 def learn_network(
@@ -528,7 +494,7 @@ def learn_network(
     """
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
     given = {**rules, "max_parents": max_parents, **options}
-    how = learning(method, smoothing, missing, given)
+    how = Learning(method, smoothing, missing, given)
     data, columns = opened(table, sample_weight)
     source = plain_source(data, columns, variables, categorical, sample_weight, check=check_columns)
     network = how.network(how.structure(source), source)
