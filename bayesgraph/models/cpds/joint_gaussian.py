@@ -24,7 +24,6 @@ from bayesgraph.core.errors import CPDError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
-from bayesgraph.inference import GaussianFactor, Potential, half_square, take_codes
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
 from bayesgraph.models.cpds.density import Plate
@@ -239,69 +238,19 @@ class JointGaussianCPD(Plate):
         return tuple(singles)
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
-        """Return the marginal distribution of the relevant children, as one joint CPD; see CPD."""
-        return [self.over([child for child in self._children if child in relevant])]
+        """Return one joint CPD of the observed children, and those of the free relevant ones."""
+        seen = [child for child in self._children if child in observed]
+        free = [child for child in self._children if child in relevant and child not in observed]
+        pieces: list[CPD] = [self.over(seen)] if seen else []
+        if free:
+            places = [self._place[child] for child in (*seen, *free)]
+            pieces += self._take(places).singles()[len(seen) :]
+        return pieces
 
     def _take(self, at: Sequence[int]) -> Self:
         children = [self._children[i] for i in at]
         inner = self.covariance[..., np.asarray(at)[:, None], np.asarray(at)]
         return type(self)(children, self.mean[..., at], inner, self.parents)
-
-    # --------------------------------------------------------------------------- for the engine
-
-    def potential(self, evidence: Evidence) -> Potential:
-        """Return the potential over the free children and parents; see CPD.
-
-        A child that is missing in some rows is in the evidence only if all children are in it.
-        """
-        free = [child for child in self._children if child not in evidence]
-        if not free:
-            return super().potential(evidence)
-        seen = [child for child in self._children if child in evidence]
-        if seen:
-            places = [self._place[child] for child in (*seen, *free)]
-            return self._take(places)._given(evidence, len(seen))
-        d = len(free)
-        roots = np.broadcast_to(self.roots, (self.cells, d, d))
-        targets = np.einsum("cij,cj->ci", roots, self._means)
-        return self._taken(evidence, free, self._log_constant[None], targets[None])
-
-    def _given(self, evidence: Evidence, n_seen: int) -> GaussianFactor:
-        """Return the factor over the free children; the first `n_seen` children are observed.
-
-        The rows of the whitening matrix A that belong to observed children are zero at free
-        children, as A is triangular: these rows enter the constant.
-        """
-        seen, free = self._children[:n_seen], self._children[n_seen:]
-        values = evidence.matrix(seen).astype(np.float64, copy=False)
-        deviation = values[:, None, :] - self._means[:, :n_seen]
-        roots = np.broadcast_to(self.roots, (self.cells, *self.roots.shape[1:]))
-        known = np.einsum("cij,ncj->nci", roots[:, :, :n_seen], deviation)
-        own = np.einsum("cij,cj->ci", roots[:, n_seen:, n_seen:], self._means[:, n_seen:])
-        constant = self._log_constant - half_square(known[..., :n_seen])
-        return self._taken(evidence, free, constant, own - known[..., n_seen:])
-
-    def _taken(
-        self, evidence: Evidence, free: Sequence[Continuous], constant: Floats, targets: Floats
-    ) -> GaussianFactor:
-        """Return the Gaussian factor of the free children, reduced to the observed parents' states.
-
-        `free` are the last m children. `constant`, shape (1 or n_rows, cells), and `targets`, shape
-        (1 or n_rows, cells, m), are g and b of `GaussianFactor` for all parent configurations
-        (cells).
-        """
-        observed = [parent for parent in self.parents if parent in evidence]
-        codes = [evidence.columns[parent] for parent in observed]
-        m = len(free)
-        loadings = np.broadcast_to(self.roots[:, -m:, -m:], (self.cells, m, m))
-        shape = (len(targets), *self._lead)
-        rest, constant = take_codes(self.parents, constant.reshape(shape), observed, codes)
-        _, targets = take_codes(self.parents, targets.reshape(*shape, m), observed, codes)
-        _, loadings = take_codes(
-            self.parents, loadings.reshape(1, *self._lead, m, m), observed, codes
-        )
-        loadings = np.broadcast_to(loadings, (*targets.shape[:-1], m, m))
-        return GaussianFactor(rest, free, constant, loadings, targets)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
