@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,13 @@ from bayesgraph.statistics import (
     RowSource,
     Singles,
     Smoothing,
+    one_of,
     safe_divide,
 )
 
 COVARIANCES = ("shared", "class")
 STRUCTURES = ("full", "diagonal", "spherical")
 REGULARIZATIONS = ("ledoit_wolf", "oas")
-
-# Number of rows per block, whose deviations stay in the processor's cache.
-_BLOCK = 1024
 
 
 @dataclass(frozen=True)
@@ -65,32 +63,24 @@ class CovarianceModel:
     max_iter: int = 1000
 
     def __post_init__(self) -> None:
-        for name, options in (("covariance", COVARIANCES), ("structure", STRUCTURES)):
-            if getattr(self, name) not in options:
-                raise DataError(
-                    f"{name}= is one of {quoted(options)}; got {getattr(self, name)!r}."
-                )
-        self._check_regularization()
-        if not self.tolerance >= 0:
-            raise DataError(f"tol= takes a number that is not negative; got {self.tolerance!r}.")
-        if not self.max_iter >= 1:
-            raise DataError(f"max_iter= takes a number of steps, 1 or more; got {self.max_iter!r}.")
-
-    def _check_regularization(self) -> None:
+        one_of("covariance", self.covariance, COVARIANCES)
+        one_of("structure", self.structure, STRUCTURES)
         value = self.regularization
-        if value is None:
-            return
-        number = isinstance(value, (int, float, np.number)) and 0 <= value <= 1
-        if not number and value not in REGULARIZATIONS:
+        is_number = isinstance(value, (int, float, np.number)) and 0 <= value <= 1
+        if not is_number and value not in (*REGULARIZATIONS, None):
             raise DataError(
                 f"regularization= takes a number from 0 to 1, {quoted(REGULARIZATIONS)} or None; "
                 f"got {value!r}."
             )
-        if self.structure != "full":
+        if value is not None and self.structure != "full":
             raise DataError(
                 f"regularization= is for structure='full'; {self.structure!r} has no covariances "
                 "to draw towards the identity."
             )
+        if not self.tolerance >= 0:
+            raise DataError(f"tol= takes a number that is not negative; got {self.tolerance!r}.")
+        if not self.max_iter >= 1:
+            raise DataError(f"max_iter= takes a number of steps, 1 or more; got {self.max_iter!r}.")
 
     @property
     def shared(self) -> bool:
@@ -98,12 +88,8 @@ class CovarianceModel:
         return self.covariance == "shared"
 
 
-class _Rows(NamedTuple):
-    """Rows without missing values, for the fourth moments in the formula of Ledoit and Wolf."""
-
-    values: Floats
-    group: NDArray[np.integer]
-    weights: Floats
+# Values, classes and weights of complete rows, for the fourth moments in Ledoit and Wolf's formula.
+_Rows: TypeAlias = tuple[Floats, NDArray[np.integer], Floats]
 
 
 class DiscriminantEstimate(NamedTuple):
@@ -136,15 +122,24 @@ def estimate_discriminant(
         If a feature is not numeric, if a covariance is singular, or if the estimate needs the rows
         and the source holds only statistics.
     """
-    target, features = _checked(source)
-    alone = Family.of(target)
+    target = source.target
+    if target is None:
+        raise DataError("Discriminant analysis needs the class: give the count source a target.")
+    features = tuple([v for v in source.features if isinstance(v, Continuous)])
+    if len(features) < len(source.features):
+        wrong = [v.name for v in source.features if v not in features]
+        raise DataError(
+            f"Discriminant analysis takes numeric features; {quoted(wrong)} are not numbers. Leave "
+            "them out, encode them as numbers, or use a classifier for mixed features, such as "
+            "TANClassifier."
+        )
     n_iter = 1
     if model.structure == "full":
-        whole = Family.of(target, *features)
-        found = source.families([alone, whole])
-        counts = found[alone].counts
+        alone, whole = Family.of(target), Family.of(target, *features)
+        families = source.families([alone, whole])
+        counts = families[alone].counts
         block: CPD
-        block, n_iter = _full_block(source, model, counts, found[whole])
+        block, n_iter = _full_block(source, target, features, model, counts, families[whole])
     else:
         singles = source.singles(Singles(features, target))
         counts = singles.totals
@@ -178,43 +173,36 @@ def estimate_discriminant(
     return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
 
 
-def _checked(source: CountSource) -> tuple[Discrete, tuple[Continuous, ...]]:
-    if source.target is None:
-        raise DataError("Discriminant analysis needs the class: give the count source a target.")
-    wrong = [v.name for v in source.features if not isinstance(v, Continuous)]
-    if wrong:
-        raise DataError(
-            f"Discriminant analysis takes numeric features; {quoted(wrong)} are not numbers. Leave "
-            "them out, encode them as numbers, or use a classifier for mixed features, such as "
-            "TANClassifier."
-        )
-    return source.target, tuple(v for v in source.features if isinstance(v, Continuous))
-
-
 # ----------------------------------------------------------------------------------- full blocks
 
 
 def _full_block(
-    source: CountSource, model: CovarianceModel, counts: Floats, statistics: FamilyStatistics
+    source: CountSource,
+    target: Discrete,
+    features: tuple[Continuous, ...],
+    model: CovarianceModel,
+    counts: Floats,
+    statistics: FamilyStatistics,
 ) -> tuple[CPD, int]:
-    target, features = _checked(source)
     rows, n_iter = None, 1
     if statistics.counts.sum() < counts.sum():
-        own = _rows_of(source, "Missing values in jointly Gaussian features need")
+        values, group, weights = _rows_of(
+            source, target, "Missing values in jointly Gaussian features need"
+        )
         completed = complete_normal(
-            own.values,
-            own.group,
+            values,
+            group,
             target.cardinality,
-            own.weights,
+            weights,
             shared=model.shared,
             var_smoothing=model.smoothing.var_smoothing,
             tolerance=model.tolerance,
             max_iter=model.max_iter,
         )
         statistics, n_iter = completed.statistics, completed.n_iter
-        rows = _Rows(completed.values, completed.group, completed.weights)
+        rows = completed.values, completed.group, completed.weights
     elif model.regularization == "ledoit_wolf":
-        rows = _rows_of(source, "regularization='ledoit_wolf' needs")
+        rows = _rows_of(source, target, "regularization='ledoit_wolf' needs")
     together = statistics.merged(0)
     total = safe_divide(np.diagonal(together.comoment), together.counts)
     n = statistics.counts[:, None, None]
@@ -234,14 +222,14 @@ def _full_block(
         ) from error
 
 
-def _rows_of(source: CountSource, what: str) -> _Rows:
-    if not hasattr(source, "table") or source.target is None:
+def _rows_of(source: CountSource, target: Discrete, what: str) -> _Rows:
+    if not hasattr(source, "table"):
         raise DataError(
             f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "
             "rows with missing values, or use structure='diagonal' or a number as regularization."
         )
     rows = cast(RowSource, source)
-    return _Rows(rows.table.values, rows.table.column(source.target), rows.weights)
+    return rows.table.values, rows.table.column(target), rows.weights
 
 
 def _degrees_of_freedom(model: CovarianceModel, count: Floats) -> Floats:
@@ -355,16 +343,7 @@ def fourth_moments(
     mean, scale : ndarray, shape (K, d)
         Mean m and unit of each feature in each class.
     """
-    total = np.zeros(len(mean))
-    for first in range(0, len(values), _BLOCK):
-        rows = slice(first, first + _BLOCK)
-        at = group[rows]
-        deviation = (values[rows] - mean[at]) / scale[at]
-        fourth = np.einsum("ij,ij->i", deviation, deviation) ** 2
-        if len(weights):
-            fourth *= weights[rows]
-        total += np.bincount(at, weights=fourth, minlength=len(total))
-    return total
-
-
-# ------------------------------------------------------------------------------- diagonal blocks
+    deviation = (values - mean[group]) / scale[group]
+    fourth = np.einsum("ij,ij->i", deviation, deviation) ** 2
+    fourth = fourth * weights if len(weights) else fourth
+    return np.bincount(group, fourth, len(mean)).astype(np.float64)
