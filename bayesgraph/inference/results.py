@@ -280,6 +280,7 @@ _NAME, _STATE = 20, 13
 _NO_ANSWER = "no exact answer"
 # Share of a posterior that the printed range of a number has at least.
 _HALF = 0.5
+_NO_FLAT = np.empty(0)
 # Columns of a covariance that are printed.
 _MAX_COVARIANCES = 6
 
@@ -506,9 +507,11 @@ class Marginals(Displayed, Mapping[Name, Any]):
     ----------
     log_evidence, approximation
         As given.
+    flat : ndarray
+        Probabilities of discrete variables one after the other; empty if computed on access.
     """
 
-    __slots__ = ("_answer", "_answers", "_names", "approximation", "log_evidence")
+    __slots__ = ("_answer", "_answers", "_names", "approximation", "flat", "log_evidence")
 
     def __init__(
         self,
@@ -516,7 +519,9 @@ class Marginals(Displayed, Mapping[Name, Any]):
         answer: Callable[[Name], Any],
         log_evidence: float,
         approximation: object = None,
+        flat: Floats = _NO_FLAT,
     ) -> None:
+        self.flat = flat
         self._names = names
         self._answer = answer
         self._answers: dict[Name, Any] = {}
@@ -535,7 +540,8 @@ class Marginals(Displayed, Mapping[Name, Any]):
             Probabilities.
         log_evidence : float
         """
-        return cls(places, partial(_posterior_at, places, flat, log_evidence), log_evidence)
+        answer = partial(_posterior_at, places, flat, log_evidence)
+        return cls(places, answer, log_evidence, flat=flat)
 
     def __getitem__(self, name: Name) -> Any:
         if isinstance(name, (Discrete, Continuous)):
