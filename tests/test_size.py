@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_793,
-    "nodes of syntax trees": 642_801,
+    "lines of code": 56_701,
+    "nodes of syntax trees": 642_169,
     "files": 248,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -16,7 +16,7 @@ from bayesgraph.core.errors import EvidenceError, MemoryLimitError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, memory_error
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.inference.contract import Case, Memo, Plan, make_plan
+from bayesgraph.inference.contract import Case, Plan, make_plan
 from bayesgraph.inference.factors import (
     Factor,
     GaussianFactor,
@@ -58,17 +58,14 @@ class Slice(Protocol):
     @property
     def scopes(self) -> Sequence[tuple[Variable, ...]]:
         """The scope of each factor after reduction by the evidence."""
-        ...
 
     @property
     def blocking(self) -> Sequence[Variable]:
         """Partially observed variables that must be summed out in the rows that lack them."""
-        ...
 
     @property
     def nbytes(self) -> int:
         """Bytes held in addition to the model's own arrays."""
-        ...
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
         """Return the factors of the submodel, reduced by the evidence.
@@ -81,45 +78,6 @@ class Slice(Protocol):
             Whether the caller integrates out all free continuous variables that are not kept. For a
             single row, factors over such variables may then be replaced by their integrals.
         """
-        ...
-
-
-class ProductModel(Protocol):
-    """A model whose joint distribution, given the evidence, is a product of factors."""
-
-    variables: tuple[Variable, ...]
-
-    @property
-    def _index_of(self) -> Mapping[Any, int]:
-        """The index of each variable in `variables`, by name."""
-        ...
-
-    @property
-    def _memo(self) -> Memo:
-        """The model's cache of submodels, by the kept variables and the variables with evidence."""
-        ...
-
-    def _slice(
-        self,
-        observed: Collection[Variable],
-        partial: Sequence[Variable],
-        soft: Collection[Discrete],
-        keep: Sequence[Variable],
-    ) -> Slice:
-        """Return the submodel relevant to the variables to keep.
-
-        Parameters
-        ----------
-        observed : collection of Variable
-            Variables that are observed in at least one row.
-        partial : sequence of Variable
-            Observed variables that are missing in some rows.
-        soft : collection of Discrete
-            Variables with likelihoods.
-        keep : sequence of Variable
-            The query variables.
-        """
-        ...
 
 
 class PlannedSlice:
@@ -188,7 +146,7 @@ class PlannedSlice:
 
 
 def planned_slice(
-    model: ProductModel, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
+    model: Any, evidence: Evidence, partial: Sequence[Variable], keep: Sequence[Variable]
 ) -> PlannedSlice:
     """Return the submodel relevant to the variables to keep, with its elimination order.
 
@@ -196,7 +154,7 @@ def planned_slice(
 
     Parameters
     ----------
-    model : ProductModel
+    model : model of kind "product" or "tempered"
     evidence : Evidence
         Evidence without columns that are missing in all rows.
     partial : sequence of Variable
@@ -316,7 +274,7 @@ def _remove(
 
 
 def marginal(
-    model: ProductModel,
+    model: Any,
     targets: Sequence[Variable],
     evidence: Evidence,
     memory_limit: float | None = None,
@@ -330,9 +288,7 @@ def marginal(
     return planned_slice(model, trimmed, partial, targets).marginal(trimmed, memory_limit)
 
 
-def discrete_tables(
-    model: ProductModel, evidence: Evidence, memory_limit: float | None = None
-) -> Tables:
+def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None = None) -> Tables:
     """Return tables over the free discrete variables; their product is the unnormalised posterior.
 
     Continuous variables are set to their observed values or integrated out.
@@ -353,7 +309,7 @@ def discrete_tables(
 
 
 def most_probable(
-    model: ProductModel,
+    model: Any,
     variables: Collection[Variable],
     evidence: Evidence,
     *,
@@ -384,7 +340,7 @@ def most_probable(
 
 
 def _maximised(
-    model: ProductModel,
+    model: Any,
     variables: Sequence[Variable],
     evidence: Evidence,
     *,

@@ -33,7 +33,6 @@ from bayesgraph.inference.contract import (
 )
 from bayesgraph.inference.elimination import (
     PlannedSlice,
-    ProductModel,
     discrete_tables,
     marginal,
     most_probable,
@@ -52,7 +51,7 @@ from bayesgraph.inference.table_solvers import (
 # ---------- The solver of models with any factors (Gaussians, plates, trees, tables), for one case
 
 
-def slice_of_case(model: ProductModel, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
+def slice_of_case(model: Any, pattern: Pattern, keep: Sequence[int]) -> PlannedSlice:
     """Return the submodel relevant to the variables in `keep`, with its elimination order.
 
     It serves for every case with the observed variables of `pattern`.
@@ -231,7 +230,7 @@ class FactorDraw(Work):
 
 
 def _drawn(
-    model: ProductModel, given: Evidence, discrete: TableDraws, n: int, random: np.random.Generator
+    model: Any, given: Evidence, discrete: TableDraws, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
     """Return n draws of all free variables, as encoded columns.
 
@@ -293,12 +292,8 @@ def _mixture(
         if not len(used):
             return None
         share = weights[used] / weights[used].sum()
-        return results.NumberMixture(
-            continuous,
-            share,
-            results.GaussianComponents(mean[used], covariance[used]),
-            log_evidence,
-        )
+        components = results.GaussianComponents(mean[used], covariance[used])
+        return results.NumberMixture(continuous, [(share, components)], log_evidence)
 
     if not discrete:
         whole = mixture(slice(0, len(weights)))
@@ -460,7 +455,8 @@ class LeafJoint(Work):
         for leaf, cpd in self._cpds.items():
             blocks.append(((self._continuous.index(leaf),), cpd.components(cells[leaf][rows])))
         components = blocks[0][1] if len(blocks) == 1 else results.ProductComponents(tuple(blocks))
-        return results.NumberMixture(self._continuous, weights, components, inner.log_evidence)
+        parts = [(weights, components)]
+        return results.NumberMixture(self._continuous, parts, inner.log_evidence)
 
 
 class Leaves(Solver):

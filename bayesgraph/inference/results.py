@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # ------------- The components of mixtures of numbers: k distributions, of one number or of several
 # A mixture has weights, and one object that holds its k components. The components of a leaf are
 # the distributions that its CPD gives in configurations of its parents. Several targets that are
-# independent given the parents have components that are products, and a mixture of networks joins
+# independent given the parents have components that are products. A mixture of networks has parts,
 # those of its networks, whatever their families.
 
 
@@ -42,49 +42,39 @@ class Components(Protocol):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The names of the families, each once."""
-        ...
 
     @property
     def whole(self) -> bool:
         """Whether the number is a count."""
-        ...
 
     @property
     def means(self) -> Floats:
         """Means, shape (k, n), NaN where there is none."""
-        ...
 
     @property
     def covariances(self) -> Floats:
         """Covariances, shape (k, n, n), NaN or infinite where there is none."""
-        ...
 
     def log_density(self, points: Floats, /) -> Floats:
         """Return log densities, shape (..., k), at points of shape (..., n).
 
         That of a count is the log of a probability.
         """
-        ...
 
     def cdf(self, x: Floats, /) -> Floats:
         """Return the probabilities of at most x, shape (..., k), for x of shape (...,)."""
-        ...
 
     def sf(self, x: Floats, /) -> Floats:
         """Return the probabilities of more than x, without cancellation; see `cdf`."""
-        ...
 
     def bounds(self, probability: float, /) -> tuple[float, float]:
         """Return two numbers between which the quantile of every mixture of the components lies."""
-        ...
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator, /) -> Floats:
         """Return a draw from each of the chosen components, shape (len(chosen), n)."""
-        ...
 
     def of(self, places: Sequence[int], /) -> Components:
         """Return the distributions of some of the numbers, given by their indices."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,65 +200,6 @@ class ProductComponents:
                 part = block.of([own.index(place) for place in wanted])
                 found.append((tuple(map(list(places).index, wanted)), part))
         return found[0][1] if len(found) == 1 else ProductComponents(tuple(found))
-
-
-@dataclass(frozen=True, eq=False)
-class JoinedComponents:
-    """The components of several mixtures of the same numbers, one mixture after the other."""
-
-    parts: tuple[Components, ...]
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The families of all parts; see Components."""
-        return tuple(dict.fromkeys(kind for part in self.parts for kind in part.kinds))
-
-    @property
-    def whole(self) -> bool:
-        """Whether the number is a count in all parts; see Components."""
-        return all(part.whole for part in self.parts)
-
-    @property
-    def means(self) -> Floats:
-        """Means; see Components."""
-        return np.concatenate([part.means for part in self.parts])
-
-    @property
-    def covariances(self) -> Floats:
-        """Covariances; see Components."""
-        return np.concatenate([part.covariances for part in self.parts])
-
-    def log_density(self, points: Floats) -> Floats:
-        """Return log densities; see Components."""
-        return np.concatenate([part.log_density(points) for part in self.parts], axis=-1)
-
-    def cdf(self, x: Floats) -> Floats:
-        """Return cumulative probabilities; see Components."""
-        return np.concatenate([part.cdf(x) for part in self.parts], axis=-1)
-
-    def sf(self, x: Floats) -> Floats:
-        """Return probabilities of more than x; see Components."""
-        return np.concatenate([part.sf(x) for part in self.parts], axis=-1)
-
-    def bounds(self, probability: float) -> tuple[float, float]:
-        """Return the widest bounds of the parts; see Components."""
-        low, high = zip(*(part.bounds(probability) for part in self.parts), strict=True)
-        return min(low), max(high)
-
-    def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
-        """Return draws; see Components."""
-        ends = np.cumsum([len(part.means) for part in self.parts])
-        found = np.empty((len(chosen), self.parts[0].means.shape[1]))
-        for part, end in zip(self.parts, ends.tolist(), strict=True):
-            start = end - len(part.means)
-            rows = np.flatnonzero((chosen >= start) & (chosen < end))
-            if len(rows):
-                found[rows] = part.sample(chosen[rows] - start, random)
-        return found
-
-    def of(self, places: Sequence[int]) -> JoinedComponents:
-        """Return the distributions of some of the numbers; see Components."""
-        return JoinedComponents(tuple(part.of(places) for part in self.parts))
 
 
 # --------------- Answers to queries: posteriors, mixtures of Gaussians and others, and assignments
@@ -632,10 +563,9 @@ class NumberMixture(Displayed):
     ----------
     variables : tuple of Continuous
         The n variables.
-    weights : ndarray, shape (k,)
-        They sum to one.
-    components : Components
-        The k distributions of the n numbers.
+    parts : sequence of (weights, Components)
+        The k distributions of the n numbers by network, with their weights, which sum to one over
+        all parts.
     log_evidence : float
         Natural log of the probability (density) of the evidence.
 
@@ -657,40 +587,48 @@ class NumberMixture(Displayed):
     0.277594
     """
 
-    __slots__ = ("components", "log_evidence", "variables", "weights")
+    __slots__ = ("log_evidence", "parts", "variables", "weights")
 
     def __init__(
         self,
         variables: tuple[Continuous, ...],
-        weights: Floats,
-        components: Components,
+        parts: Sequence[tuple[Floats, Components]],
         log_evidence: float,
     ) -> None:
         self.variables = variables
-        self.weights = weights.view()
+        self.weights = np.concatenate([weights for weights, _ in parts])
         self.weights.flags.writeable = False
-        self.components = components
+        self.parts = tuple(parts)
         self.log_evidence = log_evidence
+
+    def _each(self, ask: Callable[[Components], Floats], axis: int = 0) -> Floats:
+        """Return what the components of all parts answer, one after the other on an axis."""
+        return np.concatenate([ask(components) for _, components in self.parts], axis=axis)
 
     @property
     def means(self) -> Floats:
         """Means of the components, shape (k, n)."""
-        return self.components.means
+        return self._each(lambda components: components.means)
 
     @property
     def covariances(self) -> Floats:
         """Covariances of the components, shape (k, n, n)."""
-        return self.components.covariances
+        return self._each(lambda components: components.covariances)
 
     @property
     def gaussian(self) -> bool:
         """Whether all components are Gaussian."""
-        return self.components.kinds == ("Gaussian",)
+        return self.kinds == ("Gaussian",)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The names of the families of the components, each once."""
+        return tuple(dict.fromkeys(kind for _, part in self.parts for kind in part.kinds))
 
     @property
     def whole(self) -> bool:
         """Whether the variables are counts, whose density is a probability."""
-        return self.components.whole
+        return all(components.whole for _, components in self.parts)
 
     @property
     def mean(self) -> Any:
@@ -723,8 +661,12 @@ class NumberMixture(Displayed):
         ----------
         x : array_like, shape (...,) for one variable, (..., n) for several
         """
-        logs = self.components.log_density(self._points(x))
-        return scipy.special.logsumexp(logs, b=self.weights, axis=-1)
+        return scipy.special.logsumexp(self.log_densities(x), b=self.weights, axis=-1)
+
+    def log_densities(self, x: ArrayLike) -> Floats:
+        """Return the log density of each component, shape (..., k), with x as in `log_density`."""
+        points = self._points(x)
+        return self._each(lambda components: components.log_density(points), -1)
 
     def density(self, x: ArrayLike) -> Any:
         """Return the density at x, with the shapes of `log_density`."""
@@ -733,12 +675,14 @@ class NumberMixture(Displayed):
     def cdf(self, x: ArrayLike) -> Any:
         """Return P(X <= x) for a mixture of a single variable X."""
         self._check_single()
-        return self.components.cdf(np.asarray(x, dtype=np.float64)) @ self.weights
+        points = np.asarray(x, dtype=np.float64)
+        return self._each(lambda components: components.cdf(points), -1) @ self.weights
 
     def sf(self, x: ArrayLike) -> Any:
         """Return P(X > x) for a mixture of a single variable X, without cancellation."""
         self._check_single()
-        return self.components.sf(np.asarray(x, dtype=np.float64)) @ self.weights
+        points = np.asarray(x, dtype=np.float64)
+        return self._each(lambda components: components.sf(points), -1) @ self.weights
 
     def quantile(self, probability: float) -> float:
         """Return the smallest x with P(X <= x) >= probability, for a single variable X.
@@ -749,7 +693,8 @@ class NumberMixture(Displayed):
         self._check_single()
         if not 0 < probability < 1:
             raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
-        low, high = self.components.bounds(probability)
+        bounds = [components.bounds(probability) for _, components in self.parts]
+        low, high = min(low for low, _ in bounds), max(high for _, high in bounds)
         if not (math.isfinite(low) and math.isfinite(high)):
             return math.nan
         if self.whole:
@@ -785,7 +730,12 @@ class NumberMixture(Displayed):
         """Return m independent draws, shape (m,) for one variable and (m, n) for several."""
         size, random = whole_number("n", "draws", n, 0), random_generator(random_state)
         chosen = random.choice(len(self.weights), size, p=self.weights)
-        drawn = self.components.sample(chosen, random)
+        drawn = np.empty((size, len(self.variables)))
+        begin = 0
+        for weights, components in self.parts:
+            rows = np.flatnonzero((chosen >= begin) & (chosen < begin + len(weights)))
+            drawn[rows] = components.sample(chosen[rows] - begin, random)
+            begin += len(weights)
         return drawn[:, 0] if len(self.variables) == 1 else drawn
 
     def marginal(self, *names: Name) -> NumberMixture:
@@ -798,11 +748,12 @@ class NumberMixture(Displayed):
             )
         places = [own.index(name) for name in names]
         chosen = tuple(self.variables[place] for place in places)
-        return NumberMixture(chosen, self.weights, self.components.of(places), self.log_evidence)
+        parts = [(weights, components.of(places)) for weights, components in self.parts]
+        return NumberMixture(chosen, parts, self.log_evidence)
 
     def _kinds(self) -> str:
         count = len(self.weights)
-        kinds = ", ".join(self.components.kinds)
+        kinds = ", ".join(self.kinds)
         return kinds if count == 1 else f"a mixture of {count} distributions ({kinds})"
 
     def _points(self, x: ArrayLike) -> Floats:
@@ -965,11 +916,14 @@ def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
         Their weights, which sum to one.
     log_evidence : float
     """
-    used = np.flatnonzero(shares > 0).tolist()
-    parts = tuple(answers[i].components for i in used)
-    weights = np.concatenate([shares[i] * answers[i].weights for i in used])
-    components = parts[0] if len(parts) == 1 else JoinedComponents(parts)
-    return NumberMixture(answers[0].variables, weights / weights.sum(), components, log_evidence)
+    total = float(sum(shares))
+    parts = [
+        (share * weights / total, components)
+        for answer, share in zip(answers, shares.tolist(), strict=True)
+        for weights, components in answer.parts
+        if share > 0
+    ]
+    return NumberMixture(answers[0].variables, parts, log_evidence)
 
 
 # ------------------------ Posteriors of vectors of counts: mixtures of distributions of many items
@@ -984,24 +938,19 @@ class ItemComponents(Protocol):
     @property
     def presence(self) -> bool:
         """Whether items are present or absent, independently, and not counted."""
-        ...
 
     @property
     def shares(self) -> Floats:
         """Probabilities of the items, shape (k, n)."""
-        ...
 
     def log_probability(self, counts: Any, /) -> Floats:
         """Return the log probability of the counts of one row given their sum, shape (k,)."""
-        ...
 
     def item(self, place: int, length: int, /) -> Components:
         """Return the distributions of the count of one item among `length` items."""
-        ...
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator, /) -> Any:
         """Return a row of counts from each of the chosen distributions, as a sparse matrix."""
-        ...
 
 
 Parts: TypeAlias = Sequence[tuple[Floats, ItemComponents]]
@@ -1135,9 +1084,8 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
                 "is the probability that it is present."
             )
         size = whole_number("length", "items", length, 0)
-        components = tuple(found.item(place, size) for _, found in self.parts)
-        joint = components[0] if len(components) == 1 else JoinedComponents(components)
-        return NumberMixture((Count(item),), self.weights, joint, self.log_evidence)
+        parts = [(weights, items.item(place, size)) for weights, items in self.parts]
+        return NumberMixture((Count(item),), parts, self.log_evidence)
 
     def sample(self, n: int, *, random_state: RandomState = None) -> Any:
         """Return n rows of counts as a sparse matrix, with lengths from the distributions.

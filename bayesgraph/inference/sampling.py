@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,6 @@ from bayesgraph.core.variables import (
     ancestral_set,
 )
 from bayesgraph.inference import contract
-from bayesgraph.inference.factors import Factor, Potential
 from bayesgraph.inference.results import Posterior
 
 # ----------- Likelihood weighting: approximate posteriors of Bayesian networks by weighted samples
@@ -43,33 +42,6 @@ _CHUNK_NUMBERS = 2**22
 _CHUNK_ROWS = 2**14
 # Growth factor of the number of samples between two checks of a requested standard error.
 _GROWTH = 1.25
-
-
-class Node(Protocol):
-    """Protocol of the local distribution of one variable given its parents; every CPD fits it."""
-
-    @property
-    def variable(self) -> Variable:
-        """The child variable."""
-        ...
-
-    @property
-    def parents(self) -> tuple[Variable, ...]:
-        """The parents of the child."""
-        ...
-
-    def sample(
-        self, parents: Mapping[Variable, NDArray[Any]], n: int, random: np.random.Generator, /
-    ) -> NDArray[Any]:
-        """Return n draws of the child, given the columns of its parents."""
-        ...
-
-    def potential(self, evidence: Evidence, /) -> Potential:
-        """Return the log density of the child in each row, as a factor over no variables.
-
-        Child and parents are observed in all rows.
-        """
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,7 +347,7 @@ class WeightedSamples(Displayed):
 
 
 def likelihood_weighting(
-    nodes: Sequence[Node],
+    nodes: Sequence[Any],
     targets: Sequence[Variable],
     evidence: Evidence,
     *,
@@ -390,8 +362,8 @@ def likelihood_weighting(
 
     Parameters
     ----------
-    nodes : sequence of Node
-        CPDs, parents before children.
+    nodes : sequence of CPD
+        Parents before children.
     targets : sequence of Variable
     evidence : Evidence
         Evidence with a single row; likelihoods of soft evidence multiply the weights.
@@ -412,10 +384,6 @@ def likelihood_weighting(
         If every sample has weight zero. This does not prove that the evidence is impossible.
     MemoryLimitError
         If the samples need more than half of the machine's memory.
-    ModelError
-        If the nodes are not in topological order, or if a parent has no node.
-    UnknownVariableError
-        If a target or a variable with evidence has no node.
 
     Warns
     -----
@@ -456,8 +424,8 @@ def likelihood_weighting(
             "samples, or give a standard_error."
         )
     given, _ = evidence.split()
-    sampler = _Sampler(_relevant(nodes, targets, given), tuple(targets), given)
-    chunks = sampler.chunks(n, random_generator(random_state))
+    nodes = _relevant(nodes, targets, given)
+    chunks = _chunks(nodes, targets, given, n, random_generator(random_state))
     result = _drawn(chunks, standard_error)
     if result is None:
         raise errors.ImpossibleEvidenceError(
@@ -508,59 +476,38 @@ def _joined(parts: Sequence[_Chunk], standard_error: float | None) -> WeightedSa
     return WeightedSamples(together, log_weights, standard_error)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sampler:
-    """Sampler that draws weighted samples of the targets in chunks."""
-
-    nodes: Sequence[Node]
-    targets: tuple[Variable, ...]
-    evidence: Evidence
-
-    def chunks(self, n_samples: int, random: np.random.Generator) -> Iterator[_Chunk]:
-        """Yield chunks of bounded memory that have `n_samples` samples in total."""
-        size = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(1, len(self.nodes))))
-        for start in range(0, n_samples, size):
-            n = min(size, n_samples - start)
-            columns: dict[Variable, NDArray[Any]] = {}
-            log_weights = np.zeros(n)
-            for node in self.nodes:
-                variable = node.variable
-                if variable in self.evidence:
-                    columns[variable] = np.repeat(self.evidence.columns[variable], n, axis=0)
-                    family = {v: columns[v] for v in (*node.parents, variable)}
-                    potential = node.potential(Evidence(n, family, complete=True))
-                    assert isinstance(potential, Factor)  # all variables are observed
-                    assert not potential.scope
-                    log_weights += potential.log_values
-                else:
-                    columns[variable] = node.sample(columns, n, random)
-                if isinstance(variable, Discrete) and variable in self.evidence.likelihoods:
-                    log_weights += self.evidence.likelihoods[variable][0][columns[variable]]
-            yield ({target: columns[target] for target in self.targets}, log_weights)
+def _chunks(
+    nodes: Sequence[Any],
+    targets: Sequence[Variable],
+    evidence: Evidence,
+    n_samples: int,
+    random: np.random.Generator,
+) -> Iterator[_Chunk]:
+    """Yield chunks of bounded memory with weighted samples of the targets."""
+    size = max(1, min(_CHUNK_ROWS, _CHUNK_NUMBERS // max(1, len(nodes))))
+    for start in range(0, n_samples, size):
+        n = min(size, n_samples - start)
+        columns: dict[Variable, NDArray[Any]] = {}
+        log_weights = np.zeros(n)
+        for node in nodes:
+            variable = node.variable
+            if variable in evidence:
+                columns[variable] = np.repeat(evidence.columns[variable], n, axis=0)
+                family = {v: columns[v] for v in (*node.parents, variable)}
+                # All variables are observed: a factor over none of them.
+                log_weights += node.potential(Evidence(n, family, complete=True)).log_values
+            else:
+                columns[variable] = node.sample(columns, n, random)
+            if isinstance(variable, Discrete) and variable in evidence.likelihoods:
+                log_weights += evidence.likelihoods[variable][0][columns[variable]]
+        yield {target: columns[target] for target in targets}, log_weights
 
 
-def _relevant(nodes: Sequence[Node], targets: Sequence[Variable], evidence: Evidence) -> list[Node]:
+def _relevant(nodes: Sequence[Any], targets: Sequence[Variable], evidence: Evidence) -> list[Any]:
     """Return the nodes of the targets, the evidence and all their ancestors, parents first."""
-    place = {node.variable: i for i, node in enumerate(nodes)}
-    wanted = {*targets, *evidence.columns, *evidence.likelihoods}
-    for variable in (*targets, *evidence.columns, *evidence.likelihoods):
-        if variable not in place:
-            raise errors.unknown_variable(
-                variable.name, [v.name for v in place], where="The list of nodes"
-            )
-    relevant = []
-    for i, node in reversed(list(enumerate(nodes))):
-        if node.variable not in wanted:
-            continue
-        for parent in node.parents:
-            if place.get(parent, i) >= i:
-                raise errors.ModelError(
-                    f"Sampling takes parents before children: {parent.name!r} must come before "
-                    f"{node.variable.name!r}."
-                )
-        wanted.update(node.parents)
-        relevant.append(node)
-    return relevant[::-1]
+    parents = {node.variable: node.parents for node in nodes}
+    wanted = ancestral_set(parents, [*targets, *evidence.columns, *evidence.likelihoods])
+    return [node for node in nodes if node.variable in wanted]
 
 
 # -------------------------- The solver that draws complete rows: all variables, given the evidence

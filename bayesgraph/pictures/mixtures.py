@@ -60,7 +60,7 @@ def density_figure(
     ends = posterior.interval(probability)
     figure = style.new_figure(_WIDTH, _HEIGHT)
     axes = figure.subplots()
-    if posterior.components.whole and high - low < _MAX_BARS:
+    if posterior.whole and high - low < _MAX_BARS:
         counts = np.arange(low, high + 1.0)
         inside = (counts >= ends[0]) & (counts <= ends[1])
         colours = np.where(inside, COLOURS[0], FRAME).tolist()
@@ -73,7 +73,7 @@ def density_figure(
     style.heading(axes, name if title is None else title, note)
     axes.set_ylim(bottom=0)
     axes.grid(axis="y")
-    axes.set_ylabel("probability" if posterior.components.whole else "density")
+    axes.set_ylabel("probability" if posterior.whole else "density")
     axes.spines[["top", "right", "left"]].set_visible(False)
     return figure
 
@@ -85,8 +85,8 @@ def _draw_curve(
     ends: tuple[float, float],
 ) -> None:
     x = np.unique(np.concatenate([np.linspace(*limits, _POINTS), ends]))
-    x = np.floor(x) if posterior.components.whole else x
-    logs = posterior.components.log_density(x[:, None])
+    x = np.floor(x) if posterior.whole else x
+    logs = posterior.log_densities(x)
     parts = np.exp(logs) * posterior.weights
     # The density may be infinite at an end.
     total = np.where(np.isfinite(parts.sum(axis=1)), parts.sum(axis=1), np.nan)

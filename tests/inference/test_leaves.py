@@ -370,7 +370,7 @@ def test_weights_of_networks_move_with_the_evidence():
         assert found.mean == pytest.approx(sum(share * [part.mean for part in parts]))
     gaussian = bg.BayesianNetwork([bg.GaussianCPD(bg.Continuous("x"), 1.0, 2.0)])
     joined = bg.Ensemble([gaussian, first], combine="posterior").query("x")
-    assert joined.components.kinds == ("Gaussian", "Gamma")
+    assert joined.kinds == ("Gaussian", "Gamma")
     assert joined.mean == pytest.approx((1.0 + first.query("x").mean) / 2)
     assert len(joined.sample(3, random_state=0)) == 3
 

@@ -160,7 +160,7 @@ def mixture(weights, means, scales):
     components = GaussianComponents(
         np.array(means, dtype=float)[:, None], (np.array(scales, dtype=float) ** 2)[:, None, None]
     )
-    return NumberMixture((bg.Continuous("x"),), np.array(weights), components, 0.0)
+    return NumberMixture((bg.Continuous("x"),), [(np.array(weights), components)], 0.0)
 
 
 MIXTURES = [
