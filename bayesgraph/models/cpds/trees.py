@@ -855,30 +855,26 @@ def _checked(trees: Trees, variable: Discrete, parents: Sequence[Variable], what
 
     `what` names the CPD in error messages. Kernels trust what is checked here.
     """
-    found: dict[str, Any] = {
+    arrays: dict[str, Any] = {
         name: _array(what, name, getattr(trees, name), *kind)
         for name, kind in _KINDS.items()
         if name != "groups"
     }
     groups = tuple([_array(what, "groups", group, *_KINDS["groups"]) for group in trees.groups])
+    made = Trees(**arrays, groups=groups)
     sizes = [parent.cardinality if isinstance(parent, Discrete) else 0 for parent in parents]
-    if [len(group) for group in groups] != sizes:
+    lengths = [len(group) for group in groups]
+    if lengths != sizes:
         raise CPDError(
-            f"{what}: groups has an entry for each state of each parent, {sizes}; got "
-            f"{[len(group) for group in groups]}."
+            f"{what}: groups has an entry for each state of each parent, {sizes}; got {lengths}."
         )
-    made = Trees(**found, groups=groups)
+    if not len(made.roots):
+        raise CPDError(f"{what}: roots has at least one entry; got none.")
     n = made.n_nodes
-    lengths = [len(array) for array in (made.states, made.below)]
-    if lengths != [n, n] or not len(made.roots):
-        raise CPDError(
-            f"{what}: feature, states and below have one entry for each node, and there is at "
-            f"least one root; got {n}, {lengths[0]} and {lengths[1]} entries, and "
-            f"{len(made.roots)} roots."
-        )
-    for name in TreesCPD.optional_arrays:
-        if len(found[name]) not in (0, n):
-            raise CPDError(f"{what}: {name} takes shape ({n},); got ({len(found[name])},).")
+    for name in ("states", "below", *TreesCPD.optional_arrays):
+        length = len(arrays[name])
+        if length != n and (length or name not in TreesCPD.optional_arrays):
+            raise CPDError(f"{what}: {name} takes shape ({n},); got ({length},).")
     _check_links(made, len(parents), what)
     made = _check_splits(made, parents, what)
     _check_numbers(made, variable, what)
@@ -901,41 +897,47 @@ def _array(what: str, name: str, values: Any, kind: Any, n_axes: int) -> NDArray
     return array
 
 
+def _refuse(what: str, wrong: Any, message: str, values: Any = None) -> None:
+    """Raise a CPDError if an entry is wrong; its message has the first one's place and value."""
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        got = None if values is None else values[at]
+        raise CPDError(f"{what}: {message.format(at=at, got=got)}")
+
+
 def _check_links(trees: Trees, n_parents: int, what: str) -> None:
-    n = trees.n_nodes
-    at = _first((trees.feature < -1) | (trees.feature >= n_parents))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: feature takes positions among the {n_parents} parents, and -1 at leaves; got "
-            f"{trees.feature[at]} at node {at}."
-        )
-    inner = trees.feature >= 0
-    left = trees.below.astype(np.int64)
-    at = _first(inner & ((left <= np.arange(n)) | (left >= n - 1)))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: below takes at splits the number of a later node that another one follows; "
-            f"got {left[at]} at node {at} of {n:,}."
-        )
-    if ((trees.roots < 0) | (trees.roots >= n)).any():
-        raise CPDError(f"{what}: roots takes numbers of nodes, 0 to {n - 1}; got {trees.roots}.")
+    n, feature, left = trees.n_nodes, trees.feature, trees.below.astype(np.int64)
+    _refuse(
+        what,
+        (feature < -1) | (feature >= n_parents),
+        f"feature takes positions among the {n_parents} parents, and -1 at leaves; got {{got}} at "
+        "node {at}.",
+        feature,
+    )
+    inner = feature >= 0
+    _refuse(
+        what,
+        inner & ((left <= np.arange(n)) | (left >= n - 1)),
+        "below takes at splits the number of a later node that another one follows; got {got} at "
+        f"node {{at}} of {n:,}.",
+        left,
+    )
+    outside = (trees.roots < 0) | (trees.roots >= n)
+    _refuse(what, outside, f"roots takes numbers of nodes, 0 to {n - 1}; got {{got}}.", trees.roots)
     visits = np.bincount(np.concatenate([left[inner], left[inner] + 1, trees.roots]), minlength=n)
-    at = _first(visits != 1)
-    if at >= 0:
-        raise CPDError(
-            f"{what}: every node is one of the roots, or hangs below exactly one other; node {at} "
-            f"is reached {visits[at]} times."
-        )
-    leaves = left[~inner]
-    at = _first((leaves < 0) | (leaves >= len(trees.values)))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: below takes at leaves rows of values, 0 to {len(trees.values) - 1}; got "
-            f"{leaves[at]}."
-        )
-    at = _first(np.bincount(leaves, minlength=len(trees.values)) == 0)
-    if at >= 0:
-        raise CPDError(f"{what}: each row of values belongs to a leaf; row {at} does not.")
+    _refuse(
+        what,
+        visits != 1,
+        "every node is one of the roots, or hangs below exactly one other; node {at} is reached "
+        "{got} times.",
+        visits,
+    )
+    leaves, rows = left[~inner], len(trees.values)
+    outside = (leaves < 0) | (leaves >= rows)
+    message = f"below takes at leaves rows of values, 0 to {rows - 1}; got {{got}}."
+    _refuse(what, outside, message, leaves)
+    idle = np.bincount(leaves, minlength=rows) == 0
+    _refuse(what, idle, "each row of values belongs to a leaf; row {at} does not.")
 
 
 def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees:
@@ -948,38 +950,36 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
             f"{what}: groups takes numbers from 0 on, and states a bit for each of them, shape "
             f"({trees.n_nodes}, {n_words}); got {trees.states.shape}."
         )
-    is_number = np.array([not isinstance(p, Discrete) for p in parents] + [False])[feature]
-    threshold = trees.threshold if len(trees.threshold) else np.zeros(trees.n_nodes)
+    owners = np.array([*parents, None], dtype=object)[feature]
+    is_number = np.array([*trees._is_number, False])[feature]
+    no_threshold = np.full(trees.n_nodes, np.nan)
+    threshold = trees.threshold if len(trees.threshold) else no_threshold
     threshold = np.where(is_number, threshold, 0.0)
-    at = _first(~np.isfinite(threshold) | (is_number & (len(trees.threshold) == 0)))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: a split on {parents[feature[at]].name!r} needs a finite threshold; got "
-            f"{threshold[at]} at node {at}."
-        )
+    message = "a split on {got.name!r} needs a finite threshold; that at node {at} has none."
+    _refuse(what, ~np.isfinite(threshold), message, owners)
     bits = [_words(np.isin(np.arange(64 * n_words), group)[None], 64 * n_words) for group in groups]
     possible = np.concatenate([*bits, np.zeros((1, n_words), dtype=np.int64)])[feature]
     discrete = (feature >= 0) & ~is_number
     goes_left = trees.states & possible
-    at = _first(discrete & ((goes_left == 0).all(axis=1) | (goes_left == possible).all(axis=1)))
-    if at >= 0:
-        parent: Any = parents[feature[at]]
-        raise CPDError(
-            f"{what}: a split sends some of the {parent.cardinality} states of {parent.name!r} "
-            f"left and some right; that at node {at} does not."
-        )
+    _refuse(
+        what,
+        discrete & ((goes_left == 0).all(axis=1) | (goes_left == possible).all(axis=1)),
+        "a split sends some of the {got.cardinality} states of {got.name!r} left and some right; "
+        "that at node {at} does not.",
+        owners,
+    )
     inner = np.flatnonzero(feature >= 0)
     right = trees.below[inner] + 1
     may = np.zeros(trees.n_nodes, dtype=bool)
     may[right] = (feature[right] == feature[inner]) & (
         discrete[inner] | (threshold[right] > threshold[inner])
     )
-    at = _first(trees.continues & ~may) if len(trees.continues) else -1
-    if at >= 0:
-        raise CPDError(
-            f"{what}: a split continues the one to whose right it is, on the same parent, with a "
-            f"greater threshold or other states; that at node {at} does not."
-        )
+    _refuse(
+        what,
+        trees.continues & ~may if len(trees.continues) else trees.continues,
+        "a split continues the one to whose right it is, on the same parent, with a greater "
+        "threshold or other states; that at node {at} does not.",
+    )
     return replace(
         trees,
         states=np.where(discrete[:, None], trees.states, 0),
@@ -989,31 +989,21 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
 
 
 def _check_numbers(trees: Trees, variable: Discrete, what: str) -> None:
-    values = trees.values
+    values, counts = trees.values, trees.counts
     if values.shape[1] != variable.cardinality:
         raise CPDError(
             f"{what}: values has a column for each of the {variable.cardinality} states; got shape "
             f"{values.shape}."
         )
-    at = _first(~(np.isfinite(values) & (values >= 0)).all(axis=1))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: leaves take finite non-negative numbers; got {values[at]} in row {at}."
-        )
+    wrong = ~(np.isfinite(values) & (values >= 0)).all(axis=1)
+    _refuse(what, wrong, "leaves take finite non-negative numbers; got {got} in row {at}.", values)
     sums = values.sum(axis=1)
-    at = _first(np.abs(sums - 1.0) > SUM_TOLERANCE)
-    if at >= 0:
-        raise CPDError(
-            f"{what}: the probabilities in row {at} sum to {sums[at]:.9g}, not to 1. Divide them "
-            "by their sum if they are weights."
-        )
-    at = _first(~(np.isfinite(trees.counts) & (trees.counts >= 0)))
-    if at >= 0:
-        raise CPDError(
-            f"{what}: counts takes finite non-negative numbers, or nothing; got {trees.counts[at]}."
-        )
-
-
-def _first(wrong: Any) -> int:
-    """Return the index of the first true entry of a boolean array, -1 if there is none."""
-    return int(np.argmax(wrong)) if wrong.any() else -1
+    _refuse(
+        what,
+        np.abs(sums - 1.0) > SUM_TOLERANCE,
+        "the probabilities in row {at} sum to {got:.9g}, not to 1. Divide them by their sum if "
+        "they are weights.",
+        sums,
+    )
+    wrong = ~(np.isfinite(counts) & (counts >= 0))
+    _refuse(what, wrong, "counts takes finite non-negative numbers, or nothing; got {got}.", counts)
