@@ -19,7 +19,7 @@ from sklearn.base import clone
 from bayesgraph.classifiers.intake import is_frame, labels_of
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
-from bayesgraph.questions import DecisionRule, calibration_error, label_codes, roc_auc
+from bayesgraph.questions import DecisionRule, calibration_error, label_codes
 from bayesgraph.statistics import one_of
 from bayesgraph.tables import warn_of_target
 
@@ -115,13 +115,23 @@ class Evaluation:
     def auc(self) -> float:
         """Area under the ROC curve, averaged over the folds.
 
-        See :func:`bayesgraph.questions.measures.roc_auc` for more than two classes. Those of
-        different folds are not compared, as they are of different models (Forman and Scholz 2010).
-        Folds with rows of one class do not count; NaN if all are such.
+        Of more than two classes, each that has rows is compared with all others, and the areas are
+        weighted by the numbers of rows (Provost and Domingos 2001). Those of different folds are
+        not compared, as they are of different models (Forman and Scholz 2010). Folds with rows of
+        one class do not count; NaN if all are such.
         """
-        areas = self._by_fold(lambda true, proba: roc_auc(true, proba, self.classes))
+        areas = self._by_fold(self._auc)
         defined = [area for area in areas if not math.isnan(area)]
         return float(np.mean(defined)) if defined else math.nan
+
+    def _auc(self, true: NDArray[Any], proba: Floats) -> float:
+        is_class = true[:, None] == self.classes
+        there = is_class.any(axis=0)
+        if there.sum() < 2:
+            return math.nan
+        return float(
+            sklearn.metrics.roc_auc_score(is_class[:, there], proba[:, there], average="weighted")
+        )
 
     @property
     def balanced_accuracy(self) -> float:

@@ -51,7 +51,6 @@ from .intervals import credible_intervals as credible_intervals
 from .measures import DecisionRule as DecisionRule
 from .measures import calibration_error as calibration_error
 from .measures import label_codes as label_codes
-from .measures import roc_auc as roc_auc
 from .nearest import NearestRows as NearestRows
 from .nearest import RelevantExplanation as RelevantExplanation
 from .nearest import most_relevant as most_relevant

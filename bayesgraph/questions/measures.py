@@ -1,4 +1,4 @@
-"""Measures of predicted probabilities: calibration error and area under the ROC curve."""
+"""Calibration of predicted probabilities, and decisions from them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, UnknownStateError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, plain
 
-# ------------- Measures of predicted probabilities: calibration error and area under the ROC curve
+# ---------------------------------- The calibration of predicted probabilities, and codes of labels
 
 
 Classes: TypeAlias = Sequence[Hashable] | NDArray[Any]
@@ -55,105 +55,28 @@ def calibration_error(
     0.275
     """
     codes = label_codes(y_true, classes, what="y_true")
-    values = _checked_shape(proba, len(codes), len(classes))
+    values = np.asarray(proba, dtype=np.float64)
+    if values.shape != (len(codes), len(classes)):
+        raise DataError(
+            f"proba takes one row for each of the {len(codes)} labels and one column for each of "
+            f"the {len(classes)} classes; got shape {values.shape}."
+        )
     # Rounding errors may raise a probability slightly above one.
     if not ((values >= 0) & (values < 1 + 1e-9)).all():
         raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
     if bins is None:
         bins = min(_MAX_BINS, math.ceil(2 * math.cbrt(len(codes))))
-    elif isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise DataError(f"bins= is a number of bins, 1 or more; got {bins!r}.")
-    confidence = np.minimum(values.max(axis=1), 1.0)
-    return top_label_error(confidence, values.argmax(axis=1) == codes, int(bins))
-
-
-def roc_auc(y_true: ArrayLike, proba: ArrayLike, classes: Classes) -> float:
-    """Return the area under the ROC curve, of more than two classes the mean of one against rest.
-
-    It is the probability that a row of a class gets a higher probability of that class than a row
-    of another one; equal probabilities count half (Hanley and McNeil 1982). Of two classes both
-    have the same area; of more, each class is compared with all others, and the areas are weighted
-    by the numbers of rows (Provost and Domingos 2001).
-
-    Parameters
-    ----------
-    y_true : array_like, shape (n_rows,)
-    proba : array_like, shape (n_rows, n_classes)
-    classes : sequence
-        Classes in the order of the columns of `proba`. Those without rows do not count.
-
-    Returns
-    -------
-    float
-        NaN if all rows are of one class.
-
-    Raises
-    ------
-    DataError
-        For arrays that do not fit, or a label that is not among the classes.
-
-    Examples
-    --------
-    >>> proba = [[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]
-    >>> roc_auc(["a", "a", "b", "b"], proba, ["a", "b"])
-    0.75
-    """
-    codes = label_codes(y_true, classes, what="y_true")
-    values = _checked_shape(proba, len(codes), len(classes))
-    rows = np.bincount(codes, minlength=len(classes))
-    there = np.flatnonzero(rows)
-    if len(there) < 2:
-        return math.nan
-    if len(classes) == 2:
-        there = there[1:]
-    own = np.array([_ranks(values[:, code])[codes == code].sum() for code in there.tolist()])
-    n = rows[there]
-    areas = (own - n * (n + 1) / 2) / (n * (len(codes) - n))
-    return float(np.average(areas, weights=n))
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return the rank of each value from 1 on, equal values with the mean of their ranks.
-
-    SciPy has them in a module whose import takes long.
-    """
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ranks: Floats = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    return ranks
-
-
-def _checked_shape(proba: ArrayLike, n_rows: int, n_classes: int) -> Floats:
-    """Return probabilities as an array with a row for each label and a column for each class."""
-    values = np.asarray(proba, dtype=np.float64)
-    if values.shape != (n_rows, n_classes):
-        raise DataError(
-            f"proba takes one row for each of the {n_rows} labels and one column for each of "
-            f"the {n_classes} classes; got shape {values.shape}."
-        )
-    return values
-
-
-def top_label_error(confidence: Floats, right: NDArray[np.bool_], bins: int) -> float:
-    """Return the calibration error of most probable classes, by their probabilities.
-
-    Parameters
-    ----------
-    confidence : ndarray, shape (n_rows,)
-    right : ndarray of bool, shape (n_rows,)
-        Whether the most probable class is the true one.
-    bins : int
-        Maximum number of bins.
-    """
+    bins = whole_number("bins", "bins", bins, 1)
+    confidence, right = np.minimum(values.max(axis=1), 1.0), values.argmax(axis=1) == codes
     order = np.argsort(confidence, kind="stable")
-    # Divide ascending values into at most `bins` bins; return each bin's first index. Bins have
-    # about equally many rows; equal values share a bin.
+    # Bins of ascending values have about equally many rows; equal values share a bin.
     ascending = confidence[order]
     wanted = np.arange(bins) * len(ascending) // bins
     before = np.searchsorted(ascending, ascending[wanted], side="left")
     after = np.searchsorted(ascending, ascending[wanted], side="right")
     starts = np.unique(np.where(wanted - before <= after - wanted, before, after))
-    gaps = np.add.reduceat(right[order] - confidence[order], starts[starts < len(ascending)])
-    return float(np.abs(gaps).sum() / len(confidence))
+    gaps = np.add.reduceat(right[order] - ascending, starts[starts < len(ascending)])
+    return float(np.abs(gaps).sum() / len(ascending))
 
 
 def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:
@@ -249,12 +172,16 @@ class DecisionRule:
             For costs of a class that is not in `classes`.
         """
         target = Discrete("class", list(classes))
-        return cls(
-            target,
-            None if costs is None else cost_matrix(costs, target),
-            None if abstain is None else _number("abstain", abstain, "the cost of abstaining"),
-            0.0 if min_probability is None else _min_probability(min_probability),
-        )
+        matrix = None if costs is None else cost_matrix(costs, target)
+        if abstain is not None:
+            abstain = _number("abstain", abstain, "the cost of abstaining")
+        what = "the minimum probability to decide with"
+        least = _number("min_probability", min_probability or 0.0, what)
+        if not 0 <= least <= 1:
+            raise DataError(
+                f"min_probability= is a probability, from 0 to 1; got {min_probability!r}."
+            )
+        return cls(target, matrix, abstain, least)
 
     def codes(self, proba: Floats) -> NDArray[np.intp]:
         """Return the index of the class decided for each row, -1 for abstention."""
@@ -272,10 +199,14 @@ class DecisionRule:
 
         `classes` are the labels in the order of the columns of `proba`.
         """
-        codes = self.codes(proba)
-        if self.abstain is None and self.min_probability == 0:
-            return np.asarray(classes[codes])
-        return _with_one_more(classes, abstained)[codes]
+        labels, other = classes, np.asarray(abstained)
+        if self.abstain is not None or self.min_probability > 0:
+            kinds = {classes.dtype.kind, other.dtype.kind}
+            if other.ndim or len(kinds) > 1 or not kinds <= set("iufUS"):
+                other = np.empty(1, dtype=object)
+                other[0] = abstained
+            labels = np.append(classes, other)
+        return np.asarray(labels[self.codes(proba)])
 
     def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
         """Return the cost of each row, given the codes of its true class and of the decided class.
@@ -358,21 +289,3 @@ def _number(name: str, value: Any, what: str) -> float:
     if not good or not np.isfinite(value):
         raise DataError(f"{name}= takes a finite number for {what}; got {value!r}.")
     return float(value)
-
-
-def _min_probability(value: Any) -> float:
-    number = _number("min_probability", value, "the minimum probability to decide with")
-    if not 0 <= number <= 1:
-        raise DataError(f"min_probability= is a probability, from 0 to 1; got {value!r}.")
-    return number
-
-
-def _with_one_more(classes: NDArray[Any], label: Any) -> NDArray[Any]:
-    """Append a label to an array of classes; the result has objects unless the dtypes agree."""
-    other = np.asarray(label)
-    if other.ndim == 0 and other.dtype.kind == classes.dtype.kind and other.dtype.kind in "iufUS":
-        return np.append(classes, other)
-    both = np.empty(len(classes) + 1, dtype=object)
-    both[:-1] = classes
-    both[-1] = label
-    return both

@@ -1,6 +1,7 @@
 """Decisions of fitted classifiers, and calibration by scikit-learn's own means."""
 
 import warnings
+from dataclasses import replace
 
 import cases
 import numpy as np
@@ -59,6 +60,26 @@ class TestEvaluation:
         folds = [result.fold_of_row == fold for fold in range(5)]
         areas = [metrics.roc_auc_score(second[f], result.proba[f, 1]) for f in folds]
         assert result.auc == pytest.approx(np.mean(areas))
+
+    @pytest.mark.parametrize("n_classes", [3, 5])
+    def test_the_area_of_several_classes_is_scikit_learns(self, result, n_classes):
+        random = np.random.default_rng(n_classes)
+        true = random.integers(n_classes, size=80)
+        # Rounded, so that some probabilities are equal.
+        proba = random.dirichlet(np.ones(n_classes), 80).round(1)
+        proba[:, 0] = 1 - proba[:, 1:].sum(axis=1)
+        one = replace(
+            result, classes=np.arange(n_classes), y_true=true, proba=proba,
+            fold_of_row=np.zeros(80, dtype=int), fold_accuracy=np.ones(1),
+        )  # fmt: skip
+        expected = metrics.roc_auc_score(true, proba, multi_class="ovr", average="weighted")
+        assert one.auc == pytest.approx(expected)
+        # A class without rows does not count.
+        few = true < 2
+        two = replace(one, y_true=true[few], proba=proba[few], fold_of_row=np.zeros(few.sum()))
+        areas = [metrics.roc_auc_score(true[few] == k, proba[few, k]) for k in (0, 1)]
+        assert two.auc == pytest.approx(np.average(areas, weights=np.bincount(true[few])))
+        assert np.isnan(replace(two, y_true=np.zeros(few.sum(), dtype=int)).auc)
 
     def test_measures_of_decisions_are_scikit_learns(self, result):
         truth, found = result.y_true, result.y_pred
