@@ -120,23 +120,19 @@ class TableDrift(Displayed):
             for f in shown
         ]
         scale = max((f.information for f in shown if f.information > 0), default=1.0)
+        notes = [
+            f"● moved, at a family-wise error of {self.alpha:g} (Holm)",
+            more(len(self.families), len(shown), "families"),
+            *dict.fromkeys(f"{f.name}: {f.remark}" for f in shown if f.remark),
+            _unknown(self.families),
+        ]
         return DisplayTable(
             f"Drift of {len(self.moved)} of {len(self.families)} families between "
             f"{self.n_before:,} and {self.n_after:,} rows",
             rows,
             header=("family", "nats a row", "adjusted p", "mean log likelihood"),
             bars=[f.information / scale if f.information > 0 else 0.0 for f in shown],
-            note="\n".join(
-                filter(
-                    None,
-                    [
-                        f"● moved, at a family-wise error of {self.alpha:g} (Holm)",
-                        more(len(self.families), len(shown), "families"),
-                        *dict.fromkeys(f"{f.name}: {f.remark}" for f in shown if f.remark),
-                        _unknown(self.families),
-                    ],
-                )
-            ),
+            note="\n".join(note for note in notes if note),
         )
 
 
@@ -212,17 +208,16 @@ def table_drift(
     tables = [table_for(asked, columns_of(t), None, unseen="missing") for t in (before, after)]
     if not all(table.n_rows for table in tables):
         raise errors.DataError("Drift is between two tables that have rows; one of them has none.")
-    found = [_family(asked, family, tables) for family in _families(asked, tables)]
+    families = [_family(asked, family, tables) for family in _families(asked, tables)]
     # P-values adjusted by Holm's method; NaN, no test, stays.
-    p_values = np.array([family.p_value for family in found])
+    p_values = np.array([family.p_value for family in families])
     adjusted = np.full(len(p_values), np.nan)
-    known = np.flatnonzero(~np.isnan(p_values))
-    order = known[np.argsort(p_values[known], kind="stable")]
+    order = np.argsort(p_values, kind="stable")[: np.count_nonzero(~np.isnan(p_values))]
     factors = len(order) - np.arange(len(order))
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
     families = [
-        replace(family, adjusted=float(p), moved=bool(p <= alpha))
-        for family, p in zip(found, adjusted, strict=True)
+        replace(family, adjusted=p, moved=p <= alpha)
+        for family, p in zip(families, adjusted.tolist(), strict=True)
     ]
     families.sort(key=lambda f: (not f.moved, math.isnan(f.information), -f.information))
     return TableDrift(tuple(families), alpha, tables[0].n_rows, tables[1].n_rows)
@@ -240,27 +235,25 @@ class _Shared(NamedTuple):
 
     child: Variable
     parents: tuple[Variable, ...]
-    latent: tuple[Name, ...]
+    latent: dict[Name, None]
     members: list[_Member]
 
 
 def _families(model: Model, tables: list[Table]) -> list[_Shared]:
     """Return the families whose parents have columns; members of a mixture may share one."""
     present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
-    found: dict[Any, _Shared] = {}
+    shared: dict[Any, _Shared] = {}
     for member in _members(model):
         child, parents = member.cpd.variable, member.cpd.parents
-        known, latent = list(parents), tuple(p.name for p in parents if p.name not in present)
-        key: Any = child.name  # a child without a column is told of once
-        if child.name in present:
-            known = [p for p in parents if p.name in present]
-            key = child.name, frozenset(p.name for p in known)
-        else:
-            latent = ()
-        shared = found.setdefault(key, _Shared(child, tuple(known), latent, []))
-        found[key] = shared._replace(latent=tuple(dict.fromkeys([*shared.latent, *latent])))
-        shared.members.append(member)
-    return list(found.values())
+        is_present = child.name in present
+        latent = [p.name for p in parents if is_present and p.name not in present]
+        parents = tuple(p for p in parents if not is_present or p.name in present)
+        # A child without a column is told of once.
+        key = child.name, frozenset(p.name for p in parents if is_present)
+        family = shared.setdefault(key, _Shared(child, parents, {}, []))
+        family.latent.update(dict.fromkeys(latent))
+        family.members.append(member)
+    return list(shared.values())
 
 
 def _members(model: Model) -> list[_Member]:
@@ -268,45 +261,43 @@ def _members(model: Model) -> list[_Member]:
         return [_Member(network, cpd) for _, network in networks_in(model) for cpd in network.cpds]
     graph: Any = model
     sources = [term.source for term in graph.terms]
-    found = [cpd for own in sources if isinstance(own, CPD) for cpd in own.singles()]
-    if not found:
+    cpds = [cpd for source in sources if isinstance(source, CPD) for cpd in source.singles()]
+    if not cpds:
         raise errors.UnsupportedModelError(
             "The factors of this factor graph have no children, so that there are no families to "
             "compare; table_drift takes a network of parents and children."
         )
-    return [_Member(model, cpd) for cpd in found]
+    return [_Member(model, cpd) for cpd in cpds]
 
 
 def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
-    names = tuple(parent.name for parent in family.parents)
-    remark, test, n_rows = "", None, 0
-    try:
-        columns, categorical = _columns(model, [family.child, *family.parents], tables)
-        given = tuple(range(1, len(columns) - 1))
-        test = independence_test(columns, 0, -1, given, categorical=categorical)
-        n_rows = test.n_rows
-    except errors.BayesGraphError as error:
-        remark = str(error).split(". ")[0]
     before, after = (
         float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
         for table in tables
     )
-    nan = math.nan
-    name, latent = family.child.name, family.latent
-    if test is None:
-        return FamilyDrift(
-            name, names, latent, nan, nan, 0, nan, nan, False, before, after, 0, remark
-        )
+    drift = FamilyDrift(
+        family.child.name, tuple(parent.name for parent in family.parents), tuple(family.latent),
+        math.nan, math.nan, 0, math.nan, math.nan, False, before, after, 0,
+    )  # fmt: skip
+    try:
+        columns, categorical = _columns(model, [family.child, *family.parents], tables)
+        places = tuple(range(1, len(columns) - 1))
+        test = independence_test(columns, 0, -1, places, categorical=categorical)
+    except errors.BayesGraphError as error:
+        return replace(drift, remark=str(error).split(". ")[0])
     statistic = test.statistic
     if test.method == "permutation":
         statistic = independence_test(
-            columns, 0, -1, given, method="g_squared", categorical=categorical
+            columns, 0, -1, places, method="g_squared", categorical=categorical
         ).statistic
-    information = max(0.0, statistic) / (2 * n_rows)
-    return FamilyDrift(
-        name, names, latent, information, statistic, test.degrees_of_freedom, test.p_value,
-        nan, False, before, after, n_rows,
-    )  # fmt: skip
+    return replace(
+        drift,
+        information=max(0.0, statistic) / (2 * test.n_rows),
+        statistic=statistic,
+        degrees_of_freedom=test.degrees_of_freedom,
+        p_value=test.p_value,
+        n_rows=test.n_rows,
+    )
 
 
 def _columns(
@@ -316,37 +307,41 @@ def _columns(
 
     The place -1 is that of the number of the table.
     """
-    found: dict[Name, Any] = {}
+    if any(isinstance(model.variable(v.name), CountVector) for v in variables):
+        raise errors.UnsupportedModelError("vectors of counts are not compared")
+    parts = [_encoded(model, variables, table) for table in tables]
+    if lacking := [v.name for v in variables if not all(v in part for part in parts)]:
+        raise errors.DataError(f"a table has no column {lacking[0]!r}")
+    columns: dict[Name, Any] = {-1: np.repeat([0.0, 1.0], [table.n_rows for table in tables])}
     for place, variable in enumerate(variables):
-        own = model.variable(variable.name)
-        if isinstance(own, CountVector):
-            raise errors.UnsupportedModelError("vectors of counts are not compared")
-        if any(own not in table.variables for table in tables):
-            raise errors.DataError(f"a table has no column {variable.name!r}")
-        columns = [_values(variable, own, table.column(own)) for table in tables]
-        found[place] = np.concatenate(
-            [np.where(_is_known(variable, c), c.astype(np.float64), np.nan) for c in columns]
-        )
-    found[-1] = np.repeat([0.0, 1.0], [table.n_rows for table in tables])
-    discrete: list[Name] = [i for i, v in enumerate(variables) if isinstance(v, Discrete)]
-    return found, [*discrete, -1]
+        values = np.concatenate([part[variable] for part in parts])
+        columns[place] = np.where(_is_observed(variable, values), values, np.nan)
+    return columns, [-1, *(i for i, v in enumerate(variables) if isinstance(v, Discrete))]
 
 
-def _values(variable: Variable, own: Variable, column: NDArray[Any]) -> NDArray[Any]:
-    """Return an encoded column in the codes of a member's variable.
+def _encoded(
+    model: Model, variables: Sequence[Variable], table: Table
+) -> dict[Variable, NDArray[Any]]:
+    """Return the columns that a table has, in the codes of a member's variables.
 
     A variable of an average may have other states or intervals in a member, or be a number.
     """
-    if variable == own or not isinstance(variable, Discrete):
-        return column
-    if isinstance(own, Discrete):
-        codes: NDArray[Any] = np.append(codes_in(variable, own), -1)[column]
-    else:
-        codes = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
-    return codes
+    columns = {}
+    for variable in variables:
+        shown: Any = model.variable(variable.name)
+        if shown not in table.variables or isinstance(shown, CountVector):
+            continue
+        column = table.column(shown)
+        if variable == shown or not isinstance(variable, Discrete):
+            columns[variable] = column
+        elif isinstance(shown, Discrete):
+            columns[variable] = np.append(codes_in(variable, shown), -1)[column]
+        else:
+            columns[variable] = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
+    return columns
 
 
-def _is_known(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_observed(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
 
 
@@ -356,30 +351,23 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     It is NaN without complete rows, or if the model cannot sum the other parents out.
     """
     cpd = member.cpd
-    columns: dict[Variable, Any] = {}
-    for variable in (*cpd.parents, cpd.variable):
-        own = model.variable(variable.name)
-        if own in table.variables and not isinstance(own, CountVector):
-            columns[variable] = _values(variable, own, table.column(own))
-    if cpd.variable not in columns:
-        return math.nan
+    columns = _encoded(model, [*cpd.parents, cpd.variable], table)
     complete = np.ones(table.n_rows, dtype=bool)
     for variable, column in columns.items():
-        complete &= _is_known(variable, column)
+        complete &= _is_observed(variable, column)
     n = int(complete.sum())
-    if not n:
+    if cpd.variable not in columns or not n:
         return math.nan
-    kept = {v: column[complete] for v, column in columns.items()}
-    if len(kept) == len(cpd.scope):
-        potential = cpd.potential(Evidence(n, kept))
+    family = {v: column[complete] for v, column in columns.items()}
+    if len(family) == len(cpd.scope):
+        potential = cpd.potential(Evidence(n, family))
         assert isinstance(potential, Factor)  # everything is observed
         return float(np.mean(potential.log_values))
-    del columns[cpd.variable]
-    given = {v: column for v, column in kept.items() if v in columns}
+    parents = {v: column for v, column in family.items() if v != cpd.variable}
     try:
-        logs = member.model._log_evidence_rows(Evidence(n, kept))
-        if given:
-            logs = logs - member.model._log_evidence_rows(Evidence(n, given))
+        logs = member.model._log_evidence_rows(Evidence(n, family))
+        if parents:
+            logs = logs - member.model._log_evidence_rows(Evidence(n, parents))
     except errors.BayesGraphError:
         return math.nan
     return float(np.mean(logs))
