@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_657,
-    "nodes of syntax trees": 641_529,
+    "lines of code": 56_609,
+    "nodes of syntax trees": 641_030,
     "files": 248,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -24,8 +24,8 @@ _BYTES_OF_ELEMENT = 600
 _CHARGED_ELEMENTS = 1000
 _BLANKS = " \t\r\n"
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_TEXT = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_QUOTED = {**_TEXT, '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
+_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
+_QUOTED = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
 
 
 class Element:
@@ -41,28 +41,24 @@ class Element:
     line : int
         Line of the start tag.
     children : list of Element
-    text : str
-        All text of the element itself, without blanks at both ends.
+    parts : list of str
+        The text of the element itself, between its children.
     """
 
-    __slots__ = ("_parts", "attributes", "children", "kind", "line", "tag")
+    __slots__ = ("attributes", "children", "kind", "line", "parts", "tag")
 
-    def __init__(self, tag: str, kind: str, attributes: dict[str, str], line: int) -> None:
-        self.tag = tag
-        self.kind = kind
+    def __init__(self, tag: str, attributes: dict[str, str], line: int) -> None:
+        self.tag = tag.rpartition(":")[2]
+        self.kind = self.tag.lower()
         self.attributes = attributes
         self.line = line
         self.children: list[Element] = []
-        self._parts: list[str] = []
+        self.parts: list[str] = []
 
     @property
     def text(self) -> str:
         """All text of the element itself, without blanks at both ends."""
-        return "".join(self._parts).strip(_BLANKS)
-
-    def add_text(self, text: str) -> None:
-        """Add a part of the text."""
-        self._parts.append(text)
+        return "".join(self.parts).strip(_BLANKS)
 
     def all(self, kind: str) -> list[Element]:
         """Return the children of a tag, given in lower case; its own case does not matter."""
@@ -121,25 +117,22 @@ def read_xml(
 class _Reader:
     def __init__(self, budget: Budget, encoding: str | None) -> None:
         self._budget = budget
-        self._open: list[Element] = []
-        self._root: Element | None = None
-        self._free = 0
-        # From tags to those without a prefix, and these in lower case.
-        self._names: dict[str, tuple[str, str]] = {}
+        # What has the root as its child is open as long as the file is read.
+        self._open = [Element("", {}, 0)]
+        self._n_elements = 0
         self.comments: list[str] = []
-        parser = expat.ParserCreate(encoding)
+        self._parser = parser = expat.ParserCreate(encoding)
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
         # Defaults in the document type could be many times as long as the file.
         parser.specified_attributes = True
         parser.buffer_text = True
         parser.buffer_size = 1 << 16
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.EndElementHandler = lambda tag: self._open.pop()
         parser.CharacterDataHandler = self._characters
         parser.CommentHandler = self._comment
         parser.EntityDeclHandler = self._entity
-        parser.ExternalEntityRefHandler = self._external
-        self._parser = parser
+        parser.ExternalEntityRefHandler = self._entity
 
     def run(self, data: bytes) -> Element:
         try:
@@ -148,49 +141,29 @@ class _Reader:
             raise self._error(f"expected XML: {expat.ErrorString(error.code)}.") from error
         except (LookupError, UnicodeError) as error:
             raise self._error(f"expected text of a known encoding: {error}.") from error
-        assert self._root is not None  # otherwise it is no XML
-        return self._root
+        return self._open[0].children[0]
 
     def _error(self, message: str) -> FileFormatError:
         return self._budget.error(self._parser.CurrentLineNumber, message)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if len(self._open) >= MAX_DEPTH:
+        if len(self._open) > MAX_DEPTH:
             raise self._error(f"expected elements nested at most {MAX_DEPTH} deep.")
-        if attributes:
-            self._check(attributes)
-        if self._free == 0:
-            self._free = _CHARGED_ELEMENTS
+        n, longest = len(attributes), max(map(len, attributes.values()), default=0)
+        if n > MAX_ATTRIBUTES or longest > MAX_ATTRIBUTE:
+            raise self._error(
+                f"expected attributes of at most {MAX_ATTRIBUTE:,} characters, and at most "
+                f"{MAX_ATTRIBUTES} attributes; got {n} of up to {longest:,}."
+            )
+        if self._n_elements % _CHARGED_ELEMENTS == 0:
             self._budget.take(_BYTES_OF_ELEMENT * _CHARGED_ELEMENTS, "the elements of the file")
-        self._free -= 1
-        names = self._names.get(tag)
-        if names is None:
-            name = tag.rpartition(":")[2]
-            names = self._names[tag] = name, name.lower()
-        element = Element(*names, attributes, self._parser.CurrentLineNumber)
-        if self._open:
-            self._open[-1].children.append(element)
-        else:
-            self._root = element
+        self._n_elements += 1
+        element = Element(tag, attributes, self._parser.CurrentLineNumber)
+        self._open[-1].children.append(element)
         self._open.append(element)
 
-    def _check(self, attributes: dict[str, str]) -> None:
-        if len(attributes) > MAX_ATTRIBUTES:
-            raise self._error(
-                f"expected at most {MAX_ATTRIBUTES} attributes; got {len(attributes)}."
-            )
-        for name, value in attributes.items():
-            if len(value) > MAX_ATTRIBUTE:
-                raise self._error(
-                    f"expected attributes of at most {MAX_ATTRIBUTE:,} characters; {name!r:.40} "
-                    f"has {len(value):,}."
-                )
-
-    def _end(self, tag: str) -> None:
-        self._open.pop()
-
     def _characters(self, text: str) -> None:
-        self._open[-1].add_text(text)
+        self._open[-1].parts.append(text)
 
     def _comment(self, text: str) -> None:
         if (content := content_of(text)) is not None:
@@ -198,24 +171,21 @@ class _Reader:
         else:
             skip("file", "comment")
 
-    def _entity(self, name: str, *_: object) -> None:
+    def _entity(self, name: str | None, *_: object) -> int:
         raise self._error(
             f"expected no declarations of entities, which can make a small file huge or read other "
             f"files; got that of {name!r:.40}. Write its text in its place."
         )
 
-    def _external(self, *_: object) -> int:
-        raise self._error("expected nothing from outside of the file.")
-
 
 def escaped(text: str) -> str:
     """Return text as the content of an element."""
-    return "".join([_TEXT.get(c, c) for c in text]) if set(text) & _TEXT.keys() else text
+    return text.translate(_TEXT)
 
 
 def quoted_attribute(text: str) -> str:
     """Return text as the value of an attribute, with its quotes."""
-    return '"' + "".join([_QUOTED.get(c, c) for c in text]) + '"'
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def is_xml_text(text: str) -> bool:

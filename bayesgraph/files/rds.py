@@ -76,27 +76,37 @@ class RObject:
     values: Any = ()
     attributes: Mapping[str, RObject] = field(default_factory=dict)
 
-    @property
-    def names(self) -> list[str | None] | None:
-        """The names of the items, if they have some."""
-        names = self.attributes.get("names")
-        return list(names.values) if names is not None and names.kind == "text" else None
+    def attribute(self, name: str) -> RObject:
+        """Return an attribute, an empty object if it lacks it."""
+        return self.attributes.get(name, _NOTHING)
 
     @property
-    def classes(self) -> tuple[str, ...]:
+    def items(self) -> Sequence[RObject]:
+        """The items of a list; empty for everything else."""
+        return self.values if self.kind == "list" else ()
+
+    @property
+    def texts(self) -> list[str] | None:
+        """The texts of a vector without missing ones; None for everything else."""
+        return list(self.values) if self.kind == "text" and None not in self.values else None
+
+    @property
+    def numbers(self) -> Floats | None:
+        """The numbers of a vector; None for everything else."""
+        return self.values if self.kind == "numbers" else None
+
+    @property
+    def classes(self) -> Sequence[str]:
         """The values of the attribute ``class``."""
-        found = self.attributes.get("class")
-        texts = found.values if found is not None and found.kind == "text" else ()
-        return tuple(text for text in texts if text is not None)
+        return self.attribute("class").texts or ()
 
     def fields(self) -> dict[str, RObject]:
         """Return the items of a list by their names; of equal names, the first one."""
-        found: dict[str, RObject] = {}
-        if self.kind == "list":
-            for name, item in zip(self.names or (), self.values, strict=False):
-                if name is not None:
-                    found.setdefault(name, item)
-        return found
+        fields: dict[str, RObject] = {}
+        for name, item in zip(self.attribute("names").values, self.items, strict=False):
+            if isinstance(name, str):
+                fields.setdefault(name, item)
+        return fields
 
 
 _NOTHING = RObject("other")
@@ -117,20 +127,17 @@ def objects_of(data: bytes, budget: Budget) -> dict[str | None, RObject]:
     data = _inflated(data, budget)
     head = next((head for head in _HEADS if data.startswith(head)), b"")
     if not data.startswith(_XDR, len(head)):
+        got = f"a file that R saved; got one that begins with {data[:8]!r}"
+        if data.startswith(_OTHER_FORMATS):
+            got = "R's binary format in network byte order; got its text or native format"
         raise FileFormatError(
-            f"{budget.source}: {_no_binary(data)} Write it in R by saveRDS(fit, file) or "
+            f"{budget.source}: expected {got}. Write it in R by saveRDS(fit, file) or "
             "save(fit, file=...), without ascii=."
         )
     root = _parsed(memoryview(data)[len(head) + len(_XDR) :], budget)
     if not head:
         return {None: _converted(root, budget)}
     return {name: _converted(item, budget) for name, item in _pairs(root)}
-
-
-def _no_binary(data: bytes) -> str:
-    if data.startswith(_OTHER_FORMATS):
-        return "expected R's binary format in network byte order; got its text or native format."
-    return f"expected a file that R saved; got one that begins with {data[:8]!r}."
 
 
 def _inflated(data: bytes, budget: Budget) -> bytes:
@@ -166,7 +173,10 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
     def parse_numbers(self: Any, dtype: Any, length: int) -> Any:
         nbytes = length * np.dtype(dtype).itemsize
         if not 0 <= nbytes <= len(data) - self.file.tell():
-            raise _truncated(budget, length)
+            raise FileFormatError(
+                f"{budget.source}: expected {length:,} more numbers; the file ends before. It may "
+                "be truncated; get it again."
+            )
         if length > 1:
             budget.take(_COPIES_OF_NUMBERS * nbytes, "its numbers")
         return base._parse_array_values(self, dtype, length)
@@ -198,13 +208,6 @@ def _parsed(data: memoryview, budget: Budget) -> Any:
         return parser.parse_all().object
 
 
-def _truncated(budget: Budget, n_numbers: int) -> FileFormatError:
-    return FileFormatError(
-        f"{budget.source}: expected {n_numbers:,} more numbers; the file ends before. It may be "
-        "truncated; get it again."
-    )
-
-
 def _kind(item: Any) -> str:
     kind: str = item.info.type.name
     return kind
@@ -212,13 +215,13 @@ def _kind(item: Any) -> str:
 
 def _pairs(item: Any) -> list[tuple[str, Any]]:
     """Return the tags and values of a pairlist."""
-    found = []
+    pairs = []
     while _kind(item) == "LIST":
         value, rest = item.value
         if item.tag is not None:
-            found.append((_symbol(item.tag), value))
+            pairs.append((_symbol(item.tag), value))
         item = rest
-    return found
+    return pairs
 
 
 def _symbol(tag: Any) -> str:
@@ -230,15 +233,14 @@ def _text(item: Any) -> str | None:
     """Return the text of a CHARSXP, whose flags name the encoding; None for NA."""
     if _kind(item) != "CHAR" or item.value is None:
         return None
-    given: bytes = item.value
-    if item.info.gp & (_LATIN1_FLAG | _BYTES_FLAG):
-        return given.decode("latin-1")
-    try:
-        return given.decode("utf-8")
-    except UnicodeDecodeError:
-        if item.info.gp & _UTF8_FLAG:
-            raise
-        return given.decode("latin-1")  # of a session in another encoding, which is not named
+    data: bytes = item.value
+    if not item.info.gp & (_LATIN1_FLAG | _BYTES_FLAG):
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            if item.info.gp & _UTF8_FLAG:
+                raise
+    return data.decode("latin-1")  # as of a session in another encoding, which is not named
 
 
 def _converted(item: Any, budget: Budget) -> RObject:
@@ -268,45 +270,21 @@ def _expanded(item: Any, budget: Budget) -> RObject:
     """
     info, state, extra = item.value
     name = _symbol(info.value[0])
-    own = {key: _converted(value, budget) for key, value in _pairs(extra)}
+    attributes = {key: _converted(value, budget) for key, value in _pairs(extra)}
     if name.startswith("wrap_"):
         inner = _converted(state.value[0], budget)
-        return RObject(inner.kind, inner.values, {**inner.attributes, **own})
+        return RObject(inner.kind, inner.values, {**inner.attributes, **attributes})
     if name == "deferred_string":
         values = _converted(state.value[0], budget).values
         budget.take(_BYTES_OF_OBJECT * len(values), "its texts")
         # A number as R's as.character does, which shows 15 digits; None for NA.
-        return RObject(
-            "text", [(None if np.isnan(value) else f"{value:.15g}") for value in values], own
-        )
+        shown = [None if np.isnan(value) else f"{value:.15g}" for value in values]
+        return RObject("text", shown, attributes)
     if name.startswith("compact_"):
         length, start, step = map(float, _converted(state, budget).values)
         if length <= _LONGEST_RANGE:
-            return RObject("numbers", start + step * np.arange(int(length)), own)
+            return RObject("numbers", start + step * np.arange(int(length)), attributes)
     return _NOTHING
-
-
-def texts(item: RObject | None) -> list[str] | None:
-    """Return the texts of a vector without missing ones; None for everything else."""
-    if item is None or item.kind != "text" or None in item.values:
-        return None
-    return list(item.values)
-
-
-def numbers(item: RObject | None) -> Floats | None:
-    """Return the numbers of a vector; None for everything else."""
-    if item is None or item.kind != "numbers":
-        return None
-    values: Floats = item.values
-    return values
-
-
-def whole(item: RObject | None) -> list[int] | None:
-    """Return the numbers of a vector if all are integers; None for everything else."""
-    found = numbers(item)
-    if found is None or not np.isfinite(found).all() or (found != np.rint(found)).any():
-        return None
-    return [int(value) for value in found]
 
 
 # ---- Networks that R's package bnlearn has fitted (Scutari 2010), from ``.rds`` and ``.rda`` files
@@ -390,17 +368,16 @@ def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str
     for item in candidates.values():
         if "bn" in item.classes:
             raise FileFormatError(f"{source}: {_structure(item)}")
-    found = [item.classes or item.kind for item in candidates.values()]
+    kinds = [tuple(item.classes) or item.kind for item in candidates.values()]
     raise FileFormatError(
-        f"{source}: expected a fit of bnlearn (class bn.fit); got {quoted(found)}. Save what "
+        f"{source}: expected a fit of bnlearn (class bn.fit); got {quoted(kinds)}. Save what "
         "bn.fit() returns."
     )
 
 
 def _structure(item: RObject) -> str:
     """Return what to say of an object of class ``bn``, which has arcs and no distributions."""
-    fields = item.fields()
-    arcs = texts(fields.get("arcs")) or []
+    arcs = item.fields().get("arcs", _NOTHING).texts or []
     pairs = list(zip(arcs[: len(arcs) // 2], arcs[len(arcs) // 2 :], strict=False))
     shown = ", ".join(f"{a} -> {b}" for a, b in pairs[:8]) + (", ..." if pairs[8:] else "")
     return (
@@ -418,12 +395,16 @@ class _Fit:
         self._error = draft.error
         self._replace = replace
         self._replaced: list[str] = []
-        source, names = draft.budget.source, texts(item.attributes.get("names"))
-        if item.kind != "list" or not names or len(names) != len(item.values):
+        source, names = draft.budget.source, item.attribute("names").texts
+        if not names or len(names) != len(item.items):
             raise FileFormatError(f"{source}: expected a list of named nodes; got {item.kind}.")
-        self._nodes = dict(zip(names, item.values, strict=True))
+        self._nodes = dict(zip(names, item.items, strict=True))
         if len(self._nodes) < len(names):
             raise FileFormatError(f"{source}: two nodes have one name among {quoted(names)}.")
+        self._fields = {name: node.fields() for name, node in self._nodes.items()}
+
+    def _field(self, name: str, key: str) -> RObject:
+        return self._fields[name].get(key, _NOTHING)
 
     def network(self) -> BayesianNetwork:
         """Return the network of the fit."""
@@ -434,9 +415,8 @@ class _Fit:
             else:
                 self._draft.declare(name, name, Continuous)
         for name, kind in kinds.items():
-            fields = self._nodes[name].fields()
             # character(0) is what a node without parents has.
-            names = texts(fields.get("parents"))
+            names = self._field(name, "parents").texts
             if names is None:
                 raise self._error(name, "expected the names of its parents; there are none.")
             family = self._draft.family(name, name, names)
@@ -445,7 +425,7 @@ class _Fit:
             else:
                 is_conditional = kind == _CONDITIONAL
                 self._draft.cpds[name] = self._gaussian(name, family, conditional=is_conditional)
-            for key in fields:
+            for key in self._fields[name]:
                 if key not in _READ:
                     skip("variables", key)
         network = self._draft.network([])
@@ -469,18 +449,17 @@ class _Fit:
 
     def _table(self, name: str) -> tuple[RObject, list[list[str]]]:
         """Return the table of a discrete node and the labels of each of its axes."""
-        table = self._nodes[name].fields().get("prob", RObject("other"))
-        shape, labels = whole(table.attributes.get("dim")), table.attributes.get("dimnames")
-        listed = labels.values if labels is not None and labels.kind == "list" else []
-        found = [texts(entry) for entry in listed]
-        values = numbers(table)
-        if values is None or not shape or not found or [len(x or ()) for x in found] != shape:
+        table = self._field(name, "prob")
+        labels = [entry.texts or [] for entry in table.attribute("dimnames").items]
+        shape, values = table.attribute("dim").numbers, table.numbers
+        lengths = [*map(len, labels)]
+        if values is None or shape is None or not labels or lengths != shape.tolist():
             raise self._error(
                 name, "expected a table with dimensions and a label for each row and column."
             )
-        if len(values) != math.prod(shape):
-            raise self._error(name, f"expected {math.prod(shape)} numbers; got {len(values)}.")
-        return table, [list(entry or ()) for entry in found]
+        if len(values) != math.prod(lengths):
+            raise self._error(name, f"expected {math.prod(lengths)} numbers; got {len(values)}.")
+        return table, labels
 
     def _table_cpd(self, name: str, family: Sequence[Variable]) -> TableCPD:
         *parents, child = family
@@ -491,7 +470,8 @@ class _Fit:
         if len(discrete) < len(family) or states != labels[1:]:
             raise self._error(
                 name,
-                f"its table has the axes {quoted(_axes(table))} with {quoted(labels[1:])}, its "
+                f"its table has the axes {quoted(table.attribute('dimnames').fields())} with "
+                f"{quoted(labels[1:])}, its "
                 f"parents are {quoted(parents)}.",
             )
         # Arrays of R have the first axis, which is the child's, vary fastest.
@@ -522,14 +502,13 @@ class _Fit:
         if bool(discrete) != conditional:
             raise self._error(name, f"its class does not fit its parents {quoted(parents)}.")
         if conditional:
-            levels = self._nodes[name].fields().get("dlevels", RObject("other")).fields()
+            levels = self._field(name, "dlevels").fields()
             for parent in discrete:
-                if texts(levels.get(str(parent.name))) != list(parent.states):
+                if levels.get(str(parent.name), _NOTHING).texts != list(parent.states):
                     raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
-        fields = self._nodes[name].fields()
         cells = math.prod(parent.cardinality for parent in discrete)
-        rows = self._coefficients(name, fields, continuous, cells)
-        deviations = numbers(fields.get("sd"))
+        rows = self._coefficients(name, continuous, cells)
+        deviations = self._field(name, "sd").numbers
         if deviations is None or len(deviations) != cells:
             raise self._error(name, f"expected {cells} standard deviations (sd).")
         if not (deviations > 0).all() or not np.isfinite(deviations).all():
@@ -549,12 +528,10 @@ class _Fit:
             table[..., 1:],
         )
 
-    def _coefficients(
-        self, name: str, fields: Mapping[str, RObject], parents: Sequence[Variable], cells: int
-    ) -> Floats:
+    def _coefficients(self, name: str, parents: Sequence[Variable], cells: int) -> Floats:
         """Return the intercept and the slopes of a node as rows, a column for each cell."""
-        item = fields.get("coefficients", RObject("other"))
-        values, n = numbers(item), 1 + len(parents)
+        item = self._field(name, "coefficients")
+        values, n = item.numbers, 1 + len(parents)
         if values is None or len(values) != n * cells:
             raise self._error(name, f"expected {n} coefficients for each of {cells} regressions.")
         values = values.reshape(n, cells, order="F")
@@ -568,22 +545,13 @@ class _Fit:
             values = np.where(missing, 0.0, values)
         order = [_INTERCEPT, *(parent.name for parent in parents)]
         # The names of the coefficients, which are a named vector or a matrix.
-        labels = item.attributes.get("dimnames")
-        if labels is not None and labels.kind == "list" and labels.values:
-            rows = texts(labels.values[0])
-        else:
-            rows = texts(item.attributes.get("names"))
+        labels = (*item.attribute("dimnames").items, item.attribute("names"))
+        rows = labels[0].texts
         if rows is None or rows == order:
             return values
         if sorted(rows) != sorted(map(str, order)):
             raise self._error(name, f"its coefficients are of {quoted(rows)}, not {quoted(order)}.")
         return values[[rows.index(str(key)) for key in order]]
-
-
-def _axes(table: RObject) -> list[str]:
-    """Return the names of the axes of a table, as far as it has some."""
-    labels = table.attributes.get("dimnames")
-    return [name or "" for name in (labels.names or ())] if labels is not None else []
 
 
 FORMAT = FileFormat("R's bnlearn", parse)
