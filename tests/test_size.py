@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_609,
-    "nodes of syntax trees": 641_030,
-    "files": 248,
+    "lines of code": 56_537,
+    "nodes of syntax trees": 640_751,
+    "files": 239,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 119,

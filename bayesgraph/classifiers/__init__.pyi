@@ -1,8 +1,8 @@
 from .base import GraphClassifier as GraphClassifier
+from .base import ModelQuestions as ModelQuestions
 from .base import fit_batches as fit_batches
 from .base import log_odds as log_odds
 from .bayesian_network import BayesianNetworkClassifier as BayesianNetworkClassifier
-from .collected import CollectedStatistics as CollectedStatistics
 from .decision_trees import DecisionTreeNetworkClassifier as DecisionTreeNetworkClassifier
 from .decision_trees import DecisionTreeNetworkRegressor as DecisionTreeNetworkRegressor
 from .discretizers import DISCRETIZERS as DISCRETIZERS
@@ -18,8 +18,6 @@ from .evaluation import PairedTest as PairedTest
 from .evaluation import evaluate as evaluate
 from .evaluation import paired_tests as paired_tests
 from .intake import check_fitted as check_fitted
-from .layout import Layout as Layout
-from .model_queries import ModelQuestions as ModelQuestions
 from .naive_bayes import AODEClassifier as AODEClassifier
 from .naive_bayes import AveragedTANClassifier as AveragedTANClassifier
 from .naive_bayes import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier
@@ -27,12 +25,14 @@ from .naive_bayes import KDBClassifier as KDBClassifier
 from .naive_bayes import NaiveBayesClassifier as NaiveBayesClassifier
 from .naive_bayes import TANClassifier as TANClassifier
 from .naive_bayes import WeightedNaiveBayesClassifier as WeightedNaiveBayesClassifier
+from .network_classifier import CollectedStatistics as CollectedStatistics
 from .network_classifier import NetworkClassifier as NetworkClassifier
 from .prequential import PrequentialComparison as PrequentialComparison
 from .prequential import PrequentialResult as PrequentialResult
 from .prequential import prequential as prequential
 from .river_adapter import to_river as to_river
 from .rows import Columns as Columns
+from .rows import Layout as Layout
 from .rows import counted as counted
 from .rows import encoded_chunks as encoded_chunks
 from .rows import joined as joined

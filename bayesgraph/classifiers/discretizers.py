@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, 
 from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers import intake
-from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.rows import known_table
+from bayesgraph.classifiers.rows import Layout, known_table, make_layout
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode

@@ -23,8 +23,14 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.rows import Columns, known_table, n_rows_of, vector_table
+from bayesgraph.classifiers.rows import (
+    Columns,
+    Layout,
+    known_table,
+    make_layout,
+    n_rows_of,
+    vector_table,
+)
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphWarning,

@@ -2,43 +2,626 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Self, TypeAlias
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import base, discretizers, intake
-from bayesgraph.classifiers.collected import (
-    CollectedStatistics,
-    PartsSource,
-    grown,
-    joined,
-    with_parameters,
+from bayesgraph.classifiers.base import GraphClassifier
+from bayesgraph.classifiers.discretizers import (
+    ColumnsByClass,
+    DatasetColumns,
+    Discretizer,
+    TableColumns,
 )
-from bayesgraph.classifiers.from_datasets import dataset_of, dataset_source
-from bayesgraph.classifiers.layout import VECTORS, Layout
-from bayesgraph.classifiers.rows import known_table
-from bayesgraph.core import errors
-from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.classifiers.intake import (
+    check_names,
+    check_weighed,
+    is_frame,
+    joined_classes,
+    note_names,
+    target_name,
+    weights_of_classes,
+)
+from bayesgraph.classifiers.rows import VECTORS, Layout, known_table, make_layout
+from bayesgraph.core.display import rounded
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    UnavailableError,
+    UnknownStateError,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.core.typing import PathLike
+from bayesgraph.core.upward import upward
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    Discrete,
+    Grouped,
+    Name,
+    Variable,
+    values_of,
+)
 from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
 from bayesgraph.models import FAMILIES, GaussianCPD, best_families
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
+    Domains,
+    Family,
+    Request,
     Singles,
     Smoothing,
     SmoothingLike,
     Statistics,
     TableSource,
+    Totals,
     as_smoothing,
     checked_weights,
     discretized,
+    find_domains,
+    sample_of,
+    variables_of,
 )
-from bayesgraph.tables import Examined, TrainingRows, check_unseen, warn_of_columns
+from bayesgraph.tables import (
+    Column,
+    Dataset,
+    Examined,
+    Rows,
+    TrainingRows,
+    as_dataset,
+    check_unseen,
+    columns_of,
+    decoded,
+    engine_of,
+    is_discrete,
+    kind_of,
+    warn_of_columns,
+    with_states,
+)
+
+# ---- Collected statistics: what a classifier counts of some rows, to be added up without the rows
+
+
+Classifier = TypeVar("Classifier", bound=GraphClassifier)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CollectedStatistics:
+    """Sufficient statistics of some rows, and what they are about: columns, states and classes.
+
+    `collect` of a classifier returns them for the rows of one site or batch, and its attribute
+    `collected_` for the rows that it was fitted on. Those of several sites are added by ``+``, in
+    which states and classes are joined, and `from_statistics` makes the classifier of all rows.
+
+    Attributes
+    ----------
+    estimator : classifier
+        Unfitted, with the parameters with which the rows were read and counted.
+    layout : Layout
+        Assignment of the columns to features.
+    features : tuple of Variable
+        The features with their states, in the order of the columns.
+    target : Discrete
+        The class.
+    classes : ndarray, shape (n_classes,)
+        The classes as labels.
+    statistics : Statistics
+    named : bool
+        Whether the columns had names.
+    rows : TrainingRows or None
+        How many rows and missing values they are of; None if that is not known.
+    """
+
+    estimator: GraphClassifier
+    layout: Layout
+    features: tuple[Variable, ...]
+    target: Discrete
+    classes: NDArray[Any]
+    statistics: Statistics
+    named: bool
+    rows: TrainingRows | None = None
+
+    @classmethod
+    def total(cls, parts: Any, names: Iterable[str] | None = None) -> CollectedStatistics:
+        """Return the sum of parts: collected statistics, or fitted classifiers.
+
+        Parameters
+        ----------
+        parts : iterable of parts, or one
+            Their errors are those of `from_statistics`.
+        names : iterable of str, optional
+            What messages call the parts, such as the paths of their files.
+        """
+        single = isinstance(parts, str) or not isinstance(parts, Iterable)
+        if names is None:
+            names = (f"part {number}" for number in itertools.count(1))
+        total, first = None, ""
+        for name, item in zip(names, [parts] if single else parts, strict=False):
+            part = _part(item, name)
+            if total is None:
+                total, first = part, name
+            else:
+                # All parts so far agree, so that the first speaks for them.
+                total = joined(total, part, (first, name))
+        if total is None:
+            raise DataError("There is no part to make a classifier of.")
+        return total
+
+    @property
+    def n_rows(self) -> float | None:
+        """The number of rows, or the sum of their weights; None if the statistics lack it."""
+        held = self.statistics.family(Family((self.target,)))
+        return None if held is None else float(held.counts.sum())
+
+    def __add__(self, other: CollectedStatistics) -> CollectedStatistics:
+        """Return the statistics of the rows of both; see `from_statistics` for the errors."""
+        if not isinstance(other, CollectedStatistics):
+            return NotImplemented
+        return joined(self, other, ("the left part", "the right part"))
+
+    def save(self, path: PathLike) -> None:
+        """Save to a file in the native format, ``.bayesgraph``, which `bayesgraph.load` reads."""
+        upward("save")(self, path)
+
+    def __repr__(self) -> str:
+        n, n_rows = len(self.features), self.n_rows
+        rows = "" if n_rows is None else f" of {rounded(n_rows, 7, grouped=True)} rows"
+        return (
+            f"CollectedStatistics{rows}: {n} feature{'s' * (n != 1)}, class "
+            f"{self.target.name!r} with {len(self.classes)} states"
+        )
+
+
+class PartsSource(CountSource):
+    """A count source of collected statistics, which names the classifier if they do not suffice."""
+
+    def __init__(self, part: CollectedStatistics, classifier: GraphClassifier) -> None:
+        super().__init__((*part.features, part.target), part.target, part.statistics)
+        self._classifier = classifier
+
+    def _collected(self, request: Request) -> NoReturn:
+        held = quoted(sorted({_described(r) for r in self._summaries}))
+        raise DataError(
+            f"{self._classifier!r} needs {_described(request)}, and the statistics hold {held}. "
+            "What is chosen from counts takes further passes over the data; fit it on the whole "
+            "table. Or collect all parts with this classifier and these parameters."
+        )
+
+
+def _described(request: Request) -> str:
+    """Return in words what is counted of which columns."""
+    if isinstance(request, Totals):
+        return f"totals of {request.vector.name!r} (threshold {request.threshold})"
+    kind = type(request).__name__.lower()
+    columns = getattr(request, "columns", None)
+    if columns is None:
+        return kind
+    functions = getattr(request, "functions", ())
+    of = f"{kind} ({', '.join(functions)})" if functions else kind
+    given = getattr(request, "given", None)
+    within = "" if given is None else " in each class"
+    return f"{of} of {len(columns)} column{'s' * (len(columns) != 1)}{within}"
+
+
+def _part(item: Any, name: str) -> CollectedStatistics:
+    if isinstance(item, CollectedStatistics):
+        return item
+    # A property of classifiers that add rows, which raises what is the matter with this one.
+    if not hasattr(type(item), "collected_"):
+        raise DataTypeError(
+            "The parts are what collect returned, or fitted classifiers whose rows can be added; "
+            f"{name} is {type(item).__name__}. Load files by bayesgraph.load."
+        )
+    found: CollectedStatistics = item.collected_
+    return found
+
+
+# Parameters by which rows are read and counted; others are those of the estimate.
+_READING = ("distributions", "items", "categorical", "discretizer", "class_weight")
+
+
+def with_parameters(
+    kind: type[Classifier], part: CollectedStatistics, given: Mapping[str, Any]
+) -> Classifier:
+    """Return an unfitted classifier for a part: the given parameters, others as those of the part.
+
+    If the part is of another class, it has the parameters by which its rows were read.
+
+    Raises
+    ------
+    DataError
+        If a parameter that is given would have read the rows in another way.
+    """
+    read = part.estimator.get_params(deep=False)
+    mine = kind().get_params(deep=False)
+    for name in _READING:
+        if name in given and name in mine and repr(given[name]) != repr(read.get(name)):
+            raise DataError(
+                f"The parts were collected with {name}={read.get(name)!r}, and not with "
+                f"{given[name]!r}. Leave {name}= out, or collect with it."
+            )
+    known = read if type(part.estimator) is kind else {n: read[n] for n in _READING if n in read}
+    return kind(**{**{n: v for n, v in known.items() if n in mine}, **given})
+
+
+def joined(
+    one: CollectedStatistics, other: CollectedStatistics, names: tuple[str, str]
+) -> CollectedStatistics:
+    """Return the sum of two parts, with the states and classes of both.
+
+    Parameters
+    ----------
+    one, other : CollectedStatistics
+    names : (str, str)
+        What messages call the parts.
+    """
+    _check_layouts(one, other, names)
+    features = joined_variables(one.features, other.features, names)
+    classes = joined_classes(dict(zip(names, (one.classes, other.classes), strict=True)))
+    target = Discrete(one.target.name, classes.tolist())
+    held = [grown(part, features, target) for part in (one, other)]
+    common = [request for request in held[0].summaries if request in held[1].summaries]
+    if not common:
+        kinds = [quoted(sorted(map(_described, part.summaries))) for part in held]
+        raise DataError(
+            f"Statistics of different kinds cannot be added: {names[0]} holds {kinds[0]}, "
+            f"{names[1]} {kinds[1]}. Collect both with one classifier and the same parameters."
+        )
+    left, right = (Statistics({r: part.summaries[r] for r in common}) for part in held)
+    layout = replace(one.layout, categorical=one.layout.categorical | other.layout.categorical)
+    return replace(
+        one,
+        layout=layout,
+        features=features,
+        target=target,
+        classes=classes,
+        statistics=left + right,
+        named=one.named and other.named,
+        rows=None if one.rows is None or other.rows is None else one.rows + other.rows,
+    )
+
+
+def grown(
+    part: CollectedStatistics, features: tuple[Variable, ...], target: Discrete
+) -> Statistics:
+    """Return the statistics of a part for features and a class with more states."""
+    old, new = (*part.features, part.target), (*features, target)
+    return part.statistics.grown(dict(zip(old, new, strict=True)))
+
+
+def _check_layouts(
+    one: CollectedStatistics, other: CollectedStatistics, names: tuple[str, str]
+) -> None:
+    """Raise a DataError if two parts have other columns, groups or families, or another class."""
+    a, b = one.layout, other.layout
+    both = f"{names[0]} and {names[1]}"
+    weights = [part.estimator.class_weight for part in (one, other)]
+    if repr(weights[0]) != repr(weights[1]):
+        raise DataError(
+            f"{both} weigh the classes differently, by class_weight={weights[0]!r} and "
+            f"{weights[1]!r}. Collect both with the same."
+        )
+    if one.target.name != other.target.name:
+        raise DataError(
+            f"The class is called {one.target.name!r} in {names[0]} and {other.target.name!r} in "
+            f"{names[1]}; name the labels alike."
+        )
+    if a.columns != b.columns:
+        lacking = [
+            f"{whose} lacks {quoted(sorted(rest, key=repr))}"
+            for whose, rest in (
+                (names[0], {*b.columns} - {*a.columns}),
+                (names[1], {*a.columns} - {*b.columns}),
+            )
+            if rest
+        ]
+        raise DataError(
+            f"{both} have different columns: {'; '.join(lacking)}."
+            if lacking
+            else f"{both} have their columns in another order: {quoted(a.columns)} and "
+            f"{quoted(b.columns)}. Collect them in one order."
+        )
+    for word, left, right in (
+        ("distribution", a.families, b.families),
+        ("columns", a.groups, b.groups),
+    ):
+        for name in dict.fromkeys([*left, *right]):
+            mine, theirs = left.get(name, "the default"), right.get(name, "the default")
+            if mine != theirs:
+                raise DataError(
+                    f"The {word} of {name!r} differ between {both}: {mine} and {theirs}. Collect "
+                    "both with the same distributions=."
+                )
+
+
+def joined_variables(
+    one: Sequence[Variable], other: Sequence[Variable], names: tuple[str, str]
+) -> tuple[Variable, ...]:
+    """Return variables with the states of both of two lists, which have the same names.
+
+    Raises
+    ------
+    DataError
+        If intervals or groups differ.
+    DataTypeError
+        If the values of a variable are of another kind, such as text and numbers.
+    """
+    return tuple(_joined_variable(a, b, names) for a, b in zip(one, other, strict=True))
+
+
+def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variable:
+    if a == b:
+        return a
+    if type(a) is not type(b):
+        raise DataTypeError(
+            f"Column {a.name!r} is {type(a).__name__} in {names[0]} and {type(b).__name__} in "
+            f"{names[1]}: its values, categorical= or discretizer= differ."
+        )
+    if not _is_extended(a, b):
+        raise DataError(
+            f"Column {a.name!r} has other {_parted(a)} in {names[0]} than in {names[1]}. Collect "
+            "with a classifier that is fitted already, so that its intervals and groups are used."
+        )
+    kinds = [{kind_of(state) for state in values_of(v)} for v in (a, b) if isinstance(v, Discrete)]
+    if not kinds[0] & kinds[1]:
+        raise DataTypeError(
+            f"Column {a.name!r} has {' and '.join(sorted(kinds[0]))} states in {names[0]} and "
+            f"{' and '.join(sorted(kinds[1]))} states in {names[1]}; convert it to one type."
+        )
+    assert isinstance(a, Discrete)
+    assert isinstance(b, Discrete)
+    return with_states(a, _as_column(b))
+
+
+def _is_extended(a: Variable, b: Variable) -> bool:
+    """Return whether two variables of one type differ at most in states that one of them lacks."""
+    if isinstance(a, Grouped) and isinstance(b, Grouped):
+        # Values that came later are groups of their own.
+        many = [{group for group in v.groups if len(group) > 1} for v in (a, b)]
+        return many[0] == many[1] and a.others == b.others
+    return isinstance(a, Discrete) and not isinstance(a, Binned)
+
+
+def known_variables(known: Sequence[Variable], found: Sequence[Variable]) -> tuple[Variable, ...]:
+    """Return the variables of a model with the new states of the same columns in other rows.
+
+    Intervals stay as they are, and new values of groups become groups, as in `partial_fit`.
+
+    Raises
+    ------
+    DataTypeError
+        If a column is discrete in one and numeric in the other.
+    """
+    return tuple(_known_variable(v, new) for v, new in zip(known, found, strict=True))
+
+
+def _known_variable(known: Variable, found: Variable) -> Variable:
+    if isinstance(known, Discrete) and isinstance(found, Discrete):
+        return with_states(known, _as_column(found))
+    if isinstance(known, Discrete) and not isinstance(known, Binned):
+        raise DataTypeError(
+            f"Column {known.name!r} has states in the model, and now it is numeric; convert it to "
+            "the type it had."
+        )
+    if isinstance(found, Discrete):
+        raise DataTypeError(
+            f"Column {known.name!r} is numeric in the model, and now it has states; convert it to "
+            "the type it had."
+        )
+    return known
+
+
+def _as_column(variable: Discrete) -> NDArray[Any]:
+    """Return the values that a variable has states for as a column of objects."""
+    values = values_of(variable)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _parted(variable: Variable) -> str:
+    if isinstance(variable, Binned):
+        return "intervals"
+    return "groups of values" if isinstance(variable, Grouped) else "items"
+
+
+# ------------------- Fitting of classifiers on datasets: tables larger than memory, read in passes
+
+
+def dataset_of(X: Any, y: Any) -> Dataset | None:
+    """Return X as a dataset, or None if it is a table in memory.
+
+    A lazy frame of polars with labels in memory is read as a whole, if it fits.
+    """
+    lazy = (engine_of(X), engine_of(y))
+    if isinstance(y, str) or lazy not in ((None, None), ("polars", None)) or not is_frame(X):
+        return as_dataset(X)
+    return None
+
+
+def dataset_source(
+    estimator: Any,
+    data: Dataset,
+    y: Any,
+    weight: Any,
+    discretizer: Discretizer | None,
+    *,
+    classes: ArrayLike | None = None,
+    model: Any = None,
+) -> tuple[DatasetSource, Discrete]:
+    """Return a count source over a dataset and its class; set names and layout on the estimator.
+
+    A first pass finds the states of discrete columns and the classes.
+
+    Parameters
+    ----------
+    estimator : NetworkClassifier
+    data : Dataset
+    y : str
+        Column with the classes.
+    weight : str, optional
+        Column with the weights of the rows.
+    discretizer : Discretizer, optional
+        Finds the intervals of numeric columns; see `DatasetColumns`.
+    classes : array_like, optional
+        Classes that may have no rows.
+    model : NetworkClassifier, optional
+        A fitted classifier, whose states, intervals and classes are kept; new ones are added.
+
+    Raises
+    ------
+    DataTypeError
+        If `y` or `weight` is not the name of a column.
+    DataError
+        For missing labels, weights that are none, and columns without values.
+    """
+    _check_names(data, y, weight)
+    names = [name for name in data.names if name not in (y, weight)]
+    if not names:
+        used = quoted([y] if weight is None else [y, weight])
+        raise DataError(f"{data.source} has no column besides {used} to learn from.")
+    if model is not None:
+        check_names(model, list(names), list(model.layout_.columns))
+        if model.target_.name != y:
+            raise DataError(
+                f"The class of the model is called {model.target_.name!r}, and y names the column "
+                f"{y!r}; give both one name."
+            )
+    types = columns_of(data.schema.empty_table())
+    empty: dict[Name, Column] = {name: types[name] for name in names}
+    layout = make_layout(empty, estimator._distributions, estimator.categorical)
+    features = layout.grouped(empty)
+    declared = layout.declared(features)
+    coded = [
+        str(name)
+        for name in features
+        if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
+    ]
+    # Of the type that the labels have in memory: objects if they are text.
+    column: Any = types[y]
+    kind = column.to_numpy().dtype
+
+    def classes_in(found: Domains) -> NDArray[Any]:
+        labels = np.array(found.columns[y].states, dtype=kind)
+        check_classification_targets(labels)
+        model_classes = None if model is None else model.classes_
+        sources = {"the model": model_classes, "y": labels, "classes=": classes}
+        return joined_classes(sources)
+
+    rows = Rows(data.source, y, weight, groups=layout.groups)
+    found = _domains(data, [*coded, y], rows)
+    if missing := found.labels.n_missing:
+        raise DataError(
+            f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
+            "Leave these rows out, such as by where=."
+        )
+    there = classes_in(found)
+    by_class = None
+    if estimator.class_weight is not None:
+        check_weighed(estimator.class_weight, there)
+        counts = np.array([found.labels.count_of(label) for label in there.tolist()])
+        by_class = weights_of_classes(estimator.class_weight, there, counts)
+        rows = replace(rows, classes=there, by_class=by_class)
+        if not by_class.all():
+            # Rows of a class without weight do not count: there are no states that others lack.
+            found = _domains(data, [*coded, y], rows)
+        if estimator._moves_prior:
+            rows = replace(rows, by_class=None if by_class.all() else np.sign(by_class))
+    known = classes_in(found)
+    target = Discrete(target_name(y, ()), known.tolist())
+    note_names(estimator, list(names))
+    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
+    variables: Sequence[Variable] = variables_of(features, declared, found.columns)
+    if model is not None:
+        variables, discretizer = known_variables(model.features_, variables), None
+    source = DatasetSource(
+        data,
+        (*variables, target),
+        target,
+        rows=rows,
+        n_rows=found.n_rows,
+        missing=found.missing,
+    )
+    if discretizer is not None:
+        # Other variables than those of the model, each of which is counted in one pass.
+        columns: ColumnsByClass = DatasetColumns(source.features, target, source.merged)
+        if not source.is_sampled:
+            sample = source.sample()
+            heavy = sample.weights if len(sample.weights) else None
+            columns = TableColumns.of_present(
+                sample.table.without(target), sample.table.column(target), heavy
+            )
+        source = source.with_features(estimator._discretized(discretizer, columns))
+    if by_class is not None and estimator._moves_prior:
+        source.class_weights = by_class[np.isin(there, known)]
+    return source, target
+
+
+def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+    found = find_domains(data, names, rows)
+    if not found.n_rows:
+        raise DataError(f"{data.source} has no rows (of positive weight).")
+    return found
+
+
+def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
+    """Return the classes of the rows of positive weight, in ascending order."""
+    _check_names(data, y, weight)
+    domains = find_domains(data, [y], Rows(data.source, y, weight)).columns
+    return joined_classes({"y": domains[y].states})
+
+
+def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield runs of a dataset as batches of features, labels and weights; see `fit_batches`."""
+    _check_names(data, y, weight)
+    names = [name for name in data.names if name not in (y, weight)]
+    for run in data.runs(data.names):
+        yield _parts(run, names, y, weight)
+
+
+def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Return all rows of a dataset, or a sample of them, as features, labels and weights.
+
+    See `datasets.source.sample_of`.
+    """
+    _check_names(data, y, weight)
+    n_rows = data.n_rows
+    if n_rows is None:
+        n_rows = sum(len(run) for run in data.runs([y]))
+    table = sample_of(data, data.names, n_rows)
+    return _parts(table, [name for name in data.names if name not in (y, weight)], y, weight)
+
+
+def _parts(table: Any, names: Sequence[str], y: str, weight: str | None) -> tuple[Any, Any, Any]:
+    """Return features, labels and weights of rows in memory."""
+    # Categories as they come in files have no order that means something; those of text are sorted.
+    text = decoded(table)
+    weights = None if weight is None else table.column(weight).to_numpy()
+    return text.select(list(names)), text.select([y]), weights
+
+
+def _check_names(data: Dataset, y: Any, weight: Any) -> None:
+    for what, name in (("y", y), ("sample_weight", weight)):
+        if name is None and what != "y":
+            continue
+        if not isinstance(name, str):
+            raise DataTypeError(
+                f"With a dataset ({data.source}), {what} is the name of one of its columns; got "
+                f"{type(name).__name__}. What is elsewhere has to become a column of it first."
+            )
+        data.checked([name], f"{what}=")
+
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
 Source: TypeAlias = TableSource | DatasetSource | CountSource
@@ -50,7 +633,7 @@ def _adds_rows(classifier: NetworkClassifier) -> bool:
     The error has the reason.
     """
     if not classifier._counts_ahead():
-        raise errors.UnavailableError(_needs_all_rows(classifier))
+        raise UnavailableError(_needs_all_rows(classifier))
     return True
 
 
@@ -252,7 +835,7 @@ class NetworkClassifier(base.GraphClassifier):
             If one distribution was chosen for all numeric columns, so that none can be discretised.
         """
         if self._one_distribution not in (None, "categorical"):
-            raise errors.DataError(
+            raise DataError(
                 f"distributions={self._one_distribution!r} takes all numbers as they are, and "
                 f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
                 "columns that keep their numbers: distributions={'age': 'gaussian'}."
@@ -345,7 +928,7 @@ class NetworkClassifier(base.GraphClassifier):
 
     def _check_updatable(self) -> None:
         if isinstance(self.class_weight, str):
-            raise errors.DataError(
+            raise DataError(
                 f"class_weight={self.class_weight!r} needs all labels at once; to add or forget "
                 "rows give a mapping from class to weight."
             )
@@ -467,7 +1050,7 @@ class NetworkClassifier(base.GraphClassifier):
         features, target = self.features_, Discrete(self.target_.name, labels.classes.tolist())
         if unseen == "error" and target != self.target_:
             unknown = [label for label in target.states if label not in self.target_.states]
-            raise errors.UnknownStateError(f"The model has no class {errors.quoted(unknown)}.")
+            raise UnknownStateError(f"The model has no class {quoted(unknown)}.")
         if unseen != "error":
             features = intake.grown_variables(columns, self.layout_, features)
         table = known_table(columns, unseen, self.layout_, features)
@@ -529,8 +1112,8 @@ class NetworkClassifier(base.GraphClassifier):
             try:
                 check_statistics(self)
                 self._check_updatable()
-            except errors.DataError as error:
-                raise errors.UnavailableError(str(error)) from error
+            except DataError as error:
+                raise UnavailableError(str(error)) from error
             return self._summed(
                 self.features_, self.target_, self.classes_, self.statistics_, self._fitted_rows
             )
@@ -573,7 +1156,7 @@ class NetworkClassifier(base.GraphClassifier):
         part = CollectedStatistics.total(parts)
         classifier = with_parameters(cls, part, parameters)
         if not classifier._counts_ahead():
-            raise errors.DataError(_needs_all_rows(classifier))
+            raise DataError(_needs_all_rows(classifier))
         classifier._check_updatable()
         check_unseen(classifier.unseen)
         classifier._set_columns(part.layout, named=part.named)
@@ -633,10 +1216,10 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
     batch = None
     for batch in batches:
         if not isinstance(batch, tuple) or len(batch) not in (2, 3):
-            raise errors.DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
+            raise DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
         yield (*batch, None)[:3]
     if batch is None:
-        raise errors.DataError("There was no batch to learn from.")
+        raise DataError("There was no batch to learn from.")
 
 
 def check_pseudo_counts(smoothing: Smoothing, variables: Collection[Variable]) -> None:
@@ -645,13 +1228,13 @@ def check_pseudo_counts(smoothing: Smoothing, variables: Collection[Variable]) -
         names = [v.name for v in variables]
         for name in smoothing.alpha:
             if name not in names:
-                raise errors.unknown_variable(name, names, where="alpha=: the model")
+                raise unknown_variable(name, names, where="alpha=: the model")
 
 
 def check_statistics(estimator: Any) -> None:
     """Raise a DataError if a fitted model lacks the sufficient statistics that updates need."""
     if not hasattr(estimator, "statistics_"):
-        raise errors.DataError(
+        raise DataError(
             "This model does not have the statistics it was made from (they were deleted), so that "
             "rows cannot be added or forgotten; fit it again."
         )

@@ -15,11 +15,14 @@ from sklearn.utils.validation import check_consistent_length
 from bayesgraph import tables
 from bayesgraph.classifiers import base, intake
 from bayesgraph.classifiers.discretizers import Discretizer, cell_method
-from bayesgraph.classifiers.from_datasets import classes_in, dataset_of, named_batches
 from bayesgraph.classifiers.intake import check_announced, joined_classes, single_label
-from bayesgraph.classifiers.layout import Layout, make_layout
-from bayesgraph.classifiers.network_classifier import checked_batches
-from bayesgraph.classifiers.rows import Columns, encoded_chunks
+from bayesgraph.classifiers.network_classifier import (
+    checked_batches,
+    classes_in,
+    dataset_of,
+    named_batches,
+)
+from bayesgraph.classifiers.rows import Columns, Layout, encoded_chunks, make_layout
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn

@@ -25,11 +25,11 @@ from .columns import sparse_rows as sparse_rows
 from .columns import tell as tell
 from .columns import with_states as with_states
 from .columns import without_duplicates as without_duplicates
-from .dataset_cache import EncodedRows as EncodedRows
-from .dataset_cache import Run as Run
 from .datasets import EVERY as EVERY
 from .datasets import Dataset as Dataset
+from .datasets import EncodedRows as EncodedRows
 from .datasets import Rows as Rows
+from .datasets import Run as Run
 from .datasets import as_schema as as_schema
 from .datasets import decoded as decoded
 from .datasets import in_runs as in_runs
@@ -46,8 +46,11 @@ from .suspicious import Examined as Examined
 from .suspicious import warn_of_columns as warn_of_columns
 from .suspicious import warn_of_target as warn_of_target
 from .table import MAGNITUDES as MAGNITUDES
+from .table import EMHistory as EMHistory
 from .table import Encoder as Encoder
 from .table import Table as Table
+from .table import Training as Training
+from .table import TrainingRows as TrainingRows
 from .table import array_names as array_names
 from .table import as_frame as as_frame
 from .table import assembled as assembled
@@ -62,6 +65,3 @@ from .table import infer_variables as infer_variables
 from .table import length as length
 from .table import table_of_numbers as table_of_numbers
 from .table import to_frame as to_frame
-from .training import EMHistory as EMHistory
-from .training import Training as Training
-from .training import TrainingRows as TrainingRows

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from tree_oracle import TreeOracle, reached
 
 import bayesgraph as bg
-from bayesgraph.classifiers.tree_growing import encoded
+from bayesgraph.classifiers.decision_trees import encoded
 from bayesgraph.tables import Table
 
 CRITERIA = ("entropy", "gini", "log_loss")

@@ -24,7 +24,7 @@ from bayesgraph.core import parallel as blocks
 from bayesgraph.core.errors import BayesGraphWarning, DataError, DataTypeError
 from bayesgraph.core.files import temporary_folder
 from bayesgraph.tables import Dataset
-from bayesgraph.tables import dataset_cache as cache
+from bayesgraph.tables import datasets as cache
 
 N_ROWS = 400
 MODELS = {
@@ -320,7 +320,7 @@ KILLED = """
 import os, signal, sys, tempfile
 import bayesgraph as bg
 from bayesgraph.core import parallel
-from bayesgraph.tables import dataset_cache as cache
+from bayesgraph.tables import datasets as cache
 parallel.BLOCK = 16
 tempfile.tempdir = sys.argv[1]
 encode, written = cache._batch, []

@@ -17,8 +17,8 @@ import bayesgraph as bg
 from bayesgraph.core import parallel as blocks
 from bayesgraph.core.errors import DataError, DataTypeError
 from bayesgraph.tables import datasets
-from bayesgraph.tables.cluster_frames import DaskFrame
 from bayesgraph.tables.datasets import DaskGraph
+from bayesgraph.tables.opening import DaskFrame
 
 pytestmark = [
     pytest.mark.dask,
