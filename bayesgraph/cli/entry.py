@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import re
@@ -62,30 +63,43 @@ def main(arguments: Sequence[str] | None = None) -> None:
     The environment variable BAYESGRAPH_TRACEBACK=1 lets the traceback of errors through.
     """
     args = sys.argv[1:] if arguments is None else list(arguments)
-    if args == ["--version"]:
-        # The commands and the parsing of options take longer to import than typer.
-        typer.echo(__version__)
-        sys.exit(0)
     try:
         # A line may be drawn before the options are read.
         quiet = "--quiet" in args
         with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
             warnings.showwarning = functools.partial(_show_warning, args, set())
-            # The bare command shows the help, as if it were asked for.
-            given = args or ["--help"]
-            code = _command().main(given, prog_name="bayesgraph", standalone_mode=False)
+            code = _run(args)
+            sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
-        sys.exit(130)
+        code = 130
     except BrokenPipeError:
-        # Whoever reads the output has seen enough; what is left in the buffer has nowhere to go.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        # Whoever reads the output has seen enough.
+        code = 141
     except Exception as error:
         if os.environ.get("BAYESGRAPH_TRACEBACK") == "1":
             raise
         say_aside(_message(error, args))
-        sys.exit(2)
+        code = 2
+    try:
+        if sys.stdout:
+            sys.stdout.flush()
+    except OSError:
+        # What is left in the buffer has nowhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(args: Sequence[str]) -> Any:
+    """Run a command, and return its exit code."""
+    if not sys.stdout:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+    if "" in args:
+        raise ValueError("An argument is empty: ''. Is it a variable of the shell without value?")
+    if args == ["--version"]:
+        # The commands and the parsing of options take longer to import than typer.
+        return typer.echo(__version__)
+    # The bare command shows the help, as if it were asked for.
+    return _command().main(args or ["--help"], prog_name="bayesgraph", standalone_mode=False)
 
 
 @functools.cache
@@ -108,9 +122,11 @@ def _message(error: Exception, args: Sequence[str]) -> str:
         hint = f" See 'bayesgraph {args[0]} --help'." if _options(args) else ""
         return message.rstrip(".") + "." + hint if hint else message
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    if isinstance(error, (BayesGraphError, OSError, ValueError, TypeError)) and str(error):
-        return as_typed(str(error).replace("Value error, ", ""), _options(args))
+        return f"{error.strerror}: {error.filename or 'standard output'}"
+    if isinstance(error, BayesGraphError):
+        return as_typed(str(error), _options(args))
+    if isinstance(error, (OSError, ValueError, TypeError)) and str(error):
+        return str(error)
     return f"{cause(error)}. BAYESGRAPH_TRACEBACK=1 in the environment shows where."
 
 

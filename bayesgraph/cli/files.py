@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+import time
 import webbrowser
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from bayesgraph.core.errors import DataError
 from bayesgraph.files import skipped_in_reading
 
 app: Commands = Commands("Files")
+_SECONDS_KEPT = 3600.0
 
 
 @app.add()
@@ -36,17 +39,10 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
     """
     if tables or table:
         network: Any = reading.load_model(model)
-        say(
-            cli.printing.distributions_text(
-                network, [reading.named(network, t) for t in table or ()]
-            )
-        )
+        names = [reading.named(network, text) for text in table or ()]
+        say(cli.printing.distributions_text(network, names))
         return
-    with reading.model_file(model) as file:
-        loaded = bg.files.load_saved(file)
-        # Only the estimator itself knows a text that its file does not have.
-        whole = reading.is_classifier(loaded) and getattr(loaded, "text", None) is None
-        text = repr(bg.load(file)) if whole else getattr(loaded, "text", None)
+    loaded, text = reading.load_whole(model, _with_text)
     network = reading.network_of(loaded)
     say(repr(network))
     if reading.is_classifier(loaded):
@@ -54,7 +50,15 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
         say(f"{text}, {kind} {loaded.target_.name!r}")
     cli.printing.show(cli.printing.variables_table(network))
     if len(network.networks) == 1 and network.arc_scores:
-        cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
+        cli.printing.show(cli.printing.scores_table(network.arc_scores))
+
+
+def _with_text(file: Path) -> tuple[Any, str | None]:
+    """Load what answers questions, and the text of an estimator with its parameters."""
+    loaded = bg.files.load_saved(file)
+    text = getattr(loaded, "text", None)
+    # Only the estimator itself knows a text that its file does not have.
+    return loaded, repr(bg.load(file)) if text is None and reading.is_classifier(loaded) else text
 
 
 @app.add()
@@ -83,24 +87,19 @@ def render(
     """
     drawn = output_to(output, (*PICTURES, PAGE))
     if drawn.suffix == PAGE:
-        for option, is_given in (("--beliefs", beliefs), ("--tables", tables)):
-            if is_given:
-                raise DataError(f"{option} goes with a picture; an .html page always has them.")
+        if beliefs or tables:
+            option = "--beliefs" if beliefs else "--tables"
+            raise DataError(f"{option} goes with a picture; an .html page always has them.")
         with drawn.file() as file:
             _page(model, evidence, file)
         drawn.done("Written to {}; any browser opens it")
         return
     loaded = reading.load_answering(model)
     network = reading.network_of(loaded)
-    options: dict[str, Any] = {
-        "evidence": reading.evidence_of(network, evidence) or None,
-        "beliefs": beliefs,
-        "tables": tables,
-    }
-    if reading.is_classifier(loaded):
-        options["target"] = loaded.target_.name
+    target = loaded.target_.name if reading.is_classifier(loaded) else None
+    findings = reading.evidence_of(network, evidence) or None
     with drawn.file() as file:
-        network.render(file, **options)
+        network.render(file, evidence=findings, target=target, beliefs=beliefs, tables=tables)
     drawn.done("Drawn to {}")
 
 
@@ -108,10 +107,17 @@ def render(
 def explore(model: Path, *, evidence: Texts = None) -> None:
     """Open a model in the browser: a page in a temporary file, which answers questions.
 
+    The page is removed by the next call that is an hour later.
+
     Examples
     --------
     bayesgraph explore alarm.bif -e CVP=HIGH
     """
+    # Browsers have read the pages of earlier calls.
+    for old in Path(tempfile.gettempdir()).glob(f"bayesgraph-*{PAGE}"):
+        with suppress(OSError):
+            if time.time() - old.stat().st_mtime > _SECONDS_KEPT:
+                old.unlink()
     page = _page(model, evidence)
     with tempfile.NamedTemporaryFile(
         "w", prefix="bayesgraph-", suffix=PAGE, delete=False, encoding="utf-8"
@@ -125,8 +131,8 @@ def explore(model: Path, *, evidence: Texts = None) -> None:
 def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -> str:
     """Return a model as a page, and write it if there is a path to write to."""
     loaded = reading.load_whole(model)
-    given = reading.evidence_of(reading.network_of(loaded), evidence) or None
-    page: str = loaded.to_html(output, evidence=given, title=model.name.split(".")[0])
+    findings = reading.evidence_of(reading.network_of(loaded), evidence) or None
+    page: str = loaded.to_html(output, evidence=findings, title=model.name.split(".")[0])
     return page
 
 
@@ -150,15 +156,15 @@ def convert(source: Path, destination: Path, *, lossy: bool = False, report: boo
     output = model_to(destination, PICTURES)
     with skipped_in_reading() as skipped:
         loaded = reading.load_whole(source)
+    lost = None
     if output.suffix in PICTURES:
         with output.file() as file:
             reading.network_of(loaded).render(file)
-        told = None
     else:
-        told = output.save(loaded, lossy=lossy)
+        lost = output.save(loaded, lossy=lossy)
     output.done(f"{source} written to {{}}")
-    if report and told is not None:
-        output.done(str(replace(told, skipped=skipped.lines())))
+    if report and lost is not None:
+        output.done(str(replace(lost, skipped=skipped.lines())))
 
 
 @app.add("warm-up")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bayesgraph as bg
 from bayesgraph import cli
@@ -14,20 +13,14 @@ from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import NATIVE, PICTURES, check_once, is_stream, model_to, output_to, say
 from bayesgraph.cli.reading import (
     Reading,
-    all_columns,
-    features_and_labels,
     is_many,
-    known_columns,
+    labelled_rows,
     load_classifier,
     load_whole,
-    read_known,
     used_columns,
 )
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.variables import MissingIndicator
-
-if TYPE_CHECKING:
-    from bayesgraph.classifiers import GraphClassifier
 
 app: Commands = Commands("Learning")
 
@@ -66,39 +59,27 @@ def fit(
     bayesgraph fit iris.csv --target species -o iris.bayesgraph
     """
     saved = output_to(output, NATIVE)
-    options = models.given(parameters)
+    options = models.parsed(parameters)
     wanted = models.Wanted.of(model)
     models.check_taken([wanted], options)
     classifier = wanted.estimator(options)
-    if is_many(data):
-        n_rows = _fit_dataset(classifier, data, reading, target, drop or (), cache)
-    elif cache:
+    if cache and not is_many(data):
         raise DataError(f"--cache goes with a folder or a glob; {data} is read once.")
-    else:
-        X, y = features_and_labels(reading.table(data), target, drop, data)
-        n_rows = len(y)
-        says = "progress" in inspect.signature(classifier.fit).parameters
-        classifier.fit(X, y, **({"progress": progress.say_share} if says else {}))
+    with progress.rows_read("fitting") as read:
+        table, _ = used_columns(data, reading, drop, read, target)
+        if isinstance(table, bg.tables.Dataset):
+            table.cache = cache
+            classifier.fit(table, target)
+            n_rows = table.n_rows or 0
+        else:
+            n_rows = table.num_rows
+            says = "progress" in inspect.signature(classifier.fit).parameters
+            more = {"progress": progress.say_share} if says else {}
+            classifier.fit(table.drop_columns(target), table.select([target]), **more)
     saved.save(classifier)
     empty = quoted(v.of for v in classifier.network_.variables if isinstance(v, MissingIndicator))
-    told = f" with indicators of missing cells of {empty}" if empty else ""
-    saved.done(f"Fitted {classifier.network_} on {n_rows:,} rows{told}; saved to {{}}")
-
-
-def _fit_dataset(
-    classifier: GraphClassifier,
-    data: Path,
-    reading: Reading,
-    target: str,
-    drop: Sequence[str],
-    cache: bool,
-) -> int:
-    """Fit a classifier on a folder or a glob, and return the number of rows."""
-    with progress.rows_read("fitting") as read:
-        dataset = used_columns(reading.dataset(data, read), data, target, drop)
-        dataset.cache = cache
-        classifier.fit(dataset, target)
-        return dataset.n_rows or 0
+    cells = f" with indicators of missing cells of {empty}" if empty else ""
+    saved.done(f"Fitted {classifier.network_} on {n_rows:,} rows{cells}; saved to {{}}")
 
 
 @app.add(parameters=models.of_learners)
@@ -150,7 +131,7 @@ def learn(
     intervals = models.checked_intervals(discretizer, bins)
     categorical = options.get("categorical")
     with progress.rows_read("learning") as read:
-        table, names = all_columns(data, reading, drop or (), read)
+        table, names = used_columns(data, reading, drop, read)
         for option, parsed in models.NAMED.items():
             if option in options:
                 options[option] = [parsed(text, names) for text in options[option]]
@@ -164,12 +145,11 @@ def learn(
             drawn = bg.arc_confidence(table, n_samples=bootstrap, **options)
             network = drawn.network
     saved.save(network, lossy=lossy)
-    if is_stream(output):
-        pass
-    elif bootstrap is not None:
-        say(repr(drawn))
-    elif network.arc_scores:
-        cli.printing.show(cli.printing.scores_table(dict(network.arc_scores)))
+    if not is_stream(output):
+        if bootstrap is not None:
+            say(repr(drawn))
+        elif network.arc_scores:
+            cli.printing.show(cli.printing.scores_table(network.arc_scores))
     saved.done(f"Learned {network}; saved to {{}}")
     if drawn_to is not None:
         with drawn_to.file() as file:
@@ -198,15 +178,14 @@ def update(model: Path, data: Path, *, reading: Reading, output: Path | None = N
             f"{model} holds {classifier!r}, which learns from one table at once; use 'bayesgraph "
             "fit' on all rows, or another model."
         )
-    table = known_columns(classifier, read_known(classifier, data, reading), data, labelled=True)
-    target = table.column_names[-1]
+    X, y = labelled_rows(classifier, data, reading)
     before = classifier.classes_.tolist()
-    classifier.partial_fit(table.drop_columns(target), table.select([target]))
+    classifier.partial_fit(X, y)
     destination.save(classifier)
     new = [label for label in classifier.classes_.tolist() if label not in before]
     # A new class is named because it may be a misspelt one.
     classes = f", with the new classes {quoted(new)}" if new else ""
-    destination.done(f"Learned {table.num_rows:,} more rows{classes}; saved to {{}}")
+    destination.done(f"Learned {y.num_rows:,} more rows{classes}; saved to {{}}")
 
 
 @app.add()

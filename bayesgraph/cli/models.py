@@ -7,14 +7,14 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import bayesgraph as bg
 from bayesgraph.cli.entry import OPTIONS
-from bayesgraph.cli.options import CHOICES, NOT_TYPED, chosen, library_options, registered
+from bayesgraph.cli.options import CHOICES, NOT_TYPED, chosen, flag, library_options, registered
 from bayesgraph.cli.output import NATIVE, Output
 from bayesgraph.core.errors import DataError, suggestion, unknown_variable
 from bayesgraph.core.files import temporary_folder
@@ -35,6 +35,8 @@ _WORDS = {"none": None, "true": True, "false": False}
 _SAVED = ".bayesgraph"
 # Names of the options of learners: alpha is that of smoothing.
 LEARNING = OPTIONS | {"alpha": "level"}
+# Attributes of a `Smoothing` by parameter.
+_SMOOTHING = {"smoothing": "scheme", "smoothing__alpha": "alpha"}
 # Names of estimators that are not those of their classes, as "averaged-tan" is.
 _NAMES = {
     "BayesianNetworkClassifier": "auto",
@@ -52,10 +54,10 @@ _NAMES = {
 def estimators() -> dict[str, Callable[..., Any]]:
     """Return the estimators that have a name on the command line, the default first."""
     classes = [getattr(bg, name) for name in dir(bg) if name.endswith(("Classifier", "Regressor"))]
-    found = {_name(kind.__name__): partial(kind) for kind in classes}
+    makers = {_name(kind.__name__): partial(kind) for kind in classes}
     # A whole tree is rarely wanted.
-    found["tree"] = partial(found["tree"], ccp_alpha="cv", smoothing=1.0)
-    return {"auto": found.pop("auto"), **found}
+    makers["tree"] = partial(makers["tree"], ccp_alpha="cv", smoothing=1.0)
+    return {"auto": makers.pop("auto"), **makers}
 
 
 def _name(kind: str) -> str:
@@ -65,10 +67,10 @@ def _name(kind: str) -> str:
 
 def models() -> dict[str, Callable[..., Any]]:
     """Return all models by name: estimators, and learners of structures without an estimator."""
-    found = estimators()
+    makers = estimators()
     for name in registered("structures"):
-        found.setdefault(name.replace("_", "-"), partial(bg.BayesianNetworkClassifier, name))
-    return found
+        makers.setdefault(name.replace("_", "-"), partial(bg.BayesianNetworkClassifier, name))
+    return makers
 
 
 def of_estimators() -> list[inspect.Parameter]:
@@ -85,10 +87,10 @@ def of_learners() -> list[inspect.Parameter]:
     return library_options(functions, documents, left_out, LEARNING)
 
 
-def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, as values of the library's parameters."""
-    typed = {n: _value(v) if isinstance(v, str) else v for n, v in parameters.items()}
-    typed = {n: v for n, v in typed.items() if parameters[n] not in (None, [])}
+def parsed(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were typed, as values of the library's parameters."""
+    typed = {n: v for n, v in parameters.items() if v not in (None, [])}
+    typed = {n: _value(v) if isinstance(v, str) else v for n, v in typed.items()}
     if "distributions" in typed:
         typed["distributions"] = _families(typed["distributions"])
     if typed.get("categorical") == ["all"]:
@@ -112,16 +114,15 @@ def _families(items: Sequence[str]) -> str | dict[str, str]:
 def _check(options: Mapping[str, Any], *, of_streams: bool = False) -> None:
     """Refuse names that are in no list, and numbers out of range, before a table is read."""
     for parameter, value in options.items():
-        option = OPTIONS.get(parameter, parameter)
         # These also have names for single models.
         is_free = parameter in ("exponents", "structure")
         titles = () if is_free else CHOICES.get(parameter, ())
         for text in value.values() if isinstance(value, Mapping) else [value]:
             if titles and isinstance(text, str):
-                chosen(option, text, titles[-1 if of_streams else 0])
+                chosen(flag(parameter)[2:], text, titles[-1 if of_streams else 0])
         needed, fits = _RANGES.get(parameter, ("", None))
         if fits and value is not None and (isinstance(value, str) or not fits(value)):
-            raise DataError(f"--{option} is {needed}; got {value}.")
+            raise DataError(f"{flag(parameter)} is {needed}; got {value}.")
 
 
 @dataclass(frozen=True)
@@ -134,13 +135,13 @@ class Wanted:
         As given.
     make : callable
         Returns an unfitted estimator, given parameters.
-    own : mapping from parameter to value
-        The options after the colon.
+    options : mapping from parameter to value
+        Those after the colon.
     """
 
     text: str
     make: Callable[..., Any]
-    own: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, text: str) -> Wanted:
@@ -152,10 +153,10 @@ class Wanted:
             If there is no such model, or it does not have an option.
         """
         name, _, rest = text.partition(":")
-        known = models()
-        if name in known:
-            plain = cls(text, known[name])
-            return cls(text, plain.make, dict(map(plain._option, rest.split(",") if rest else [])))
+        makers = models()
+        if name in makers:
+            plain = cls(text, makers[name])
+            return replace(plain, options=dict(map(plain._option, filter(None, rest.split(",")))))
         if text.endswith(_SAVED):
             # What makes unfitted estimators with the parameters of a saved one.
             saved = bg.load(text)
@@ -164,9 +165,9 @@ class Wanted:
                     f"--model {text} holds {saved!r}, which is not a classifier to fit."
                 )
             return cls(text, partial(saved.__class__, **saved.get_params(deep=False)))
-        near = _by_class(name) or suggestion(name, known)
+        near = _by_class(name) or suggestion(name, makers)
         raise DataError(
-            f"--model is one of {', '.join(known)}, or a saved classifier; got {text!r}.{near}"
+            f"--model is one of {', '.join(makers)}, or a saved classifier; got {text!r}.{near}"
         )
 
     def _option(self, item: str) -> tuple[str, Any]:
@@ -206,11 +207,11 @@ class Wanted:
             If a value is from no list where it must be.
         """
         values = {n: v for n, v in options.items() if n in self.parameters}
-        values |= self.own
+        values |= self.options
         _check(values, of_streams="summary" in self.parameters)
         alpha = {n: v for n, v in values.items() if n == "smoothing__alpha"}
-        found: GraphClassifier = self.make(**{n: v for n, v in values.items() if n not in alpha})
-        return found.set_params(**alpha) if alpha else found
+        made: GraphClassifier = self.make(**{n: v for n, v in values.items() if n not in alpha})
+        return made.set_params(**alpha) if alpha else made
 
 
 def title_of(path: str) -> str:
@@ -252,10 +253,10 @@ def check_taken(wanted: Sequence[Wanted], options: Iterable[str]) -> None:
             continue
         *others, last = [n for n in models() if parameter in Wanted.of(n).parameters]
         takers = f"{', '.join(others)} or {last}" if others else last
-        several = len(wanted) > 1
+        models_are = "models are" if len(wanted) > 1 else "model is"
         raise DataError(
-            f"--{OPTIONS.get(parameter, parameter)} goes with --model {takers}; the "
-            f"model{'s are' if several else ' is'} {', '.join(w.text for w in wanted)}."
+            f"{flag(parameter)} goes with --model {takers}; the {models_are} "
+            f"{', '.join(w.text for w in wanted)}."
         )
 
 
@@ -270,30 +271,20 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     DataError
         If a name is unknown, or the method does not take an option.
     """
-    options = given(parameters)
+    options = parsed(parameters)
     name = chosen("method", method, "methods").replace("-", "_")
     _check(options)
-    of_all = ("smoothing", "smoothing__alpha", "categorical", "check_columns")
     taken = [*inspect.signature(registered("methods")[name]).parameters][2:]
-    names = LEARNING
     for parameter in options:
-        if parameter not in {*taken, *of_all}:
-            known = ", ".join(_flag(n, names) for n in taken)
+        if parameter not in {*taken, *_SMOOTHING, "categorical", "check_columns"}:
             raise DataError(
-                f"--method {method} does not take {_flag(parameter, names)}; it takes {known}."
+                f"--method {method} does not take {flag(parameter, LEARNING)}; it takes "
+                f"{', '.join(flag(n, LEARNING) for n in taken)}."
             )
-    smoothing = {
-        attribute: options.pop(n)
-        for n, attribute in (("smoothing", "scheme"), ("smoothing__alpha", "alpha"))
-        if n in options
-    }
+    smoothing = {a: options.pop(n) for n, a in _SMOOTHING.items() if n in options}
     if smoothing:
         options["smoothing"] = bg.Smoothing(**smoothing)
     return options | {"method": name}
-
-
-def _flag(parameter: str, names: Mapping[str, str]) -> str:
-    return f"--{names.get(parameter, parameter).replace('_', '-')}"
 
 
 def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer | None:

@@ -5,8 +5,7 @@ Parameters
 data
     A .csv, .tsv (also .gz or .zst) or .parquet file, or - for standard input.
 model
-    A file that ends in {formats}; or - for standard input, or bif:- of another format than the
-    native one.
+    A file; or - for standard input, or bif:- of another format than the native one. {formats}
 target
     Variable; a classifier's class by default.
 evidence
@@ -28,18 +27,18 @@ import functools
 import inspect
 import pkgutil
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 import typer.core
 
-import bayesgraph as bg
 from bayesgraph.cli.entry import OPTIONS
-from bayesgraph.cli.output import check_apart
+from bayesgraph.cli.output import is_stream
 from bayesgraph.cli.reading import Reading
 from bayesgraph.core.errors import DataError, suggestion
+from bayesgraph.tables import check_apart
 
 # ------------------------------------------------------ The lists of names that options choose from
 
@@ -59,6 +58,7 @@ _LISTS = {
     "scores": "bayesgraph.learning:GENERAL_SCORES",
     "structures": "bayesgraph.learning:LEARNERS",
     "measures": "bayesgraph.cli.printing:MEASURES",
+    "formats": "bayesgraph.files:FORMATS",
 }
 # The lists that the value of a parameter is from.
 CHOICES = {
@@ -75,14 +75,14 @@ CHOICES = {
 
 def registered(title: str) -> Any:
     """Return what the library has of a list that options choose from."""
-    found = pkgutil.resolve_name(_LISTS[title])
-    return found() if title == "models" else found
+    names = pkgutil.resolve_name(_LISTS[title])
+    return names() if title == "models" else names
 
 
 def names_of(title: str) -> list[str]:
     """Return the names of a list that options choose from, as they are typed."""
-    found: Iterable[str] = registered(title)
-    return [name.replace("_", "-") if title == "methods" else name for name in found]
+    names: Iterable[str] = registered(title)
+    return [name.replace("_", "-") if title == "methods" else name for name in names]
 
 
 def lists() -> dict[str, list[str]]:
@@ -98,11 +98,16 @@ def chosen(option: str, value: str, title: str) -> str:
     DataError
         If it is none; the message has the names and the nearest one.
     """
-    known = names_of(title)
-    if value not in known:
-        near = suggestion(value, known)
-        raise DataError(f"--{option} is one of {', '.join(known)}; got {value!r}.{near}")
+    names = names_of(title)
+    if value not in names:
+        near = suggestion(value, names)
+        raise DataError(f"--{option} is one of {', '.join(names)}; got {value!r}.{near}")
     return value
+
+
+def flag(parameter: str, names: Mapping[str, str] = OPTIONS) -> str:
+    """Return the option of a parameter, such as ``--check-columns``."""
+    return f"--{names.get(parameter, parameter).replace('_', '-')}"
 
 
 # ------------------------------------------------------- Options from signatures and docstrings
@@ -159,7 +164,7 @@ def _option(
     name: str, kind: Any, text: str, flags: Sequence[str], default: Any = None, **look: Any
 ) -> inspect.Parameter:
     """Return the parameter of a command that is an option."""
-    declared = typer.Option(*flags, help=text, min=_LEAST.get(name), **look)
+    declared = typer.Option(*_FLAGS.get(name, flags), help=text, min=_LEAST.get(name), **look)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
     )
@@ -207,13 +212,30 @@ def _of_library(
     metavar = _REPEATED.get(name)
     words = "".join({*re.findall(r"\w+", annotation)} - {"None"})
     kind = list[str] if metavar else {"int": int, "float": float, "bool": bool}.get(words, str)
-    option = names.get(name, name).replace("_", "-")
-    flags = (f"--{option}/--no-{option}",) if kind is bool else (f"--{option}",)
+    option = flag(name, names)
+    flags = f"{option}/--no-{option[2:]}" if kind is bool else option
     sentence = re.split(r"(?<!\.)\.(?: |$)", re.sub(r":\w+:`|`", "", texts[name]).lstrip("* "))[0]
     lists = [f"{{{title}}}" for title in CHOICES.get(name, ())]
     text = " ".join([f"{sentence}.", *["May be repeated."][: metavar is not None], *lists])
     look = {"metavar": metavar, "rich_help_panel": "Parameters, as in Python"}
-    return _option(name, kind | None, text, _FLAGS.get(name, flags), **look)
+    return _option(name, kind | None, text, (flags,), **look)
+
+
+def _declared(function: Any, texts: Mapping[str, str], **look: Any) -> list[inspect.Parameter]:
+    """Return the arguments and options of a function of ours, as typer takes them."""
+    parameters = []
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD or name == "reading":
+            continue
+        kind, default = parameter.annotation, parameter.default
+        if default is parameter.empty and parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
+            argument = typer.Argument(help=texts[name], show_default=False)
+            parameters.append(parameter.replace(annotation=Annotated[kind, argument]))
+        else:
+            # Only what is so by default has an option against it.
+            flags = (flag(name),) if default is False else ()
+            parameters.append(_option(name, kind, texts[name], flags, default, **look))
+    return parameters
 
 
 # ----------------------------------------------------------------------- Commands made of functions
@@ -233,7 +255,7 @@ class Commands(typer.Typer):
     def add(
         self,
         name: str | None = None,
-        parameters: Callable[[], list[inspect.Parameter]] | None = None,
+        parameters: Callable[[], list[inspect.Parameter]] = list,
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Return a decorator that makes a command of a function.
 
@@ -247,45 +269,38 @@ class Commands(typer.Typer):
         """
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
-            texts = documented(__doc__) | documented(function.__doc__)
-            texts["model"] = texts["model"].replace("{formats}", ", ".join(bg.files.FORMATS))
-            summary, example = _summary_and_example(function)
+            text = inspect.cleandoc(function.__doc__ or "")
+            example = text.partition("Examples\n--------\n")[2]
             self.command(
                 name or function.__name__,
                 cls=functools.partial(  # type: ignore[arg-type]
-                    _Command, parameters=parameters, function=function, texts=texts
+                    _Command, parameters=parameters, function=function
                 ),
-                help=summary,
-                epilog=f"Example: {example}",
+                help=text.partition("\n\n")[0],
+                epilog=f"Example: {' '.join(example.split())}",
                 rich_help_panel=self.panel,
-            )(_runner(function, texts))
+            )(_for_all)
             return function
 
         return added
 
 
-def _summary_and_example(function: Callable[..., None]) -> tuple[str, str]:
-    text = inspect.cleandoc(function.__doc__ or "")
-    example = text.partition("Examples\n--------\n")[2]
-    return text.partition("\n\n")[0], " ".join(example.split())
+def _for_all(*, quiet: bool = False) -> None:
+    """Take what every command takes; `main` has seen the option already."""
 
 
 class _Command(typer.core.TyperCommand):
-    """A command with options of the library, which is imported only where they are needed."""
+    """A command whose options, some of which are those of the library, are found when needed."""
 
-    def __init__(
-        self, *args: Any, parameters: Any, function: Any, texts: Any, **options: Any
-    ) -> None:
+    def __init__(self, *args: Any, parameters: Any, function: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.parameters, self.function, self.texts = parameters, function, texts
+        self.parameters, self.function = parameters, function
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options, with those of the library."""
         if self.parameters is not None:
-            named = {parameter.name for parameter in self.params}
-            more = [option for option in self.parameters() if option.name not in named]
             app = typer.Typer(add_completion=False)
-            app.command()(_runner(self.function, self.texts, more))
+            app.command()(_runner(self.function, self.parameters()))
             whole = typer.main.get_command(app)
             self.params, self.callback, self.parameters = whole.params, whole.callback, None
         return super().get_params(ctx)
@@ -294,8 +309,7 @@ class _Command(typer.core.TyperCommand):
         """Write the help, with ``{models}``, ``{families}`` and others replaced by their names."""
         for parameter in self.get_params(ctx):
             text = getattr(parameter, "help", None) or ""
-            titles = re.findall(r"\{([a-z ]+)\}", text)
-            for title in titles:
+            for title in re.findall(r"\{([a-z ]+)\}", text):
                 names = f"{title.capitalize()}: {', '.join(names_of(title))}."
                 text = text.replace(f"{{{title}}}", names)
             parameter.help = text
@@ -303,54 +317,38 @@ class _Command(typer.core.TyperCommand):
 
 
 def _runner(
-    function: Callable[..., None], texts: dict[str, str], more: Sequence[inspect.Parameter] = ()
+    function: Callable[..., None], library: Sequence[inspect.Parameter]
 ) -> Callable[..., None]:
-    """Return a function that checks what is written, and runs a command, with `more` options."""
-    parameters = [
-        *_declared(function, texts),
-        *more,
-        _option("quiet", bool, texts["quiet"], ("--quiet",), False),
-    ]
-    reading = [*inspect.signature(Reading).parameters]
+    """Return a function that checks what is written, and runs a command."""
+    texts = documented(__doc__) | documented(function.__doc__)
+    parameters = _declared(function, texts)
+    names = {parameter.name for parameter in parameters}
+    reading = inspect.signature(Reading).parameters
     reads_table = "reading" in inspect.signature(function).parameters
+    if reads_table:
+        look = {"rich_help_panel": "How the table is written"}
+        parameters += _declared(Reading, documented(Reading.__doc__), **look)
+    parameters += [option for option in library if option.name not in names]
 
-    def run(*, quiet: bool, **given: Any) -> None:
-        # `main` has seen the option already; it is declared here, for the help and the parser.
+    def run(*, quiet: bool, **values: Any) -> None:
         del quiet
-        listed = {n: v if isinstance(v, list) else [v] for n, v in given.items() if v is not None}
+        listed = {n: v if isinstance(v, list) else [v] for n, v in values.items() if v is not None}
         written = [path for name in _WRITTEN for path in listed.pop(name, ())]
-        paths = [item for items in listed.values() for item in items if isinstance(item, Path)]
         # A model may be the name of one, or of a file.
-        check_apart(written, [*map(Path, listed.get("model", ())), *paths])
+        read = [
+            path
+            for n, items in listed.items()
+            for path in items
+            if n == "model" or isinstance(path, Path)
+        ]
+        check_apart(
+            [path for path in written if not is_stream(path)],
+            [Path("/dev/stdin") if is_stream(path) else Path(path) for path in read],
+        )
         if reads_table:
-            given["reading"] = Reading(**{name: given.pop(name) for name in reading})
-        function(**given)
+            values["reading"] = Reading(**{name: values.pop(name) for name in reading})
+        function(**values)
 
+    parameters += _declared(_for_all, texts)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
-
-
-def _declared(function: Callable[..., None], texts: dict[str, str]) -> Iterator[inspect.Parameter]:
-    """Yield the parameters of a command as typer takes them."""
-    parameters = inspect.signature(function, eval_str=True).parameters
-    for name, parameter in parameters.items():
-        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD:
-            argument = typer.Argument(help=texts[name], show_default=False)
-            yield parameter.replace(annotation=Annotated[parameter.annotation, argument])
-        elif parameter.kind is parameter.KEYWORD_ONLY and name != "reading":
-            yield _own_option(parameter, texts)
-    if "reading" in parameters:
-        texts = documented(Reading.__doc__)
-        for parameter in inspect.signature(Reading, eval_str=True).parameters.values():
-            yield _own_option(parameter, texts, rich_help_panel="How the table is written")
-
-
-def _own_option(
-    parameter: inspect.Parameter, texts: Mapping[str, str], **look: Any
-) -> inspect.Parameter:
-    """Return the option of a parameter of a command."""
-    name = parameter.name
-    # Only what is so by default has an option against it.
-    alone = (f"--{name.replace('_', '-')}",) if parameter.default is False else ()
-    flags = _FLAGS.get(name, alone)
-    return _option(name, parameter.annotation, texts[name], flags, parameter.default, **look)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import glob
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fnmatch import fnmatch
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +13,7 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph.cli.progress import LINE
-from bayesgraph.core.errors import (
-    BayesGraphError,
-    DataError,
-    FileFormatError,
-    LossyExportError,
-    quoted,
-)
+from bayesgraph.core.errors import DataError, FileFormatError, LossyExportError, quoted
 from bayesgraph.core.files import temporary_folder
 from bayesgraph.tables import reading
 
@@ -40,52 +30,15 @@ def is_stream(path: Path) -> bool:
 
 def suffix_of(path: Path, default: str) -> str:
     """Return the suffix of a stream's format."""
-    given = str(path)[: -len(_ANY)].removesuffix(":").lower()
-    return f".{given.removeprefix('.')}" if given else default
+    name = str(path)[: -len(_ANY)].removesuffix(":").lower()
+    return f".{name.removeprefix('.')}" if name else default
 
 
 def check_once(*paths: Path | None) -> None:
     """Raise an error if several files are to be read from standard input."""
-    given = [str(path) for path in paths if path is not None and is_stream(path)]
-    if len(given) > 1:
-        raise DataError(f"Standard input is read once; got {' and '.join(given)}.")
-
-
-@contextmanager
-def readable(path: Path, default: str = ".bayesgraph") -> Iterator[Path]:
-    """Yield a path to read: the given one, or a temporary file with what standard input has.
-
-    Errors then name standard input.
-    """
-    if not is_stream(path):
-        yield path
-        return
-    with temporary_folder() as folder:
-        file = folder / f"standard input{suffix_of(path, default)}"
-        file.write_bytes(sys.stdin.buffer.read())
-        try:
-            yield file
-        except BayesGraphError as error:
-            # The name of the temporary file would puzzle.
-            texts = (
-                a.replace(str(file), str(path)) if isinstance(a, str) else a for a in error.args
-            )
-            error.args = tuple(texts)
-            raise
-
-
-@contextmanager
-def writable(path: Path, suffix: str) -> Iterator[Path]:
-    """Yield a path to write: the given one, or a temporary file that standard output then gets."""
-    if not is_stream(path):
-        yield path
-        return
-    with temporary_folder() as folder:
-        file = folder / f"standard output{suffix}"
-        yield file
-        with LINE.hidden():
-            sys.stdout.buffer.write(file.read_bytes())
-            sys.stdout.buffer.flush()
+    streams = [str(path) for path in paths if path is not None and is_stream(path)]
+    if len(streams) > 1:
+        raise DataError(f"Standard input is read once; got {' and '.join(streams)}.")
 
 
 # -------------- What commands print and where they write; paths are checked before the work begins
@@ -126,8 +79,15 @@ class Output:
     @contextmanager
     def file(self) -> Iterator[Path]:
         """Yield the path of a file to write, which standard output gets if it is meant."""
-        with writable(self.path, self.suffix) as file:
+        if not is_stream(self.path):
+            yield self.path
+            return
+        with temporary_folder() as folder:
+            file = folder / f"standard output{self.suffix}"
             yield file
+            with LINE.hidden():
+                sys.stdout.buffer.write(file.read_bytes())
+                sys.stdout.buffer.flush()
 
     def done(self, text: str) -> None:
         """Say what was done; ``{}`` stands for the file."""
@@ -151,24 +111,6 @@ class Output:
     def name(self) -> str:
         """A file name with the suffix."""
         return f"model{self.suffix}" if is_stream(self.path) else str(self.path)
-
-
-def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
-    """Refuse to write over a file that is read, or among the files of a folder or a glob.
-
-    A path is the file that it leads to: links, and other ways to write it, are the same file.
-    """
-    for output, source in product(outputs, inputs):
-        place, pattern = Path(os.path.realpath(output)), os.path.realpath(source)
-        read = [Path("/dev/stdin")] if is_stream(source) else [source, *source.rglob("*")]
-        read += map(Path, glob.glob(pattern, recursive=True))
-        is_read = any(output.samefile(file) for file in read if output.exists() and file.exists())
-        is_table = place.name.lower().endswith(reading.READ) or not place.suffix
-        is_among = is_table and Path(pattern) in place.parents
-        if not is_stream(output) and (is_read or is_among or fnmatch(place, pattern)):
-            raise DataError(
-                f"'{output}' is read, or lies among what is read: '{source}'. Name another file."
-            )
 
 
 def output_to(path: Path, suffixes: Sequence[str]) -> Output:
@@ -234,9 +176,9 @@ def model_to(path: Path, others: Sequence[str] = ()) -> Output:
     FileFormatError
         If the suffix is unknown, or its format is only read.
     """
-    found = suffix_of(path, NATIVE[0]) if is_stream(path) else path.name.lower()
-    if found.endswith(tuple(others)):
+    name = f"model{suffix_of(path, NATIVE[0])}" if is_stream(path) else str(path)
+    if name.lower().endswith(tuple(others)):
         return output_to(path, others)
-    if bg.files.format_of(f"model{found}" if is_stream(path) else path).format is None:
+    if bg.files.format_of(name).format is None:
         raise FileFormatError(f"{path}: this format is read but not written; use another suffix.")
     return output_to(path, tuple(bg.files.FORMATS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,22 +25,21 @@ from bayesgraph.cli.output import (
 )
 from bayesgraph.cli.reading import (
     Reading,
-    all_or_kept,
     checked_classifier,
-    features_and_labels,
     is_classifier,
     is_many,
+    kept_columns,
     known_columns,
+    labelled_rows,
     load_classifier,
-    model_file,
+    load_whole,
     named,
     network_of,
     read_known,
-    table_for,
     targets_of,
+    used_columns,
 )
 from bayesgraph.core.errors import BayesGraphError, DataError
-from bayesgraph.core.variables import has_text_states
 from bayesgraph.tables import WRITTEN, check_unseen
 
 if TYPE_CHECKING:
@@ -90,53 +88,49 @@ def predict(
     if is_many(data):
         if target is not None:
             raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
-        estimator = _treating(load_classifier(model), unseen)
-        _predict_dataset(estimator, data, reading, keep or (), output)
+        _predict_dataset(_treating(load_classifier(model), unseen), data, reading, keep, output)
         return
     written = rows_to(output)
     check_once(model, data)
-    with model_file(model) as file:
-        loaded = bg.files.load_saved(file)
-        if not getattr(loaded, "predicts", True):
-            loaded = bg.load(file)
+    loaded = load_whole(model, _load_predicting)
     # Other models have no target of their own, and say so.
-    asked = target or str(targets_of(loaded, model, None)[0])
-    if is_classifier(loaded) and asked == str(loaded.target_.name):
+    name = target or str(targets_of(loaded, model, None)[0])
+    if is_classifier(loaded) and name == str(loaded.target_.name):
         estimator = _treating(checked_classifier(loaded, model), unseen)
         table = read_known(estimator, data, reading)
-        kept = all_or_kept(keep or (), table, data)
+        kept = kept_columns(keep, table, data)
         columns = predicted_columns(estimator, known_columns(estimator, table, data))
     else:
         network = network_of(loaded)
-        table = table_for(network.variables, data, reading)
-        kept = all_or_kept(keep or (), table, data)
-        columns = _posterior_columns(network, named(network, asked), table, unseen or "error")
-    columns = _beside(kept, columns)
-    put_rows(columns, written, f"Predicted {table.num_rows:,} rows")
+        table = reading.table(data, network.variables)
+        kept = kept_columns(keep, table, data)
+        columns = _posterior_columns(network, named(network, name), table, unseen or "error")
+    free = {f"predicted {name}" if name in kept else name: c for name, c in columns.items()}
+    put_rows(kept | free, written, f"Predicted {table.num_rows:,} rows")
 
 
-def _treating(estimator: Any, unseen: str | None) -> Any:
-    """Return a classifier with the given policy for unseen values, if one is given."""
+def _load_predicting(file: Path) -> Any:
+    """Load of a classifier what answers questions, if that predicts as the whole does."""
+    loaded = bg.files.load_saved(file)
+    return loaded if getattr(loaded, "predicts", True) else bg.load(file)
+
+
+def _treating(estimator: Any, unseen: Any) -> Any:
+    """Return a classifier with a policy for unseen values, if there is one."""
     return estimator if unseen is None else with_policy(estimator, unseen)
 
 
 def _posterior_columns(network: Any, target: Any, table: Any, unseen: str) -> dict[str, Any]:
     """Return the most probable state of a variable in each row, and all probabilities."""
-    found = network.query_rows(target, table, unseen=unseen)
+    posteriors = network.query_rows(target, table, unseen=unseen)
     states = [str(state) for state in network.variable(target).states]
-    likely = [states[code] for code in found.argmax(axis=1).tolist()]
-    shares = {f"P({target}={s})": column for s, column in zip(states, found.T, strict=True)}
+    likely = [states[code] for code in posteriors.argmax(axis=1).tolist()]
+    shares = {f"P({target}={s})": column for s, column in zip(states, posteriors.T, strict=True)}
     return {str(target): likely, **shares}
 
 
-def _beside(kept: dict[str, Any], predicted: dict[str, Any]) -> dict[str, Any]:
-    """Return the columns that are kept, then what is predicted under names that are free."""
-    free = {f"predicted {name}" if name in kept else name: c for name, c in predicted.items()}
-    return {**kept, **free}
-
-
 def _predict_dataset(
-    estimator: Any, data: Path, reading: Reading, keep: Sequence[str], output: Path | None
+    estimator: Any, data: Path, reading: Reading, keep: Texts, output: Path | None
 ) -> None:
     """Predict the rows of a folder or a glob, and write the predictions."""
     if output is None:
@@ -145,10 +139,9 @@ def _predict_dataset(
         )
     # What else there may be, such as a folder, is checked before the rows are read.
     written = output_to(output, WRITTEN) if is_stream(output) else Output(output, "")
-    texts = [str(v.name) for v in estimator.features_ if has_text_states(v)]
     with progress.rows_read("predicting") as read:
-        dataset = reading.dataset(data, read, texts)
-        names = dataset.names if list(keep) == ["all"] else keep
+        dataset = reading.dataset(data, read, estimator.features_)
+        names = dataset.names if keep == ["all"] else keep or ()
         with written.file() as file:
             n_rows = bg.files.predict_dataset(estimator, dataset, file, keep=names)
     written.done(f"Predicted {n_rows:,} rows; written to {{}}")
@@ -200,15 +193,16 @@ def evaluate(
     drawn = None if plot is None else output_to(plot, FIGURES)
     named_measures = [name for text in scoring or () for name in text.split(",")]
     measures = [chosen("scoring", name, "measures") for name in named_measures]
-    options = models.given(parameters)
+    options = models.parsed(parameters)
+    if as_saved and repeats > 1:
+        raise DataError("--repeats goes with folds; --as-saved fits nothing.")
     if as_saved:
-        if repeats > 1:
-            raise DataError("--repeats goes with folds; --as-saved fits nothing.")
         results = _as_saved(model or [], data, reading, target)
     else:
-        table = features_and_labels(reading.table(data), target, drop, data)
+        table, _ = used_columns(data, reading, drop, target=target)
+        X, y = table.drop_columns(target), table.select([target])
         folds = {"cv": cv, "repeats": repeats, "random_state": seed}
-        results = _cross_validated(_compared(model or [], options), table, folds)
+        results = _cross_validated(model or [], options, X, y, folds)
     folds_shown = None if as_saved else cv
     cli.printing.show(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
     if len(results) > 1 and not as_saved:
@@ -223,40 +217,27 @@ def evaluate(
         drawn.done("Drawn to {}")
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Estimators by the titles of their models, and whether somebody has named these."""
-
-    estimators: dict[str, Any]
-    by_name: bool
-
-
-def _compared(names: Sequence[str], options: dict[str, Any]) -> _Compared:
-    """Return the classifiers of models; without names all that there are."""
+def _cross_validated(
+    names: Sequence[str], options: dict[str, Any], X: Any, y: Any, folds: dict[str, int]
+) -> list[Evaluation]:
+    """Return the results of models; without names of all, of which some may refuse the table."""
     wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
     models.check_taken(wanted, options)
     made = {one.title: one.estimator(options) for one in wanted}
     if len(made) < len(wanted):
         raise DataError("Several saved classifiers have the same file name; rename one of them.")
-    numeric = [name for name, found in made.items() if not hasattr(found, "predict_proba")]
+    numeric = [name for name, model in made.items() if not hasattr(model, "predict_proba")]
     if names and numeric:
         raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
-    return _Compared({n: found for n, found in made.items() if n not in numeric}, bool(names))
-
-
-def _cross_validated(
-    compared: _Compared, table: tuple[Any, Any], folds: dict[str, int]
-) -> list[Evaluation]:
-    """Return the results of models; those that nobody named may refuse the table."""
     results: list[Evaluation] = []
     refused: dict[str, BayesGraphError] = {}
-    n_steps = folds["cv"] * folds["repeats"] * len(compared.estimators)
+    n_steps = folds["cv"] * folds["repeats"] * (len(made) - len(numeric))
     with progress.steps_done("cross-validating", n_steps) as done:
-        for name, found in compared.estimators.items():
+        for name in [name for name in made if name not in numeric]:
             try:
-                results += bg.evaluate({name: found}, *table, **folds, progress=done)
+                results += bg.evaluate({name: made[name]}, X, y, **folds, progress=done)
             except BayesGraphError as error:
-                if compared.by_name:
+                if names:
                     raise
                 refused[name] = error
     if not results:
@@ -277,7 +258,6 @@ def _as_saved(names: Sequence[str], data: Path, reading: Reading, target: str) -
             raise DataError(f"{name} predicts {estimator.target_.name!r}, not {target!r}.")
         if not hasattr(estimator, "predict_proba"):
             raise DataError(f"evaluate compares classifiers; {name} predicts a number.")
-        table = known_columns(estimator, read_known(estimator, data, reading), data, labelled=True)
-        X, y = table.drop_columns([target]), table.select([target])
+        X, y = labelled_rows(estimator, data, reading)
         results += bg.evaluate({models.title_of(name): estimator}, X, y, cv="prefit")
     return results

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
 import bayesgraph as bg
 from bayesgraph.cli.progress import LINE
-from bayesgraph.core.display import DisplayTable
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Count, CountVector, Discrete, Name, Variable
-from bayesgraph.models import CPD, FAMILIES, Description, TreesCPD
+from bayesgraph.models import CPD, FAMILIES, TreesCPD
 
 if TYPE_CHECKING:
     from bayesgraph.classifiers import Evaluation, PairedTest
@@ -127,8 +127,8 @@ def scores_table(scores: dict[tuple[Any, Any], float]) -> RichTable:
 def variables_table(network: Model) -> RichTable:
     """Return a table with a row for each variable of a model: states, parents, parameters."""
     exponents = network.exponents if network.target is not None else None
-    known = network.networks[0].cpds if len(network.networks) == 1 else ()
-    cpds = {cpd.variable: cpd for cpd in known}
+    inner = network.networks[0].cpds if len(network.networks) == 1 else ()
+    cpds = {cpd.variable: cpd for cpd in inner}
     rows = []
     for variable in network.variables:
         cells = [str(variable.name), _states(variable), "", ""]
@@ -137,10 +137,10 @@ def variables_table(network: Model) -> RichTable:
                 cells[1] = f"{cells[1]}: {family_name(cpd)}"
             cells[2:] = ", ".join(str(p.name) for p in cpd.parents), f"{cpd.n_parameters:,}"
         if exponents is not None:
-            own = exponents.get(variable.name)
-            cells.append("" if own is None else ", ".join(f"{w:.3g}" for w in own.reshape(-1)))
+            values = exponents.get(variable.name, np.empty(0))
+            cells.append(", ".join(f"{value:.3g}" for value in values.reshape(-1)))
         rows.append(cells)
-    numbers = ["parameters"] if exponents is None else ["parameters", "exponent"]
+    numbers = ["parameters", "exponent"][: 1 if exponents is None else 2]
     return _table(["variable", "states", "parents"], numbers, rows)
 
 
@@ -184,58 +184,23 @@ def distributions_text(network: Any, names: Sequence[Name]) -> str:
             f"Tables are those of a single network; got {network!r}. Fit one, such as by "
             "--trees 0, or ask by 'bayesgraph query'."
         )
+    limits = _ALL if names else _SOME
     chosen = [c for c in network.cpds if not names or {v.name for v in c.children} & {*names}]
-    return "\n\n".join(_text(cpd, *(_ALL if names else _SOME)) for cpd in chosen)
+    return "\n\n".join(_text(cpd, *limits) for cpd in chosen)
 
 
 def _text(cpd: CPD, max_rows: int, max_columns: int) -> str:
-    """Return a distribution as text; columns that do not fit beside each other follow below."""
-    found = cpd.describe(max_rows, max_columns)
-    title = textwrap.fill(cpd.title, _WIDTH, subsequent_indent="    ", break_on_hyphens=False)
-    if not found.rows:
-        return "\n".join([title, *([f"  {found.note}"] if found.note else [])])
-    n_labels = 1 if isinstance(cpd, TreesCPD) else sum(isinstance(p, Discrete) for p in cpd.parents)
-    parts = [title]
-    if found.header[0] == "leaf" and isinstance(cpd, TreesCPD):
-        parts += _leaves(found)
-    else:
-        parts += [_part(found, n_labels, columns) for columns in _fitting(found, n_labels)]
-    return "\n".join([*parts, *([f"  {found.note}"] if found.note else [])])
-
-
-def _fitting(found: Description, n_labels: int) -> Iterator[range]:
-    """Yield the columns of numbers in runs that fit beside the labels."""
-    lines = [found.header, *found.rows]
-    widths = [2 + max(map(len, column)) for column in zip(*lines, strict=True)]
-    room = _WIDTH - sum(widths[:n_labels])
-    first, taken = n_labels, 0
-    for column in range(n_labels, len(widths)):
-        taken += widths[column]
-        if taken > room and column > first:
-            yield range(first, column)
-            first, taken = column, widths[column]
-    yield range(first, len(widths))
-
-
-def _part(found: Description, n_labels: int, columns: range) -> str:
-    """Return the labels and some columns of numbers as lines."""
-    kept = [*range(n_labels), *columns]
-    lines = [[line[j] for j in kept] for line in (found.header, *found.rows)]
-    table = DisplayTable("", lines[1:], lines[0], labels=n_labels)
-    return table.text().removeprefix("\n")
-
-
-def _leaves(found: Description) -> Iterator[str]:
-    """Yield the lines of a tree: the numbers, then the conditions, which may need several lines."""
-    numbers = [line[1:] for line in (found.header, *found.rows)]
-    widths = [max(map(len, column)) for column in zip(*numbers, strict=True)]
-    for path, line in zip(["leaf", *(row[0] for row in found.rows)], numbers, strict=True):
-        cells = "  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True))
-        begin = f"  {cells}  "
-        if len(begin) > _WIDTH // 2:
-            begin, after = f"  {path}", f"    {cells}"
-            yield from (begin, after)
-        else:
-            yield textwrap.fill(
-                path, _WIDTH, initial_indent=begin, subsequent_indent=" " * len(begin)
-            )
+    """Return a distribution as text; of a tree the leaves, with conditions behind numbers."""
+    if not isinstance(cpd, TreesCPD) or len(cpd.trees.roots) > 1:
+        return cpd.to_text(max_rows=max_rows, max_columns=max_columns)
+    leaves = cpd.describe(max_rows, max_columns)
+    lines = [cpd.title]
+    for path, *cells in (leaves.header, *leaves.rows):
+        widths = [max(len(name), len("0.000")) for name in leaves.header[1:]]
+        lines.append(f"  {'  '.join(map(str.rjust, cells, widths))}  {path}")
+    if leaves.note:
+        lines.append(f"  {leaves.note}")
+    return "\n".join(
+        textwrap.fill(line, _WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False)
+        for line in lines
+    )

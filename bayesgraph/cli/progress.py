@@ -59,7 +59,7 @@ class Line:
     def working(self, text: str, *, quiet: bool = False) -> Iterator[None]:
         """Draw the line, until the work within is done, if standard error is a terminal."""
         self.quiet, self.text, self.share, self.detail = quiet, text, None, ""
-        if quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        if quiet or not sys.stderr or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield
             return
         ended = threading.Event()

@@ -16,7 +16,7 @@ from bayesgraph.cli.output import FIGURES, check_once, output_to, put, put_rows,
 from bayesgraph.cli.reading import Reading
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
-from bayesgraph.core.variables import Continuous, Discrete, Name, has_text_states
+from bayesgraph.core.variables import Continuous, Discrete, Name
 
 if TYPE_CHECKING:
     from bayesgraph.models import Model
@@ -284,7 +284,6 @@ def diff(
     first, second = texts.load_whole(before), texts.load_whole(after)
     network = texts.network_of(first)
     name = None if target is None else texts.named(network, target)
-    columns = [str(v.name) for v in network.variables if has_text_states(v)]
-    table = None if rows is None else reading.table(rows, columns)
+    table = None if rows is None else reading.table(rows, network.variables)
     difference = bg.diff(first, second, table, target=name)
     put(difference.to_text, written, difference.save, f"{difference.summary} Written to {{}}")

@@ -7,15 +7,22 @@ import glob
 import math
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import bayesgraph as bg
-from bayesgraph.cli.output import is_stream, readable
-from bayesgraph.core.errors import DataError, EvidenceError, quoted, unknown_variable
+from bayesgraph.cli.output import is_stream, suffix_of
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    DataError,
+    EvidenceError,
+    quoted,
+    unknown_variable,
+)
+from bayesgraph.core.files import temporary_folder
 from bayesgraph.core.variables import (
     MISSING,
     Binned,
@@ -33,7 +40,6 @@ from bayesgraph.tables import read_table, reading
 if TYPE_CHECKING:
     from bayesgraph.classifiers import GraphClassifier
     from bayesgraph.models import Model
-    from bayesgraph.tables import Dataset
 
 # ------------------------------------------- How commands read tables: the options that they share
 
@@ -75,145 +81,125 @@ class Reading:
     dates: str | None = None
     limit: int | None = None
 
-    def table(self, data: Path, text: Iterable[str] = ()) -> Any:
+    def table(self, data: Path, variables: Iterable[Variable] = ()) -> Any:
         """Read a table, from standard input if the path is ``-``.
 
         Parameters
         ----------
         data : path
-        text : columns that are text besides those of the option
+        variables : iterable of Variable
+            Those of which the table has values: a code such as 0012 stays text if it was text when
+            the model was fitted.
         """
-        options = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        options["missing"] = (*MISSING, *(self.missing or ()))
-        options["text"] = (*text, *(self.text or ()))
-        options["delimiter"] = _DELIMITERS.get(self.delimiter or "", self.delimiter)
+        options = dataclasses.asdict(self) | self._shared(variables)
         table = read_table(sys.stdin.buffer if is_stream(data) else data, **options)
-        for name in self.text or ():
-            if name not in table.column_names:
-                raise unknown_variable(name, table.column_names, where=str(data))
+        check_columns(self.text or (), table.column_names, data)
         return table
 
-    def dataset(self, data: Path, progress: Any, text: Iterable[str] = ()) -> Any:
+    def dataset(self, data: Path, progress: Any, variables: Iterable[Variable] = ()) -> Any:
         """Open a folder or a glob as a `bayesgraph.tables.Dataset`.
 
         Parameters
         ----------
         data : path
         progress : callable, see `bayesgraph.open_dataset`
-        text : columns that are text besides those of the option
+        variables : iterable of Variable, as in `table`
 
         Raises
         ------
         DataError
             For an option that only single files have.
         """
-        for name in ("encoding", "decimal", "comment", "dates", "limit"):
-            if getattr(self, name) is not None:
+        options = self._shared(variables)
+        for name, value in dataclasses.asdict(self).items():
+            if value is not None and name not in options:
                 raise DataError(f"--{name} goes with a single file; {data} is a folder or a glob.")
-        dataset = bg.open_dataset(
-            data,
-            missing=(*MISSING, *(self.missing or ())),
-            text=(*text, *(self.text or ())),
-            delimiter=_DELIMITERS.get(self.delimiter or "", self.delimiter),
-            progress=progress,
-        )
-        dataset.checked(self.text or (), "--text")
+        dataset = bg.open_dataset(data, progress=progress, **options)
+        check_columns(self.text or (), dataset.names, data)
         return dataset
+
+    def _shared(self, variables: Iterable[Variable]) -> dict[str, Any]:
+        """Return the options that single files and folders have."""
+        text = [str(variable.name) for variable in variables if has_text_states(variable)]
+        return {
+            "missing": (*MISSING, *(self.missing or ())),
+            "text": (*text, *(self.text or ())),
+            "delimiter": _DELIMITERS.get(self.delimiter or "", self.delimiter),
+        }
 
 
 def is_many(data: Path) -> bool:
-    """Return whether a path names several files: a folder, or a glob that finds some."""
+    """Tell whether a path names several files: a folder, or a glob that finds some."""
     return data.is_dir() or (not data.exists() and bool(glob.glob(str(data), recursive=True)))
 
 
 # ------------------------------- The columns of a table that a command learns from or predicts for
 
 
-def features_and_labels(
-    table: Any, target: str, drop: Sequence[str] | None, data: Path
-) -> tuple[Any, Any]:
-    """Return the table of the features, and that of the classes."""
-    left_out = [target, *(drop or ())]
-    features = _others(table, left_out, data)
-    if not features:
-        raise DataError(f"{data} has no column besides {quoted(left_out)} to learn from.")
-    return table.select(features), table.select([target])
+def check_columns(names: Iterable[str], known: Sequence[str], data: Path, option: str = "") -> None:
+    """Raise an error for the first name that is no column of a table."""
+    for name in names:
+        if name not in known:
+            raise unknown_variable(name, known, where=f"{option}{data}")
 
 
-def _others(table: Any, left_out: Sequence[str], data: Path) -> list[str]:
-    """Return the names of the columns that are not left out, all of which must be there."""
-    names: list[str] = table.column_names
-    for name in left_out:
-        if name not in names:
-            raise unknown_variable(name, names, where=str(data))
-    return [name for name in names if name not in left_out]
-
-
-def used_columns(dataset: Dataset, data: Path, target: str, drop: Sequence[str]) -> Dataset:
-    """Return a dataset without the columns to drop."""
-    dataset.checked([target], "--target")
-    dataset.checked(list(dict.fromkeys(drop)), "--drop")
-    used = [name for name in dataset.names if name not in drop]
-    if not set(used) - {target}:
-        raise DataError(f"{data} has no column besides {quoted([target, *drop])} to learn from.")
-    return bg.open_dataset(dataset, columns=used)
-
-
-def all_columns(
-    data: Path, reading: Reading, drop: Sequence[str], progress: Any
+def used_columns(
+    data: Path,
+    reading: Reading,
+    drop: Sequence[str] | None,
+    progress: Any = None,
+    target: str | None = None,
 ) -> tuple[Any, list[str]]:
-    """Return a table or a dataset without the columns to drop, and the names of the others."""
-    if is_many(data):
-        dataset = reading.dataset(data, progress)
-        dataset.checked(list(dict.fromkeys(drop)), "--drop")
-        names = [name for name in dataset.names if name not in drop]
-        return bg.open_dataset(dataset, columns=names), names
-    table = reading.table(data)
-    names = _others(table, drop, data)
-    return table.select(names), names
+    """Return a table without the columns to drop, and the names of the others.
 
-
-def table_for(variables: Iterable[Variable], data: Path, reading: Reading) -> Any:
-    """Read a table whose columns are values of variables.
-
-    A code such as 0012 stays text if it was text when the model was fitted.
+    It is a dataset for a folder or a glob, if there is a `progress` for its rows.
     """
-    return reading.table(data, [str(v.name) for v in variables if has_text_states(v)])
+    is_dataset = progress is not None and is_many(data)
+    source = reading.dataset(data, progress) if is_dataset else reading.table(data)
+    names: list[str] = source.names if is_dataset else source.column_names
+    labels = [] if target is None else [target]
+    check_columns(labels, names, data, "--target: ")
+    check_columns(drop or (), names, data, "--drop: ")
+    used = [name for name in names if name not in (drop or ())]
+    if not {*used} - {*labels}:
+        raise DataError(
+            f"{data} has no column besides {quoted([*labels, *(drop or ())])} to learn from."
+        )
+    return bg.open_dataset(source, columns=used) if is_dataset else source.select(used), used
 
 
-def read_known(classifier: GraphClassifier, data: Path, reading: Reading) -> Any:
-    """Read a table whose columns are a classifier's features, and perhaps its class."""
-    return table_for((*classifier.features_, classifier.target_), data, reading)
-
-
-def known_columns(
-    classifier: GraphClassifier, table: Any, data: Path, *, labelled: bool = False
-) -> Any:
-    """Return the columns of a classifier's features.
-
-    If `labelled` is true, the column of the classes follows as the last one.
-    """
-    names = [str(name) for name in classifier.layout_.columns]
-    target = str(classifier.target_.name)
-    if labelled and target not in table.column_names:
-        raise DataError(f"{data} lacks the column {target!r} with the classes.")
+def known_columns(classifier: GraphClassifier, table: Any, data: Path) -> Any:
+    """Return the columns of a classifier's features, of a model of open features all others."""
     if getattr(classifier, "_is_open", False):
-        return table.select([n for n in table.column_names if n != target] + [target] * labelled)
+        target = str(classifier.target_.name)
+        return table.select([name for name in table.column_names if name != target])
+    names = [str(name) for name in classifier.layout_.columns]
     lacking = [name for name in names if name not in table.column_names]
     if lacking:
         raise DataError(
             f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
             "column stands for cells that are empty in all rows; dates are read by --dates.)"
         )
-    return table.select([*names, target] if labelled else names)
+    return table.select(names)
 
 
-def all_or_kept(keep: Sequence[str], table: Any, data: Path) -> dict[str, Any]:
+def read_known(classifier: GraphClassifier, data: Path, reading: Reading) -> Any:
+    """Read a table whose columns are a classifier's features, and perhaps its class."""
+    return reading.table(data, (*classifier.features_, classifier.target_))
+
+
+def labelled_rows(classifier: GraphClassifier, data: Path, reading: Reading) -> tuple[Any, Any]:
+    """Read the columns of a classifier's features, and the one of its classes."""
+    table, target = read_known(classifier, data, reading), str(classifier.target_.name)
+    if target not in table.column_names:
+        raise DataError(f"{data} lacks the column {target!r} with the classes.")
+    return known_columns(classifier, table, data), table.select([target])
+
+
+def kept_columns(keep: Sequence[str] | None, table: Any, data: Path) -> dict[str, Any]:
     """Return the columns of --keep by name, which may be "all"."""
-    names = table.column_names if list(keep) == ["all"] else list(dict.fromkeys(keep))
-    for name in names:
-        if name not in table.column_names:
-            raise unknown_variable(name, table.column_names, where=str(data))
+    names = table.column_names if keep == ["all"] else list(dict.fromkeys(keep or ()))
+    check_columns(names, table.column_names, data)
     return {name: table.column(name) for name in names}
 
 
@@ -234,27 +220,27 @@ def named(model: Model, text: str) -> Name:
 
 def evidence_of(model: Model, items: Sequence[str] | None) -> dict[Name, Any]:
     """Return evidence given as texts such as ``wet=yes`` or ``wet=yes:4,no:1`` (likelihoods)."""
-    given: dict[Name, Any] = {}
+    evidence: dict[Name, Any] = {}
     for item in items or ():
         name, value = _parts(model, item, "Evidence is NAME=VALUE")
-        if name in given:
+        if name in evidence:
             raise EvidenceError(f"Evidence on {str(name)!r} is given more than once.")
-        given[name] = _value(model.variable(name), value)
-    return given
+        evidence[name] = _value(model.variable(name), value)
+    return evidence
 
 
-def prices_of(model: Model, items: Sequence[str] | None) -> dict[Name, float] | None:
+def prices_of(model: Model, items: Sequence[str]) -> dict[Name, float] | None:
     """Return prices given as texts such as ``xray=20``; None if there are none."""
-    found: dict[Name, float] = {}
-    for item in items or ():
+    prices: dict[Name, float] = {}
+    for item in items:
         name, price = _parts(model, item, "A price is NAME=NUMBER")
         try:
-            found[name] = float(price)
+            prices[name] = float(price)
         except ValueError as error:
             raise EvidenceError(
                 f"The price of {str(name)!r} is a number; got {price!r}."
             ) from error
-    return found or None
+    return prices or None
 
 
 def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
@@ -334,11 +320,11 @@ def _state(variable: Discrete, text: str) -> Any:
 
     Other text is returned unchanged: the model's own error names the states and the nearest one.
     """
-    known = values_of(variable)
-    by_text: dict[str, Any] = {str(state): state for state in known}
-    if len(by_text) < len(known):
+    states = values_of(variable)
+    by_text: dict[str, Any] = {str(state): state for state in states}
+    if len(by_text) < len(states):
         raise EvidenceError(
-            f"States of {variable.name!r} read the same as text: {quoted(known)}. "
+            f"States of {variable.name!r} read the same as text: {quoted(states)}. "
             "Query it from Python, where their types differ."
         )
     if text in by_text:
@@ -346,7 +332,7 @@ def _state(variable: Discrete, text: str) -> Any:
     if isinstance(variable, Binned):
         with suppress(ValueError):
             return _number(text)
-    if text.lower() in ("true", "false") and {True, False} == set(known):
+    if text.lower() in ("true", "false") and {True, False} == set(states):
         return text.lower() == "true"
     return _numbers(variable, text, by_text) if ":" in text else text
 
@@ -356,18 +342,18 @@ def _numbers(variable: Variable, text: str, by_text: Mapping[str, Any]) -> dict[
 
     `by_text` maps the text of each state or item to the state or item.
     """
-    found = {}
+    numbers = {}
     # A comma before a space is part of an interval or a group.
     for item in re.split(r",(?! )", text):
         key, _, number = item.rpartition(":")
         try:
-            found[by_text.get(key, key)] = float(number)
+            numbers[by_text.get(key, key)] = float(number)
         except ValueError as error:
             pattern = "ITEM:COUNT" if isinstance(variable, CountVector) else "STATE:LIKELIHOOD"
             raise EvidenceError(
                 f"{variable.name!r} takes {pattern}, several separated by commas; got {item!r}."
             ) from error
-    return found
+    return numbers
 
 
 # --------------- Models and classifiers that commands load from files, and their variables by name
@@ -389,9 +375,14 @@ def network_of(loaded: Any) -> Model:
     return model
 
 
-@contextmanager
-def model_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a file with a model, which may be what standard input has.
+def load_whole(path: Path, load: Callable[[Path], Any] | None = None) -> Any:
+    """Return what a file or standard input holds, with all that it learns from.
+
+    Parameters
+    ----------
+    path : path
+    load : callable, optional
+        Loads a model, in the place of `bayesgraph.load`.
 
     Raises
     ------
@@ -403,20 +394,25 @@ def model_file(path: Path) -> Iterator[Path]:
             f"{path} is a table, and a model is needed; 'bayesgraph fit' or 'bayesgraph learn' "
             "makes one of it."
         )
-    with readable(path) as file:
-        yield file
-
-
-def load_whole(path: Path) -> Any:
-    """Return what a file or standard input holds, with all that it learns from."""
-    with model_file(path) as file:
-        return bg.load(file)
+    load = load or bg.load
+    if not is_stream(path):
+        return load(path)
+    with temporary_folder() as folder:
+        file = folder / f"standard input{suffix_of(path, '.bayesgraph')}"
+        file.write_bytes(sys.stdin.buffer.read())
+        try:
+            return load(file)
+        except BayesGraphError as error:
+            # The name of the temporary file would puzzle.
+            error.args = tuple(
+                a.replace(str(file), str(path)) if isinstance(a, str) else a for a in error.args
+            )
+            raise
 
 
 def load_answering(path: Path) -> Any:
     """Return what a file or standard input holds; of a classifier, what answers questions."""
-    with model_file(path) as file:
-        return bg.files.load_saved(file)
+    return load_whole(path, bg.files.load_saved)
 
 
 def load_model(path: Path) -> Model:

@@ -253,9 +253,10 @@ class DisplayTable:
             shown = [*range(keys), *part]
             header = [self.header[j] for j in shown] if self.header else []
             rows = [[row[j] for j in shown] for row in self.rows]
-            texts.append(replace(self, title="", rows=rows, header=header, note="").text())
+            part_of_it = replace(self, title="", rows=rows, header=header, note="")
+            texts.append(part_of_it.text().removeprefix("\n"))
         note = [indented(_lines(self.note))] if self.note else []
-        return "\n".join([_lines(self.title), "\n".join(texts).lstrip("\n"), *note])
+        return "\n".join([_lines(self.title), *texts, *note])
 
     def _body(self) -> list[Sequence[str]]:
         return [*([self.header] if self.header else []), *self.rows]

@@ -287,7 +287,10 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
     special = mode is not None and not stat.S_ISREG(mode)
     directory = Path(tempfile.gettempdir()) if special else target.parent
     _remove_abandoned(directory)
-    with _temporary(directory, target.suffix, 0o600 if special else mode) as temporary:
+    with (
+        _naming(target),
+        _temporary(directory, target.suffix, 0o600 if special else mode) as temporary,
+    ):
         yield temporary
         if special:
             target.write_bytes(temporary.read_bytes())
@@ -296,6 +299,17 @@ def atomic_path(path: PathLike) -> Iterator[Path]:
             os.fsync(stream.fileno())
         temporary.replace(target)
     _sync_directory(target.parent)
+
+
+@contextlib.contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Name the file in an error of the system, such as a full disk, which names none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 @contextlib.contextmanager

@@ -32,12 +32,17 @@ Result = TypeVar("Result")
 
 
 def _available() -> int:
+    text = os.environ.get("NUMBA_NUM_THREADS", "0")
+    if not text.isdecimal():
+        raise ValueError(
+            f"The environment variable NUMBA_NUM_THREADS is {text!r}, but it must be a number."
+        )
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return int(text) or len(os.sched_getaffinity(0))
+    return int(text) or os.cpu_count() or 1
 
 
-N_THREADS = int(os.environ.get("NUMBA_NUM_THREADS", "0")) or _available()
+N_THREADS = _available()
 
 
 @cache

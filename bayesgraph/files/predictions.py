@@ -15,7 +15,7 @@ from bayesgraph.core.files import PathLike, path_text, replacing, temporary_fold
 from bayesgraph.core.parallel import in_order, one_blas_thread
 from bayesgraph.core.variables import has_text_states
 from bayesgraph.models import warn_of_impossible
-from bayesgraph.tables import Dataset, Unseen, UnseenValues, arrow, open_dataset
+from bayesgraph.tables import Dataset, Unseen, UnseenValues, arrow, check_apart, open_dataset
 
 _WHAT = ("both", "predict", "predict_proba")
 _PARQUET, _TEXTS = (".parquet", ".pq"), (".csv", ".tsv")
@@ -95,6 +95,8 @@ def predict_dataset(
     dataset = (
         data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
     )
+    if target is not None:
+        check_apart([Path(target)], [Path(dataset.source)])
     names = _known_names(estimator, dataset)
     dataset.checked(keep, "keep=")
     if opened is None:

@@ -40,6 +40,7 @@ from .opening import as_dataset as as_dataset
 from .opening import open_dataset as open_dataset
 from .reading import WRITTEN as WRITTEN
 from .reading import arrow as arrow
+from .reading import check_apart as check_apart
 from .reading import plain_columns as plain_columns
 from .reading import read_table as read_table
 from .suspicious import Examined as Examined

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import codecs
 import datetime
+import glob
 import io
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from itertools import product
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -563,6 +566,23 @@ def _decoded(name: str, column: Any, kind: Any, budget: files.Budget) -> Any:
 
 
 # ------------------------------------------------------------------------------------- writing
+
+
+def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Refuse to write over a file that is read, or among the files of a folder or a glob.
+
+    A path is the file that it leads to: links, and other ways to write it, are the same file.
+    """
+    for output, source in product(outputs, inputs):
+        place, pattern = Path(os.path.realpath(output)), os.path.realpath(source)
+        read = [source, *source.rglob("*"), *map(Path, glob.glob(pattern, recursive=True))]
+        is_read = any(output.samefile(file) for file in read if output.exists() and file.exists())
+        is_table = place.name.lower().endswith(READ) or not place.suffix
+        is_among = is_table and Path(pattern) in place.parents
+        if is_read or is_among or fnmatch(place, pattern):
+            raise DataError(
+                f"'{output}' is read, or lies among what is read: '{source}'. Name another file."
+            )
 
 
 def write_table(columns: Mapping[str, Any], path: files.PathLike) -> None:

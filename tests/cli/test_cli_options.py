@@ -66,12 +66,13 @@ def test_every_registry_is_listed():
         "scores": {"bic", "aic", "bdeu", "likelihood"},
         "structures": {*LEARNERS},
         "measures": {*MEASURES},
+        "formats": {*bg.files.FORMATS},
     }
 
 
 def test_the_help_names_all_of_them(capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
-    shown = "".join(run(capfd, name, "--help")[1] for name in ("fit", "learn", "evaluate"))
+    shown = "".join(run(capfd, name, "--help")[1] for name in ("fit", "learn", "evaluate", "show"))
     for title, names in lists().items():
         assert f"{title.capitalize()}: {', '.join(names)}." in shown
 
@@ -87,7 +88,7 @@ def test_every_parameter_can_be_given_to_a_model():
                 assert parameter in ("structure", "n_trees")
                 continue
             option = {"n_trees": "trees", "distributions": "distribution"}.get(parameter, parameter)
-            found = Wanted.of(f"{name}:{option.replace('_', '-')}=3").own
+            found = Wanted.of(f"{name}:{option.replace('_', '-')}=3").options
             assert found == {parameter: 3}
 
 

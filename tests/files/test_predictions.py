@@ -192,3 +192,19 @@ def test_columns_that_csv_files_do_not_hold_are_told(classifier, table, tmp_path
             classifier, tmp_path / "rows.parquet", tmp_path / "found.csv", keep=["tags"]
         )
     assert not (tmp_path / "found.csv").exists()
+
+
+@pytest.mark.parametrize("target", ["again.csv", "rows.csv", "folder/found.csv"])
+def test_what_is_read_is_not_written_over(tmp_path, table, features, monkeypatch, target):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    pc.write_csv(table, tmp_path / "folder/rows.csv")
+    (tmp_path / "rows.csv").hardlink_to(tmp_path / "folder/rows.csv")
+    (tmp_path / "again.csv").symlink_to(tmp_path / "folder/rows.csv")
+    content = (tmp_path / "rows.csv").read_bytes()
+    classifier = bg.NaiveBayesClassifier().fit(features, table.select(["class"]))
+    for source in ("folder", "folder/*.csv", bg.open_dataset("folder")):
+        with pytest.raises(DataError, match="is read, or lies among what is read"):
+            bg.files.predict_dataset(classifier, source, target)
+    assert (tmp_path / "folder/rows.csv").read_bytes() == content
+    assert len([*(tmp_path / "folder").iterdir()]) == 1
