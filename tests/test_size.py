@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_472,
-    "nodes of syntax trees": 639_809,
+    "lines of code": 56_459,
+    "nodes of syntax trees": 639_604,
     "files": 239,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -502,8 +502,10 @@ def train_network(
     features = _discrete(source.features)
     table = source.table
     columns = [table.column(v) for v in features]
-    own = Canonical.of(features, target, columns, table.column(target), source.weights)
-    sample = Sample.of(own.features, own.codes, own.labels, source.weights, target.cardinality)
+    weights = source.weights
+    canonical = Canonical.of(features, target, columns, table.column(target), weights)
+    rows = canonical.codes, canonical.labels, weights
+    sample = Sample.of(canonical.features, *rows, target.cardinality)
     pairs = None if given is None else _pairs(given, target, features)
     small = sample.thinned(_MAX_ROWS)
     n_folds = _FOLDS if len(small.labels) <= _MANY_ROWS else _FEWER_FOLDS
@@ -520,11 +522,11 @@ def train_network(
         trees = None
         if choice.tree_share:
             grown = grow_trees(sample, choice.n_trees, effort, choice.leaf_weight)
-            trees = tree_network(own, sample, grown)
+            trees = tree_network(canonical, sample, grown)
         if merge:
-            model = own, sample, terms, effects
-            own, sample, terms, effects = _merged(*model, choice, pairs is not None, effort)
-    cpds = [own.restored(cpd) for cpd in to_cpds(terms, effects, own.target, sample)]
+            model = sample, terms, effects
+            sample, terms, effects = _merged(*model, choice, pairs is not None, effort)
+    cpds = [canonical.restored(cpd) for cpd in to_cpds(terms, effects, canonical.target, sample)]
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
     network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
@@ -533,47 +535,43 @@ def train_network(
 
 
 def _merged(
-    own: Canonical,
     sample: Sample,
     terms: Terms,
     effects: Effects,
     choice: Choice,
     is_given: bool,
     effort: Effort,
-) -> tuple[Canonical, Sample, Terms, Effects]:
-    """Return the first four arguments after merging intervals, trained once more.
+) -> tuple[Sample, Terms, Effects]:
+    """Return the first three arguments after merging intervals, trained once more.
 
     Nothing is merged if the loss exceeds that of held-out rows by more than the prices saved.
     `is_given` says whether the pairs were given, and stay though they are not informative.
     """
     partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
     fewer = sample.merged(partition)
-    # The pairs of features that both have several groups of states.
-    pairs = (
-        terms.pairs
-        if is_given
-        else tuple(p for p in terms.pairs if min(fewer.views[j].n_paired for j in p) > 1)
-    )
-    joint = tuple(j for j in terms.joint if len(fewer.views[j].share) > 1)
-    found = train_choice(fewer, choice, pairs, joint, effort=effort, phase="merged intervals")
+    pairs = terms.pairs
+    if not is_given:
+        pairs = tuple([p for p in pairs if min(fewer.views[j].n_paired for j in p) > 1])
+    joint = tuple([j for j in terms.joint if len(fewer.views[j].share) > 1])
+    model = train_choice(fewer, choice, pairs, joint, effort=effort, phase="merged intervals")
     saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
-    if fewer.rows(found[0]).loss(found[1]) > choice.loss + saved:
-        return own, sample, terms, effects
-    return own.merged(partition, fewer), fewer, *found
+    if fewer.rows(model[0]).loss(model[1]) > choice.loss + saved:
+        return sample, terms, effects
+    return fewer, *model
 
 
-def tree_network(own: Canonical, sample: Sample, trees: Trees) -> BayesianNetwork:
+def tree_network(canonical: Canonical, sample: Sample, trees: Trees) -> BayesianNetwork:
     """Return a network whose class is distributed as the average of random trees says.
 
     The features are its parents and independent of each other.
     """
     groups, parents, cpds = [], [], []
     for view, group in zip(sample.views, trees.groups, strict=True):
-        variable, place = own.given[view.variable.name]
+        variable, place = canonical.originals[view.variable.name]
         parents.append(variable)
         groups.append(group[place])
         cpds.append(TableCPD(variable, view.share[place] / view.share.sum()))
-    target, place = own.given[own.target.name]
+    target, place = canonical.originals[canonical.target.name]
     trees = replace(trees, groups=tuple(groups), values=trees.values[:, place])
     cpd = TreesCPD(target, trees, parents)
     return BayesianNetwork([*cpds, cpd])

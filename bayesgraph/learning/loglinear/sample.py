@@ -41,7 +41,7 @@ class Canonical:
     codes : ndarray of int, shape (n_rows, n_features)
         -1 where missing.
     labels : ndarray of int, shape (n_rows,)
-    given : mapping from name to (variable, positions)
+    originals : mapping from name to (variable, positions)
         Each variable with its original order of states, and the canonical index of each state.
     """
 
@@ -49,7 +49,7 @@ class Canonical:
     target: Discrete
     codes: Codes
     labels: Codes
-    given: dict[Name, tuple[Discrete, NDArray[np.intp]]]
+    originals: dict[Name, tuple[Discrete, NDArray[np.intp]]]
 
     @classmethod
     def of(
@@ -94,20 +94,17 @@ class Canonical:
         )
 
     def restored(self, cpd: TableCPD) -> TableCPD:
-        """Return a table re-indexed to the original variables and the original order of states."""
-        own = [self.given[v.name] for v in (*cpd.parents, cpd.variable)]
-        values = cpd.values[np.ix_(*(places for _, places in own))]
-        *parents, child = [variable for variable, _ in own]
-        return TableCPD(child, values, parents)
+        """Return a table re-indexed to the original variables and the original order of states.
 
-    def merged(self, partition: Partition, sample: Sample) -> Canonical:
-        """Return the columns with the intervals of a partition; `sample` is the merged sample."""
-        features = tuple(view.variable for view in sample.views)
-        given = dict(self.given)
-        for variable in features:
-            if isinstance(variable, Binned):
-                given[variable.name] = variable, np.arange(variable.cardinality)
-        return replace(self, features=features, codes=_merged(self.codes, partition), given=given)
+        Intervals, which may be merged, keep their order.
+        """
+        originals = [
+            (v, np.arange(v.cardinality)) if isinstance(v, Binned) else self.originals[v.name]
+            for v in cpd.scope
+        ]
+        values = cpd.values[np.ix_(*(places for _, places in originals))]
+        *parents, child = [variable for variable, _ in originals]
+        return TableCPD(child, values, parents)
 
 
 def fingerprints(codes: Codes) -> NDArray[np.uint64]:
@@ -119,10 +116,10 @@ def fingerprints(codes: Codes) -> NDArray[np.uint64]:
     random = np.random.RandomState(0)
     odd = 2 * random.randint(0, 2**63, size=codes.shape[1], dtype=np.uint64) + 1
     factors = np.asarray(odd, dtype=np.uint64)
-    found = np.zeros(len(codes), dtype=np.uint64)
+    hashes = np.zeros(len(codes), dtype=np.uint64)
     for column, factor in zip(codes.T, factors, strict=True):
-        found += column.astype(np.uint64) * factor
-    return found
+        hashes += column.astype(np.uint64) * factor
+    return hashes
 
 
 def _state_order(variable: Discrete) -> NDArray[np.intp]:
@@ -199,10 +196,10 @@ class Sample:
             ordered = column[order]
             new[1:] |= ordered[1:] != ordered[:-1]
         first = np.flatnonzero(new)
-        given = counted = weights[order] if len(weights) else np.ones(len(order))
-        if (given != np.floor(given)).any():
-            given, counted = _effective(given, labels[order]), np.ones(len(given))
-        together = np.add.reduceat(given, first)
+        mass = counted = weights[order] if len(weights) else np.ones(len(order))
+        if (mass != np.floor(mass)).any():
+            mass, counted = _effective(mass, labels[order]), np.ones(len(mass))
+        together = np.add.reduceat(mass, first)
         rows = order[first]
         kept = np.ascontiguousarray(codes[rows])
         views = [
@@ -214,8 +211,7 @@ class Sample:
 
     @property
     def _counts(self) -> Floats:
-        found = np.bincount(self.labels, weights=self.weights, minlength=self.n_classes)
-        return found.astype(np.float64)
+        return np.bincount(self.labels, self.weights, self.n_classes).astype(np.float64)
 
     @property
     def prior(self) -> Floats:
@@ -249,7 +245,7 @@ class Sample:
     def merged(self, partition: Partition) -> Sample:
         """Return the sample with the intervals of a partition in place of its states."""
         views = [merged_view(v, groups) for v, groups in zip(self.views, partition, strict=True)]
-        return replace(self, views=tuple(views), codes=_merged(self.codes, partition))
+        return replace(self, views=tuple(views), codes=regrouped(self.codes, partition))
 
     def folds(self, n_folds: int) -> Floats:
         """Return the part of each row's weight that is in each fold, shape (n_folds, n_rows).
@@ -267,11 +263,11 @@ class Sample:
         rounds, rest = np.divmod(np.concatenate([[0.0], ends]) / portion, n_folds)
         fold = np.arange(n_folds)[:, None]
         dealt = portion * (rounds + np.clip(rest - fold, 0.0, 1.0))
-        found = np.empty((n_folds, len(ends)))
-        found[:, by_class] = np.diff(dealt, axis=1)
+        parts = np.empty((n_folds, len(ends)))
+        parts[:, by_class] = np.diff(dealt, axis=1)
         # Sums of fractional portions are exact only up to rounding errors.
-        found[found < 1e-9 * self.sizes] = 0.0
-        return found * (self.weights / self.sizes)
+        parts[parts < 1e-9 * self.sizes] = 0.0
+        return parts * (self.weights / self.sizes)
 
     def thinned(self, n_rows: int) -> Sample:
         """Return a sample of at most `n_rows` of the rows, at evenly spaced indices."""
@@ -289,15 +285,15 @@ def _effective(weights: Floats, labels: Codes) -> Floats:
     return np.asarray(relative * ((sums[there] ** 2 / squares[there]).sum() / relative.sum()))
 
 
-def _merged(codes: Codes, partition: Partition) -> Codes:
-    """Return the merged interval of each state, -1 where missing, (n_rows, n_features)."""
-    found = np.empty_like(codes)
-    for j, groups in enumerate(partition):
-        found[:, j] = np.append(groups, -1)[codes[:, j]]
-    return found
+def regrouped(codes: Codes, groups: Sequence[NDArray[np.integer]]) -> Codes:
+    """Return the group of each state, -1 where missing, (n_rows, n_features)."""
+    places = np.empty_like(codes)
+    for j, group in enumerate(groups):
+        places[:, j] = np.append(group, -1)[codes[:, j]]
+    return places
 
 
 def _counts(codes: Codes, weights: Floats, n_states: int) -> Floats:
     """Return the total weight of the rows in each state."""
-    known = codes >= 0
-    return np.bincount(codes[known], weights[known], n_states).astype(np.float64)
+    there = codes >= 0
+    return np.bincount(codes[there], weights[there], n_states).astype(np.float64)

@@ -15,7 +15,7 @@ from bayesgraph.core.parallel import at_once
 from bayesgraph.core.variables import Binned, Discrete
 from bayesgraph.learning.information import discrete_scores
 from bayesgraph.learning.loglinear import kernels, random_tree_kernels
-from bayesgraph.learning.loglinear.sample import Codes, Sample
+from bayesgraph.learning.loglinear.sample import Codes, Sample, regrouped
 from bayesgraph.learning.loglinear.terms import Pair, Terms, View
 from bayesgraph.learning.loglinear.training import (
     UNBOUNDED,
@@ -69,7 +69,8 @@ def grow_trees(
     used = informative(sample)
     views = [sample.views[j] for j in used]
     groups = [_groups(view) for view in views]
-    codes = _grouped(groups, sample.codes[:, used])
+    # As bytes, -1 is `MISSING`.
+    codes = np.ascontiguousarray(regrouped(sample.codes[:, used], groups).T, dtype=np.uint8)
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
@@ -179,14 +180,6 @@ def _groups(view: View) -> NDArray[np.int32]:
     return np.minimum(rank, MAX_GROUPS - 1).astype(np.int32)
 
 
-def _grouped(groups: list[NDArray[np.int32]], codes: Codes) -> NDArray[np.uint8]:
-    """Return the groups of the rows' states, 255 where missing, shape (n_features, n_rows)."""
-    found = np.empty(codes.shape[::-1], dtype=np.uint8)
-    for place, group in enumerate(groups):
-        found[place] = np.append(group, MISSING)[codes[:, place]]
-    return found
-
-
 def _cumulative(groups: list[NDArray[np.int32]], views: Sequence[View]) -> Floats:
     """Return the cumulative distribution of each feature's groups, one to the right of them."""
     found = np.ones((len(groups), MAX_GROUPS))
@@ -235,14 +228,14 @@ def joint_features(
 
 def _splits(trees: Trees, n_features: int) -> Floats:
     """Return the number of splits on each feature, half as much for each split above."""
-    found = np.zeros(n_features)
+    splits = np.zeros(n_features)
     level, weight = trees.roots.astype(np.int64), 1.0
     while len(level):
         level = level[trees.feature[level] >= 0]
-        found += weight * np.bincount(trees.feature[level], minlength=n_features)
+        splits += weight * np.bincount(trees.feature[level], minlength=n_features)
         level = np.concatenate([trees.below[level], trees.below[level] + 1])
         weight /= 2.0
-    return found
+    return splits
 
 
 def _only(sample: Sample, features: tuple[int, ...]) -> Sample:
@@ -322,10 +315,8 @@ def tree_of(gains: Floats, clique: tuple[int, ...] = ()) -> tuple[Pair, ...]:
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
     """Return each value's group in the search for pairs, (n_rows, n_features), -1 if missing."""
-    grouped = np.empty(sample.codes.shape, dtype=np.int32, order="F")
-    for j, view in enumerate(sample.views):
-        grouped[:, j] = np.append(view.paired, -1)[sample.codes[:, j]]
-    return grouped
+    groups = [view.paired for view in sample.views]
+    return np.asfortranarray(regrouped(sample.codes, groups), dtype=np.int32)
 
 
 def residual_gains(
