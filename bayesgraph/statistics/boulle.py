@@ -16,11 +16,17 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats, gammaln, log_of
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.evidence import arranged
-from bayesgraph.core.parallel import over_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.statistics import cut_kernels
-from bayesgraph.statistics.cuts import Bins, SortedColumn, bins_of
-from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.cuts import (
+    Bins,
+    SortedColumn,
+    bins_of,
+    frequency_cuts,
+    mdlp_cuts,
+    width_cuts,
+)
+from bayesgraph.statistics.sketches import Cells
 from bayesgraph.tables import Codes, Table
 
 # --------- Partitions of a column into intervals or groups, with their costs by the MODL criterion
@@ -475,117 +481,56 @@ def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats)
 # ----------------- Cut points of columns from histograms that summarise a stream, without the rows
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Histogram of one feature: class weights of cells, (n_cells, n_classes), and their ranges."""
-
-    counts: Floats
-    low: Floats
-    high: Floats
-    factorial: Floats
-
-    @property
-    def middle(self) -> Floats:
-        """The middle of each cell's range."""
-        return self.low / 2 + self.high / 2
-
-    @property
-    def sums(self) -> Floats:
-        """Class weights of all cells before each, as whole numbers."""
-        return np.asarray(np.rint(cut_kernels.class_sums(self.counts)))
-
-
-def _begins(interval: NDArray[np.signedinteger]) -> NDArray[np.bool_]:
-    """Return a mask of the cells that begin an interval, from the number of each cell's."""
-    return np.append(True, interval[1:] > interval[:-1])
-
-
-def _by_width(cells: _Cells, bins: int) -> NDArray[np.bool_]:
-    """Cut into intervals of equal width; a cell is where the middle of its range is."""
-    start, half = cells.low[0], cells.high[-1] / 2 - cells.low[0] / 2
-    ends = start + 2 * half * (np.arange(1, bins) / bins)
-    return _begins(np.searchsorted(ends, cells.middle))
-
-
-def _by_weight(cells: _Cells, bins: int) -> NDArray[np.bool_]:
-    """Cut into intervals of about equal weight; a cell is where the middle of its weight is."""
-    weight = cells.counts.sum(axis=1)
-    below = np.cumsum(weight)
-    middle = (below - weight / 2) * bins / below[-1]
-    return _begins(np.ceil(middle).astype(np.intp))
-
-
-def _by_means(cells: _Cells, bins: int) -> NDArray[np.bool_]:
-    """Cut into k-means clusters of the cells' middles: Lloyd's algorithm, from equal weights."""
-    begins, place, weight = _by_weight(cells, bins), cells.middle, cells.counts.sum(axis=1)
+def means_cuts(column: SortedColumn, bins: int) -> Floats:
+    """Return the cut points between k-means clusters: Lloyd's algorithm, from equal weights."""
+    cuts, place = frequency_cuts(column, bins), column.low / 2 + column.high / 2
+    weight = column.weights if column.weights.size else np.ones(len(place))
+    label = np.searchsorted(cuts, place)
     for _ in range(50):
-        first = np.flatnonzero(begins)
-        of_interval = np.add.reduceat(weight, first)
-        centre = safe_divide(np.add.reduceat(weight * place, first), of_interval)
-        centre[of_interval == 0] = np.inf
-        moved = _begins(np.abs(place[:, None] - centre).argmin(axis=1))
-        if (moved == begins).all():
+        of_cluster = np.bincount(label, weight)
+        centre = np.bincount(label, weight * place)[of_cluster > 0] / of_cluster[of_cluster > 0]
+        cuts = centre[:-1] / 2 + centre[1:] / 2
+        before, label = label, np.searchsorted(cuts, place)
+        if (label == before).all():
             break
-        begins = moved
-    return begins
+    return np.asarray(cuts)
 
 
-def _by_splits(cells: _Cells, bins: int) -> NDArray[np.bool_]:
-    """Cut by the recursive splits of Fayyad and Irani."""
-    return np.asarray(cut_kernels.split_recursively(cells.sums, 0.0))
+def _splits(column: SortedColumn, bins: int) -> Floats:
+    return mdlp_cuts(column)
 
 
-def _by_cost(cells: _Cells, bins: int) -> NDArray[np.bool_]:
-    """Cut into the intervals of highest posterior probability (MODL)."""
-    begins = np.zeros(len(cells.low), dtype=np.bool_)
-    cut_kernels.most_probable_cuts(cells.sums, cells.factorial, begins)
-    return begins
+def _most_probable(column: SortedColumn, bins: int) -> Floats:
+    return modl_intervals(column).cuts
 
 
 # Functions that cut the cells of one feature, named like the discretisers of tables.
-CELL_METHODS: dict[str, Callable[[_Cells, int], NDArray[np.bool_]]] = {
-    "width": _by_width,
-    "frequency": _by_weight,
-    "mdlp": _by_splits,
-    "modl": _by_cost,
-    "kmeans": _by_means,
+CELL_METHODS: dict[str, Callable[[SortedColumn, int], Floats]] = {
+    "width": width_cuts,
+    "frequency": frequency_cuts,
+    "mdlp": _splits,
+    "modl": _most_probable,
+    "kmeans": means_cuts,
 }
-# Number of features below which one thread is enough.
-_THREAD = 82
 
 
-def cut_cells(
-    method: str,
-    start: NDArray[np.int64],
-    counts: Floats,
-    low: Floats,
-    high: Floats,
-    bins: int,
-) -> NDArray[np.bool_]:
+def cut_cells(method: str, cells: Cells, bins: int) -> NDArray[np.bool_]:
     """Discretise the histogram of each feature; return a mask of the cells that begin an interval.
 
     Parameters
     ----------
     method : str
         A key of `CELL_METHODS`.
-    start : ndarray of int, shape (n_features + 1,)
-        Offset of the first cell of each feature; the last entry is the number of all cells.
-    counts : ndarray, shape (n_cells, n_classes)
-        Class weights; MDLP and MODL round their sums to integers.
-    low, high : ndarray, shape (n_cells,)
-        Minimum and maximum value of each cell.
+    cells : Cells
     bins : int
         Number of intervals of each feature, for methods that do not choose it.
     """
-    cut, factorial = CELL_METHODS[method], cell_factorials(start, counts)
-    begins = np.zeros(len(counts), dtype=np.bool_)
-
-    def work(first: int, last: int) -> None:
-        for a, b in pairwise(start[first : last + 1].tolist()):
-            if a < b:
-                begins[a:b] = cut(_Cells(counts[a:b], low[a:b], high[a:b], factorial), bins)
-
-    over_rows(work, len(start) - 1, _THREAD, together=1)
+    begins = np.zeros(len(cells.counts), dtype=np.bool_)
+    for a, b in pairwise(cells.start.tolist()):
+        low, high, counts = cells.low[a:b], cells.high[a:b], cells.counts[a:b]
+        cuts = CELL_METHODS[method](SortedColumn.of_counts(low, high, counts), bins)
+        # A cell is where the middle of its range is.
+        begins[a:b] = np.diff(np.searchsorted(cuts, low / 2 + high / 2), prepend=-1) > 0
     return begins
 
 
@@ -593,7 +538,7 @@ def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
     """Return the logs of factorials that the MODL cost of a partition of cells needs.
 
     They go up to the largest weight of a feature plus its number of cells and of classes. For
-    `start` and `counts` see `cut_cells`.
+    `start` and `counts` see `Cells`.
     """
     below = np.concatenate([[0.0], np.cumsum(counts.sum(axis=1))])
     total = float((below[start[1:]] - below[start[:-1]]).max(initial=0.0))

@@ -207,23 +207,11 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     wanted = a + (b / 2 - a / 2) if middle is None else np.asarray(middle, dtype=np.float64)
     play = _PLAY * (b / 2 - a / 2) * 2
     cuts = np.where((a <= wanted) & (wanted < b), wanted, a)
-    left = np.arange(a.size)
-    for digits in range(1, 17):
-        if not left.size:
-            break
-        # Numbers rounded to about `digits` significant digits. Each result is the float nearest to
-        # a decimal: it is the quotient or the product of an integer and a power of ten, both of
-        # which are exact, so that only one rounding occurs.
-        numbers = wanted[left]
-        size = np.abs(np.where(numbers == 0, 1.0, numbers))
-        places = digits - 1 - np.floor(np.log10(size)).astype(np.int64)
-        far = np.abs(places) >= len(_POWERS)
-        found = _multiples(numbers, np.where(far, 0, places))
-        found[far] = [float(f"{number:.{digits}g}") for number in numbers[far].tolist()]
-        short = np.asarray(found)
-        good = (np.abs(short - wanted[left]) <= play[left]) & (a[left] <= short) & (short < b[left])
-        cuts[left[good]] = short[good]
-        left = left[~good]
+    bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play)
+    for i, (number, first, last, end) in enumerate(zip(wanted.tolist(), *bounds, b, strict=True)):
+        decimals = (float(f"{number:.{digits}g}") for digits in range(1, 17))
+        near = (short for short in decimals if first <= short <= last and short < end)
+        cuts[i] = next(near, cuts[i])
     # Adding zero turns -0.0 into 0.0.
     return np.asarray(cuts + 0.0)
 

@@ -22,7 +22,6 @@ from bayesgraph.statistics.sketches import (
     Field,
     check_ascending,
     checked_size,
-    halfway,
 )
 
 # ------- Class-conditional quantiles in bounded memory: Greenwald-Khanna summary with class counts
@@ -235,17 +234,11 @@ class GKSummary(CutSummaries):
         return found[:, gk_kernels.VALUE], found[:, gk_kernels.GAPS :], found[:, gk_kernels.DELTA]
 
     def cells(self) -> Cells:
-        """Return the tuples as cells: ranges of values with the weight of each class.
-
-        The cut point after a tuple is about halfway to the minimum of the next tuple, or the
-        tuple's own value if that minimum is not larger.
-        """
+        """Return the tuples as cells: ranges of values with the weight of each class."""
         tuples = self.entries[self._is_used]
-        value, low = (tuples[:, c].copy() for c in (gk_kernels.VALUE, gk_kernels.LOW))
+        high, low = (tuples[:, c].copy() for c in (gk_kernels.VALUE, gk_kernels.LOW))
         start = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int64)
-        cuts = halfway(value, np.append(low[1:], np.inf)[: len(low)])
-        cuts[start[1:][self.used > 0] - 1] = np.inf
-        return Cells.joined(start, tuples[:, gk_kernels.GAPS :], cuts, low, value)
+        return Cells.joined(start, tuples[:, gk_kernels.GAPS :], low, high)
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""
@@ -356,9 +349,7 @@ class PiDSummary(CutSummaries):
         used = self._is_used
         start = np.concatenate([[0], np.cumsum(self.used)]).astype(np.int64)
         low, high = self.edge[:, :-1][used], self.edge[:, 1:][used]
-        flat = high.copy()
-        flat[start[1:][self.used > 0] - 1] = np.inf
-        return Cells.joined(start, self.count[used], flat, low, high)
+        return Cells.joined(start, self.count[used], low, high)
 
     def _fade(self, factor: float) -> None:
         """Multiply the weights of all rows so far by a factor in [0, 1]; see `fade`."""

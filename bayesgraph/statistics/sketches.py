@@ -16,7 +16,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, ModelError
 from bayesgraph.core.variables import State
-from bayesgraph.statistics import gk_kernels
+from bayesgraph.statistics.cuts import cuts_between
 
 # ------ Base classes of class-conditional summaries of numeric columns, and checks of saved states
 
@@ -38,33 +38,35 @@ class Cells:
     counts : ndarray, shape (number of cells of all features, n_classes)
         Weight of each class in each cell; the sum over classes is positive. Cells of a feature are
         in ascending order.
-    cuts : ndarray, shape (number of cells of all features,)
-        Cut point between a cell and the next cell, at least the maximum of the cell; infinite for
-        the last cell of a feature.
     low, high : ndarray, shape (number of cells of all features,)
         Minimum and maximum value of each cell.
     """
 
     start: NDArray[np.int64]
     counts: Floats
-    cuts: Floats
     low: Floats
     high: Floats
 
-    def of(self, feature: int) -> tuple[Floats, Floats]:
-        """Return the class weights of a feature's cells, and the cut points between the cells."""
-        a, b = self.start[feature], self.start[feature + 1]
-        return self.counts[a:b], self.cuts[a : max(a, b - 1)]
+    def cuts(self, last: NDArray[np.intp]) -> Floats:
+        """Return the cut point after each of some cells, infinite for the last of a feature.
+
+        It has few digits and is about halfway to the minimum of the next cell, or is the cell's
+        maximum if that minimum is not larger.
+        """
+        after = np.append(self.low[1:], np.inf)[: len(self.low)]
+        after[self.start[1:][np.diff(self.start) > 0] - 1] = np.inf
+        below, above = self.high[last], after[last]
+        cuts = np.where(np.isinf(above), above, below)
+        rises = (below < above) & (above < np.inf)
+        cuts[rises] = cuts_between(below[rises], above[rises])
+        return cuts
 
     @classmethod
-    def joined(
-        cls, start: NDArray[np.int64], counts: Floats, cuts: Floats, low: Floats, high: Floats
-    ) -> Cells:
+    def joined(cls, start: NDArray[np.int64], counts: Floats, low: Floats, high: Floats) -> Cells:
         """Return the cells, after merging nearly empty cells into their neighbours.
 
-        A cell is nearly empty if it has less than 1e-12 of its feature's weight. It is merged into
-        the next cell that is not, or, if there is none, into the last such cell. The cut point is
-        then the middle of the merged range, because the values in the range are no longer known.
+        A cell is nearly empty if it has less than 1e-12 of its feature's weight. Its weight goes to
+        the next cell that is not, or, if there is none, to the last such cell, whose range stays.
         """
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -72,20 +74,14 @@ class Cells:
         there = (weight > 0.0) & (weight >= LIGHT * total[feature])
         chosen = np.flatnonzero(there)
         if len(chosen) == len(weight):
-            return cls(start, counts, cuts, low, high)
+            return cls(start, counts, low, high)
         first = np.searchsorted(feature[chosen], np.arange(len(start))).astype(np.int64)
-        if not len(chosen):
-            return cls(first, counts[:0], cuts[:0], low[:0], high[:0])
         last = first[1:][feature] - 1
         goes = np.minimum(np.searchsorted(chosen, np.arange(len(weight))), last)
         held = np.zeros((len(chosen), counts.shape[1]))
-        known = last >= first[:-1][feature]
-        np.add.at(held, goes[known], counts[known])
-        after = np.append(cuts[chosen[1:] - 1], np.inf)
-        own = cuts[chosen]
-        places = np.where(after > own, own / 2 + after / 2, own)
-        places[first[1:][np.diff(first) > 0] - 1] = np.inf
-        return cls(first, held, places, low[chosen], high[chosen])
+        is_held = last >= first[:-1][feature]
+        np.add.at(held, goes[is_held], counts[is_held])
+        return cls(first, held, low[chosen], high[chosen])
 
 
 class Field(NamedTuple):
@@ -390,42 +386,6 @@ def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties:
     good = (steps >= 0) if ties else (steps > 0)
     if not (good | ~used[:, 1:]).all():
         raise DataError(f"A saved state has {name} in ascending order; they are not.")
-
-
-# ------------------------------------------ Midpoints of pairs of numbers, rounded to few decimals
-
-
-# Number of digits beyond the first digit of the distance.
-_DIGITS = 2
-# Maximum power of ten that is exact in floating point.
-_EXACT = 22
-# Entry e - FIRST_EXPONENT is for distances from 2^(e - 1): factors by which a number is multiplied
-# and divided, so that a hundredth of the distance is at least 1. NaN if that is not exact.
-_PLACES = _DIGITS - np.floor(np.arange(gk_kernels.FIRST_EXPONENT - 1, 1024) * np.log10(2.0))
-_UP = np.array([10.0**p if p >= 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
-_DOWN = np.array([10.0**-p if p < 0 else 1.0 for p in _PLACES.clip(-_EXACT, _EXACT).tolist()])
-_UP[np.abs(_PLACES) > _EXACT] = np.nan
-
-
-def halfway(below: Floats, above: Floats) -> Floats:
-    """Return rounded midpoints of pairs of numbers, to serve as cut points.
-
-    The midpoint is rounded to a multiple of a power of ten that is at most a hundredth of the
-    distance: the result for 0.14 and 0.15 is 0.145, not 0.14500000000000002. It is not rounded if
-    no such multiple lies within the range, or if the power of ten is not exact as a float.
-
-    Parameters
-    ----------
-    below, above : ndarray, shape (n,)
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        At least `below` and less than `above`; `below` if `below` is not less than `above`.
-    """
-    found = np.empty(len(below))
-    gk_kernels.round_midpoints(below, above, _UP, _DOWN, found)
-    return found
 
 
 # ----------------- The most frequent values of a column in bounded memory: the Misra-Gries summary

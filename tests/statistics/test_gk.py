@@ -198,7 +198,7 @@ def test_few_distinct_values_are_exact():
     )
     assert not delta.any()
     assert summary.rank_error[0] == 0
-    assert summary.cells().cuts.tolist() == [*(np.arange(19) + 0.5), np.inf]
+    assert summary.cells().cuts(np.arange(20)).tolist() == [*(np.arange(19) + 0.5), np.inf]
 
 
 def test_an_atom_makes_nothing_uncertain():
@@ -269,4 +269,9 @@ def test_what_cannot_be_summarised():
 def test_cuts_lie_between_the_values_at_the_ends_of_floating_point():
     for values in ([-1.7e308, 1.7e308], [0.0, 5e-324], [1.0, np.nextafter(1.0, 2)]):
         cells = GKSummary(1, 1).update(np.array(values), np.array([0, 0])).cells()
-        assert values[0] <= cells.cuts[0] < values[1]
+        assert values[0] <= cells.cuts(np.arange(1))[0] < values[1]
+
+
+def test_cuts_are_short():
+    cells = GKSummary(1, 1).update(np.array([0.14, 0.15, 0.17]), [0, 0, 0]).cells()
+    assert cells.cuts(np.arange(3)).tolist() == [0.145, 0.16, np.inf]

@@ -268,7 +268,7 @@ class GaussianDensities(NumericDensities):
     def write(self, columns: Any, out: Floats) -> None:
         """Write the log densities of rows; see Densities."""
         arrays = (columns, self.mean, self.variance, out)
-        by_rows(density_kernels.log_gaussians, arrays, len(columns), 4 * len(out), together=8)
+        by_rows(density_kernels.log_gaussians, arrays, len(columns), 4 * len(out))
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
         """Return continuous variables with the given names; see NumericDensities."""
@@ -327,10 +327,7 @@ class IntervalDensities(CellDensities, NumericDensities):
         if is_smooth:
             held, begins = _smoothed_cells(cells)
         else:
-            held = cells.counts
-            begins = cut_cells(
-                settings.discretizer, cells.start, held, cells.low, cells.high, settings.bins
-            )
+            held, begins = cells.counts, cut_cells(settings.discretizer, cells, settings.bins)
         places = np.flatnonzero(begins)
         start = np.searchsorted(places, cells.start).astype(np.int64)
         counts = np.add.reduceat(held, places, axis=0)
@@ -338,7 +335,7 @@ class IntervalDensities(CellDensities, NumericDensities):
         logs, centre = smoothed_logs(
             start, counts, _pooled(start, counts, alpha) if is_smooth else alpha
         )
-        cuts = cells.cuts[np.append(places, len(begins))[1:] - 1]
+        cuts = cells.cuts(np.append(places, len(begins))[1:] - 1)
         return cls(start=start, logs=logs, centre=centre, cuts=cuts)
 
     def check(self) -> None:
@@ -371,9 +368,12 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     pooled, below = _pooled_shares(start, counts)
     # The mean rank of a cell, relative to the weight of its feature.
-    cells_of = (start, counts, pooled, ndtri((below + pooled / 2).clip(1e-12, 1.0 - 1e-12)))
-    arrays = (*cells_of, held, begins, cell_factorials(start, counts), _belief(*cells_of))
-    by_rows(density_kernels.smooth_cells, arrays, len(start) - 1, _COST, together=1)
+    score = ndtri((below + pooled / 2).clip(1e-12, 1.0 - 1e-12))
+    means = np.empty((len(start) - 1, counts.shape[1], density_kernels.MAX_DEGREES))
+    arrays = start, counts, pooled, score, means
+    by_rows(density_kernels.class_means, arrays, len(means), _COST, together=1)
+    more = held, begins, cell_factorials(start, counts), _belief(start, counts, means)
+    by_rows(density_kernels.smooth_cells, (*arrays, *more), len(means), _COST, together=1)
     return held, begins
 
 
@@ -398,7 +398,7 @@ def _pooled_shares(start: NDArray[np.int64], counts: Floats) -> tuple[Floats, Fl
     return share, safe_divide(sums[:-1] - before, whole)
 
 
-def _belief(start: NDArray[np.int64], counts: Floats, pooled: Floats, score: Floats) -> Floats:
+def _belief(start: NDArray[np.int64], counts: Floats, means: Floats) -> Floats:
     """Return the shrinkage factors of polynomial coefficients with gains below the penalty.
 
     There is one (empirical-Bayes, James-Stein type) factor for each of the first `_BELIEVED`
@@ -409,17 +409,13 @@ def _belief(start: NDArray[np.int64], counts: Floats, pooled: Floats, score: Flo
     linear estimate is r / (1 + r) times the estimate (Efron, Morris 1973). If the excess may be due
     to chance, the factor is 0: features without information stay one interval.
     """
-    gains = np.empty((len(start) - 1, _BELIEVED))
     free = counts.shape[1] - 1
     if free == 0:
         return np.zeros(_BELIEVED)
-    by_rows(
-        density_kernels.first_gains,
-        (start, counts, pooled, score, gains),
-        len(gains),
-        _COST,
-        together=1,
-    )
+    sums = np.concatenate([np.zeros((1, free + 1)), np.cumsum(counts, axis=0)])
+    totals = np.diff(sums[start], axis=0)
+    # The gain by each degree in log likelihood of the classes, estimated by the score test.
+    gains = 0.5 * (totals[..., None] * means[..., :_BELIEVED] ** 2).sum(axis=1)
     maximum = 2.0 * density_kernels.PRICE * free
     below = chdtr([free, free + 2, free + 4], maximum)
     by_chance = free * below[1] / below[0]
@@ -534,7 +530,10 @@ class StateDensities(CellDensities):
             if len(known):
                 at = np.searchsorted(known, keys).clip(max=len(known) - 1)
                 columns[j] = np.where(known[at] == keys, places[at], columns[j])
-        density_kernels.log_states(columns, self.start, self.logs, out)
+        is_state = (columns >= 0) & (columns < np.diff(self.start)[:, None])
+        at = np.where(is_state, self.start[:-1, None] + columns, len(self.logs))
+        logs = np.append(self.logs, np.zeros((1, self.n_classes)), axis=0)
+        out[:] = logs[at].transpose(1, 2, 0)
 
 
 def value_groups(

@@ -11,14 +11,10 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
 from bayesgraph.statistics import class_sums, most_probable_cuts
 
-# Minimum of a Gaussian's log density, so that scores of extreme values stay finite.
-_MIN_LOG = -1e100
-
-
 # ------------------------------------------------------------------ smooth shares of the cells
 
 # Maximum degree of the polynomials.
-_MAX_DEGREES = 8
+MAX_DEGREES = 8
 # Maximum span of an interval in standard deviations of the log ratio, if the gain of some degree
 # exceeds the penalty, and if no gain does.
 _SPAN, _FAINT = 0.3, 1.0
@@ -161,7 +157,7 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
 
 
 @kernel(interpreted=False, error_model="numpy")
-def first_gains(
+def class_means(
     start: NDArray[np.int64],
     counts: Floats,
     pooled: Floats,
@@ -170,27 +166,22 @@ def first_gains(
     first: int,
     last: int,
 ) -> None:
-    """Write the gain by each polynomial degree of `smooth_cells`, estimated by the score test.
+    """Write the mean of each polynomial of `smooth_cells` in each class.
 
-    `out` receives the gain in log likelihood of the classes, in nats, shape (n_features,
-    n_degrees); NaN for degrees that a feature of few cells does not have.
+    `out`, of shape (n_features, n_classes, n_degrees), is 0 for classes without rows, and NaN for
+    degrees that a feature of few cells does not have.
     """
-    n_classes = counts.shape[1]
     for f in range(first, last):
         a, b = start[f], start[f + 1]
-        totals = counts[a:b].sum(axis=0)
-        basis = np.empty((out.shape[1], b - a))
         out[f] = np.nan
-        if totals.sum() <= 0.0:
-            continue
+        basis = np.empty((out.shape[2], b - a))
         for d in range(_polynomials(pooled[a:b], score[a:b], basis)):
-            out[f, d] = 0.0
-            for k in range(n_classes):
-                if totals[k] > 0.0:
-                    total = 0.0
-                    for j in range(b - a):
-                        total += counts[a + j, k] * basis[d, j]
-                    out[f, d] += 0.5 * total * total / totals[k]
+            for k in range(counts.shape[1]):
+                total = weight = 0.0
+                for j in range(b - a):
+                    total += counts[a + j, k] * basis[d, j]
+                    weight += counts[a + j, k]
+                out[f, k, d] = total / weight if weight > 0.0 else 0.0
 
 
 @kernel(interpreted=False, error_model="numpy")
@@ -199,6 +190,7 @@ def smooth_cells(
     counts: Floats,
     pooled: Floats,
     score: Floats,
+    means: Floats,
     shares: Floats,
     begins: NDArray[np.bool_],
     factorial: Floats,
@@ -223,6 +215,8 @@ def smooth_cells(
     counts : ndarray, shape (n_cells, n_classes)
     pooled, score : ndarray, shape (n_cells,)
         Share of each cell in the weight of its feature, and normal score of its mean rank.
+    means : ndarray, shape (n_features, n_classes, n_degrees)
+        See `class_means`.
     shares : ndarray, shape (n_cells, n_classes)
         Receives the smoothed weights, which have the same class totals as the counts.
     begins : ndarray of bool, shape (n_cells,)
@@ -245,23 +239,19 @@ def smooth_cells(
         totals, share = counts[a:b].sum(axis=0), pooled[a:b]
         if totals.sum() <= 0.0:
             continue
-        basis = np.empty((min(_MAX_DEGREES, n), n))
-        known = _polynomials(share, score[a:b], basis)
-        mean = np.zeros((n_classes, known))
+        basis = np.empty((min(means.shape[2], n), n))
+        n_degrees = _polynomials(share, score[a:b], basis)
+        mean = means[f, :, :n_degrees].copy()
         gain, best, degree = 0.0, 0.0, 0
         price = PRICE * (n_classes - 1)
-        for d in range(known):
+        for d in range(n_degrees):
             for k in range(n_classes):
-                if totals[k] > 0.0:
-                    for j in range(n):
-                        mean[k, d] += counts[a + j, k] * basis[d, j]
-                    mean[k, d] /= totals[k]
-                    gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
+                gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
         # Coefficients beyond the chosen degree are multiplied by the shrinkage factors.
         used = degree
-        for d in range(degree, min(known, len(belief))):
+        for d in range(degree, min(n_degrees, len(belief))):
             if belief[d] > 0.0:
                 used = d + 1
             for k in range(n_classes):
@@ -359,6 +349,8 @@ def _mark_intervals(
 
 # ------------------------------------------------------------------------------ log densities
 
+# Minimum of a Gaussian's log density, so that scores of extreme values stay finite.
+_MIN_LOG = -1e100
 # Number of features whose log densities are written together: they fill a cache line.
 _TOGETHER = 8
 
@@ -410,28 +402,6 @@ def log_intervals(
 
 
 @kernel(interpreted=False)
-def log_states(
-    codes: NDArray[np.int64], start: NDArray[np.int64], logs: Floats, out: Floats
-) -> None:
-    """Write the log probability of each code in each class, 0 for missing and unknown codes.
-
-    Parameters
-    ----------
-    codes : ndarray, shape (n_features, n)
-    start : ndarray of int, shape (n_features + 1,)
-    logs : ndarray, shape (n_states, n_classes)
-    out : ndarray, shape (n, n_classes, n_features)
-    """
-    for f in range(codes.shape[0]):
-        n_states = start[f + 1] - start[f]
-        for row in range(codes.shape[1]):
-            code = codes[f, row]
-            for k in range(logs.shape[1]):
-                seen = 0 <= code < n_states
-                out[row, k, f] = logs[start[f] + code, k] if seen else 0.0
-
-
-@kernel(interpreted=False)
 def log_gaussians(
     columns: Floats, mean: Floats, variance: Floats, out: Floats, first: int, last: int
 ) -> None:
@@ -446,17 +416,12 @@ def log_gaussians(
     first, last : int
         Range of the features.
     """
-    for begin in range(first, last, _TOGETHER):
-        end = min(last, begin + _TOGETHER)
+    for f in range(first, last):
         for k in range(mean.shape[1]):
-            for f in range(begin, end):
-                known = variance[f, k] > 0.0
-                half = 0.5 / variance[f, k] if known else 0.0
-                constant = -0.5 * math.log(2.0 * math.pi * variance[f, k]) if known else 0.0
-                centre = mean[f, k]
-                for row in range(columns.shape[1]):
-                    away = columns[f, row] - centre
-                    found = constant - half * away * away
-                    found = found if found > _MIN_LOG else _MIN_LOG
-                    # What is not a number equals nothing, itself included.
-                    out[row, k, f] = found if away == away else 0.0
+            spread = variance[f, k]
+            half = 0.5 / spread if spread > 0.0 else 0.0
+            constant = -0.5 * math.log(2.0 * math.pi * spread) if spread > 0.0 else 0.0
+            for row in range(columns.shape[1]):
+                away = columns[f, row] - mean[f, k]
+                log = max(constant - half * away * away, _MIN_LOG)
+                out[row, k, f] = log if away == away else 0.0

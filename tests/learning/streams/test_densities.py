@@ -18,7 +18,6 @@ from bayesgraph.learning.streams.densities import (
 )
 from bayesgraph.learning.streams.settings import StreamSettings
 from bayesgraph.statistics import (
-    Cells,
     FrequentValues,
     GaussianSummary,
     GKSummary,
@@ -99,15 +98,10 @@ def test_iris_has_the_published_cuts():
 
 
 def plain_frequency(weight, most):
-    """Begin an interval with each cell whose middle lies beyond the next share of all weight."""
-    begins, ends = [0], 1
-    below, total = np.cumsum(weight) - weight, weight.sum()
-    for i in range(1, len(weight)):
-        middle = below[i] + weight[i] / 2
-        if middle * most > ends * total:
-            begins.append(i)
-            ends = int(middle * most / total) + 1
-    return begins
+    """Begin an interval with each cell before which the weight is nearest to a share of all."""
+    below = np.cumsum(weight)[:-1]
+    shares = weight.sum() * np.arange(1, most) / most
+    return [0, *np.unique(np.abs(below - shares[:, None]).argmin(axis=1) + 1).tolist()]
 
 
 def plain_kmeans(weight, place, most):
@@ -135,7 +129,8 @@ def test_unsupervised_methods_equal_plain_ones(method, most):
     found = intervals(summary, method, most, 1.0)
     cells = summary.cells()
     for j in range(3):
-        counts, cuts = cells.of(j)
+        at = np.arange(*cells.start[j : j + 2])
+        counts, cuts = cells.counts[at], cells.cuts(at)
         weight = counts.sum(axis=1)
         if method == "frequency":
             begins = plain_frequency(weight, most)
@@ -210,13 +205,20 @@ def normal_scores(cells):
     return np.concatenate(shares), np.concatenate(places)
 
 
+def class_means(cells_of):
+    means = np.empty((len(cells_of[0]) - 1, cells_of[1].shape[1], kernels.MAX_DEGREES))
+    kernels.class_means(*cells_of, means, 0, len(means))
+    return means
+
+
 def smoothed(cells):
-    held, begins = np.zeros(cells.counts.shape), np.zeros(len(cells.cuts), dtype=bool)
+    held, begins = np.zeros(cells.counts.shape), np.zeros(len(cells.counts), dtype=bool)
     n = len(cells.start) - 1
     unbelieved = np.zeros(2)
     factorial = cell_factorials(cells.start, cells.counts)
     cells_of = (cells.start, cells.counts, *normal_scores(cells))
-    kernels.smooth_cells(*cells_of, held, begins, factorial, unbelieved, 0, n)
+    means = class_means(cells_of)
+    kernels.smooth_cells(*cells_of, means, held, begins, factorial, unbelieved, 0, n)
     return held, begins
 
 
@@ -294,7 +296,8 @@ def test_faint_features_are_believed_by_what_they_gain_together(strength, least,
     effects = rng.normal(size=d) * np.sqrt(strength * 4 / n)
     X = rng.normal(size=(n, d)) + y[:, None] * effects
     cells = GKSummary(d, 2).update(X, y).cells()
-    place, spread = _belief(cells.start, cells.counts, *normal_scores(cells))
+    means = class_means((cells.start, cells.counts, *normal_scores(cells)))
+    place, spread = _belief(cells.start, cells.counts, means)
     # Strong ones are above the price, and leave a weaker sample.
     assert least <= place <= most
     assert spread < 0.1
@@ -446,14 +449,6 @@ def test_states_and_groups_are_looked_up():
     again = StateDensities(**found.arrays())
     again.write(columns, (again_out := np.empty((4, 2, 3)))[:, :, 1:])
     np.testing.assert_array_equal(again_out[:, :, 1:], out[:, :, 1:])
-
-
-def test_cells_of_a_feature():
-    cells = Cells(
-        np.array([0, 2, 2]), np.ones((2, 1)), np.array([0.5, np.inf]), np.arange(2.0), np.ones(2)
-    )
-    assert cells.of(0)[1].tolist() == [0.5]
-    assert cells.of(1)[1].tolist() == []
 
 
 @pytest.mark.parametrize("method", ["modl", "smooth"])
