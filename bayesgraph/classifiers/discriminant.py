@@ -21,7 +21,6 @@ from bayesgraph.models import (
     GaussianPlate,
     JointGaussianCPD,
     TableCPD,
-    row_kernels,
 )
 from bayesgraph.statistics import Smoothing
 
@@ -200,7 +199,8 @@ class DiscriminantAnalysisClassifier(
         # Relative to the first class, whose scores are then 0.
         joint = np.empty((len(constants), len(rows)))
         joint[:] = (constants - constants[0])[:, None]
-        row_kernels.add_products(joint[1:], rows, slopes[1:] - slopes[0], centre)
+        with np.errstate(over="ignore", invalid="ignore"):  # the scores are looked at
+            joint[1:] += ((rows - centre) @ (slopes[1:] - slopes[0]).T).T
         return joint.T, 0
 
     # ------------------------------------------------------------------------ what was estimated

@@ -20,8 +20,6 @@ from bayesgraph.core.parallel import by_rows
 # Numbers of rows and columns of a block, which stays in the first-level cache.
 _ROWS = 128
 _COLUMNS = 64
-# Maximum number of columns of `_add_products` without a centre: for wider ones BLAS is faster.
-_NARROW = 256
 
 
 def add_gaussians(out: Floats, values: Floats, mean: Floats, variance: Floats) -> None:
@@ -66,24 +64,6 @@ def add_states(out: Floats, codes: NDArray[Any], start: NDArray[np.int64], table
         len(codes),
         2 * codes.shape[1],
     )
-
-
-def add_products(out: Floats, values: Floats, table: Floats, centre: Floats | None = None) -> None:
-    """Add the product ``table @ (values - centre).T`` to `out`; without a centre it is zero.
-
-    Parameters
-    ----------
-    out : ndarray, shape (cells, n_rows)
-    values : ndarray, shape (n_rows, m)
-    table : ndarray, shape (cells, m)
-    centre : ndarray, shape (m,), optional
-    """
-    if centre is None and table.shape[1] > _NARROW:
-        out += table @ values.T
-        return
-    centre = np.zeros(table.shape[1]) if centre is None else centre
-    arrays = out, values, centre, np.ascontiguousarray(table)
-    by_rows(_add_products, arrays, len(values), table.size)
 
 
 def _cells_of_rows(out: Floats, values: NDArray[Any], *others: Any) -> int:
@@ -163,37 +143,6 @@ def _add_states(
             sums = a, b, c, d
             for cell in range(k, min(k + 4, n_cells)):
                 out[cell, i] += sums[cell - k]
-
-
-# Sums may be reordered for vector instructions, but NaN and infinity must keep their meaning.
-@kernel(work=_cells_of_rows, fastmath={"reassoc", "contract", "nsz"})
-def _add_products(
-    out: Floats, values: Floats, centre: Floats, table: Floats, begin: int, end: int
-) -> None:
-    # The deviations of four rows stay in the cache while the loop over cells reads them.
-    n_cells, n_columns = table.shape
-    near = np.zeros((4, n_columns))
-    for first in range(begin, end, 4):
-        n = min(4, end - first)
-        for i in range(n):
-            for j in range(n_columns):
-                near[i, j] = values[first + i, j] - centre[j]
-        for cell in range(n_cells):
-            a, b, c, d = 0.0, 0.0, 0.0, 0.0
-            for j in range(n_columns):
-                weight = table[cell, j]
-                a += near[0, j] * weight
-                b += near[1, j] * weight
-                c += near[2, j] * weight
-                d += near[3, j] * weight
-            target = out[cell]
-            target[first] += a
-            if n > 1:
-                target[first + 1] += b
-            if n > 2:
-                target[first + 2] += c
-            if n > 3:
-                target[first + 3] += d
 
 
 # Number of bandwidths beyond which a Gaussian kernel is below 1e-16 of its peak.

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.classifiers import validation
+from bayesgraph.classifiers import intake
 from bayesgraph.core.errors import DataError, DataTypeError, UnknownStateError
 
 N = 60
@@ -57,7 +57,7 @@ def test_small_frames_of_polars_are_large_ones(name, model, monkeypatch):
     clf = model().fit(X, Y)
     for rows in (slice(0, 1), slice(7, 12)):
         found = clf.predict_proba(X[rows])
-        monkeypatch.setattr(validation, "_FEW_ROWS", 0)
+        monkeypatch.setattr(intake, "_FEW_ROWS", 0)
         np.testing.assert_array_equal(found, clf.predict_proba(X[rows]))
         monkeypatch.undo()
 
@@ -67,10 +67,10 @@ def test_small_frames_of_polars_are_large_ones(name, model, monkeypatch):
 @pytest.mark.parametrize("X", FRAMES.values(), ids=FRAMES)
 def test_small_frames_are_large_ones(X, model, monkeypatch):
     clf = model().fit(X, Y)
-    assert len(X) > validation._FEW_ROWS
+    assert len(X) > intake._FEW_ROWS
     for rows in (slice(0, 1), slice(7, 12)):
         found = clf.predict_proba(X[rows])
-        monkeypatch.setattr(validation, "_FEW_ROWS", 0)
+        monkeypatch.setattr(intake, "_FEW_ROWS", 0)
         np.testing.assert_array_equal(found, clf.predict_proba(X[rows]))
         monkeypatch.undo()
 
@@ -104,7 +104,7 @@ def test_strange_rows_are_what_they_are_in_large_frames(kind, row, unseen, monke
     X = pd.DataFrame([row])
     for given in (X, X.astype("category")):
         found = outcome(clf, given)
-        monkeypatch.setattr(validation, "_FEW_ROWS", 0)
+        monkeypatch.setattr(intake, "_FEW_ROWS", 0)
         assert found == outcome(clf, given)
         monkeypatch.undo()
 

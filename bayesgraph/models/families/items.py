@@ -27,7 +27,6 @@ from bayesgraph.core.arrays import (
 from bayesgraph.core.errors import CPDError, UnsupportedModelError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import CountVector, Discrete, Variable
-from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import (
     CPD,
     Columns,
@@ -303,15 +302,12 @@ class Weights:
         """
         if not np.isnan(threshold):
             counts = present(counts, threshold)
-        if is_sparse(counts):
+        if is_sparse(counts) and len(out) <= _FEW_CELLS:
             # A product for all cells takes memory, and for few of them more time.
-            if len(out) <= _FEW_CELLS:
-                for cell, table in zip(out, self.finite, strict=True):
-                    cell += counts @ table
-            else:
-                out += (counts @ self.finite.T).T
+            for cell, table in zip(out, self.finite, strict=True):
+                cell += counts @ table
         else:
-            row_kernels.add_products(out, counts, self.finite)
+            out += (counts @ self.finite.T).T
         if self.impossible is not None:
             out[((counts @ self.impossible) > 0).T] = -np.inf
 

@@ -301,5 +301,7 @@ def test_parameters_are_saved():
     from bayesgraph.files.payloads import Reader, Writer
 
     detector = ADWIN(0.01, clock=8)
-    item = json.loads(json.dumps(Writer().model(detector)))
-    assert repr(Reader(item, None).model("ADWIN", item)) == repr(detector)
+    writer = Writer()
+    item = json.loads(json.dumps(writer.encode(detector)))
+    reader = Reader({"variables": [], "cpds": []}, None)
+    assert repr(reader.decode(item)) == repr(detector)
