@@ -162,14 +162,10 @@ def add_residuals(cells: Codes, residuals: Array, out: Array) -> None:
         return
     for row in range(len(cells)):
         residual = residuals[row]
-        for j in range(0, cells.shape[1], TABLES):
-            a, b = out[cells[row, j]], out[cells[row, j + 1]]
-            c, d = out[cells[row, j + 2]], out[cells[row, j + 3]]
+        for j in range(cells.shape[1]):
+            total = out[cells[row, j]]
             for k in range(n_classes):
-                a[k] += residual[k]
-                b[k] += residual[k]
-                c[k] += residual[k]
-                d[k] += residual[k]
+                total[k] += residual[k]
 
 
 @kernel(interpreted=False, error_model="numpy")

@@ -38,42 +38,6 @@ def _copies(state: NDArray[np.int64], expected: float) -> float:
 
 
 @kernel()
-def _drawn_rows(
-    codes: NDArray[np.uint8],
-    is_missing: NDArray[np.bool_],
-    cumulative: Floats,
-    expected: Floats,
-    state: NDArray[np.int64],
-    filled: NDArray[np.uint8],
-    copies: Floats,
-    rows: NDArray[np.int64],
-) -> int:
-    """Draw the rows of a tree and its values in place of missing ones; return the number of rows.
-
-    The parameters are those of `grow`; `filled`, `copies` and `rows` are overwritten.
-    """
-    d, n = codes.shape
-    n_rows = 0
-    for i in range(n):
-        copies[i] = _copies(state, expected[i])
-        if copies[i] > 0.0:
-            rows[n_rows] = i
-            n_rows += 1
-    for j in range(d):
-        for at in range(n_rows):
-            i = rows[at]
-            value = codes[j, i]
-            if is_missing[j] and value == 255:
-                state[0] = state[0] * _FACTOR % _MODULUS
-                share = state[0] / _MODULUS
-                value = 0
-                while share >= cumulative[j, value]:
-                    value += 1
-            filled[j, i] = value
-    return n_rows
-
-
-@kernel()
 def _split(
     values: NDArray[np.uint8],
     labels: NDArray[np.int64],
@@ -217,7 +181,23 @@ def grow(
     n_classes = values.shape[1]
     filled = np.empty((d, n), dtype=np.uint8)
     copies, rows = np.empty(n), np.empty(n, dtype=np.int64)
-    n_rows = _drawn_rows(codes, is_missing, cumulative, expected, state, filled, copies, rows)
+    n_rows = 0
+    for i in range(n):
+        copies[i] = _copies(state, expected[i])
+        if copies[i] > 0.0:
+            rows[n_rows] = i
+            n_rows += 1
+    for j in range(d):
+        for at in range(n_rows):
+            i = rows[at]
+            value = codes[j, i]
+            if is_missing[j] and value == 255:
+                state[0] = state[0] * _FACTOR % _MODULUS
+                share = state[0] / _MODULUS
+                value = 0
+                while share >= cumulative[j, value]:
+                    value += 1
+            filled[j, i] = value
     candidates = np.arange(d)
     order = np.empty(64, dtype=np.int64)
     counts = np.empty((n_states.max(), n_classes + 1))

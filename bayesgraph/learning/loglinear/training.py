@@ -248,10 +248,8 @@ class Rows:
         Where predictions are surer than `impurity`, the weighted mean over the rows of the sum of
         P (1 - P) over the classes, they are mixed with the prior of the labels until they are not.
         """
-        residuals = self.scores(model)
-        log_loss(residuals, self.labels, self.weights)
         # P, and 1 - P for the label; so is the prior.
-        each = np.abs(residuals / self.weights[:, None])
+        each = np.abs(self.residuals(model)[0] / self.weights[:, None])
         weights = self.weights / self.weights.sum()
         prior = np.bincount(self.labels, weights, len(model.bias))
         own = np.arange(len(each)), self.labels
