@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_306,
-    "nodes of syntax trees": 637_802,
+    "lines of code": 56_278,
+    "nodes of syntax trees": 637_549,
     "files": 239,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -64,33 +64,22 @@ def _log_p(counts: Floats, i: int, j: int) -> float:
 
 
 @kernel(interpreted=False)
-def _most_similar(
-    counts: Floats, alive: NDArray[np.bool_], ordered: bool, floating: int, i: int, both: bool
-) -> tuple[int, float]:
-    """Return the category most similar to i, and the log of their p-value.
+def _compare(
+    counts: Floats, group: NDArray[np.int64], ordered: bool, floating: int, i: int, log_p: Floats
+) -> None:
+    """Write the logs of the p-values of group i and each other that it may be merged with.
 
-    Of ordered categories only neighbours are compared, and the one that is `floating` with all.
-    Without `both`, only categories after i are compared.
+    Of ordered groups these are neighbours, and the one that is `floating`.
     """
-    best, log_p = -1, -np.inf
-    for step in (1, -1) if both else (1, 1):
-        j = i + step
-        while 0 <= j < len(counts):
-            if alive[j]:
-                near = not ordered or i == floating or j == floating
-                first = True
-                if not near:
-                    # A neighbour has no category between itself and i.
-                    for k in range(min(i, j) + 1, max(i, j)):
-                        first = first and (not alive[k] or k == floating)
-                if near or first:
-                    found = _log_p(counts, i, j)
-                    if best < 0 or found > log_p + _ROUNDING:
-                        best, log_p = j, found
-            j += step
-        if not both:
-            break
-    return best, log_p
+    for step in (-1, 1):
+        is_neighbour = True
+        k = i + step
+        while 0 <= k < len(counts):
+            if group[k] == k:
+                may = is_neighbour or not ordered or i == floating or k == floating
+                log_p[min(i, k), max(i, k)] = _log_p(counts, i, k) if may else -np.inf
+                is_neighbour = is_neighbour and k == floating
+            k += step
 
 
 @kernel(interpreted=False)
@@ -123,48 +112,37 @@ def merge_categories(
         Is overwritten with the first category of the group of each category.
     """
     n = len(counts)
-    alive = np.ones(n, dtype=np.bool_)
-    partner, log_p = np.full(n, -1), np.full(n, -np.inf)
+    log_p = np.full((n, n), -np.inf)
+    group[:] = np.arange(n)
     for i in range(n):
-        group[i] = i
-        partner[i], log_p[i] = _most_similar(counts, alive, ordered, floating, i, False)
+        _compare(counts, group, ordered, floating, i, log_p)
     left = n
     while left > 1:
         i = j = -1
-        if left > 2:
-            for k in range(n):
-                if alive[k] and partner[k] >= 0 and (i < 0 or log_p[k] > log_p[i] + _ROUNDING):
-                    i, j = k, partner[k]
-            if log_p[i] <= log_alpha:
-                i = j = -1
+        best = log_alpha
+        for a in range(n if left > 2 else 0):
+            for b in range(a + 1, n):
+                if log_p[a, b] > best:
+                    i, j, best = a, b, log_p[a, b] + _ROUNDING
         if i < 0:
-            lightest = 0.0
+            lightest = min_weight - 1e-9
             for k in range(n):
-                weight = counts[k].sum()
-                small = alive[k] and k != floating and weight < min_weight - 1e-9
-                if small and (i < 0 or weight < lightest):
-                    i, lightest = k, weight
+                if group[k] == k and k != floating and counts[k].sum() < lightest:
+                    i, lightest = k, counts[k].sum()
             if i < 0:
                 break
-            j, _ = _most_similar(counts, alive, ordered, floating, i, True)
+            best = -np.inf
+            for step in range(1, n):
+                k = (i + step) % n
+                if log_p[min(i, k), max(i, k)] > best:
+                    j, best = k, log_p[min(i, k), max(i, k)] + _ROUNDING
             i, j = min(i, j), max(i, j)
         counts[i] += counts[j]
-        alive[j] = False
+        group[group == j] = i
+        log_p[j, :] = log_p[:, j] = -np.inf
         left -= 1
-        if j == floating:
-            floating = -1
-        for k in range(n):
-            if group[k] == j:
-                group[k] = i
-        for k in range(n):
-            if not alive[k]:
-                continue
-            if ordered or k == i or partner[k] == i or partner[k] == j:
-                partner[k], log_p[k] = _most_similar(counts, alive, ordered, floating, k, False)
-            elif k < i:
-                found = _log_p(counts, k, i)
-                if found > log_p[k] + _ROUNDING:
-                    partner[k], log_p[k] = i, found
+        floating = -1 if j == floating else floating
+        _compare(counts, group, ordered, floating, i, log_p)
     return left
 
 
@@ -212,38 +190,30 @@ def chi_squared_splits(
         merge_categories(counts, is_number[j], floating, log_alpha, min_weight, group)
         alone = floating >= 0 and group[floating] == floating
         n_known = len(kept) - 1 if alone else len(kept)
-        number = np.full(len(kept), -1)
-        n_groups = 0
+        is_first = group[:n_known] == np.arange(n_known)
+        number = np.cumsum(is_first) - 1
         for i in range(n_known):
-            if group[i] == i:
-                number[i] = n_groups
-                n_groups += 1
             branch_of[j, kept[i]] = number[group[i]]
-        found[j, 0], found[j, 1] = n_known, n_groups
+        parts = counts[:n_known][is_first]
+        found[j, 0], found[j, 1] = n_known, len(parts)
         found[j, 2] = floating >= 0 and not alone
-        if n_groups < 2:
+        if len(parts) < 2:
             continue
-        whole = np.zeros(n_classes)
-        for i in range(n_known):
-            if group[i] == i:
-                whole += counts[i]
-        statistic, present = 0.0, 0
-        gain, weight = _x_log2_x(whole.sum()), whole.sum()
+        whole = parts.sum(axis=0)
+        weight, statistic, present = whole.sum(), 0.0, 0
+        gain = _x_log2_x(weight)
         for c in range(n_classes):
             present += whole[c] > 0.0
             gain -= _x_log2_x(whole[c])
-        for i in range(n_known):
-            if group[i] != i:
-                continue
-            part = counts[i].sum()
-            gain -= _x_log2_x(part)
+        for part in parts:
+            gain -= _x_log2_x(part.sum())
             for c in range(n_classes):
-                gain += _x_log2_x(counts[i, c])
+                gain += _x_log2_x(part[c])
                 if whole[c] > 0.0:
-                    expected = part * whole[c] / weight
-                    gap = counts[i, c] - expected
+                    expected = part.sum() * whole[c] / weight
+                    gap = part[c] - expected
                     statistic += gap * gap / expected
         if present > 1:
-            log_ps[j] = log_chi_squared_tail(statistic, (n_groups - 1.0) * (present - 1.0))
+            log_ps[j] = log_chi_squared_tail(statistic, (len(parts) - 1.0) * (present - 1.0))
         gains[j] = gain
     return log_ps, gains, found
