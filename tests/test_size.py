@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_278,
-    "nodes of syntax trees": 637_549,
-    "files": 239,
+    "lines of code": 56_256,
+    "nodes of syntax trees": 637_465,
+    "files": 235,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 119,

@@ -17,8 +17,6 @@ from .cpds.density import Plate as Plate
 from .cpds.density import TablePlate as TablePlate
 from .cpds.functions import DeterministicCPD as DeterministicCPD
 from .cpds.functions import LogisticCPD as LogisticCPD
-from .cpds.histogram import HistogramCPD as HistogramCPD
-from .cpds.histogram import quantile_edges as quantile_edges
 from .cpds.joint_gaussian import JointGaussianCPD as JointGaussianCPD
 from .cpds.joint_gaussian import rows_by_pattern as rows_by_pattern
 from .cpds.linear_gaussian import GaussianCPD as GaussianCPD
@@ -40,6 +38,7 @@ from .ensemble import codes_in as codes_in
 from .evidence import Belief as Belief
 from .evidence import Between as Between
 from .evidence import as_mapping as as_mapping
+from .evidence import evidence_rows as evidence_rows
 from .evidence import has_intervals as has_intervals
 from .evidence import impossible as impossible
 from .evidence import is_soft as is_soft
@@ -47,6 +46,7 @@ from .evidence import is_vector as is_vector
 from .evidence import read_targets as read_targets
 from .evidence import read_values as read_values
 from .evidence import scalar as scalar
+from .evidence import table_for as table_for
 from .factor_graph import FactorGraph as FactorGraph
 from .factor_graph import Term as Term
 from .families.counts import NegativeBinomialCPD as NegativeBinomialCPD
@@ -56,12 +56,14 @@ from .families.densities import ExponentialCPD as ExponentialCPD
 from .families.densities import GammaCPD as GammaCPD
 from .families.densities import LogNormalCPD as LogNormalCPD
 from .families.densities import StudentCPD as StudentCPD
+from .families.empirical import HistogramCPD as HistogramCPD
+from .families.empirical import KernelDensityCPD as KernelDensityCPD
+from .families.empirical import quantile_edges as quantile_edges
 from .families.items import DirichletMultinomialCPD as DirichletMultinomialCPD
 from .families.items import ItemsCPD as ItemsCPD
 from .families.items import MultinomialCPD as MultinomialCPD
 from .families.items import PresenceCPD as PresenceCPD
 from .families.items import item_sums as item_sums
-from .families.kernel import KernelDensityCPD as KernelDensityCPD
 from .families.leaf_family import LeafFamily as LeafFamily
 from .families.registry import FAMILIES as FAMILIES
 from .families.registry import best_families as best_families
@@ -75,6 +77,4 @@ from .model import under as under
 from .model import warn_of_impossible as warn_of_impossible
 from .model import with_findings as with_findings
 from .network import BayesianNetwork as BayesianNetwork
-from .rows import evidence_rows as evidence_rows
-from .rows import table_for as table_for
 from .weighted import WeightedNetwork as WeightedNetwork

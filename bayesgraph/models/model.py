@@ -72,15 +72,16 @@ from bayesgraph.models.evidence import (
     Finding,
     as_mapping,
     check_memory_limit,
+    evidence_rows,
     impossible,
     read_case,
     read_targets,
     read_values,
     slopes_of_findings,
+    told_table,
     whole_count,
     whole_intervals,
 )
-from bayesgraph.models.rows import evidence_rows, told_table
 from bayesgraph.tables import Training, to_frame
 
 _ALL = All()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import LOG_2PI, Floats
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.models import stack_kernels
+from bayesgraph.models import row_kernels
 
 _V = TypeVar("_V", bound=Variable)
 
@@ -93,7 +93,7 @@ class TableStack:
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log probabilities of all tables given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.variables).T)
-        stack_kernels.add_tables(
+        row_kernels.add_tables(
             out, codes, self.place, self.stride, self.first, self.width, self.values
         )
 
@@ -191,7 +191,7 @@ class LinearStack:
         """Add the log densities of all children given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.discrete).T)
         numbers = np.ascontiguousarray(evidence.matrix(self.continuous).T, dtype=np.float64)
-        stack_kernels.add_linear(
+        row_kernels.add_linear(
             out,
             codes,
             numbers,

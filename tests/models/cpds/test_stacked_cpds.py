@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core import Evidence
-from bayesgraph.models import stack_kernels
+from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds.base import Combination
 from bayesgraph.models.cpds.stacks import LinearStack, TableStack
 
@@ -143,7 +143,7 @@ def test_tables_and_gaussians_are_two_calls_on_both_tiers():
     for out, tier in zip(found, ("interpreted", "compiled"), strict=True):
         with pytest.MonkeyPatch.context() as patch:
             for kernel in ("add_tables", "add_linear"):
-                patch.setattr(stack_kernels, kernel, getattr(getattr(stack_kernels, kernel), tier))
+                patch.setattr(row_kernels, kernel, getattr(getattr(row_kernels, kernel), tier))
             for adder in total.adders:
                 adder.add(evidence, out)
     np.testing.assert_array_equal(*found)

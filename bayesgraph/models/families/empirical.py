@@ -1,4 +1,4 @@
-"""Gaussian kernel density estimates of numbers."""
+"""Densities of numbers as they were seen in fitting: histograms and kernel densities."""
 
 from __future__ import annotations
 
@@ -8,15 +8,228 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, log_integral, log_normal_mass, ndtr
+from bayesgraph.core.arrays import Floats, log_integral, log_normal_mass, log_of, ndtr
+from bayesgraph.core.errors import CPDError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import by_rows
-from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
+from bayesgraph.inference import checked_table
 from bayesgraph.models import row_kernels
+from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
 from bayesgraph.models.cpds.density import CellComponents, Plate
 from bayesgraph.models.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Samples, Smoothing, distinct_values
+
+# --------------------- Histograms: piecewise constant densities with heavy tails outside the edges
+
+
+# Shape parameter of the tails: the smallest integer for which their variance is finite.
+_SHAPE = 3.0
+
+
+class HistogramCPD(Plate):
+    """A piecewise constant density, for each configuration of discrete parents.
+
+    Between two edges the density is constant. Outside them it falls off as that of a Lomax
+    distribution (Lomax 1954) with shape 3 and the range of the edges as its scale:
+    ``3 / s * (1 + d / s)**-4`` at a distance d beyond the outermost edge. With tails so heavy, even
+    an extreme value has a log density of only some thousands below zero, so that adding it to other
+    log densities loses few digits.
+
+    Parameters
+    ----------
+    variable : Continuous
+        The child.
+    edges : array_like, shape (n_cells + 1,)
+        Edges of the n_cells bins, increasing; a value on an edge belongs to the bin below it.
+    values : array_like, shape (*parents' cardinalities, n_cells + 2)
+        Probabilities of the tail below the first edge, of each bin between two edges, and of the
+        tail above the last edge.
+    parents : iterable of Discrete
+
+    Raises
+    ------
+    CPDError
+        For a discrete child, a continuous parent, edges that do not increase, a wrong shape, or
+        probabilities that do not sum to one (within 1e-6).
+
+    Examples
+    --------
+    >>> HistogramCPD(Continuous("age"), [0.0, 30.0, 60.0, 120.0], [0, 0.5, 0.3, 0.2, 0])
+    HistogramCPD p(age)
+      (-inf, 0]  (0, 30]  (30, 60]  (60, 120]  (120, inf)
+      0.000        0.500     0.300      0.200       0.000
+    """
+
+    arrays = ("values",)
+    other_arrays = ("edges",)
+
+    _takes_one = True
+
+    def __init__(
+        self,
+        variable: Continuous,
+        edges: ArrayLike,
+        values: ArrayLike,
+        parents: Iterable[Discrete] = (),
+    ) -> None:
+        self._set_family(variable, parents)
+        what = self.title
+        array = base.checked_numbers(edges, (np.size(edges),), what=f"{what}: edges")
+        with np.errstate(over="ignore"):
+            widths = np.diff(array)
+        if len(array) < 2 or not ((widths > 0).all() and np.isfinite(widths.sum())):
+            raise CPDError(
+                f"{what}: edges takes two numbers or more, finite numbers that increase; got "
+                f"{array!r:.200}."
+            )
+        self.edges = array
+        cells = Discrete(("cells of", self.variable.name), range(len(self.edges) + 1))
+        self._axes = (*self.parents, cells)
+        table = checked_table(values, self._axes, what=what)
+        base.check_sums(table, self.parents, what=what)
+        table.flags.writeable = False
+        self.values = table
+        scale = np.concatenate([[self._range / _SHAPE], widths, [self._range / _SHAPE]])
+        self._log_density = log_of(table) - log_of(scale)
+
+    @property
+    def _range(self) -> float:
+        return float(self.edges[-1] - self.edges[0])
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free probabilities of bins and tails; edges are not counted."""
+        return int(self.values[..., :-1].size)
+
+    def _take(self, at: Sequence[int]) -> Self:
+        return self
+
+    def _add(self, evidence: Evidence, out: Floats) -> None:
+        x = np.ascontiguousarray(self._numbers(evidence)[:, 0])
+        for logs, density in zip(out, self._log_density.reshape(self.cells, -1), strict=True):
+            row_kernels.add_histogram(logs, x, self.edges, density, _SHAPE + 1.0)
+
+    def cdf(self, x: ArrayLike) -> Floats:
+        """Return P(child <= x) for each parent configuration, shape (*cardinalities, *x.shape)."""
+        points = np.asarray(x, dtype=np.float64)
+        inside = np.clip(points, self.edges[0], self.edges[-1])
+        at = np.clip(np.searchsorted(self.edges, inside, side="left"), 1, len(self.edges) - 1)
+        share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
+        below = np.cumsum(self.values, axis=-1)
+        whole = below[..., at - 1] + share * self.values[..., at]
+        beyond = (1.0 + np.abs(points - inside) / self._range) ** -_SHAPE
+        lead = (Ellipsis, *[None] * points.ndim)
+        left, right = self.values[..., 0][lead], self.values[..., -1][lead]
+        result = np.where(points < self.edges[0], left * beyond, whole)
+        return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
+
+    def components(self, cells: NDArray[np.intp]) -> CellComponents:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return CellComponents(self, cells)
+
+    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return cumulative probabilities in configurations of the parents; see `DensityCPD`."""
+        return np.asarray(self.cdf(x).reshape(-1, len(x))[cells].T)
+
+    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of more than x in configurations; see `DensityCPD`."""
+        return np.asarray(np.exp(self.log_interval(x, np.full(len(x), np.inf))[:, cells]))
+
+    def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Return means and variances in configurations of the parents; see `DensityCPD`.
+
+        The tails have the mean distance s / 2 from the outermost edges, and the mean square s^2,
+        where s is the range of the edges.
+        """
+        shares = self.values.reshape(-1, len(self._sides))[cells]
+        middle = (self.edges[0] + self.edges[-1]) / 2  # deviations from it lose no digits
+        ends, s = self.edges - middle, self._range
+        left, right = ends[:-1], ends[1:]
+        first = np.concatenate([[ends[0] - s / 2], (left + right) / 2, [ends[-1] + s / 2]])
+        inside = (left**2 + left * right + right**2) / 3
+        tail = ends[-1] ** 2 + ends[-1] * s + s**2
+        second = np.concatenate([[tail], inside, [tail]])
+        mean = shares @ first
+        return middle + mean, shares @ second - mean**2
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
+        """Return None: the search of a quantile begins at the moments; see `DensityCPD`."""
+
+    def log_interval(self, low: Floats, high: Floats) -> Floats:
+        """Return log P(low < child <= high) in each configuration; see `CPD`."""
+        first, last = self.edges[0], self.edges[-1]
+        low, high = low[:, None], high[:, None]
+        inside = np.minimum(high, self.edges[1:]) - np.maximum(low, self.edges[:-1])
+        # The distances in both tails at which the interval begins and ends.
+        near = np.maximum(np.hstack([first - high, low - last]), 0.0)
+        far = np.maximum(np.hstack([first - low, high - last]), near)
+        tails = -((1.0 + near / self._range) ** -_SHAPE) * np.expm1(
+            -_SHAPE * np.log1p((far - near) / (self._range + near))
+        )
+        bins = np.maximum(inside, 0.0) / np.diff(self.edges)
+        shares = np.hstack([tails[:, :1], bins, tails[:, 1:]])
+        return log_of(shares @ self.values.reshape(-1, len(self._sides)).T)
+
+    def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
+        """Return n draws of the child given the parents' columns; see CPD."""
+        shares = self.values.reshape(-1, len(self._sides))
+        cell = base.draw_states(shares, self._cell(parents, n), random)
+        u = random.random(n)
+        starts = np.concatenate([self.edges[:1], self.edges[:-1], self.edges[-1:]])
+        widths = np.concatenate([[0.0], np.diff(self.edges), [0.0]])
+        # 1 - u lies in (0, 1]: the inverse of the tail's distribution function stays finite.
+        reach = self._range * ((1.0 - u) ** (-1.0 / _SHAPE) - 1.0)
+        return np.asarray(starts[cell] + u * widths[cell] + self._sides[cell] * reach)
+
+    @property
+    def _sides(self) -> Floats:
+        """Direction of each tail and bin: -1 for the lower tail, 1 for the upper, 0 for bins."""
+        sides = np.zeros(len(self.edges) + 1)
+        sides[0], sides[-1] = -1.0, 1.0
+        return sides
+
+    def describe(self, max_rows: int, max_columns: int) -> base.Description:
+        """Return a table with a column for each bin and each tail; see CPD."""
+        cells = Binned(self.variable.name, self.edges.tolist())
+        return base.describe_table(self.parents, cells, self.values, max_rows, max_columns)
+
+
+def quantile_edges(
+    values: Floats, weights: Floats, cuts: Sequence[float] | Floats, max_cells: int
+) -> Floats:
+    """Return the edges of a histogram: weighted quantiles of values, and given cut points.
+
+    Quantiles lie half-way between neighbouring values, so that no value lies on an inner edge. The
+    outermost edges are the smallest and the largest value.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        At least one value; no value is missing.
+    weights : ndarray, shape (n,)
+    cuts : array_like of float
+        Additional edges, such as the thresholds of a tree.
+    max_cells : int
+        Maximum number of bins before `cuts` are added.
+    """
+    distinct, inverse = np.unique(values, return_inverse=True)
+    low, high = float(distinct[0]), float(distinct[-1])
+    ends = [low, high]
+    if len(distinct) == 1:
+        # The range must not be zero.
+        margin = 1e-3 * abs(low) or 1.0
+        ends = [low - margin, high + margin]
+    below = np.cumsum(np.bincount(inverse, weights))[:-1]
+    wanted = np.arange(1, max_cells) / max_cells * float(weights.sum())
+    at = np.unique(np.searchsorted(below, wanted, side="left"))
+    at = at[at < len(below)]
+    middle = distinct[at] + (distinct[at + 1] - distinct[at]) / 2 if len(at) else np.empty(0)
+    return np.unique(np.concatenate([ends, middle, np.asarray(cuts, dtype=np.float64)]))
+
+
+# --------------------------------------------------------------- Gaussian kernel density estimates
 
 
 class KernelDensityCPD(Plate):
@@ -170,7 +383,7 @@ class KernelDensityCPD(Plate):
         return np.asarray(drawn + width * random.standard_normal(n))
 
 
-def _estimate(
+def _estimate_kernel(
     children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
 ) -> list[CPD]:
     """Return kernel density CPDs; a class without values has the values of all classes."""
@@ -232,7 +445,7 @@ KERNEL = LeafFamily(
     "a kernel density estimate",
     variable=Continuous,
     statistics=Samples,
-    estimate=_estimate,
+    estimate=_estimate_kernel,
     stored={"kernel": KernelDensityCPD},
     own_smoothing=("bandwidth",),
 )
