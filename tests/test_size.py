@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_256,
-    "nodes of syntax trees": 637_465,
+    "lines of code": 56_198,
+    "nodes of syntax trees": 636_689,
     "files": 235,
     "public names": 70,
     "bytes of the front end": 302_828,
-    "comments that silence a check": 119,
+    "comments that silence a check": 117,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -31,13 +31,6 @@ VALUE, LOW, OWN, DELTA, GAPS = 0, 1, 2, 3, 4
 
 
 @kernel(interpreted=False)
-def _put(into: Floats, at: int, source: Floats, i: int) -> None:
-    """Copy tuple i of `source` to index `at` of `into`."""
-    for c in range(into.shape[1]):
-        into[at, c] = source[i, c]
-
-
-@kernel(interpreted=False)
 def _weight(tuples: Floats, at: int) -> float:
     """Return g, the weight of tuple `at` summed over the classes."""
     weight = 0.0
@@ -50,68 +43,52 @@ def _weight(tuples: Floats, at: int) -> float:
 def _merge_in(
     column: Floats,
     order: NDArray[np.int64],
+    classes: NDArray[np.signedinteger],
     weights: Floats,
-    size: int,
     tuples: Floats,
-    gaps: Floats,
-    ascending: Floats,
-    of_old: NDArray[np.int64],
-    of_row: NDArray[np.int64],
-    total: Floats,
-    delta: Floats,
+    entries: Floats,
 ) -> int:
-    """Merge new values with a feature's tuples in ascending order; return the number of entries.
+    """Write a feature's tuples and its new values in ascending order; return how many there are.
 
     Each new value becomes an entry, which is to be a tuple. A value that equals a tuple's value
-    joins its entry, which changes no delta. Entries only refer to tuples and rows, as most are
-    merged with others before anything has to be copied.
+    joins its entry, which changes no delta.
 
     Parameters
     ----------
-    column, order, weights
+    column, order, classes, weights
         The new values of the feature; see `absorb_quantiles`.
-    size : int
-        Number of tuples in `tuples`, the feature's summary.
-    gaps, ascending : ndarray, shapes (3, >= size + 1) and (n + 1,)
-        Working memory.
-    of_old, of_row : ndarray of int, shapes (>= size,) and (n,)
-        Receive the entry of each tuple, and of each row in ascending order of value.
-    total, delta : ndarray
-        Receive the total weight and the delta of each entry.
+    tuples : ndarray, shape (size, 4 + n_classes)
+        The feature's summary.
+    entries : ndarray, shape (>= size + n, 4 + n_classes)
     """
-    # The maximum of a new value is known exactly, and so is the minimum unless it has faded. The
-    # weight in the gap of the next tuple, except that of its own value, may be on either side.
-    value, held, between = gaps[0], gaps[1], gaps[2]
-    for old in range(size):
-        value[old], held[old] = tuples[old, VALUE], _weight(tuples, old)
-        between[old] = max(tuples[old, DELTA] - tuples[old, OWN] + held[old], 0.0)
-    value[size], held[size], between[size] = np.inf, 0.0, 0.0
-    n = 0
-    while n < len(order) and not np.isnan(column[order[n]]):
-        ascending[n] = column[order[n]]
-        n += 1
-    ascending[n] = np.inf
     old, place, count, last = 0, 0, 0, -np.inf
-    for _ in range(size + n):
-        x = ascending[place]
-        is_old = value[old] <= x
-        if is_old:
-            last = value[old]
-            of_old[old] = count
-            total[count], delta[count] = held[old], tuples[old, DELTA]
+    while True:
+        x = column[order[place]] if place < len(order) else np.nan
+        if old < len(tuples) and not x < tuples[old, VALUE]:
+            entries[count] = tuples[old]
+            last = tuples[old, VALUE]
             old, count = old + 1, count + 1
-        else:
-            w = weights[order[place]] if len(weights) else 1.0
-            if x != last and w > 0.0:
-                last = x
-                total[count], delta[count] = 0.0, between[old]
-                count += 1
-            if count:
-                total[count - 1] += w
-            of_row[place] = count - 1
-            place += 1
-    of_row[n:] = -1
-    return count
+            continue
+        if np.isnan(x):
+            return count
+        row = order[place]
+        place += 1
+        w = weights[row] if len(weights) else 1.0
+        if w <= 0.0:
+            continue
+        if x != last:
+            last = x
+            entries[count] = 0.0
+            entries[count, VALUE], entries[count, LOW] = x, x
+            if old < len(tuples):
+                # The maximum of a new value is known exactly, and so is the minimum unless it has
+                # faded. The weight in the gap of the next tuple, except that of its own value, may
+                # be on either side.
+                held = _weight(tuples, old) - tuples[old, OWN] + tuples[old, DELTA]
+                entries[count, DELTA] = max(held, 0.0)
+            count += 1
+        entries[count - 1, GAPS + classes[row]] += w
+        entries[count - 1, OWN] += w
 
 
 @kernel(interpreted=False)
@@ -119,7 +96,7 @@ def _left_after(total: Floats, delta: Floats, count: int, maximum: float) -> int
     """Return the number of tuples that remain if `count` entries are compressed.
 
     Neighbouring entries are merged while the sum of their weights g plus the delta of the last of
-    them is at most `maximum`. `total` and `delta` are those of `_merge_in`.
+    them is at most `maximum`. `total` and `delta` are those of the entries.
     """
     if count <= 2:
         return count
@@ -136,63 +113,23 @@ def _left_after(total: Floats, delta: Floats, count: int, maximum: float) -> int
 
 
 @kernel(interpreted=False)
-def _compress(
-    column: Floats,
-    order: NDArray[np.int64],
-    classes: NDArray[np.signedinteger],
-    weights: Floats,
-    of_old: NDArray[np.int64],
-    of_row: NDArray[np.int64],
-    total: Floats,
-    delta: Floats,
-    count: int,
-    maximum: float,
-    size: int,
-    tuples: Floats,
-    last: NDArray[np.int64],
-    behind: NDArray[np.int64],
-    out: Floats,
-) -> int:
-    """Merge neighbouring entries up to the bound `maximum`; return how many tuples remain.
+def _compress(entries: Floats, total: Floats, maximum: float, count: int) -> int:
+    """Merge neighbouring entries up to the bound `maximum` (see `_left_after`), to the end.
 
-    Entries are merged while their uncertainty of rank stays below the bound (see `_left_after`).
-    The parameters are those of `_merge_in` and of `absorb_quantiles`; `tuples` is overwritten by
-    the result. `last`, `behind` and `out` are working memory: the first two are as long as `total`,
-    and `out` is as long as `tuples`.
+    Returns the index from which on entries are left.
     """
-    left, g, most = 0, 0.0, -1.0
+    at, g, most = count, 0.0, -1.0
     for i in range(count - 1, -1, -1):
-        joined = total[i] + g
-        begins = joined > most or i == 0 or i == count - 1
-        last[left] = i
-        left += 1 if begins else 0
-        behind[i] = left
-        g = total[i] if begins else joined
-        most = maximum - delta[i] if begins else most
-    for t in range(left):
-        out[t, :] = 0.0
-        out[t, VALUE], out[t, LOW], out[t, DELTA] = -np.inf, np.inf, delta[last[left - 1 - t]]
-    # Few branches, as where the tuples begin cannot be predicted.
-    for old in range(size):
-        t = left - behind[of_old[old]]
-        for c in range(GAPS, tuples.shape[1]):
-            out[t, c] += tuples[old, c]
-        out[t, VALUE] = max(out[t, VALUE], tuples[old, VALUE])
-        out[t, LOW] = min(out[t, LOW], tuples[old, LOW])
-        out[t, OWN] += tuples[old, OWN] if last[left - 1 - t] == of_old[old] else 0.0
-    for place in range(len(order)):
-        row, entry = order[place], of_row[place]
-        w = weights[row] if len(weights) else 1.0
-        if entry < 0 or w <= 0.0:
-            continue
-        t = left - behind[entry]
-        out[t, GAPS + classes[row]] += w
-        out[t, VALUE] = max(out[t, VALUE], column[row])
-        out[t, LOW] = min(out[t, LOW], column[row])
-        out[t, OWN] += w if last[left - 1 - t] == entry else 0.0
-    for t in range(left):
-        _put(tuples, t, out, t)
-    return left
+        g += total[i]
+        if g > most or i in (0, count - 1):
+            at -= 1
+            entries[at] = entries[i]
+            g, most = total[i], maximum - entries[i, DELTA]
+        else:
+            entries[at, LOW] = min(entries[at, LOW], entries[i, LOW])
+            for c in range(GAPS, entries.shape[1]):
+                entries[at, c] += entries[i, c]
+    return at
 
 
 @kernel(interpreted=False)
@@ -226,32 +163,25 @@ def absorb_quantiles(
     tuples : ndarray, shape (n_features, room, 4 + n_classes)
     """
     room = tuples.shape[1]
-    most = room + columns.shape[1]
-    of_old, of_row = np.empty(room, dtype=np.int64), np.empty(columns.shape[1], dtype=np.int64)
-    total, delta, gaps = np.empty(most), np.empty(most), np.empty((3, room + 1))
-    ascending = np.empty(columns.shape[1] + 1)
-    last, behind = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
-    out = np.empty(tuples.shape[1:])
+    entries = np.empty((room + columns.shape[1], tuples.shape[2]))
+    total = np.empty(len(entries))
     for f in range(len(columns)):
-        count = _merge_in(
-            columns[f], order[f], weights, size[f], tuples[f], gaps, ascending, of_old, of_row,
-            total, delta,
-        )  # fmt: skip
-        weight = 0.0
+        held = tuples[f, : size[f]]
+        count = _merge_in(columns[f], order[f], classes, weights, held, entries)
         for i in range(count):
-            weight += total[i]
+            total[i] = _weight(entries, i)
+        weight = total[:count].sum()
         if share > 0.0:
             maximum = share * weight
         elif count <= room:
             maximum = -1.0
         else:
             begin = guess[f] if guess[f] > 0.0 else 2.0 / room
-            maximum = _smallest_sum(total, delta, count, room, begin * weight)
+            maximum = _smallest_sum(total, entries[:, DELTA], count, room, begin * weight)
             guess[f] = maximum / weight
-        size[f] = _compress(
-            columns[f], order[f], classes, weights, of_old, of_row, total, delta, count, maximum,
-            size[f], tuples[f], last, behind, out,
-        )  # fmt: skip
+        first = _compress(entries, total, maximum, count)
+        size[f] = count - first
+        tuples[f, : size[f]] = entries[first:count]
 
 
 @kernel(interpreted=False)
@@ -324,7 +254,7 @@ def _join_light(n: int, minimum: float, tuples: Floats) -> int:
         carry += tuples[i, GAPS:]
         if carry.sum() < minimum:
             continue
-        _put(tuples, left, tuples, i)
+        tuples[left] = tuples[i]
         tuples[left, GAPS:] = carry
         carry[:] = 0.0
         left, last = left + 1, i
