@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_198,
-    "nodes of syntax trees": 636_689,
+    "lines of code": 56_190,
+    "nodes of syntax trees": 636_652,
     "files": 235,
     "public names": 70,
     "bytes of the front end": 302_828,

@@ -90,33 +90,28 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
     ) -> None:
         self.variables = tuple(variables)
         self.coverage = coverage
-        self._states = [v.states for v in variables if isinstance(v, Discrete)]
+        discrete = [v for v in variables if isinstance(v, Discrete)]
+        self._is_number = not discrete
+        self._axes = discrete or [Discrete("moment", MOMENTS)]
         tail = (1.0 - coverage) / 2.0
         low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
         self._numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
         mean, variance = draws.mean(axis=0), draws.var(axis=0)
-        if self._states:
-            alone, total, less = np.sum(mean * (1.0 - mean)), variance.sum(), 1.0
-        else:
+        if self._is_number:
             alone, total, less = estimate[1] ** 2, variance[0], 0.0
+        else:
+            alone, total, less = np.sum(mean * (1.0 - mean)), variance.sum(), 1.0
         self.rows = max(float(alone / total) - less, 0.0) if total > 0 else math.inf
 
     def _place(self, key: Any) -> int:
-        if not self._states:
-            if key not in MOMENTS:
-                raise errors.EvidenceError(
-                    f"These intervals are of {errors.quoted(MOMENTS)}; got {key!r}."
-                )
-            return MOMENTS.index(key)
-        states = (key,) if len(self.variables) == 1 else key
-        if not isinstance(states, tuple) or len(states) != len(self.variables):
+        states = key if self._axes[1:] else (key,)
+        if not isinstance(states, tuple) or len(states) != len(self._axes):
             raise errors.EvidenceError(
                 f"These are intervals of {errors.quoted(self.names)}: their keys are tuples of "
                 f"{len(self.variables)} states; got {key!r}."
             )
-        variables: Any = self.variables
-        codes = [v.index(state) for v, state in zip(variables, states, strict=True)]
-        return int(np.ravel_multi_index(codes, [v.cardinality for v in variables]))
+        codes = [v.index(state) for v, state in zip(self._axes, states, strict=True)]
+        return int(np.ravel_multi_index(codes, [v.cardinality for v in self._axes]))
 
     def __getitem__(self, key: Any) -> Interval:
         return Interval(*self._numbers[self._place(key)].tolist())
@@ -129,9 +124,8 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         return True
 
     def __iter__(self) -> Iterator[Any]:
-        if not self._states:
-            return iter(MOMENTS)
-        return itertools.product(*self._states) if self._states[1:] else iter(self._states[0])
+        states = [v.states for v in self._axes]
+        return itertools.product(*states) if states[1:] else iter(states[0])
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -142,13 +136,13 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         return tuple(variable.name for variable in self.variables)
 
     def _display(self) -> DisplayTable:
-        text = "{:.4f}".format if self._states else rounded
+        text = rounded if self._is_number else "{:.4f}".format
         shown = list(itertools.islice(self.items(), _MAX_LINES))
         rows = [(str(key), *map(text, interval[:3])) for key, interval in shown]
-        letter = "P" if self._states else "p"
         notes = [more(len(self), len(rows), "states"), f"as from {_count(self.rows)} rows"]
+        name = f"{'p' if self._is_number else 'P'}({', '.join(map(str, self.names))})"
         return DisplayTable(
-            f"{letter}({', '.join(map(str, self.names))}), {100 * self.coverage:g} % credible",
+            f"{name}, {100 * self.coverage:g} % credible",
             rows,
             ("", "estimate", "low", "high"),
             note="\n".join(note for note in notes if note),
@@ -264,29 +258,29 @@ def credible_intervals(
     """
     check_coverage(coverage)
     n = whole_number("draws", "draws", draws, 2)
-    given = as_mapping(evidence)
-    if any(isinstance(value, Belief) for value in given.values()):
+    findings = dict(as_mapping(evidence))
+    if any(isinstance(value, Belief) for value in findings.values()):
         raise errors.EvidenceError(
             "A Belief is a new probability whatever the parameters are; give likelihoods."
         )
-    asked, given = under(model, do, given) if do else (model, dict(given))
+    asked, findings = under(model, do, findings) if do else (model, findings)
     check_parameters(asked)
-    case = asked._case(given)
-    groups: list[tuple[int, ...]] = [
-        (v,)
-        for v, variable in enumerate(asked.variables)
-        if not (
-            v in case.hard
-            or variable in asked._unmarginalisable
-            or isinstance(variable, CountVector)
-        )
-    ]
-    if targets is not None:
+    case = asked._case(findings)
+    if targets is None:
+        kind: Any = All()
+        groups: list[tuple[int, ...]] = [
+            (v,)
+            for v, variable in enumerate(asked.variables)
+            if v not in case.hard
+            and variable not in asked._unmarginalisable
+            and not isinstance(variable, CountVector)
+        ]
+    else:
         groups = [read_targets(asked, targets, case.hard)]
-    kind = Joint(groups[0]) if targets is not None else All()
+        kind = Joint(groups[0])
     answer = asked._work(kind, case.pattern, memory_limit).run(case, memory_limit)
     if answer is None:
-        raise impossible(given)
+        raise impossible(findings)
     estimates = _numbers(answer, [asked.names[v] for v, *_ in groups])
     size = BYTES * n * sum(map(len, estimates))
     if size > (limit := default_memory_limit() if memory_limit is None else memory_limit):
@@ -302,7 +296,7 @@ def credible_intervals(
         # Zeros may differ by underflow, so that evidence is impossible under some draws.
         possible = drawn[~np.isnan(drawn).any(axis=1)]
         if not len(possible):
-            raise impossible(given)
+            raise impossible(findings)
         variables = [asked.variables[v] for v in group]
         intervals.append(CredibleIntervals(variables, estimate, possible, coverage))
     if min_rows is not None and (few := [one for one in intervals if one.rows < min_rows]):
@@ -377,11 +371,11 @@ def check_parameters(model: Model) -> None:
         if not (posterior.strength > 0).all():
             where = np.argwhere(~(posterior.strength > 0))[0]
             pairs = zip(cpd.discrete_parents, where.tolist(), strict=True)
-            given = ", ".join(f"{v.name}={v.states[code]}" for v, code in pairs)
+            states = ", ".join(f"{v.name}={v.states[code]}" for v, code in pairs)
             raise _refused(
                 model,
-                f"{cpd.title} rests on no rows{' where ' * bool(given)}{given}, and smoothing adds "
-                "none; give alpha or shrinkage a positive value.",
+                f"{cpd.title} rests on no rows{' where ' * bool(states)}{states}, and smoothing "
+                "adds none; give alpha or shrinkage a positive value.",
             )
     if model.exponents:
         raise _refused(model, "its exponents have no posterior; one of its `networks` may have.")
@@ -436,9 +430,9 @@ def _answers(
     question = All() if len(groups) > 1 else Joint(groups[0])
     work = drawn._work(question, cases[0].pattern, memory_limit)
     answers = [work.run(one, memory_limit) for one in cases]
-    known = [None if answer is None else _numbers(answer, names) for answer in answers]
-    nothing = next(([np.full_like(x, np.nan) for x in one] for one in known if one is not None), [])
-    return [np.array(column) for column in zip(*(one or nothing for one in known), strict=True)]
+    numbers = [[] if answer is None else _numbers(answer, names) for answer in answers]
+    nothing = [np.full_like(x, np.nan) for x in max(numbers, key=len)]
+    return [np.array(column) for column in zip(*(one or nothing for one in numbers), strict=True)]
 
 
 def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Model:
@@ -461,14 +455,12 @@ def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Mod
 
 def _draws_of(cpd: CPD, draw: Discrete, random: np.random.Generator) -> CPD:
     n, posterior = draw.cardinality, cpd.parameter_posterior
-    if isinstance(cpd, TableCPD):
-        assert posterior is not None  # `check_parameters` has found it
+    if isinstance(cpd, TableCPD) and posterior is not None:
         cards = np.full(posterior.strength.size, cpd.variable.cardinality)
         draws = draw_probabilities(cpd.values.ravel(), posterior.strength.ravel(), cards, n, random)
         values = draws.reshape(n, *cpd.values.shape)
         return TableCPD.from_checked(cpd.variable, values, (draw, *cpd.parents))
-    if isinstance(cpd, GaussianCPD):
-        assert posterior is not None  # `check_parameters` has found it
+    if isinstance(cpd, GaussianCPD) and posterior is not None:
         mean, variance, coefficients = draw_gaussians(
             cpd.mean, cpd.variance, cpd.coefficients, posterior, n, random
         )
