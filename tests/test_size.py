@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_190,
-    "nodes of syntax trees": 636_652,
-    "files": 235,
+    "lines of code": 56_156,
+    "nodes of syntax trees": 636_526,
+    "files": 233,
     "public names": 70,
     "bytes of the front end": 302_828,
     "comments that silence a check": 117,

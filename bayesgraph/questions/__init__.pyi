@@ -15,6 +15,7 @@ from .axes import discriminant_axes as discriminant_axes
 from .axes import multiple_correspondence as multiple_correspondence
 from .axes import principal_axes as principal_axes
 from .causal_graphs import CausalGraph as CausalGraph
+from .causal_graphs import Estimand as Estimand
 from .causal_graphs import Independence as Independence
 from .causal_graphs import Instrument as Instrument
 from .causal_graphs import causal_graph as causal_graph
@@ -22,11 +23,16 @@ from .contributions import Contrast as Contrast
 from .contributions import Contribution as Contribution
 from .contributions import Contributions as Contributions
 from .contributions import RowContributions as RowContributions
+from .contributions import Shape as Shape
+from .contributions import Shapes as Shapes
+from .contributions import TopItems as TopItems
 from .contributions import contributions as contributions
 from .contributions import contributions_rows as contributions_rows
 from .contributions import explain as explain
+from .contributions import shapes as shapes
 from .contributions import signed as signed
 from .contributions import together as together
+from .contributions import top_items as top_items
 from .dagitty import CausalDiagram as CausalDiagram
 from .dagitty import read_dagitty as read_dagitty
 from .differences import Diff as Diff
@@ -36,7 +42,6 @@ from .drift import table_drift as table_drift
 from .effects import Effect as Effect
 from .effects import adjusted_effect as adjusted_effect
 from .effects import effect as effect
-from .estimands import Estimand as Estimand
 from .estimators import conflict as conflict
 from .estimators import question as question
 from .estimators import sensitivity as sensitivity
@@ -57,11 +62,6 @@ from .nearest import most_relevant as most_relevant
 from .nearest import nearest_rows as nearest_rows
 from .sentences import Explanation as Explanation
 from .sentences import explanation as explanation
-from .shape_functions import Shape as Shape
-from .shape_functions import Shapes as Shapes
-from .shape_functions import TopItems as TopItems
-from .shape_functions import shapes as shapes
-from .shape_functions import top_items as top_items
 from .tornados import Bar as Bar
 from .tornados import Tornado as Tornado
 from .tornados import tornado as tornado

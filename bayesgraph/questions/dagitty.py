@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
@@ -18,20 +19,14 @@ from bayesgraph.core.files import Budget, PathLike, path_text, read_unzipped, re
 from bayesgraph.questions.causal_graphs import CausalGraph
 
 # The roles that a node may have; some programs write an abbreviation.
-_ROLES = {
-    "exposure": "exposures",
-    "e": "exposures",
-    "outcome": "outcomes",
-    "o": "outcomes",
-    "adjusted": "adjusted",
-    "a": "adjusted",
-    "latent": "latent",
-    "l": "latent",
-    "unobserved": "latent",
-    "u": "latent",
-    "selected": "selected",
-    "s": "selected",
+_NAMES_OF_ROLES = {
+    "exposures": ("exposure", "e"),
+    "outcomes": ("outcome", "o"),
+    "adjusted": ("adjusted", "a"),
+    "latent": ("latent", "l", "unobserved", "u"),
+    "selected": ("selected", "s"),
 }
+_ROLES = {name: role for role, names in _NAMES_OF_ROLES.items() for name in names}
 _DIRECTED = ("dag", "digraph")
 _ARROWS = {"->": (1, 0), "<-": (0, 1), "<->": (1, 1)}
 # An edge: a pair in a list and in a set, and the nodes' entries in the graph.
@@ -48,7 +43,6 @@ _TOKEN = re.compile(
 _ATTRIBUTE = re.compile(
     r'\s*+(?P<key>[^\s=,"]++)\s*+(?:=\s*+(?:"(?P<quoted>[^"]*+)"|(?P<bare>[^\s,"]++)))?+\s*+,?+'
 )
-_PLACE = re.compile(r"\s*+([-+.0-9eE]++)\s*+,\s*+([-+.0-9eE]++)\s*+")
 
 
 @dataclass(frozen=True)
@@ -174,11 +168,6 @@ class _Parser:
     def _is_sign(self, sign: str) -> bool:
         return self._next.kind == "sign" and self._next.text == sign
 
-    def _expect(self, sign: str) -> None:
-        token = self._take()
-        if token.kind != "sign" or token.text != sign:
-            raise self._error(token.at, f"expected {sign!r}; got {token.text!r:.40}.")
-
     def diagram(self) -> CausalDiagram:
         """Return the diagram of the text."""
         kind = self._take()
@@ -191,7 +180,9 @@ class _Parser:
             )
         if self._next.kind in ("name", "quoted"):
             self._take()  # the name of the graph
-        self._expect("{")
+        if not self._is_sign("{"):
+            raise self._error(self._next.at, f"expected '{{'; got {self._next.text!r:.40}.")
+        self._take()
         while not self._is_sign("}"):
             self._statement()
         self._take()
@@ -202,8 +193,8 @@ class _Parser:
         except BayesGraphError as error:
             raise FileFormatError(f"{self._budget.source}: {error}") from error
         roles = {
-            role: tuple(name for name, own in self._nodes.items() if role in own)
-            for role in dict.fromkeys(_ROLES.values())
+            role: tuple(name for name, roles in self._nodes.items() if role in roles)
+            for role in _NAMES_OF_ROLES
         }
         return CausalDiagram(graph, **roles, positions=self._positions)
 
@@ -248,16 +239,16 @@ class _Parser:
             return [token.text]
         if token.kind != "sign" or token.text != "{":
             raise self._error(token.at, f"expected the name of a node; got {token.text!r:.40}.")
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         while not self._is_sign("}"):
             inner = self._take()
             if inner.kind in ("name", "quoted"):
                 self._nodes.setdefault(inner.text, set())
-                found[inner.text] = None
+                names[inner.text] = None
             elif inner.text not in (",", ";"):
                 raise self._error(inner.at, f"expected names in braces; got {inner.text!r:.40}.")
         self._take()
-        return list(found)
+        return list(names)
 
     def _describe(self, name: str, token: _Token) -> None:
         at = 0
@@ -272,14 +263,8 @@ class _Parser:
             key = match["key"].lower()
             if value is None and key in _ROLES:
                 self._nodes[name].add(_ROLES[key])
-            elif key == "pos" and value is not None and (place := _place(value)) is not None:
-                self._positions[name] = place
-
-
-def _place(text: str) -> tuple[float, float] | None:
-    match = _PLACE.fullmatch(text)
-    try:
-        x, y = map(float, match.groups()) if match else (math.nan, math.nan)
-    except ValueError:
-        return None
-    return (x, y) if math.isfinite(x) and math.isfinite(y) else None
+            elif key == "pos" and value is not None:
+                with suppress(ValueError):  # a position that is no pair of numbers is left out
+                    x, y = map(float, value.split(","))
+                    if math.isfinite(x) and math.isfinite(y):
+                        self._positions[name] = x, y

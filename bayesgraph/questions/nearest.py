@@ -157,37 +157,32 @@ def nearest_rows(
     }
     total = np.sum([np.zeros(rows.n_rows), *parts.values()], axis=0)
     total = np.where(wanted, total, np.inf)
-    order = [row for row in np.argsort(total, kind="stable")[:n].tolist() if total[row] < np.inf]
-    found = [
-        NearRow(
-            row,
-            float(total[row]),
-            variable.states[int(answers[row])],
-            float(shares[row, answers[row]]),
-            {
+    nearest = []
+    for row in np.argsort(total, kind="stable")[:n].tolist():
+        if total[row] < np.inf:
+            differences = {
                 v.name: (_value(v, findings[v]), _value(v, rows.column(v)[[row]]))
                 for v, part in parts.items()
                 if part[row] > 0
-            },
-        )
-        for row in order
-    ]
-    return NearestRows(variable.name, before, tuple(found))
+            }
+            answer = int(answers[row])
+            state, share = variable.states[answer], float(shares[row, answer])
+            nearest.append(NearRow(row, float(total[row]), state, share, differences))
+    return NearestRows(variable.name, before, tuple(nearest))
 
 
-def _findings(model: Model, given: Mapping[Name, Any]) -> dict[Variable, Any]:
+def _findings(model: Model, evidence: Mapping[Name, Any]) -> dict[Variable, Any]:
     """Return values as encoded columns of one row, and intervals; without soft evidence."""
-    intervals = {model.variable(n): v for n, v in given.items() if isinstance(v, Between)}
-    asked, known = with_findings(
-        model, {n: v for n, v in given.items() if not isinstance(v, Between)}
-    )
+    intervals = {model.variable(n): v for n, v in evidence.items() if isinstance(v, Between)}
+    values = {n: v for n, v in evidence.items() if not isinstance(v, Between)}
+    asked, codes = with_findings(model, values)
     # What a finding says about its indicator of missing values is no difference of its own.
-    found: dict[Variable, Any] = {
+    columns = {
         v: column
-        for v, column in asked._encode(known).columns.items()
-        if not isinstance(v, MissingIndicator) or v.name in known
+        for v, column in asked._encode(codes).columns.items()
+        if not isinstance(v, MissingIndicator) or v.name in codes
     }
-    return found | intervals
+    return columns | intervals
 
 
 def _distances(
@@ -205,13 +200,12 @@ def _distances(
             # Intervals differ by the number of cut points between them.
             width = variable.cardinality - 1.0
         else:
-            seen = [*column[~missing], *(end for end in (low, high) if np.isfinite(end))]
-            width = float(np.max(seen) - np.min(seen))
+            width = float(np.ptp([*column[~missing], *filter(np.isfinite, (low, high))]))
         share = away / (width or 1.0)
     share = np.where(missing, 1.0, share)
-    if fixed:
+    if fixed or np.isinf(weight):
         return np.where(share > 0, np.inf, 0.0)
-    return weight * share if np.isfinite(weight) else np.where(share > 0, np.inf, 0.0)
+    return weight * share
 
 
 def _ends(variable: Variable, finding: Any) -> tuple[Any, Any]:
@@ -321,59 +315,54 @@ def most_relevant(
             f"{_MAX_EXPLANATIONS:,} are compared. Name fewer targets."
         )
     names = [v.name for v in discrete]
-    before, after = (model.query(names, given).probabilities for given in (None, evidence))
-    return list(_best(discrete, _Partial.of(before), _Partial.of(after), k))
+    before, after = (model.query(names, known).probabilities for known in (None, evidence))
+    return list(_best(discrete, _partial(before), _partial(after), k))
 
 
-@dataclass(frozen=True, eq=False)
-class _Partial:
-    """Probabilities of all partial assignments, and of their complements.
+def _partial(joint: Floats) -> tuple[Floats, Floats]:
+    """Return probabilities of all partial assignments, and of their complements.
 
     Each axis has an entry for each state of a variable, and a last one where it is left out. The
     complements are sums of their own, because 1 - p has no digits where p is close to one.
     """
 
-    inside: Floats
-    outside: Floats
-
-    @classmethod
-    def of(cls, joint: Floats) -> _Partial:
-        """Return the sums of a joint distribution."""
-        inside, outside = joint, np.zeros_like(joint)
-        for axis in range(joint.ndim):
-            whole = inside.sum(axis=axis, keepdims=True)
-            away = outside.sum(axis=axis, keepdims=True)
-            # For each entry the sum of all other ones along an axis, without subtraction.
-            moved = np.moveaxis(inside, axis, 0)
-            zero = np.zeros_like(moved[:1])
-            below = np.cumsum(np.concatenate([zero, moved[:-1]]), axis=0)
-            above = np.cumsum(np.concatenate([zero, moved[:0:-1]]), axis=0)[::-1]
-            others = np.moveaxis(below + above, 0, axis)
-            inside = np.concatenate([inside, whole], axis=axis)
-            outside = np.concatenate([others + away, away], axis=axis)
-        return cls(inside, outside)
+    inside, outside = joint, np.zeros_like(joint)
+    for axis in range(joint.ndim):
+        whole = inside.sum(axis=axis, keepdims=True)
+        away = outside.sum(axis=axis, keepdims=True)
+        # For each entry the sum of all other ones along an axis, without subtraction.
+        moved = np.moveaxis(inside, axis, 0)
+        zero = np.zeros_like(moved[:1])
+        below = np.cumsum(np.concatenate([zero, moved[:-1]]), axis=0)
+        above = np.cumsum(np.concatenate([zero, moved[:0:-1]]), axis=0)[::-1]
+        others = np.moveaxis(below + above, 0, axis)
+        inside = np.concatenate([inside, whole], axis=axis)
+        outside = np.concatenate([others + away, away], axis=axis)
+    return inside, outside
 
 
 def _best(
-    variables: Sequence[Discrete], before: _Partial, after: _Partial, k: int
+    variables: Sequence[Discrete],
+    before: tuple[Floats, Floats],
+    after: tuple[Floats, Floats],
+    k: int,
 ) -> Iterator[RelevantExplanation]:
     """Yield the best explanations, of which none is part of another one."""
+    prior, posterior = before[0], after[0]
     with np.errstate(divide="ignore", invalid="ignore"):
-        factors = (after.inside * before.outside) / (before.inside * after.outside)
+        factors = (posterior * before[1]) / (prior * after[1])
     # Impossible explanations have no factor, and the empty one explains nothing.
-    factors = np.where(before.inside > 0, factors, np.nan).ravel()
-    lengths = np.add.reduce(
-        np.meshgrid(
-            *(np.arange(v.cardinality + 1) < v.cardinality for v in variables), indexing="ij"
-        )
-    ).ravel()
-    known = np.flatnonzero(~np.isnan(factors) & (lengths > 0))
+    factors = np.where(prior > 0, factors, np.nan).ravel()
+    places = np.ix_(*map(np.arange, prior.shape))
+    is_in = [place < v.cardinality for place, v in zip(places, variables, strict=True)]
+    lengths = sum(is_in, start=np.zeros(prior.shape, dtype=np.intp)).ravel()
+    possible = np.flatnonzero(~np.isnan(factors) & (lengths > 0))
     # Factors that differ by rounding are equal, so that the fewest states come first.
-    digits = np.round(np.log(np.maximum(factors[known], 1e-300)) / _ROUNDING * 1e-2)
-    order = known[np.lexsort((known, lengths[known], -digits))]
+    digits = np.round(np.log(np.maximum(factors[possible], 1e-300)) / _ROUNDING * 1e-2)
+    order = possible[np.lexsort((possible, lengths[possible], -digits))]
     kept: list[frozenset[tuple[int, int]]] = []
     for at in order.tolist():
-        codes = np.unravel_index(at, before.inside.shape)
+        codes = np.unravel_index(at, prior.shape)
         chosen = frozenset(
             (axis, int(code))
             for axis, (code, variable) in enumerate(zip(codes, variables, strict=True))
@@ -384,7 +373,7 @@ def _best(
         kept.append(chosen)
         states = {variables[axis].name: variables[axis].states[c] for axis, c in sorted(chosen)}
         yield RelevantExplanation(
-            states, float(factors[at]), float(before.inside[codes]), float(after.inside[codes])
+            states, float(factors[at]), float(prior[codes]), float(posterior[codes])
         )
         if len(kept) == k:
             return
