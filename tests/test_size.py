@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_156,
-    "nodes of syntax trees": 636_526,
+    "lines of code": 56_123,
+    "nodes of syntax trees": 636_093,
     "files": 233,
     "public names": 70,
-    "bytes of the front end": 302_828,
-    "comments that silence a check": 117,
+    "bytes of the front end": 301_782,
+    "comments that silence a check": 116,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

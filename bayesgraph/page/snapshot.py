@@ -7,7 +7,6 @@ and refuses versions newer than its own.
 from __future__ import annotations
 
 import math
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,55 +29,8 @@ from bayesgraph.core.variables import (
 )
 from bayesgraph.inference import Case
 from bayesgraph.page.mixed import Json, Numbers, model_part
-from bayesgraph.pictures import plain_layout
 from bayesgraph.questions import Rules, choices_of, range_of
 from bayesgraph.tables import Table, as_numbers, columns_of
-
-# ----------------------------- Positions of the variables of a page, from Graphviz if there is one
-
-
-# Number of variables up to which all are shown at once, and seconds that their layout may take.
-_MOST_CARDS = 150
-_SECONDS = 20.0
-# Width of a card, height of its head and of a line, in pixels; lines that are shown at most.
-_WIDTH, _HEAD, _LINE, _MOST_LINES = 196, 34, 18, 8
-_INCH = 72.0
-
-
-def placed(content: dict[str, Any]) -> list[list[float]] | None:
-    """Return the centre of the card of each variable, in pixels, y downwards.
-
-    Parameters
-    ----------
-    content : dict
-        Content of a snapshot, with variables and arcs.
-
-    Returns
-    -------
-    list of [x, y], or None
-        None if there are more than 150 variables or no Graphviz: the page then places them itself.
-    """
-    variables = content["variables"]
-    if len(variables) > _MOST_CARDS:
-        return None
-    lines = [
-        "digraph {", "graph [nodesep=0.4, ranksep=0.6]", "node [shape=box, fixedsize=true]"
-    ]  # fmt: skip
-    for i, variable in enumerate(variables):
-        shown = min(len(variable["states"]) or 3, _MOST_LINES)
-        height = (_HEAD + _LINE * shown) / _INCH
-        lines.append(f"{i} [label={i}, width={_WIDTH / _INCH:.4f}, height={height:.4f}]")
-    lines += [f"{a} -> {b}" for a, b, _ in content["arcs"]]
-    try:
-        found = plain_layout("\n".join([*lines, "}"]), timeout=_SECONDS)
-    except (errors.MissingDependencyError, errors.RenderError, subprocess.TimeoutExpired):
-        return None
-    top = max((y for _, y in found.values()), default=0.0)
-    return [
-        [round(found[str(i)][0] * _INCH), round((top - found[str(i)][1]) * _INCH)]
-        for i in range(len(variables))
-    ]
-
 
 # ---------------------- How findings may change in the page, and in which order they are explained
 # The page looks for the smallest change of findings that turns an answer, at the prices of
@@ -228,7 +180,6 @@ def take_snapshot(
         if code is not None:
             low, high = variable.edges[code : code + 2].tolist()
             content["initial"][str(at)] = {"value": (low + high) / 2}
-    content["positions"] = placed(content)
     return Snapshot(content, numbers.joined())
 
 

@@ -3,7 +3,6 @@ from .classifiers import plot_decision_boundary as plot_decision_boundary
 from .classifiers import roc_figure as roc_figure
 from .mixtures import prequential_figure as prequential_figure
 from .nomograms import nomogram_figure as nomogram_figure
-from .rendering import plain_layout as plain_layout
 from .rendering import plot as plot
 from .rendering import render as render
 from .rendering import to_dot as to_dot

@@ -190,30 +190,6 @@ def to_graphviz(drawn: Any, **options: Any) -> graphviz.Source:
     return graphviz.Source(to_dot(drawn, **options))
 
 
-def plain_layout(dot: str, *, timeout: float | None = None) -> dict[str, tuple[float, float]]:
-    """Return where Graphviz places the centre of each node of a graph, in inches, y upwards.
-
-    Parameters
-    ----------
-    dot : str
-        Text in the DOT language, whose nodes are named by numbers.
-    timeout : float, optional
-        Seconds.
-
-    Raises
-    ------
-    MissingDependencyError
-        If there is neither a ``dot`` on the PATH nor pygraphviz.
-    RenderError
-        If Graphviz fails.
-    subprocess.TimeoutExpired
-        If it takes longer.
-    """
-    picture = _drawn(_command("plain", ""), dot, timeout=timeout).decode()
-    nodes = [line.split() for line in picture.splitlines() if line.startswith("node ")]
-    return {name: (float(x), float(y)) for _, name, x, y, *_ in nodes}
-
-
 def _command(file_format: str, dpi: str) -> list[str]:
     """Return the command that converts DOT on standard input to a picture on standard output."""
     dot = shutil.which("dot")

@@ -1,8 +1,8 @@
 // Places cards in rows, parents above children, so that arcs run between cards and never below them.
 // The method is that of Sugiyama, Tagawa and Toda (1981): ranks, orders by barycentres, places by
-// least squares. Positions from Graphviz, where the file has them, give ranks and orders.
+// least squares.
 
-const BESIDE = 22, BELOW = 36, ROUNDS = 10, SAME_RANK = 4;
+const BESIDE = 22, BELOW = 36, ROUNDS = 10;
 // Width of an arc that passes a row, and what it weighs to be straight.
 const LANE = 12, LANE_WEIGHT = 4;
 
@@ -10,34 +10,17 @@ const LANE = 12, LANE_WEIGHT = 4;
  * Return the centre of each card, the points of each arc, and the size of the whole.
  * @param {{width: number, height: number}[]} sizes
  * @param {number[][]} arcs pairs of a parent and a child, by their place in `sizes`
- * @param {number[][] | null} hints centres that Graphviz chose for cards of other sizes
  */
-export function layered(sizes, arcs, hints = null) {
-  const rank = (hints && ranksOfHints(hints, arcs)) || ranksOfArcs(sizes, arcs);
-  const nodes = sizes.map((size, k) => ({ ...size, rank: rank[k], x: hints ? hints[k][0] : 0, weight: 1, up: [], down: [] }));
+export function layered(sizes, arcs) {
+  const rank = ranksOfArcs(sizes, arcs);
+  const nodes = sizes.map((size, k) => ({ ...size, rank: rank[k], x: 0, weight: 1, up: [], down: [] }));
   const paths = arcs.map(([a, b]) => threaded(nodes, a, b));
   const rows = [];
   for (const node of nodes) (rows[node.rank] ??= []).push(node);
-  if (hints && rank.hinted) for (const row of rows) row.sort((a, b) => a.x - b.x);
-  else ordered(rows);
+  ordered(rows);
   placed(rows);
   stacked(rows);
   return finished(sizes, nodes, paths);
-}
-
-/** Rows of Graphviz: cards of nearly one height on the page; null if an arc would not run down. */
-function ranksOfHints(hints, arcs) {
-  const heights = [...new Set(hints.map(([, y]) => y))].sort((a, b) => a - b);
-  let last = -Infinity, at = -1;
-  const rankOf = new Map();
-  for (const y of heights) {
-    if (y - last > SAME_RANK) at++;
-    last = y;
-    rankOf.set(y, at);
-  }
-  const rank = hints.map(([, y]) => rankOf.get(y));
-  if (!arcs.every(([a, b]) => rank[a] < rank[b])) return null;
-  return Object.assign(rank, { hinted: true });
 }
 
 /** Longest ways from the roots, roots drawn down to their children, rows cut that are too wide. */
@@ -77,8 +60,7 @@ function cutRows(rank, most) {
 function threaded(nodes, a, b) {
   const path = [nodes[a]], steps = nodes[b].rank - nodes[a].rank;
   for (let k = 1; k < steps; k++) {
-    const x = nodes[a].x + (k / steps) * (nodes[b].x - nodes[a].x);
-    const lane = { width: LANE, height: 0, rank: nodes[a].rank + k, x, weight: LANE_WEIGHT, lane: true, up: [], down: [] };
+    const lane = { width: LANE, height: 0, rank: nodes[a].rank + k, x: 0, weight: LANE_WEIGHT, lane: true, up: [], down: [] };
     nodes.push(lane);
     path.push(lane);
   }

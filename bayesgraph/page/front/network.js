@@ -64,7 +64,7 @@ export class Network {
     for (const [v, card] of this.cards) card.showBeyond(beyond(v));
     this.showCards(app.scene);
     this.write();
-    this.place(shown, isAll ? model.positions : null);
+    this.place(shown);
     this.showBar(shown, isAll);
     this.current ??= shown[0];
     if (!this.cards.has(this.current)) this.current = state.focus ?? shown[0];
@@ -72,7 +72,7 @@ export class Network {
     this.drawn = true;
   }
 
-  place(shown, hints) {
+  place(shown) {
     const { model } = this.app, at = new Map(shown.map((v, k) => [v, k]));
     const arcs = model.arcs.filter(([a, b]) => at.has(a) && at.has(b));
     const framed = shown.length > FRAME_FROM ? shown.find((v) => (
@@ -88,8 +88,7 @@ export class Network {
     // Findings in bold type would else move the edges of cards.
     inside.forEach((v, k) => { this.cards.get(v).element.style.width = `${sizes[k].width + 1}px`; });
     const kept = arcs.filter(([a]) => a !== framed);
-    const found = layered(sizes, kept.map(([a, b]) => [number_.get(a), number_.get(b)]),
-      hints && framed === undefined ? hints : null);
+    const found = layered(sizes, kept.map(([a, b]) => [number_.get(a), number_.get(b)]));
     this.extent = [found.width, found.height];
     const centres = new Map(inside.map((v, k) => [v, found.centres[k]]));
     const widest = Math.max(...kept.map(([, , score]) => score ?? 0), 1e-300);
