@@ -32,11 +32,11 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_123,
-    "nodes of syntax trees": 636_093,
+    "lines of code": 56_067,
+    "nodes of syntax trees": 635_247,
     "files": 233,
     "public names": 70,
-    "bytes of the front end": 301_782,
+    "bytes of the front end": 301_181,
     "comments that silence a check": 116,
 }
 # What is measured of each file.

@@ -9,11 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from bayesgraph.core.errors import FileFormatError
 from bayesgraph.core.files import Budget, LossReport
@@ -52,42 +49,15 @@ def _archive(data: bytes, budget: Budget) -> bytes:
             f"{budget.source} was written by a newer bayesgraph (version {version!r:.20} of the "
             f"page; this one reads up to {VERSION}); upgrade bayesgraph."
         )
-    about = head["archive"]
-    coding, pieces, size = about["coding"], about["pieces"], about["bytes"]
-    stated = [coding["n"], coding["distinct"], coding["width"], size]
-    stated += [number for begin, length in pieces for number in (begin + 1, length)]
-    if not all(type(number) is int and number >= 0 for number in stated):
+    size = head["archive"]["bytes"]
+    if type(size) is not int or size < 0:
         raise ValueError("a size in its head is none")
-    if coding["width"] not in (1, 2, 4, 8) or sum(length for _, length in pieces) != size:
-        raise ValueError("the sizes in its head do not agree")
     budget.take(size, "the model in the page")
-    rest = _inflated(data, "archive", size, budget)
-    shared = b""
-    if any(at >= 0 for at, _ in pieces):
-        shared = _numbers(data, coding, budget)
-    found, at = [], 0
-    for begin, length in pieces:
-        if begin >= 0:
-            found.append(shared[begin : begin + length])
-        else:
-            found.append(rest[at : at + length])
-            at += length
-    archive = b"".join(found)
+    packed = base64.b64decode(_block(data, b'type="text/plain" id="bayesgraph-archive"', budget))
+    archive = zlib.decompressobj().decompress(packed, size + 1)
     if len(archive) != size:
         raise FileFormatError(f"{budget.source} is truncated or was altered. Get the file again.")
     return archive
-
-
-def _numbers(data: bytes, coding: Mapping[str, int], budget: Budget) -> bytes:
-    """Return the numbers of a page as bytes."""
-    n, distinct, width = coding["n"], coding["distinct"], coding["width"]
-    budget.take(8 * n, "the numbers of the page")
-    if not distinct:
-        return _inflated(data, "numbers", 8 * n, budget)
-    block = _inflated(data, "numbers", 8 * distinct + width * n, budget)
-    values = np.frombuffer(block, "<i8", distinct)
-    numbers: bytes = values[np.frombuffer(block, f"<u{width}", n, 8 * distinct)].tobytes()
-    return numbers
 
 
 def _block(data: bytes, attributes: bytes, budget: Budget) -> bytes:
@@ -99,18 +69,6 @@ def _block(data: bytes, attributes: bytes, budget: Budget) -> bytes:
             f"{budget.source} is no page of bayesgraph, or was altered; get the file again."
         )
     return data[data.index(b">", begin) + 1 : end]
-
-
-def _inflated(data: bytes, name: str, size: int, budget: Budget) -> bytes:
-    """Return the bytes of a block, of which there are `size` at most."""
-    packed = base64.b64decode(
-        _block(data, f'type="text/plain" id="bayesgraph-{name}"'.encode(), budget)
-    )
-    budget.take(size, f"the block {name!r} of the page")
-    block = zlib.decompressobj().decompress(packed, size + 1)
-    if len(block) > size:
-        raise ValueError(f"the block {name!r} inflates to more than {size:,} bytes")
-    return block
 
 
 def formatted(model: Any, **options: Any) -> tuple[str, LossReport]:

@@ -2,9 +2,8 @@
 
 The file has a head in plain JSON, and blocks: the snapshot, its numbers, the archive (what
 `bayesgraph.load` reads), the kernel, the style and the script, each compressed by zlib and written
-in base 64, the last two in base 85. Stretches of the archive that are among the numbers are not
-stored twice. The content security policy of the file allows its own scripts and style, named by
-their hashes, and no request at all.
+in base 64, the last two in base 85. The content security policy of the file allows its own scripts
+and style, named by their hashes, and no request at all.
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
-import numpy as np
-
-from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import DARK, LIGHT, style_properties
 from bayesgraph.core.files import PathLike, write_text
 from bayesgraph.core.typing import EvidenceLike, TableLike
@@ -113,10 +109,6 @@ def bare_module(module: str) -> str:
 # --------------------------------- One HTML file of a snapshot, the front end and the model itself
 
 
-# Stretches of the archive shorter than this are not looked for among the numbers.
-_SHARED_FROM = 64
-
-
 def to_html(
     model: Any,
     path: PathLike | None = None,
@@ -183,22 +175,20 @@ def to_html(
 
 def page(snapshot: Snapshot, archive: bytes) -> str:
     """Return the page of a snapshot; `archive` is the model in the native format."""
-    numbers, coding = _coded(snapshot.numbers)
-    pieces, rest = _shared(archive, snapshot.numbers)
     in_head = ("title", "initial")
-    content = {k: v for k, v in snapshot.content.items() if k not in in_head} | {"coding": coding}
+    content = {k: v for k, v in snapshot.content.items() if k not in in_head}
     head = {
         "format": VERSION,
         "made_by": f"bayesgraph {__version__}",
         "blocks": ["snapshot", "numbers"],
-        "archive": {"bytes": len(archive), "pieces": pieces, "coding": coding},
+        "archive": {"bytes": len(archive)},
         **{key: snapshot.content[key] for key in in_head},
     }
     script, style = front()
     blocks = {
         "snapshot": _json(content).encode(),
-        "numbers": numbers,
-        "archive": rest,
+        "numbers": snapshot.numbers.astype("<f8").tobytes(),
+        "archive": archive,
         "kernel": (FRONT / "kernel.wasm").read_bytes(),
     }
     packed = {
@@ -254,31 +244,6 @@ def _dense(text: str) -> str:
 def _hash(text: str) -> str:
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
     return f"'sha256-{digest}'"
-
-
-def _coded(numbers: Floats) -> tuple[bytes, dict[str, int]]:
-    """Return the numbers as bytes, and how they are written: the shorter of two ways.
-
-    Either all of them, or the different ones and the index of each.
-    """
-    plain = numbers.astype("<f8").tobytes()
-    bits, index = np.unique(numbers.view(np.int64), return_inverse=True)
-    width = next(w for w in (1, 2, 4) if len(bits) <= 256**w)
-    listed = bits.astype("<i8").tobytes() + index.astype(f"<u{width}").tobytes()
-    if len(zlib.compress(listed, 9)) < len(zlib.compress(plain, 9)):
-        return listed, {"n": numbers.size, "distinct": len(bits), "width": width}
-    return plain, {"n": numbers.size, "distinct": 0, "width": 8}
-
-
-def _shared(archive: bytes, numbers: Floats) -> tuple[list[list[int]], bytes]:
-    """Return the archive in pieces: [where the numbers begin or -1, bytes], and what is left."""
-    shared = numbers.astype("<f8").tobytes()
-    at = archive.find(shared) if len(shared) >= _SHARED_FROM else -1
-    if at < 0:
-        return [[-1, len(archive)]], archive
-    end = at + len(shared)
-    pieces = [[-1, at], [0, len(shared)], [-1, len(archive) - end]]
-    return pieces, archive[:at] + archive[end:]
 
 
 @functools.cache
