@@ -9,8 +9,7 @@ variances, where pgmpy's models hold standard deviations. They are read only:
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+import sys
 from typing import Any
 
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
@@ -18,6 +17,7 @@ from bayesgraph.core.files import Budget
 from bayesgraph.core.variables import Continuous
 from bayesgraph.files.exporting import skip
 from bayesgraph.files.formats import FileFormat
+from bayesgraph.files.readers import Draft
 from bayesgraph.models import BayesianNetwork, GaussianCPD
 
 _INTERCEPT = "(Intercept)"
@@ -35,72 +35,64 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
     FileFormatError
         If it is not such a file, or the network is inconsistent; the message names the node.
     """
-    source = budget.source
+    draft = Draft(
+        "pgmpy's JSON",
+        "CPD",
+        budget,
+        True,
+        lambda name, message: FileFormatError(f"{budget.source}: node {name!r}: {message}"),
+    )
     content = json.loads(data)
-    nodes = content.get("nodes") if isinstance(content, dict) else None
-    cpds = content.get("cpds") if isinstance(content, dict) else None
+    nodes, cpds = (content.get("nodes"), content.get("cpds")) if type(content) is dict else (0, 0)
     if not isinstance(nodes, list) or not isinstance(cpds, dict) or not nodes:
         raise FileFormatError(
-            f"{source}: expected the entries 'nodes', a list of names, and 'cpds', an object "
-            "with a linear Gaussian for each of them, as pgmpy's "
+            f"{budget.source}: expected the entries 'nodes', a list of names, and 'cpds', an "
+            "object with a linear Gaussian for each of them, as pgmpy's "
             "LinearGaussianBayesianNetwork.save writes them."
         )
-    if not all(isinstance(name, str) for name in nodes):
-        raise FileFormatError(f"{source}: expected names that are text; got {quoted(nodes)}.")
     budget.take(_BYTES_OF_NODE * len(nodes), "the nodes")
-    variables = {name: Continuous(name) for name in nodes}
-    try:
-        found = [_cpd(variables, name, cpds.get(name)) for name in nodes]
-        network = BayesianNetwork(found)
-        # Refuse arcs that are not those of the parents.
-        given = content.get("arcs", [])
-        own = {arc for cpd in network.cpds for arc in cpd.arcs()}
-        listed = {tuple(arc) for arc in given}
-        if listed != own:
-            other = sorted(listed ^ own, key=repr)
-            raise FileFormatError(f"expected the arcs of the parents; {quoted(other)} differ.")
-        for key in content.keys() - {"nodes", "cpds", "arcs"}:
-            skip("network", repr(key))
-    except BayesGraphError as error:
-        raise FileFormatError(f"{source}: {error}") from error
+    for name in nodes:
+        if not isinstance(name, str):
+            raise draft.error(name, "expected names that are text.")
+        draft.declare(name, name, Continuous)
+    for name in nodes:
+        draft.cpds[name] = _cpd(draft, name, cpds.get(name))
+    network = draft.network([])
+    # Refuse arcs that are not those of the parents.
+    own = {arc for cpd in network.cpds for arc in cpd.arcs()}
+    if other := sorted({tuple(arc) for arc in content.get("arcs", [])} ^ own, key=repr):
+        raise FileFormatError(
+            f"{budget.source}: expected the arcs of the parents; {quoted(other)} differ."
+        )
+    for key in content.keys() - {"nodes", "cpds", "arcs"}:
+        skip("network", repr(key))
     return network
 
 
-def _cpd(variables: Mapping[str, Continuous], name: str, given: Any) -> GaussianCPD:
-    entries = given if isinstance(given, dict) else {}
+def _cpd(draft: Draft, name: str, content: Any) -> GaussianCPD:
+    entries = content if isinstance(content, dict) else {}
     parents, slopes = entries.get("parents"), entries.get("coefficients")
     if not isinstance(parents, list) or not isinstance(slopes, dict):
-        raise FileFormatError(f"node {name!r}: expected its 'parents' and 'coefficients'.")
-    unknown = [parent for parent in parents if parent not in variables]
-    if unknown:
-        raise FileFormatError(f"node {name!r}: its parents {quoted(unknown)} are no nodes.")
+        raise draft.error(name, "expected its 'parents' and 'coefficients'.")
+    *variables, child = draft.family(name, name, parents)
     if set(slopes) != {_INTERCEPT, *parents}:
-        raise FileFormatError(
-            f"node {name!r}: expected coefficients of {_INTERCEPT!r} and of the parents "
-            f"{quoted(parents)}; got those of {quoted(slopes)}."
+        raise draft.error(
+            name,
+            f"expected coefficients of {_INTERCEPT!r} and of the parents {quoted(parents)}; got "
+            f"those of {quoted(slopes)}.",
         )
-    return GaussianCPD(
-        variables[name],
-        _number(name, slopes[_INTERCEPT]),
-        _number(name, entries.get("variance")),
-        [variables[parent] for parent in parents],
-        [_number(name, slopes[parent]) for parent in parents],
-    )
-
-
-def _number(name: str, given: Any) -> float:
-    """Return a number that stands alone in a list."""
-    value = given[0] if isinstance(given, list) and len(given) == 1 else given
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _is_finite(value):
-        raise FileFormatError(f"node {name!r}: expected a list with one number; got {given!r:.60}.")
-    return float(value)
-
-
-def _is_finite(value: float) -> bool:
+    numbers = []
+    for value in (slopes[_INTERCEPT], entries.get("variance"), *map(slopes.get, parents)):
+        # A number may stand alone in a list; an integer may be beyond all floats.
+        number = value[0] if isinstance(value, list) and len(value) == 1 else value
+        if type(number) not in (int, float) or not abs(number) <= sys.float_info.max:
+            raise draft.error(name, f"expected a list with one number; got {value!r:.60}.")
+        numbers.append(float(number))
+    mean, variance, *coefficients = numbers
     try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond all floats
-        return False
+        return GaussianCPD(child, mean, variance, variables, coefficients)
+    except BayesGraphError as error:
+        raise draft.error(name, str(error)) from error
 
 
 FORMAT = FileFormat("pgmpy's JSON", parse)

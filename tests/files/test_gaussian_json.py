@@ -159,9 +159,9 @@ REFUSED = {
     "a list": ("[1]", "expected the entries 'nodes'"),
     "no nodes": (_with(["nodes"], []), "expected the entries 'nodes'"),
     "names that are no text": (_with(["nodes"], ["b", 1]), "expected names that are text"),
-    "a node twice": (_with(["nodes"], ["a", "b", "a"]), "More than one CPD for 'a'"),
+    "a node twice": (_with(["nodes"], ["a", "b", "a"]), "declared a second time"),
     "a node without a CPD": (_with(["nodes"], ["a", "b", "c"]), "node 'c': expected its 'parents'"),
-    "unknown parents": (_with([*B, "parents"], ["c"]), "node 'b': its parents 'c' are no nodes"),
+    "unknown parents": (_with([*B, "parents"], ["c"]), "node 'b': the variable 'c' is not declared"),
     "other coefficients": (
         _with([*B, "coefficients"], {"(Intercept)": [1.0]}),
         "node 'b': expected coefficients of",
