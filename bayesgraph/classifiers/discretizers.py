@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, TypeAlias
 
 import narwhals as nw
 import numpy as np
@@ -45,29 +45,6 @@ from bayesgraph.tables import Table, as_frame
 MAX_EDGES = 4095
 # Maximum number of entries of the histograms that are counted in one pass.
 _MAX_ENTRIES = 1 << 21
-
-
-class ColumnsByClass(Protocol):
-    """The columns of a table with their classes.
-
-    Attributes
-    ----------
-    variables : tuple of Variable
-        All columns but the class.
-    """
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """All columns but the class."""
-        ...
-
-    def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
-        """Yield each of some numeric columns."""
-        ...
-
-    def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
-        """Yield the class weights of the states of discrete columns, (n_states, n_classes)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +145,10 @@ class DatasetColumns:
         counts = found.counts[found.totals > 0].T
         for v in columns:
             yield counts[found.at.states(v)]
+
+
+# The columns of a table with their classes.
+ColumnsByClass: TypeAlias = TableColumns | DatasetColumns
 
 
 # ----------------- Discretisers: transformers of numbers to intervals, and of categories to groups

@@ -85,7 +85,6 @@ from bayesgraph.tables import (
     decoded,
     engine_of,
     is_discrete,
-    kind_of,
     warn_of_columns,
     with_states,
 )
@@ -373,12 +372,6 @@ def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variab
             f"Column {a.name!r} has other {_parted(a)} in {names[0]} than in {names[1]}. Collect "
             "with a classifier that is fitted already, so that its intervals and groups are used."
         )
-    kinds = [{kind_of(state) for state in values_of(v)} for v in (a, b) if isinstance(v, Discrete)]
-    if not kinds[0] & kinds[1]:
-        raise DataTypeError(
-            f"Column {a.name!r} has {' and '.join(sorted(kinds[0]))} states in {names[0]} and "
-            f"{' and '.join(sorted(kinds[1]))} states in {names[1]}; convert it to one type."
-        )
     assert isinstance(a, Discrete)
     assert isinstance(b, Discrete)
     return with_states(a, _as_column(b))
@@ -409,15 +402,11 @@ def known_variables(known: Sequence[Variable], found: Sequence[Variable]) -> tup
 def _known_variable(known: Variable, found: Variable) -> Variable:
     if isinstance(known, Discrete) and isinstance(found, Discrete):
         return with_states(known, _as_column(found))
-    if isinstance(known, Discrete) and not isinstance(known, Binned):
+    was, now = ("states" if isinstance(v, Discrete) else "numbers" for v in (known, found))
+    if was != now and not isinstance(known, Binned):
         raise DataTypeError(
-            f"Column {known.name!r} has states in the model, and now it is numeric; convert it to "
-            "the type it had."
-        )
-    if isinstance(found, Discrete):
-        raise DataTypeError(
-            f"Column {known.name!r} is numeric in the model, and now it has states; convert it to "
-            "the type it had."
+            f"Column {known.name!r} has {was} in the model, and now {now}; convert it to the type "
+            "it had."
         )
     return known
 

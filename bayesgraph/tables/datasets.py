@@ -57,11 +57,6 @@ class Executor:
 
     pool: Any = None
 
-    @property
-    def n_workers(self) -> int | None:
-        """Number of parts that are computed at a time, None if it is unknown."""
-        return None
-
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order.
 
@@ -79,21 +74,12 @@ class DaskGraph(Executor):
     scheduler that Dask is set to use: by default threads of this process.
     """
 
-    @property
-    def n_workers(self) -> int | None:
-        """Number of threads of the workers that there are now; see `Executor`."""
-        client = self._client()
-        return None if client is None else sum(client.nthreads().values())
-
-    def _client(self) -> Any:
-        return _default_client() if self.pool is None else self.pool
-
     def map(self, function: Callable[[Any], Result], parts: Sequence[Any]) -> Results[Result]:
         """Yield function(part) for all parts in their order; see `Executor`."""
         dask = errors.optional_module("dask", extra="dask", what="Reading Dask frames")
         # Dask finds the partitions that are to be computed in the parts.
         lazy = [dask.delayed(function, pure=False, traverse=False)(part) for part in parts]
-        client = self._client()
+        client = _default_client() if self.pool is None else self.pool
         if client is None:
             yield from dask.compute(*lazy, traverse=False)
             return
@@ -149,10 +135,9 @@ Sum = TypeVar("Sum")
 
 # Maximum number of blocks of a part, which one worker reads and counts, a power of two.
 BLOCKS_OF_PART = 32
-# There are this many parts, or so many for each of the workers if their number is known, if that
-# leaves them at least a few blocks: workers wait for the last part, but a row group in which a part
-# ends is decoded twice.
-_PARTS, _PARTS_OF_WORKER, _FEW_BLOCKS = 16, 2, 8
+# There are this many parts if that leaves them at least a few blocks: workers wait for the last
+# part, but a row group in which a part ends is decoded twice.
+_PARTS, _FEW_BLOCKS = 16, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -400,8 +385,7 @@ class Dataset:
         rows : Rows
             The rows that count, which are numbered.
         """
-        # Something must be read for the rows to be counted.
-        wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
+        wanted = self._read_with(columns, rows)
         if self.executor is None:
             return summed(lambda run: function(*run), _numbered(self.runs(wanted, rows), 0))
         parts = self._parts(wanted, rows)
@@ -433,8 +417,7 @@ class Dataset:
     def _parts(self, columns: tuple[str, ...], rows: Rows) -> list[Part]:
         """Return the rows that count as parts, each of which is a node of the grid of blocks."""
         pieces, lengths = self.pieces(columns), self._lengths(rows)
-        n_workers = None if self.executor is None else self.executor.n_workers
-        size = _blocks_of_part(sum(lengths), self.blocks_of_part, n_workers)
+        size = _blocks_of_part(sum(lengths), self.blocks_of_part)
         length = size * parallel.BLOCK
         ends = [*accumulate(lengths)]
         begins = [0, *ends[:-1]]
@@ -456,8 +439,7 @@ class Dataset:
         """Return how many rows of each piece count."""
         rows = rows if rows.columns else EVERY
         if rows not in self._lengths_of:
-            # Something must be read for the rows to be counted.
-            columns = rows.columns or self.names[:1]
+            columns = self._read_with((), rows)
             pieces = self.pieces(columns)
             lengths: list[Any] = [piece.n_rows for piece in pieces]
             if rows.columns or None in lengths:
@@ -466,6 +448,10 @@ class Dataset:
                 lengths = list(self.executor.map(_length, whole))
             self._lengths_of[rows] = lengths
         return self._lengths_of[rows]
+
+    def _read_with(self, columns: Sequence[str], rows: Rows) -> tuple[str, ...]:
+        """Return the columns to read; something must be read for the rows to be counted."""
+        return tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
 
     def _reported(self, found: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
         """Yield what was found in parts, and report how far the pass is."""
@@ -537,11 +523,10 @@ def sum_of_runs(
         return _sum(function(*run) for run in _numbered(in_runs(tables), first))
 
 
-def _blocks_of_part(n_rows: int, maximum: int | None, n_workers: int | None) -> int:
+def _blocks_of_part(n_rows: int, maximum: int | None) -> int:
     """Return the number of blocks of a part, given the number of all rows."""
     size = min(BLOCKS_OF_PART, maximum or BLOCKS_OF_PART)
-    n_parts = _PARTS_OF_WORKER * n_workers if n_workers else _PARTS
-    while size > _FEW_BLOCKS and n_rows < n_parts * size * parallel.BLOCK:
+    while size > _FEW_BLOCKS and n_rows < _PARTS * size * parallel.BLOCK:
         size //= 2
     return size
 

@@ -178,8 +178,7 @@ class SparkFrame(datasets.Dataset):
         """Return the sum of a function of all runs of all partitions; see `Dataset.reduce`."""
         if self.executor is not None:
             raise DataTypeError("Spark frames are counted by Spark; leave out executor=.")
-        # Something must be read for the rows to be counted.
-        wanted = tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
+        wanted = self._read_with(columns, rows)
         task = _Task(function, datasets.selected(self.schema, wanted), rows)
         sent = self._columns(wanted).mapInArrow(task, "part int, value binary").collect()
         # A partition that was computed twice is there once.

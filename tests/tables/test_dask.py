@@ -191,7 +191,6 @@ def test_a_worker_that_is_killed_in_a_pass(client, rows, folder, kind, tmp_path)
 def test_the_client_is_the_executor_of_files(client, weight, expected, folder, tmp_path):
     used = [*NAMES, "class", *([weight] if weight else [])]
     data = bg.open_dataset(folder, columns=used, executor=client)
-    assert data.executor.n_workers == 4
     assert bits(TAN.fit(data, "class", weight), tmp_path) == expected
     nothing_left(client)
 

@@ -162,19 +162,12 @@ def test_the_bits_of_more_than_one_block(model, n_threads, tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("n_blocks", "maximum", "n_workers", "expected"),
-    [
-        (10_000, None, None, 32), (512, None, None, 32), (511, None, None, 16),
-        (200, None, None, 8), (1, None, None, 8), (1, 2, None, 2), (511, None, 0, 16),
-        (128, None, 2, 32), (127, None, 2, 16), (127, None, 4, 8), (10_000, None, 1000, 8),
-    ],
-)  # fmt: skip
-def test_few_rows_make_parts_for_several_workers(
-    n_blocks, maximum, n_workers, expected, monkeypatch
-):
+    ("n_blocks", "maximum", "expected"),
+    [(10_000, None, 32), (512, None, 32), (511, None, 16), (200, None, 8), (1, None, 8), (1, 2, 2)],
+)
+def test_few_rows_make_parts_for_several_workers(n_blocks, maximum, expected, monkeypatch):
     monkeypatch.undo()
-    n_rows = n_blocks * blocks.BLOCK
-    assert datasets._blocks_of_part(n_rows, maximum, n_workers) == expected
+    assert datasets._blocks_of_part(n_blocks * blocks.BLOCK, maximum) == expected
 
 
 def test_threads_and_processes_give_the_same_bits(files, weight, expected, tmp_path, monkeypatch):
