@@ -481,8 +481,8 @@ DISCRETIZERS: dict[str, type[Discretizer]] = {
 UNSUPERVISED = {name: kind for name, kind in DISCRETIZERS.items() if not kind.supervised}
 
 
-def chosen_discretizer(discretizer: Any) -> Discretizer | None:
-    """Return a new unfitted discretiser, given a name or a Discretizer; None for None.
+def chosen_discretizer(discretizer: Any) -> Discretizer:
+    """Return a new unfitted discretiser, given a name or a Discretizer.
 
     Raises
     ------
@@ -491,8 +491,6 @@ def chosen_discretizer(discretizer: Any) -> Discretizer | None:
     DataTypeError
         If the parameter is neither a name nor a Discretizer.
     """
-    if discretizer is None:
-        return None
     if isinstance(discretizer, Discretizer):
         if getattr(discretizer, "categorical", None) is not None:
             raise DataError(

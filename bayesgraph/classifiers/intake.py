@@ -497,8 +497,9 @@ def fit_columns(
     items : array_like of names, optional
         Names of the columns of an array or a sparse matrix.
     """
-    estimator._frame = frame_kind(X)
+    estimator._frame = None
     if is_frame(X):
+        estimator._frame = frame_kind(X)
         check_columns_of_dict(estimator, X)
         columns = columns_of(X)
         found = Columns(tuple(columns), n_rows_of(columns), columns, None)

@@ -433,6 +433,8 @@ def dataset_of(X: Any, y: Any) -> Dataset | None:
 
     A lazy frame of polars with labels in memory is read as a whole, if it fits.
     """
+    if isinstance(X, np.ndarray):
+        return None
     lazy = (engine_of(X), engine_of(y))
     if isinstance(y, str) or lazy not in ((None, None), ("polars", None)) or not is_frame(X):
         return as_dataset(X)
@@ -692,7 +694,8 @@ class NetworkClassifier(base.GraphClassifier):
 
     def _discretizer(self) -> discretizers.Discretizer | None:
         """Return the discretiser of numeric columns, or None."""
-        return discretizers.chosen_discretizer(self.discretizer)
+        chosen = self.discretizer
+        return None if chosen is None else discretizers.chosen_discretizer(chosen)
 
     @property
     def _moves_prior(self) -> bool:
@@ -776,8 +779,10 @@ class NetworkClassifier(base.GraphClassifier):
             sparse=self._takes_sparse,
             distributions=self._distributions,
         )
-        self.classes_ = intake.joined_classes({"y": labels.classes, "classes=": classes})
-        labels = labels.among(self.classes_)
+        if classes is not None:
+            sources = {"y": labels.classes, "classes=": classes}
+            labels = labels.among(intake.joined_classes(sources))
+        self.classes_ = labels.classes
         by_class = None
         if self._moves_prior and weights is not None:
             by_class = intake.weights_by_class(self.class_weight, every, self.classes_)
@@ -853,7 +858,7 @@ class NetworkClassifier(base.GraphClassifier):
     def _noted(self, rows: TrainingRows | None) -> Any:
         """Note what the network was fitted on; None if that is not known."""
         if rows is not None:
-            rows = rows.ordered(v.name for v in (*self.features_, self.target_))
+            rows = rows.ordered([v.name for v in (*self.features_, self.target_)])
         base.note_training(self, rows)
         return self
 

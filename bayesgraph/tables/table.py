@@ -152,6 +152,8 @@ class Table:
         Whether the table is known to have no missing value.
     counts : mapping from CountVector to array or csr_array, shape (n_rows, n_items)
         The counts of each vector of counts, NaN where missing.
+    arrangement : Arrangement
+        Where the columns are.
     """
 
     variables: tuple[Variable, ...]
@@ -159,19 +161,16 @@ class Table:
     values: Floats
     complete: bool = False
     counts: Mapping[CountVector, Any] = field(default_factory=dict)
+    arrangement: Arrangement = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variables", arranged(self.variables))
+        object.__setattr__(self, "arrangement", arranged(self.variables))
+        object.__setattr__(self, "variables", self.arrangement)
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
         return len(self.codes)
-
-    @property
-    def arrangement(self) -> Arrangement:
-        """Where the columns are."""
-        return arranged(self.variables)
 
     @property
     def discrete(self) -> tuple[Discrete, ...]:
