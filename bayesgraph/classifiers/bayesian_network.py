@@ -18,7 +18,6 @@ from bayesgraph.classifiers.intake import (
     check_fitted,
     checked_priors,
     prior_of,
-    shifted,
     with_class_weights,
 )
 from bayesgraph.classifiers.network_classifier import (
@@ -46,7 +45,7 @@ from bayesgraph.learning import (
     train_network,
     weighted_network,
 )
-from bayesgraph.models import Ensemble, FactorGraph, WeightedNetwork
+from bayesgraph.models import Ensemble, FactorGraph
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
@@ -286,7 +285,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if priors is None:
             model = with_class_weights(model, source, target)
         else:
-            model = shifted(model, target, priors / prior_of(found.network, target))
+            model = model._with_prior(target, priors / prior_of(found.network, target))
         self.network_ = model
         self.features_ = tuple(model.variable(v.name) for v in source.features)
         self.statistics_ = Statistics()
@@ -361,13 +360,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
         """
         check_fitted(self, "network_")
         model: Any = self.network_
-        if isinstance(model, Ensemble):
-            raise errors.UnsupportedModelError(
-                "An average with random trees is no factor graph; fit with n_trees=0 for a single "
-                "network."
-            )
-        if isinstance(model, WeightedNetwork):
-            return model._to_factor_graph()
+        if model.networks[0] is not model:
+            graph: FactorGraph = model._to_factor_graph()
+            return graph
         check_statistics(self)
         parents = {c.variable: c.parents for c in self.network_.cpds}
         arcs = tuple((p.name, v.name) for v in parents for p in parents[v])

@@ -44,11 +44,9 @@ from bayesgraph.core.variables import CountVector, Discrete, Name, Variable, is_
 from bayesgraph.models import (
     FAMILIES,
     BayesianNetwork,
-    Ensemble,
     Model,
     TableCPD,
     as_mapping,
-    map_networks,
     scalar,
 )
 from bayesgraph.statistics import DatasetSource, TableSource, checked_weights, one_of
@@ -421,7 +419,7 @@ def with_class_weights(
 ) -> Model:
     """Return the model with the prior moved by the weights of the classes, if any."""
     ratio = source.class_weights
-    return model if ratio is None or np.ptp(ratio) == 0 else shifted(model, target, ratio)
+    return model if ratio is None or np.ptp(ratio) == 0 else model._with_prior(target, ratio)
 
 
 def prior_of(network: BayesianNetwork, target: Discrete) -> Floats:
@@ -429,30 +427,6 @@ def prior_of(network: BayesianNetwork, target: Discrete) -> Floats:
     found = network[target.name]
     assert isinstance(found, TableCPD)  # a discrete variable
     return found.values
-
-
-def shifted(model: Model, target: Discrete, ratio: Floats) -> Model:
-    """Return a model in which the prior of the class is multiplied by a ratio and normalised.
-
-    The posterior of the class is multiplied by the ratio and normalised, too, whatever else is
-    observed (Saerens, Latinne, Decaestecker 2002, equation 2.4).
-    """
-    if isinstance(model, Ensemble):
-        return Ensemble(
-            model.networks,
-            model.weights,
-            model.combine,
-            prior_ratios={target.name: ratio},
-            exponents=model.exponents,
-        )
-    return map_networks(model, lambda network: _shifted_network(network, target, ratio))
-
-
-def _shifted_network(network: BayesianNetwork, target: Discrete, ratio: Floats) -> BayesianNetwork:
-    prior = prior_of(network, target) * ratio
-    moved = TableCPD(target, prior / prior.sum())
-    cpds = [moved if cpd.variable == target else cpd for cpd in network.cpds]
-    return BayesianNetwork(cpds, arc_scores=network.arc_scores, order=network.variables)
 
 
 # ----- Validation of X, y and weights as scikit-learn does it, and encoding of tables for networks

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -238,6 +238,23 @@ class Ensemble(Model):
             arc_probabilities={a: p for a, p in self._given_probabilities.items() if a in arcs},
             prior_ratios=self.prior_ratios,
             exponents=self.exponents,
+        )
+
+    def _with_prior(self, target: Discrete, ratio: Floats) -> Ensemble:
+        """Return the ensemble with the prior of a class multiplied by a ratio; see `Model`."""
+        ratios = {target.name: ratio}
+        return Ensemble(
+            self.networks,
+            self.weights,
+            self.combine,
+            prior_ratios=ratios,
+            exponents=self.exponents,
+        )
+
+    def _to_factor_graph(self) -> NoReturn:
+        raise UnsupportedModelError(
+            "An average with random trees is no factor graph; fit with n_trees=0 for a single "
+            "network."
         )
 
     # ------------------------------------------------------------------------------- what it has

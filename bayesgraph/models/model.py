@@ -153,6 +153,14 @@ class Model(Edits, Answering):
         """Return the model with other networks, one in the place of each."""
         raise NotImplementedError
 
+    def _with_prior(self, target: Discrete, ratio: Floats) -> Model:
+        """Return the model with the prior of a class multiplied by a ratio and normalised.
+
+        The posterior of the class is multiplied by the ratio and normalised, too, whatever else is
+        observed (Saerens, Latinne, Decaestecker 2002, equation 2.4). The class has no parents.
+        """
+        return self._with_networks([own._with_prior(target, ratio) for own in self.networks])
+
     def _case(self, evidence: EvidenceLike) -> Case:
         """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
         return read_case(self, evidence)

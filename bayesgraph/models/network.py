@@ -298,6 +298,15 @@ class BayesianNetwork(Model):
         """The network alone."""
         return (self,)
 
+    def _with_prior(self, target: Discrete, ratio: Floats) -> BayesianNetwork:
+        """Return the network with the prior of a class multiplied by a ratio; see `Model`."""
+        cpd = self[target.name]
+        assert isinstance(cpd, TableCPD)  # a discrete variable
+        prior = cpd.values * ratio
+        moved = TableCPD(target, prior / prior.sum())
+        cpds = [moved if cpd.variable == target else cpd for cpd in self.cpds]
+        return BayesianNetwork(cpds, arc_scores=self.arc_scores, order=self.variables)
+
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of all CPDs."""
