@@ -33,55 +33,32 @@ TARGET, TARGET_LINE = "#fff4e6", "#d9730d"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195")
 
 # The explorer's page by day and by night, as properties of its style sheet.
-LIGHT = {
-    "ground": "#f3f5f8",
-    "panel": "#ffffff",
-    "card": CARD,
-    "ink": INK,
-    "muted": MUTED,
-    "line": LINE,
-    "hair": GRID,
-    "track": TRACK,
-    "bar": BLUE,
-    "arc": ARC,
-    "pale": PALE,
-    "strong": SLATE,
-    "shade": SHADE,
-    "shade-line": SHADE_LINE,
-    "target": TARGET,
-    "target-line": TARGET_LINE,
-    "tint": "#a4c4e6",
-    "focus": "#1d4ed8",
-    "warn": "#fdecea",
-    "warn-line": "#b3261e",
-    **{f"class-{i}": colour for i, colour in enumerate(COLOURS)},
+_COLOURS_BY_NIGHT = ("#5aaee8", "#f08a4b", "#3cc79c", "#e2a3c7", "#9bd3f5", "#f2bd4b", "#bd95d3")
+_PAGE = {
+    "ground": ("#f3f5f8", "#11151b"),
+    "panel": ("#ffffff", "#181d25"),
+    "card": (CARD, "#1d232d"),
+    "ink": (INK, "#e7ecf3"),
+    "muted": (MUTED, "#a3afbf"),
+    "line": (LINE, "#46536a"),
+    "hair": (GRID, "#2d3646"),
+    "track": (TRACK, "#303a4a"),
+    "bar": (BLUE, "#6ea3dc"),
+    "arc": (ARC, "#7f8da1"),
+    "pale": (PALE, "#3a4558"),
+    "strong": (SLATE, "#cbd5e1"),
+    "shade": (SHADE, "#333f53"),
+    "shade-line": (SHADE_LINE, "#94a3b8"),
+    "target": (TARGET, "#35291b"),
+    "target-line": (TARGET_LINE, "#f0a04b"),
+    "tint": ("#a4c4e6", "#35618f"),
+    "focus": ("#1d4ed8", "#93c5fd"),
+    "warn": ("#fdecea", "#3d2423"),
+    "warn-line": ("#b3261e", "#f2a29b"),
+    **{f"class-{i}": pair for i, pair in enumerate(zip(COLOURS, _COLOURS_BY_NIGHT, strict=True))},
 }
-_COLOURS_BY_NIGHT = (
-    *("#5aaee8", "#f08a4b", "#3cc79c", "#e2a3c7", "#9bd3f5", "#f2bd4b", "#bd95d3"),
-)
-DARK = {
-    "ground": "#11151b",
-    "panel": "#181d25",
-    "card": "#1d232d",
-    "ink": "#e7ecf3",
-    "muted": "#a3afbf",
-    "line": "#46536a",
-    "hair": "#2d3646",
-    "track": "#303a4a",
-    "bar": "#6ea3dc",
-    "arc": "#7f8da1",
-    "pale": "#3a4558",
-    "strong": "#cbd5e1",
-    "shade": "#333f53",
-    "shade-line": "#94a3b8",
-    "target": "#35291b",
-    "target-line": "#f0a04b",
-    "tint": "#35618f",
-    "focus": "#93c5fd",
-    "warn": "#3d2423",
-    "warn-line": "#f2a29b",
-    **{f"class-{i}": colour for i, colour in enumerate(_COLOURS_BY_NIGHT)},
-}
+LIGHT = {name: colour for name, (colour, _) in _PAGE.items()}
+DARK = {name: colour for name, (_, colour) in _PAGE.items()}
 
 
 def style_properties(colours: dict[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_cu
 from bayesgraph.classifiers import Evaluation
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.display import COLOURS, FRAME, INK
-from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
+from bayesgraph.core.errors import DataError, quoted, unknown_variable
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Continuous, Name
 from bayesgraph.models import number
@@ -58,7 +58,7 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
     MissingDependencyError
         If matplotlib is not installed.
     """
-    results = _checked(results, "evaluation_figure")
+    results = [r for _, r in style.named_results(results, Evaluation, "evaluation_figure")]
     side = max(style.PANEL, *(0.45 * len(result.classes) for result in results))
     figure = style.new_figure(3 * (side + 0.9), len(results) * (side + 1.1))
     grid = figure.subplots(len(results), 3, squeeze=False)
@@ -121,7 +121,7 @@ def roc_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    results = _checked(results, "roc_figure")
+    results = [r for _, r in style.named_results(results, Evaluation, "roc_figure")]
     classes = results[0].classes.tolist()
     if positive is None and len(classes) != 2:
         raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
@@ -141,20 +141,6 @@ def roc_figure(
     note = f"{name} against the rest, rows of all folds; in brackets the area below"
     style.heading(axes, "ROC curves" if title is None else title, note)
     return figure
-
-
-def _checked(results: Any, function: str) -> list[Evaluation]:
-    """Return the results of at least one model as a list after checking them."""
-    several = isinstance(results, Iterable) and not isinstance(results, str)
-    listed = list(results) if several else [results]
-    for result in listed:
-        if not isinstance(result, Evaluation):
-            raise DataTypeError(
-                f"The figure is of Evaluation objects, which evaluate returns; got {result!r:.80}."
-            )
-    if not listed:
-        raise DataError(f"{function} needs the results of at least one model; got none.")
-    return listed
 
 
 def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:

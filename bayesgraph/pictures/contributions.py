@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -77,29 +76,24 @@ def contributions_figure(
     bars = [_Bar("prior", contributions.prior, grey=True)]
     for term, label in zip(shown, labels, strict=True):
         bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
-    if rest := terms[len(shown) :]:
+    if left := terms[len(shown) :]:
         position = sum(math.isfinite(bar.value) for bar in bars)
-        bars.insert(position, _Bar(f"{len(rest)} more", sum(term.log_odds for term in rest)))
+        bars.insert(position, _Bar(f"{len(left)} more", sum(term.log_odds for term in left)))
     total = contributions.total
     bars.append(_Bar("total", total, grey=True))
     figure = style.new_figure(7.4, _ROW * len(bars) + 1.5)
     axes = figure.add_subplot()
     _draw(axes, bars)
-    positive = style.shown_names([contributions.positive])[0]
-    negative = contributions.negative
-    against = "the rest" if negative is None else style.shown_names([negative])[0]
-    name = str(contributions.target.name)
-    style.heading(
-        axes,
-        f"Evidence for {name} = {positive}" if title is None else title,
-        f"log odds of {positive} against {against}: {signed(total, 2)}, "
-        f"a probability of {percentage(contributions.probability)}",
-    )
+    (positive,) = style.shown_names([contributions.positive])
+    rest = "the rest" if contributions.negative is None else contributions.negative
+    note = f"log odds of {positive} against {style.shown_names([rest])[0]}: {signed(total, 2)}, "
+    note += f"a probability of {percentage(contributions.probability)}"
+    heading = f"Evidence for {contributions.target.name} = {positive}"
+    style.heading(axes, heading if title is None else title, note)
     return figure
 
 
-@dataclass(frozen=True)
-class _Bar:
+class _Bar(NamedTuple):
     """One bar of the figure: the prior, a finding or, if `piece` is true, a part of a finding."""
 
     label: str
@@ -116,13 +110,14 @@ def _label(term: Contribution) -> str:
 def _pieces(term: Contribution, label: str) -> list[_Bar]:
     if not math.isfinite(term.beyond):
         return [_Bar(label, term.log_odds)]
-    pieces = [_Bar(label, term.alone)]
     names = texts(term.arcs, _LONGEST_LABEL - 10)
-    for name, value in zip(names, term.arcs.values(), strict=True):
-        pieces.append(_Bar(f"given {name}", value, piece=True))
+    pieces = [
+        _Bar(f"given {name}", value, piece=True)
+        for name, value in zip(names, term.arcs.values(), strict=True)
+    ]
     if abs(term.beyond) > _NOTHING * max(1.0, abs(term.alone)):
         pieces.append(_Bar("given the rest", term.beyond, piece=True))
-    return pieces
+    return [_Bar(label, term.alone), *pieces]
 
 
 def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -214,16 +214,6 @@ def _open_table(spacing: int = 0, padding: int = 0) -> str:
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="{spacing}" CELLPADDING="{padding}">'
 
 
-def _blocks(blocks: Iterable[tuple[int, str]], height: int, where: str = "") -> str:
-    """Return an HTML-like row of coloured blocks of one height, given as (width, colour).
-
-    `where` is the alignment attribute of the row.
-    """
-    visible = [(width, colour) for width, colour in blocks if width]
-    cells = "".join(_fixed_cell(w, height, f' BGCOLOR="{colour}"') for w, colour in visible)
-    return _fixed_table(sum(width for width, _ in visible), height, cells, where)
-
-
 def _fixed_table(width: int, height: int, cells: str, where: str = "") -> str:
     """Return an HTML-like table of one row, of fixed size even if the node is wider."""
     return (
@@ -266,7 +256,8 @@ def _bar(share: float, colour: str) -> str:
     # A positive probability has a bar of at least width 1, a probability of zero has none.
     full = 0 if share <= 0 else max(1, round(_BAR_WIDTH * min(share, 1.0)))
     blocks = [(full, colour), (_BAR_WIDTH - full, TRACK)]
-    return _blocks(blocks, _BAR_HEIGHT, ' ALIGN="LEFT"')
+    cells = "".join(_fixed_cell(w, _BAR_HEIGHT, f' BGCOLOR="{c}"') for w, c in blocks if w)
+    return _fixed_table(_BAR_WIDTH, _BAR_HEIGHT, cells, ' ALIGN="LEFT"')
 
 
 def density(mixture: NumberMixture, colour: str) -> str:
@@ -311,11 +302,8 @@ def _column_plot(text: str, masses: Sequence[float], colours: Sequence[str], axi
     """Return text above a plot of masses in columns above an axis, if there are any."""
     rows = [text]
     if masses:
-        scale = _CURVE_HEIGHT / max(masses)
-        columns = "".join(
-            _column(round(scale * mass), colour)
-            for mass, colour in zip(masses, colours, strict=True)
-        )
+        heights = [round(_CURVE_HEIGHT / max(masses) * mass) for mass in masses]
+        columns = "".join(map(_column, heights, colours))
         rows += [_fixed_table(_CURVE_COLUMNS * _CURVE_STEP, _CURVE_HEIGHT, columns), axis]
     body = "".join(f"<TR><TD>{row}</TD></TR>" for row in rows)
     return f"{_open_table(padding=1)}{body}</TABLE>"
@@ -333,7 +321,8 @@ def _ends(*shown: str) -> str:
 
 
 def _column(height: int, colour: str) -> str:
-    block = _blocks([(_CURVE_STEP, colour)], max(height, 1), ' VALIGN="BOTTOM"')
+    cell = _fixed_cell(_CURVE_STEP, max(height, 1), f' BGCOLOR="{colour}"')
+    block = _fixed_table(_CURVE_STEP, max(height, 1), cell, ' VALIGN="BOTTOM"')
     return _fixed_cell(_CURVE_STEP, _CURVE_HEIGHT, inner=block)
 
 
@@ -342,24 +331,17 @@ def table(local: Description) -> str:
     note = small(local.note)
     if not local.rows:
         return note
-    head = [small(text) for text in local.header]
-    lines = ["".join(f"<TD>{cell}</TD>" for cell in head)]
+    lines = ["".join(f"<TD>{small(text)}</TD>" for text in local.header)]
     for i, row in enumerate(local.rows):
-        tints = [] if local.tints is None else [f' BGCOLOR="{_tint(t)}"' for t in local.tints[i]]
-        tints = [""] * (len(row) - len(tints)) + tints
-        lines.append(
-            "".join(
-                f"<TD{ground}>{font(text)}</TD>" for text, ground in zip(row, tints, strict=True)
-            )
-        )
+        shares = [] if local.tints is None else local.tints[i]
+        tints = [f' BGCOLOR="{_mixed(TINT, share)}"' for share in shares]
+        grounds = [""] * (len(row) - len(tints)) + tints
+        cells = zip(grounds, map(font, row), strict=True)
+        lines.append("".join(f"<TD{ground}>{text}</TD>" for ground, text in cells))
     if local.note:
-        lines.append(f'<TD COLSPAN="{len(head)}" ALIGN="LEFT">{note}</TD>')
+        lines.append(f'<TD COLSPAN="{len(local.header)}" ALIGN="LEFT">{note}</TD>')
     body = "".join(f"<TR>{line}</TR>" for line in lines)
     return f"{_open_table(spacing=1, padding=3)}{body}</TABLE>"
-
-
-def _tint(share: float) -> str:
-    return _mixed(TINT, share)
 
 
 def _mixed(colour: Sequence[int], share: float) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers import PrequentialResult
 from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED
-from bayesgraph.core.errors import DataError, DataTypeError, quoted, suggestion
+from bayesgraph.core.errors import DataError, quoted, suggestion
 from bayesgraph.inference import ItemsMixture, NumberMixture
 from bayesgraph.models import number, texts
 from bayesgraph.pictures import style
@@ -178,7 +179,7 @@ def prequential_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    named = _named(results)
+    named = style.named_results(results, PrequentialResult, "prequential_figure")
     places = np.asarray(changes)
     if places.ndim != 1 or (len(places) and places.dtype.kind not in "iuf"):
         raise DataError(f"changes= takes a list of rows; got {changes!r}.")
@@ -187,12 +188,15 @@ def prequential_figure(
             f"measure= is one of {quoted(_MEASURES)}; got {measure!r}."
             f"{suggestion(measure, _MEASURES)}"
         )
-    lines = -(-len(named) // _columns(named))
+    names = _shown(named)
+    # Entries in a row of the legend.
+    n_columns = min(3, max(1, _LONGEST_NAME // max(1, *map(len, names))))
+    lines = -(-len(named) // n_columns)
     figure = style.new_figure(1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines)
     axes = figure.add_subplot()
     for row in places.tolist():
         axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
-    _draw_curves(axes, named, measure)
+    _draw_curves(axes, named, names, measure)
     # Set limits and labels of the axes, and draw the legend below, where long names fit.
     axes.set_xlabel("rows", labelpad=6)
     axes.set_ylabel(_MEASURES[measure], labelpad=6)
@@ -203,34 +207,15 @@ def prequential_figure(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(
         loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
-        ncols=_columns(named),
+        ncols=n_columns,
         frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
     style.heading(axes, title, _note([result for _, result in named], len(places)))
     return figure
 
 
-def _named(results: Any) -> Named:
-    """Return (name, result) pairs from the argument `results` of `prequential_figure`."""
-    if isinstance(results, Mapping):
-        named = [(str(name), result) for name, result in results.items()]
-    else:
-        several = isinstance(results, Iterable) and not isinstance(results, str)
-        found = list(results) if several else [results]
-        named = [(str(getattr(result, "name", "")), result) for result in found]
-    if not named:
-        raise DataError("prequential_figure needs at least one result; got none.")
-    for _, result in named:
-        if not isinstance(result, PrequentialResult):
-            raise DataTypeError(
-                "prequential_figure takes results of bayesgraph.prequential, alone, in a list or "
-                f"by name; got {type(result).__name__}."
-            )
-    return named
-
-
-def _draw_curves(axes: style.Axes, named: Named, measure: str) -> None:
-    for i, (name, (_, result)) in enumerate(zip(_shown(named), named, strict=True)):
+def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: str) -> None:
+    for i, (name, (_, result)) in enumerate(zip(names, named, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         dash = style.DASHES[i // len(COLOURS) % len(style.DASHES)]
         values = getattr(result, measure)
@@ -243,17 +228,12 @@ def _draw_curves(axes: style.Axes, named: Named, measure: str) -> None:
 
 def _shown(named: Named) -> list[str]:
     """Return the names of the results as short texts; repeated names get a number."""
-    names, seen = [], dict.fromkeys((name for name, _ in named), 0)
+    names: list[str] = []
+    count: Counter[str] = Counter()
     for name, _ in named:
-        seen[name] += 1
-        names.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+        count[name] += 1
+        names.append(name if count[name] == 1 else f"{name} ({count[name]})")
     return texts(names, _LONGEST_NAME)
-
-
-def _columns(named: Named) -> int:
-    """Return the number of entries in a row of the legend."""
-    longest = max(len(name) for name in _shown(named))
-    return min(3, max(1, _LONGEST_NAME // max(longest, 1)))
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:

@@ -57,7 +57,7 @@ _WRITERS = {
     "PDAG": "bayesgraph.pictures.dot:graph_to_dot",
     "TreesCPD": "bayesgraph.pictures.trees:tree_to_dot",
 }
-_PICTURES = {".svg": "svg", ".png": "png", ".pdf": "pdf"}
+_PICTURES = (".svg", ".png", ".pdf")
 _TEXTS = (".dot", ".gv")
 
 # Maximum time for the layout of a graph without a path: a notebook then shows text.
@@ -154,9 +154,8 @@ def render(
         without a path.
     """
     if path is None:
-        command = _command("svg", "")
         try:
-            picture = _drawn(command, to_dot(drawn, **options), timeout=_NOTEBOOK_SECONDS)
+            picture = _picture(to_dot(drawn, **options), "svg", timeout=_NOTEBOOK_SECONDS)
         except subprocess.TimeoutExpired as error:
             raise errors.RenderError(
                 f"The layout of {drawn!r:.80} takes more than {_NOTEBOOK_SECONDS:g} seconds, the "
@@ -177,8 +176,8 @@ def render(
         return None
     if dpi <= 0:
         raise errors.FileFormatError(f"dpi is a positive number of dots per inch; got {dpi!r}.")
-    command = _command(_PICTURES[suffix], f"{dpi:g}" if suffix == ".png" else "")
-    write_bytes(path, _drawn(command, to_dot(drawn, **options)))
+    resolution = f"{dpi:g}" if suffix == ".png" else ""
+    write_bytes(path, _picture(to_dot(drawn, **options), suffix[1:], resolution))
     return None
 
 
@@ -190,19 +189,16 @@ def to_graphviz(drawn: Any, **options: Any) -> graphviz.Source:
     return graphviz.Source(to_dot(drawn, **options))
 
 
-def _command(file_format: str, dpi: str) -> list[str]:
-    """Return the command that converts DOT on standard input to a picture on standard output."""
-    dot = shutil.which("dot")
+def _picture(dot: str, form: str, dpi: str = "", timeout: float | None = None) -> bytes:
+    """Return a graph in a form of Graphviz, which reads it on standard input."""
+    program = shutil.which("dot")
     # Windows, and empty entries of the PATH, look in the working directory, as a relative path.
-    if dot is not None and os.path.isabs(dot):
-        return [dot, f"-T{file_format}", *([f"-Gdpi={dpi}"] if dpi else [])]
-    errors.optional_module(
-        "pygraphviz", extra="render", what=f"Drawing a graph as {file_format.upper()}"
-    )
-    return python_command(pygraphviz_process.__name__, file_format, dpi)
-
-
-def _drawn(command: list[str], dot: str, *, timeout: float | None = None) -> bytes:
+    if program is not None and os.path.isabs(program):
+        command = [program, f"-T{form}", *([f"-Gdpi={dpi}"] if dpi else [])]
+    else:
+        what = f"Drawing a graph as {form.upper()}"
+        errors.optional_module("pygraphviz", extra="render", what=what)
+        command = python_command(pygraphviz_process.__name__, form, dpi)
     with _environment() as environment:
         done = subprocess.run(
             command,
@@ -231,10 +227,13 @@ def _environment() -> Iterator[dict[str, str]]:
     A bare Linux container has no fonts, and text would be drawn as empty boxes: then the DejaVu
     Sans of matplotlib is used.
     """
-    fonts = _matplotlib_fonts() if sys.platform == "linux" and _without_fonts() else None
-    if fonts is None:
+    is_chosen = {"FONTCONFIG_FILE", "FONTCONFIG_PATH"} & os.environ.keys()
+    has_fonts = is_chosen or sys.platform != "linux" or _FONT_CONFIGURATION.exists()
+    spec = None if has_fonts else importlib.util.find_spec("matplotlib")
+    if spec is None or spec.origin is None:
         yield {**os.environ}
         return
+    fonts = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf"
     with temporary_folder() as folder:
         configuration = folder / "fonts.conf"
         configuration.write_text(
@@ -245,19 +244,6 @@ def _environment() -> Iterator[dict[str, str]]:
             encoding="utf-8",
         )
         yield {**os.environ, "FONTCONFIG_FILE": str(configuration)}
-
-
-def _without_fonts() -> bool:
-    chosen = {"FONTCONFIG_FILE", "FONTCONFIG_PATH"} & os.environ.keys()
-    return not chosen and not _FONT_CONFIGURATION.exists()
-
-
-def _matplotlib_fonts() -> Path | None:
-    spec = importlib.util.find_spec("matplotlib")
-    if spec is None or spec.origin is None:
-        return None
-    folder = Path(spec.origin).parent / "mpl-data" / "fonts" / "ttf"
-    return folder if folder.is_dir() else None
 
 
 # ---------------------------------- One function that draws any result, by the figure of its class

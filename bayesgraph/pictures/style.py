@@ -6,10 +6,10 @@ Figures are built on matplotlib's objects, not on pyplot: no display, no global 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from bayesgraph.core import errors
 from bayesgraph.core.display import COLOURS, GRID, INK, MUTED
@@ -20,6 +20,7 @@ from bayesgraph.models import texts
 # matplotlib is optional and carries no annotations that mypy reads here.
 Figure: TypeAlias = Any
 Axes: TypeAlias = Any
+Result = TypeVar("Result")
 
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.5, 1, 1.5)))
 LONGEST_LABEL = 20
@@ -84,6 +85,33 @@ def heading(axes: Axes, title: str, note: str) -> None:
     axes.set_title(title, loc="left", **look)
     place = {"xytext": (0, 8), "xycoords": "axes fraction", "textcoords": "offset points"}
     axes.annotate(note, (0, 1), fontsize=9, color=MUTED, **place)
+
+
+def named_results(results: Any, kind: type[Result], function: str) -> list[tuple[str, Result]]:
+    """Return the names and results of an argument: a result, several, or a mapping from name.
+
+    Raises
+    ------
+    DataTypeError
+        If something is of another class than `kind`.
+    DataError
+        If there are none.
+    """
+    if isinstance(results, Mapping):
+        named = [(str(name), result) for name, result in results.items()]
+    else:
+        several = isinstance(results, Iterable) and not isinstance(results, str)
+        listed = list(results) if several else [results]
+        named = [(str(getattr(result, "name", "")), result) for result in listed]
+    if not named:
+        raise errors.DataError(f"{function} needs the results of at least one model; got none.")
+    for _, result in named:
+        if not isinstance(result, kind):
+            raise errors.DataTypeError(
+                f"{function} takes objects of the class {kind.__name__}, alone, in a list or by "
+                f"name; got {result!r:.80}."
+            )
+    return named
 
 
 def shown_names(classes: Iterable[Any]) -> list[str]:

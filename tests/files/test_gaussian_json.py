@@ -161,7 +161,10 @@ REFUSED = {
     "names that are no text": (_with(["nodes"], ["b", 1]), "expected names that are text"),
     "a node twice": (_with(["nodes"], ["a", "b", "a"]), "declared a second time"),
     "a node without a CPD": (_with(["nodes"], ["a", "b", "c"]), "node 'c': expected its 'parents'"),
-    "unknown parents": (_with([*B, "parents"], ["c"]), "node 'b': the variable 'c' is not declared"),
+    "unknown parents": (
+        _with([*B, "parents"], ["c"]),
+        "node 'b': the variable 'c' is not declared",
+    ),
     "other coefficients": (
         _with([*B, "coefficients"], {"(Intercept)": [1.0]}),
         "node 'b': expected coefficients of",
