@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.compilation import kernel
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.inference.junction import Floats, Ints, Program
-from bayesgraph.inference.planning_kernels import filled, linked
+from bayesgraph.inference.planning_kernels import filled, linked, lower_bound
 from bayesgraph.inference.program_kernels import (
     ADD,
     CLEAR,
@@ -918,25 +918,47 @@ def local_values(
     work: Floats,
     linear: bool,
     values: Floats,
-) -> int:
+) -> tuple[int, int]:
     """Write the value of each joint state of the variables that clique c eliminates to `values`.
 
     The value is the product of the clique's factors and incoming messages, with the clique's other
     variables at the states in `assigned`, shape (n_rows, n). `operands` is the result of
     `operand_lists`; `linear` tells whether tables, workspace and `values` hold probabilities, not
-    logarithms. `values` has shape (n_rows, number of joint states) at least. Returns the number of
-    joint states.
+    logarithms. `values` has shape (n_rows, number of joint states) at least.
+
+    Of a compressed clique, for which `assigned` is a single row, the joint states are the rows of
+    the clique that agree with it.
+
+    Returns
+    -------
+    n : int
+        The number of joint states.
+    keys_at : int
+        Where the keys of the clique's rows begin in the program, which has one pass; -1 if the
+        clique is not compressed.
     """
     tree, up, source, kind, step = (
         program.tree, program.up, program.source, program.kind, program.step,
     )  # fmt: skip
+    code, layout = program.code, program.layout
     cards, start, item = tree.cards, tree.start, tree.item
     c_start, member, residual = tree.c_start, tree.member, tree.residual
     base, width, n_factors = c_start[c], residual[c], len(start) - 1
     first, following = operands
+    listed = code.view(np.int32)
     n = 1
     for k in range(width):
         n *= cards[member[base + k]]
+    keys_at, skipped = -1, 0
+    if layout.shape[1] > 0 and layout[N_ROWS, n_factors + c] >= 0:
+        key = np.int64(0)
+        for at in range(base + width, c_start[c + 1]):
+            key = key * cards[member[at]] + assigned[0, member[at]]
+        all_keys = len(code) + layout[STATES, n_factors + c]
+        end = all_keys + layout[N_ROWS, n_factors + c]
+        keys_at = lower_bound(code, all_keys, end, key * n)
+        n = lower_bound(code, keys_at, end, (key + 1) * n) - keys_at
+        skipped = keys_at - all_keys
     for row in range(len(assigned)):
         for i in range(n):
             values[row, i] = 1.0 if linear else 0.0
@@ -957,6 +979,15 @@ def local_values(
                 data = tables
         else:
             begin, end, origin = c_start[d] + residual[d], c_start[d + 1], up[d]
+        if keys_at >= 0:
+            at = len(listed) + layout[OPERAND, o] + skipped
+            for i in range(n):
+                if linear:
+                    values[0, i] *= data[origin + listed[at + i]]
+                else:
+                    values[0, i] += data[origin + listed[at + i]]
+            o = following[o]
+            continue
         for k in range(width):
             steps[k] = 0
         n_later = 0
@@ -988,77 +1019,7 @@ def local_values(
                     at -= index[k] * steps[k]
                     index[k] = 0
         o = following[o]
-    return n
-
-
-def n_rows(program: Program, c: int) -> int:
-    """Return the number of rows of a clique that is held compressed, -1 of other cliques."""
-    layout = program.layout
-    return int(layout[N_ROWS, len(program.tree.factors) + c]) if layout.size else -1
-
-
-@kernel(error_model="numpy")
-def _lower_bound(keys: Ints, begin: int, end: int, key: int) -> int:
-    """Return the first place in a range of ascending keys from which none is less than the key."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if keys[middle] < key:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@kernel(work=lambda c, assigned, *_: 4 * len(assigned), error_model="numpy")
-def listed_values(
-    c: int,
-    assigned: Ints,
-    program: Program,
-    operands: tuple[Ints, Ints],
-    tables: Floats,
-    offsets: Ints,
-    work: Floats,
-    linear: bool,
-    values: Floats,
-) -> tuple[int, int]:
-    """Write the values of a compressed clique's rows that agree with the states in `assigned`.
-
-    See `local_values`; `assigned` has shape (n,), `values` one entry for each row of the clique at
-    least. Returns where the keys of the rows begin and end in the program, which has one pass.
-    """
-    tree, code, layout = program.tree, program.code, program.layout
-    cards, member, c_start = tree.cards, tree.member, tree.c_start
-    n_factors = len(tree.start) - 1
-    listed = code.view(np.int32)
-    first, following = operands
-    leaving, key = 1, 0
-    for at in range(c_start[c], c_start[c] + tree.residual[c]):
-        leaving *= cards[member[at]]
-    for at in range(c_start[c] + tree.residual[c], c_start[c + 1]):
-        key = key * cards[member[at]] + assigned[member[at]]
-    keys_at = len(code) + layout[STATES, n_factors + c]
-    keys_end = keys_at + layout[N_ROWS, n_factors + c]
-    begin = _lower_bound(code, keys_at, keys_end, key * leaving)
-    end = _lower_bound(code, begin, keys_end, (key + 1) * leaving)
-    for i in range(end - begin):
-        values[i] = 1.0 if linear else 0.0
-    o = first[c]
-    while o >= 0:
-        data = work
-        if o >= n_factors:
-            origin = program.up[o - n_factors]
-        else:
-            origin = program.source[o]
-            if program.kind[o] == TABLE:
-                origin, data = offsets[origin], tables
-        at = len(listed) + layout[OPERAND, o] + begin - keys_at
-        for i in range(end - begin):
-            if linear:
-                values[i] *= data[origin + listed[at + i]]
-            else:
-                values[i] += data[origin + listed[at + i]]
-        o = following[o]
-    return begin, end
+    return n, keys_at
 
 
 # Number of rows of draws for which the values at a clique are computed together.
@@ -1112,33 +1073,30 @@ def decode(
     layout, compressed = program.layout, program.layout.shape[1] > 0
     largest = most_rows = 1
     for c in range(n_cliques):
-        n = 1
         if compressed and layout[N_ROWS, n_factors + c] >= 0:
             most_rows = max(most_rows, layout[N_ROWS, n_factors + c])
             continue
+        n = 1
         for k in range(residual[c]):
             n *= cards[member[c_start[c] + k]]
         largest = max(largest, n)
-    group = np.empty(most_rows)
     rows_together = min(len(assigned), _ROWS_TOGETHER)
-    block = np.empty((rows_together, largest))
+    block, single = np.empty((rows_together, largest)), np.empty((1, most_rows))
     operands = operand_lists(tree.home, tree.parent, program.up)
     for c in range(n_cliques - 1, -1, -1):
         if residual[c] == 0 or not chosen[c]:
             continue
-        n = begin = 0
+        n = keys_at = 0
         listed = compressed and layout[N_ROWS, n_factors + c] >= 0
+        together = 1 if listed else _ROWS_TOGETHER
+        some = single if listed else block
         for row in range(len(assigned)):
-            values = block[row % _ROWS_TOGETHER]
-            if listed:
-                values = group
-                begin, end = listed_values(
-                    c, assigned[row], program, operands, tables, offsets, work, linear, group
+            if row % together == 0:
+                rows = assigned[row : row + together]
+                n, keys_at = local_values(
+                    c, rows, program, operands, tables, offsets, work, linear, some
                 )
-                n = end - begin
-            elif row % _ROWS_TOGETHER == 0:
-                rows = assigned[row : row + rows_together]
-                n = local_values(c, rows, program, operands, tables, offsets, work, linear, block)
+            values = some[row % together]
             best = 0
             if uniform.shape[1]:
                 if not linear:
@@ -1162,7 +1120,7 @@ def decode(
                     if values[i] > values[best]:
                         best = i
             if listed:  # the variables that are eliminated are the last of a key
-                best = program.code[begin + best]
+                best = program.code[keys_at + best]
             for k in range(residual[c] - 1, -1, -1):
                 v = member[c_start[c] + k]
                 assigned[row, v] = best % cards[v]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
-from bayesgraph.core.compilation import kernel
 from bayesgraph.core.errors import ImpossibleEvidenceError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Variable
@@ -505,7 +504,7 @@ def different_rows(evidence: Evidence) -> tuple[Indices, Indices] | None:
     Returns
     -------
     rows : ndarray of int, shape (n_different,)
-        In ascending order.
+        The first of those that are equal.
     place : ndarray of int, shape (n_rows,)
         Row i is equal to row ``rows[place[i]]``.
     """
@@ -515,11 +514,14 @@ def different_rows(evidence: Evidence) -> tuple[Indices, Indices] | None:
     if not covered.issuperset(evidence.columns):
         return None
     if evidence.n_rows > 2 * _FIRST:
-        first = _keys(evidence, _FIRST)
-        if len(_found(first)[0]) > (1 - _SHARE) * _FIRST:
+        first = np.unique(_mixed(_keys(evidence, _FIRST)))
+        if len(first) > (1 - _SHARE) * _FIRST:
             return None
-    rows, place = _found(_keys(evidence, evidence.n_rows))
-    return (rows, place) if len(rows) <= _DIFFERENT * evidence.n_rows else None
+    keys = _keys(evidence, evidence.n_rows)
+    _, rows, place = np.unique(_mixed(keys), return_index=True, return_inverse=True)
+    pays = len(rows) <= _DIFFERENT * evidence.n_rows
+    # Different rows have the same mixed key once in a while.
+    return (rows, place) if pays and np.array_equal(keys[rows][place], keys) else None
 
 
 def _keys(evidence: Evidence, n_rows: int) -> NDArray[np.uint64]:
@@ -534,46 +536,10 @@ def _keys(evidence: Evidence, n_rows: int) -> NDArray[np.uint64]:
     return keys
 
 
-def _found(keys: NDArray[np.uint64]) -> tuple[Indices, Indices]:
-    rows, place = np.empty((2, len(keys)), dtype=np.intp)
-    # At least half of the table is empty, so that searches are short.
-    table = np.full(1 << (2 * len(keys)).bit_length(), -1, dtype=np.intp)
-    return rows[: find_different(keys, table, rows, place)], place
-
-
-def _work(keys: NDArray[np.uint64], *others: object) -> int:
-    # Whoever has so many rows has compiled kernels for them.
-    return keys.size * 1000
-
-
-@kernel(work=_work)
-def find_different(keys: NDArray[np.uint64], table: Indices, rows: Indices, place: Indices) -> int:
-    """Write the rows that differ from all before, and places among them; return how many differ.
-
-    Parameters
-    ----------
-    keys : ndarray of uint64, shape (n_rows, n_words)
-    table : ndarray of -1, shape (a power of two above 2 n_rows,)
-        A hash table, overwritten.
-    rows, place : ndarray, shape (n_rows,)
-        The results; see `different_rows`.
-    """
-    n_found, mask = 0, np.uint64(len(table) - 1)
-    for row in range(len(keys)):
-        mixed = np.uint64(0)
-        for word in keys[row]:
-            mixed = (mixed ^ word) * _FACTOR
-            mixed ^= mixed >> _HALF
-        at = np.int64(mixed & mask)
-        while table[at] >= 0:
-            known, same = keys[rows[table[at]]], True
-            for j in range(len(known)):
-                same = same and known[j] == keys[row, j]
-            if same:
-                break
-            at = (at + 1) & np.int64(mask)
-        if table[at] < 0:
-            table[at], rows[n_found] = n_found, row
-            n_found += 1
-        place[row] = table[at]
-    return n_found
+def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return a number for the words of each row, which is the same for equal rows."""
+    mixed = np.zeros(len(keys), dtype=np.uint64)
+    for words in keys.T:
+        mixed = (mixed ^ words) * _FACTOR
+        mixed ^= mixed >> _HALF
+    return mixed

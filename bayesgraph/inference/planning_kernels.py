@@ -324,38 +324,30 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
                         near = grown(near, size, size)
                     near[size] = u
                     size += 1
-        _sort(near, first, size)
+        near[first:size].sort()
         near_start[v + 1] = size
     return near_start, near
 
 
 @kernel(error_model="numpy")
-def _sort(values: Ints, start: int, end: int) -> None:
-    """Sort ``values[start:end]`` in place by Shell sort (gaps of Knuth 1973); ranges are short."""
-    gap = 1
-    while gap < end - start:
-        gap = 3 * gap + 1
-    while gap:
-        for i in range(start + gap, end):
-            value = values[i]
-            j = i - gap
-            while j >= start and values[j] > value:
-                values[j + gap] = values[j]
-                j -= gap
-            values[j + gap] = value
-        gap //= 3
+def lower_bound(values: Ints, begin: int, end: int, value: int) -> int:
+    """Return the first place in a range of ascending values from which none is less than another.
+
+    It is `end` if all are less.
+    """
+    while begin < end:
+        middle = (begin + end) >> 1
+        if values[middle] < value:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
 
 
 @kernel(error_model="numpy")
 def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
-    low, high = near_start[a], near_start[a + 1]
-    while low < high:
-        middle = (low + high) >> 1
-        if near[middle] < b:
-            low = middle + 1
-        else:
-            high = middle
-    return low < near_start[a + 1] and near[low] == b
+    at = lower_bound(near, near_start[a], near_start[a + 1], b)
+    return at < near_start[a + 1] and near[at] == b
 
 
 @kernel(error_model="numpy", inline="always")
@@ -952,7 +944,7 @@ def rooted(
         for at in range(c_start[c], c_start[c + 1]):
             out[to] = place[member[at]]
             to += 1
-        _sort(out, out_start[k], to)
+        out[out_start[k] : to].sort()
         for at in range(out_start[k], to):
             out[at] = by_place[out[at]]
     return Cliques(out_start, out, residual, out_parent)

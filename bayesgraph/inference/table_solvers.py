@@ -17,6 +17,7 @@ from bayesgraph.core.parallel import default_memory_limit, give_back
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract, execution_kernels, sensitivity
 from bayesgraph.inference.junction import Ints, Program, Tree
+from bayesgraph.inference.program_kernels import N_ROWS
 from bayesgraph.inference.programs import CompiledTables, Relevance, Run, held_bytes, held_entries
 from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
@@ -222,16 +223,15 @@ def _local(run: Run, clique: int, states: Ints) -> tuple[Floats, Ints]:
     """
     program, tree = run.program, run.program.tree
     operands = execution_kernels.operand_lists(tree.home, tree.parent, program.up)
-    fixed = program, operands, run.tables, run.offsets, run.space, False
     n = math.prod(_leaving(run, clique)[1])
-    n_rows = execution_kernels.n_rows(program, clique)
-    if n_rows < 0:
-        values = np.empty((1, n))
-        execution_kernels.local_values(clique, states[None], *fixed, values)
+    rows = program.layout[N_ROWS, len(tree.factors) + clique] if program.layout.size else -1
+    values = np.empty((1, n if rows < 0 else rows))
+    n_local, keys_at = execution_kernels.local_values(
+        clique, states[None], program, operands, run.tables, run.offsets, run.space, False, values
+    )
+    if keys_at < 0:
         return values[0], np.arange(n)
-    listed = np.empty(n_rows)
-    begin, end = execution_kernels.listed_values(clique, states, *fixed, listed)
-    return listed[: end - begin], program.code[begin:end] % n
+    return values[0, :n_local], program.code[keys_at : keys_at + n_local] % n
 
 
 # ----------- Solvers of models of tables, for one case: joint enumeration and elimination programs

@@ -266,8 +266,6 @@ _ROW_BYTES = 100
 _FEW_ROWS, _MOST_ROWS = 2**20, 2**24
 # Maximum number of entries of a message, whose places in lists are 32-bit integers.
 _MOST_LISTED = 2**31 - 1
-# Maximum number of keys that are looked up in a table of all keys.
-_DIRECT = 2**24
 
 
 class Relation(NamedTuple):
@@ -320,32 +318,21 @@ def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> In
     return out
 
 
-def _among(keys: Ints, within: Ints, n: int) -> Mask:
-    """Tell which keys, all less than n, are in an ascending list of keys."""
-    if n <= _DIRECT:
-        known = np.zeros(n, dtype=bool)
-        known[within] = True
-        return known[keys]
+def _among(keys: Ints, within: Ints) -> Mask:
+    """Tell which keys are in an ascending list of keys."""
     if not len(within):
         return np.zeros(len(keys), dtype=bool)
     at = np.minimum(np.searchsorted(within, keys), len(within) - 1)
-    found: Mask = within[at] == keys
-    return found
+    return np.asarray(within[at] == keys)
 
 
-def _distinct(keys: Ints, n: int) -> Ints:
-    """Return the different keys, all less than n, ascending."""
-    if n <= _DIRECT:
-        known = np.zeros(n, dtype=bool)
-        known[keys] = True
-        return np.flatnonzero(known)
-    found = np.sort(keys)  # several times faster than `unique`
-    return found[np.flatnonzero(np.diff(found, prepend=-1))]
+def _distinct(keys: Ints) -> Ints:
+    """Return the different keys, ascending."""
+    ascending = np.sort(keys)  # several times faster than `unique`
+    return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
 
 
-def _extended(
-    rows: Ints, shared: Ints, relation: Ints, added: Ints, n: int, most: float
-) -> Ints | None:
+def _extended(rows: Ints, shared: Ints, relation: Ints, added: Ints, most: float) -> Ints | None:
     """Return each row plus what is added by the relation's rows that share its key.
 
     Parameters
@@ -354,28 +341,19 @@ def _extended(
         Rows, and their keys of the shared variables.
     relation, added : shape (m,)
         Keys of the shared variables in the relation, and what its rows add.
-    n : int
-        Number of keys of the shared variables.
     most : float
         Maximum number of rows of the result, which is None if there are more.
     """
     order = np.argsort(relation, kind="stable")
     relation, added = relation[order], added[order]
-    if n <= min(_DIRECT, 4 * len(rows) + 2**12):
-        ends = np.cumsum(np.bincount(relation, minlength=n))
-        counts = np.diff(ends, prepend=0)[shared]
-        begins = ends[shared] - counts
-    else:
-        begins = np.searchsorted(relation, shared)
-        counts = np.searchsorted(relation, shared, side="right") - begins
+    begins = np.searchsorted(relation, shared)
+    counts = np.searchsorted(relation, shared, side="right") - begins
     total = int(counts.sum())
     if total > most:
         return None
     begins -= np.cumsum(counts) - counts
-    places = np.repeat(begins, counts)
-    places += np.arange(total)
     out = np.repeat(rows, counts)
-    out += added[places]
+    out += added[np.repeat(begins, counts) + np.arange(total)]
     return out
 
 
@@ -416,13 +394,13 @@ def join(
         variables, keys = relations[r]
         both = [v for v in variables if v in known]
         new = {v: weights[v] for v in variables if v not in known}
-        to, n_both = radix(cards, both), size(cards, both)
+        to = radix(cards, both)
         shared = moved(rows, cards, order, to)
         if not new:
-            rows = rows[_among(shared, keys, n_both)]
+            rows = rows[_among(shared, keys)]
             continue
         own, added = moved(keys, cards, variables, to), moved(keys, cards, variables, new)
-        more = _extended(rows, shared, own, added, n_both, most)
+        more = _extended(rows, shared, own, added, most)
         if more is None:
             return None
         rows = more
@@ -576,7 +554,7 @@ def _reduce(
         if len(shown) == shape.shared[c]:
             continue
         if own is not None:
-            keys[c] = own[_among(shape.outer(c, own), shown, shape.shared[c])]
+            keys[c] = own[_among(shape.outer(c, own), shown)]
         else:
             found[c].append(Relation(shape.separators[c], shown))
             keys[c] = join(found[c], tree.cards, shape.orders[c], allowed[c])
@@ -585,7 +563,7 @@ def _reduce(
 def _shown(shape: _Shape, cards: Ints, c: int, above: Ints) -> Ints:
     """Return the keys of the message of clique c that its parent's keys have."""
     weights = radix(cards, shape.separators[c])
-    return _distinct(moved(above, cards, shape.orders[shape.parent[c]], weights), shape.shared[c])
+    return _distinct(moved(above, cards, shape.orders[shape.parent[c]], weights))
 
 
 class Layout:

@@ -94,19 +94,6 @@ def test_a_clique_is_joined_without_its_table():
     assert join(same, cards, range(40), 100).tolist() == [0, 2**40 - 1]
 
 
-def test_searched_and_direct_look_ups_agree(monkeypatch):
-    random = np.random.default_rng(0)
-    cards = np.full(6, 3)
-    relations = [
-        Relation((a, b, c), np.flatnonzero(random.random(27) < 0.4))
-        for a, b, c in ((0, 1, 2), (2, 3, 4), (4, 5, 0), (1, 3, 5))
-    ]
-    direct = join(relations, cards, range(6), math.inf)
-    monkeypatch.setattr(supports, "_DIRECT", 0)
-    assert len(direct) > 0
-    assert join(relations, cards, range(6), math.inf).tolist() == direct.tolist()
-
-
 # ---------------------------------------------------------------------------------------- answers
 
 
