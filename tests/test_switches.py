@@ -35,7 +35,6 @@ LIMITS = {
     "classifiers/network_classifier.py": 1,
     "files/cards.py": 1,
     "files/pgmpy.py": 1,
-    "graphs/dag.py": 2,
     "inference/approximate.py": 1,
     "inference/contract.py": 1,
     "inference/ensembles.py": 1,
@@ -44,9 +43,7 @@ LIMITS = {
     "inference/solver.py": 1,
     "learning/fit.py": 1,
     "learning/leave_one_out.py": 1,
-    "models/answering.py": 2,
-    "models/ensemble.py": 3,
-    "models/network.py": 2,
+    "models/network.py": 1,
     "models/weighted.py": 1,
 }
 

@@ -33,8 +33,7 @@ TARGET, TARGET_LINE = "#fff4e6", "#d9730d"
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195")
 
 # The explorer's page by day and by night, as properties of its style sheet.
-_COLOURS_BY_NIGHT = ("#5aaee8", "#f08a4b", "#3cc79c", "#e2a3c7", "#9bd3f5", "#f2bd4b", "#bd95d3")
-_PAGE = {
+_THEMES = {
     "ground": ("#f3f5f8", "#11151b"),
     "panel": ("#ffffff", "#181d25"),
     "card": (CARD, "#1d232d"),
@@ -55,10 +54,11 @@ _PAGE = {
     "focus": ("#1d4ed8", "#93c5fd"),
     "warn": ("#fdecea", "#3d2423"),
     "warn-line": ("#b3261e", "#f2a29b"),
-    **{f"class-{i}": pair for i, pair in enumerate(zip(COLOURS, _COLOURS_BY_NIGHT, strict=True))},
 }
-LIGHT = {name: colour for name, (colour, _) in _PAGE.items()}
-DARK = {name: colour for name, (_, colour) in _PAGE.items()}
+_BY_NIGHT = "#5aaee8", "#f08a4b", "#3cc79c", "#e2a3c7", "#9bd3f5", "#f2bd4b", "#bd95d3"
+_THEMES |= {f"class-{i}": pair for i, pair in enumerate(zip(COLOURS, _BY_NIGHT, strict=True))}
+LIGHT = {name: light for name, (light, _) in _THEMES.items()}
+DARK = {name: dark for name, (_, dark) in _THEMES.items()}
 
 
 def style_properties(colours: dict[str, str]) -> str:

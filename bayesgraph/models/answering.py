@@ -105,8 +105,10 @@ class Answering:
     @cached_property
     def _expected(self) -> Expected:
         """What the model, or its first network, expects of numbers."""
-        first = (self.networks or (self,))[0]
-        return Expected.of(getattr(getattr(first, "network", first), "cpds", ()))
+        model: Any = self
+        while model.networks and model.networks[0] is not model:
+            model = model.networks[0]
+        return Expected.of(model.cpds if model.networks else ())
 
     def _items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
         """Return, for each vector of counts, those of the names that are its items (words).

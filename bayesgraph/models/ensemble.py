@@ -49,7 +49,7 @@ from bayesgraph.inference import (
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_values
-from bayesgraph.models.model import Model, with_findings
+from bayesgraph.models.model import Model, networks_in, with_findings
 from bayesgraph.models.network import BayesianNetwork
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class Ensemble(Model):
         """Score of each arc: its weighted mean over the networks that have a score of the arc."""
         scores: dict[Arc, list[tuple[float, float]]] = {}
         for network, weight in zip(self.networks, self.weights.tolist(), strict=True):
-            for arc, score in getattr(network, "arc_scores", {}).items():
+            for arc, score in network.arc_scores.items():
                 scores.setdefault(arc, []).append((score, weight))
         means = {arc: np.array(pairs).T for arc, pairs in scores.items()}
         return {
@@ -310,12 +310,12 @@ class Ensemble(Model):
     @property
     def cpds(self) -> tuple[CPD, ...]:
         """The CPDs of all networks, one network after the other."""
-        return tuple(cpd for network in self.networks for cpd in getattr(network, "cpds", ()))
+        return tuple(cpd for _, network in networks_in(self) for cpd in network.cpds)
 
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of all networks, and of the weights of a mixture."""
-        own = sum(int(getattr(network, "n_parameters", 0)) for network in self.networks)
+        own = sum(network.n_parameters or 0 for network in self.networks)
         return own + (len(self.networks) - 1 if self._is_joint else 0)
 
     @property

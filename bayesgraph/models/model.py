@@ -127,6 +127,9 @@ class Model(Edits, Answering):
     target: Any = None
     weights: Any = ()
     prior_ratios: Mapping[Name, Floats] = MappingProxyType({})
+    # What networks have, and products of factors have not.
+    arc_scores: Any = MappingProxyType({})
+    n_parameters: Any = None
 
     def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,12 +36,13 @@ from bayesgraph.inference import (
 )
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
-from bayesgraph.models.cpds.base import CPD, Combination, SetCPD
+from bayesgraph.models.cpds.base import CPD, SetCPD
 from bayesgraph.models.cpds.density import LeafCPD, Plate
 from bayesgraph.models.cpds.linear_gaussian import MAX_BYTES, Integrated
 from bayesgraph.models.cpds.noisy_max import CanonicalCPD, NoisyMaxCPD
+from bayesgraph.models.cpds.stacks import Combination
 from bayesgraph.models.cpds.table import TableCPD
-from bayesgraph.models.cpds.trees import summed_roots, without_summed_roots
+from bayesgraph.models.cpds.trees import TreesCPD
 from bayesgraph.models.evidence import (
     Finding,
     as_mapping,
@@ -151,7 +152,7 @@ class BayesianNetwork(Model):
         for parent, child in arcs:
             self._above[number[child]].append(number[parent])
         self._order = self._parents_first()
-        self.arc_scores = dict(arc_scores or {})
+        self.arc_scores: dict[tuple[Name, Name], float] = dict(arc_scores or {})
         there = set(arcs)
         for arc in self.arc_scores:
             if arc not in there:
@@ -521,8 +522,7 @@ class BayesianNetwork(Model):
         """Return the distribution of the other variables; see `Model.conditioned`."""
         asked, known = with_findings(self, as_mapping(evidence))
         if asked is not self:
-            assert isinstance(asked, BayesianNetwork)
-            return asked.conditioned(known)
+            return cast("BayesianNetwork", asked.conditioned(known))
         blocks, log_mass = editing.given(self, self._case(known))
         if log_mass == -math.inf:
             raise impossible(evidence)
@@ -707,3 +707,71 @@ class NetworkSlice:
             potentials = self.combination.potentials(shown)
         potentials += evidence_factors(evidence, self.blocking)
         return Problem(potentials, partial_columns(evidence, self.blocking))
+
+
+# -------------------------------------------------------------------- roots that trees sum out
+
+
+def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
+    """Return the root variables that the CPD of their only child can sum out.
+
+    If a continuous parent of a tree is free, the CPD's potential is neither a table nor Gaussian,
+    and the inference engine cannot represent it. An exception is a parent z that is a root of the
+    network, is not a target, has no soft evidence and has a single child c. It appears only in its
+    own CPD and in that of c, and the sum ``sum_z P(z) P(c | z, rest)`` replaces both CPDs.
+
+    The result is a mapping from each of these variables to the variable's own CPD.
+
+    Parameters
+    ----------
+    cpds : iterable of CPD
+        The CPDs relevant to a query, including the CPDs of all ancestors.
+    targets : collection of variables
+        The targets, and the variables with soft evidence.
+    """
+    cpds = list(cpds)
+    summing = [cpd for cpd in cpds if isinstance(cpd, TreesCPD)]
+    if not summing:
+        return {}
+    n_children = Counter(parent for cpd in cpds for parent in cpd.parents)
+    own = {cpd.variable: cpd for cpd in cpds}
+    return {
+        parent: own[parent]
+        for cpd in summing
+        for parent in cpd.parents
+        if not own[parent].parents
+        and n_children[parent] == 1
+        and parent not in targets
+        and not isinstance(own[parent], SetCPD)  # it is observed in all rows
+    }
+
+
+def without_summed_roots(
+    cpds: Iterable[CPD], observed: Collection[Variable], targets: Collection[Variable]
+) -> list[CPD]:
+    """Return the CPDs relevant to a query, with unobserved roots summed out where possible.
+
+    Parameters
+    ----------
+    cpds, targets
+        See `summed_roots`.
+    observed : collection of variables
+        Variables observed in at least one row.
+
+    Raises
+    ------
+    UnsupportedModelError
+        For a free continuous variable that is neither summed out nor Gaussian.
+    """
+    cpds = list(cpds)
+    roots = summed_roots(cpds, targets)
+    result: list[CPD] = []
+    for cpd in cpds:
+        if cpd.variable in roots and cpd.variable not in observed:
+            continue  # the CPD of its child includes it
+        if isinstance(cpd, TreesCPD):
+            own = {parent: roots[parent] for parent in cpd.parents if parent in roots}
+            cpd = cpd.summed(own, observed)
+            cpd.check_observed(observed)
+        result.append(cpd)
+    return result

@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,7 +23,6 @@ from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor, Family, Potential
-from bayesgraph.models.cpds.stacks import Adder
 from bayesgraph.statistics import ParameterPosterior
 
 # ------------ Conditional distributions as tables of text, for printing and for the nodes of plots
@@ -270,6 +269,19 @@ Columns: TypeAlias = Mapping[Variable, NDArray[Any]]
 
 # Maximum numbers of rows, columns and names of children in the printed table of a distribution.
 _MAX_ROWS, _MAX_COLUMNS, _MAX_NAMES = 20, 8, 3
+
+
+class Adder(Protocol):
+    """Protocol of objects that add log potentials of one or more CPDs to an array of log values."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copies of the CPDs' parameters."""
+        ...
+
+    def add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log potentials given the evidence to `out`, shape (cells, n_rows)."""
+        ...
 
 
 class CPD(Displayed, ABC):
@@ -535,6 +547,8 @@ class CPD(Displayed, ABC):
     ) -> list[Adder]:
         """Return `Adder` objects, each of which adds the log potentials of some CPDs to an array.
 
+        If there are none, each CPD accumulates its own.
+
         Parameters
         ----------
         cpds : sequence of CPD
@@ -543,7 +557,7 @@ class CPD(Displayed, ABC):
         observed : container of Variable
             Variables of the evidence.
         """
-        return [_One(cpd, tuple(scope)) for cpd in cpds]
+        return []
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child, as state codes or numbers, given the parents' columns."""
@@ -631,121 +645,6 @@ class ParameterTitle(NamedTuple):
         return f"{self.cpd.title}{of}{': ' if self.name else ''}{self.name}"
 
 
-@dataclass(frozen=True, eq=False)
-class _One:
-    """`Adder` of a single CPD: it adds the CPD's log potential to an array shared by many CPDs."""
-
-    cpd: CPD
-    scope: tuple[Discrete, ...]
-    nbytes = 0
-
-    def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add the CPD's log potentials given the evidence to `out`, shape (cells, n_rows)."""
-        self.cpd.accumulate(evidence, self.scope, out)
-
-
-class _Sum(NamedTuple):
-    """Adders of CPDs with the same free variables; the product of the potentials is one factor."""
-
-    scope: tuple[Discrete, ...]
-    adders: tuple[Adder, ...]
-
-    def factor(self, evidence: Evidence, start: Factor | None, constant: Factor | None) -> Factor:
-        """Return the product of the CPDs' potentials and of other factors, if they are given.
-
-        Parameters
-        ----------
-        evidence : Evidence
-        start : Factor or None
-            Factor over the same variables, the same for all rows.
-        constant : Factor or None
-            Factor over no variable, a number for each row.
-        """
-        shape = [variable.cardinality for variable in self.scope]
-        out = np.empty((math.prod(shape), evidence.n_rows))
-        # The sums start with the factor that all rows share, such as the prior of the class.
-        out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
-        if constant is not None:
-            out += constant.log_values
-        for adder in self.adders:
-            adder.add(evidence, out)
-        return Factor.from_log(self.scope, out.T.reshape(evidence.n_rows, *shape))
-
-
-@dataclass(frozen=True, eq=False)
-class Combination:
-    """The CPDs relevant to a query, grouped by their free (unobserved) variables.
-
-    CPDs with the same free discrete variables become one factor. For example, naive Bayes with
-    observed features becomes one factor over the class variable, filled by one kernel call for each
-    class of CPDs, without a temporary array.
-
-    Attributes
-    ----------
-    alone : tuple of (CPD, set of free variables)
-        CPDs that give one potential each.
-    sums : mapping from set of free variables to the CPDs whose log potentials are added up
-    """
-
-    alone: tuple[tuple[CPD, frozenset[Variable]], ...]
-    sums: Mapping[frozenset[Variable], _Sum]
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the copies of parameters that the groups of CPDs hold."""
-        return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
-
-    @classmethod
-    def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
-        """Return the CPDs grouped by their free variables, given which variables are observed.
-
-        Parameters
-        ----------
-        cpds : iterable of CPD
-        observed : container of Variable
-            Variables that have a column in the evidence.
-        """
-        alone: list[tuple[CPD, frozenset[Variable]]] = []
-        groups: dict[frozenset[Variable], list[CPD]] = {}
-        for cpd in cpds:
-            free = frozenset(variable for variable in cpd.scope if variable not in observed)
-            if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
-                alone.append((cpd, free))
-            else:
-                groups.setdefault(free, []).append(cpd)
-        sums: dict[frozenset[Variable], _Sum] = {}
-        for free, group in groups.items():
-            scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
-            kinds: dict[type[CPD], list[CPD]] = {}
-            for cpd in group:
-                kinds.setdefault(type(cpd), []).append(cpd)
-            adders = [
-                a for kind, alike in kinds.items() for a in kind.adders(alike, scope, observed)
-            ]
-            sums[free] = _Sum(scope, tuple(adders))
-        return cls(tuple(alone), dict(sorted(sums.items(), key=lambda item: len(item[0]))))
-
-    def potentials(self, evidence: Evidence) -> list[Potential]:
-        """Return the factors of all CPDs, reduced by a batch of evidence."""
-        potentials: list[Potential] = []
-        whole: dict[frozenset[Variable], Factor] = {}
-        for cpd, free in self.alone:
-            potential = cpd.potential(evidence)
-            if isinstance(potential, Factor) and potential.n_rows == 1 and free not in whole:
-                whole[free] = potential
-            else:
-                potentials.append(potential)
-        constant = None
-        for free, several in self.sums.items():
-            found = several.factor(evidence, whole.pop(free, None), constant)
-            # What depends on no free variable, which comes first, is a part of the next factor.
-            constant = found if not free and len(self.sums) > 1 else None
-            if constant is None:
-                potentials.append(found)
-        potentials += whole.values()
-        return potentials
-
-
 def draw_states(
     shares: Floats, row: NDArray[np.intp], random: np.random.Generator
 ) -> NDArray[np.intp]:
@@ -784,23 +683,6 @@ class SetCPD(CPD):
                 "its value in do=."
             )
         return Factor.from_log((), np.zeros(evidence.n_rows))
-
-
-class NumericCPD(CPD):
-    """A CPD that is not Gaussian in its continuous variables, so that they must be observed."""
-
-    def check_observed(self, observed: Collection[Variable]) -> None:
-        """Raise an UnsupportedModelError if a continuous variable of the CPD is not observed."""
-        for variable in self.scope:
-            if isinstance(variable, Continuous) and variable not in observed:
-                raise UnsupportedModelError(
-                    f"{variable.name!r} is continuous, not observed, and {self.title} is not "
-                    "linear Gaussian in it: there is no exact answer. Only a root that feeds this "
-                    "CPD alone and is not a target is summed out. Observe it, leave it out of the "
-                    "targets, or query with method='likelihood-weighting'."
-                )
-
-    __hash__ = None
 
 
 # ---------------- Argument checks that the constructors of several conditional distributions share

@@ -26,6 +26,7 @@ from bayesgraph.inference import (
 )
 from bayesgraph.models.cpds.base import (
     CPD,
+    Adder,
     Columns,
     Description,
     ParameterTitle,
@@ -35,7 +36,7 @@ from bayesgraph.models.cpds.base import (
     describe_numbers,
     texts,
 )
-from bayesgraph.models.cpds.stacks import Adder, LinearStack
+from bayesgraph.models.cpds.stacks import LinearStack
 
 # ---------- Conditional linear Gaussians: a continuous child given discrete and continuous parents
 

@@ -7,9 +7,9 @@ observed variables, and then serves any rows in which these are observed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,22 +17,11 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import LOG_2PI, Floats
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.inference import Factor, Potential
 from bayesgraph.models import row_kernels
+from bayesgraph.models.cpds.base import CPD, Adder
 
 _V = TypeVar("_V", bound=Variable)
-
-
-class Adder(Protocol):
-    """Protocol of objects that add log potentials of one or more CPDs to an array of log values."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the copies of the CPDs' parameters."""
-        ...
-
-    def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add the log potentials given the evidence to `out`, shape (cells, n_rows)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,3 +203,122 @@ def _strides(variables: Sequence[Discrete]) -> list[int]:
 
 def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+# ------------------------------- The CPDs relevant to a query, grouped by their free variables
+
+
+@dataclass(frozen=True, eq=False)
+class _One:
+    """`Adder` of a single CPD: it adds the CPD's log potential to an array shared by many CPDs."""
+
+    cpd: CPD
+    scope: tuple[Discrete, ...]
+    nbytes = 0
+
+    def add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the CPD's log potentials given the evidence to `out`, shape (cells, n_rows)."""
+        self.cpd.accumulate(evidence, self.scope, out)
+
+
+class _Sum(NamedTuple):
+    """Adders of CPDs with the same free variables; the product of the potentials is one factor."""
+
+    scope: tuple[Discrete, ...]
+    adders: tuple[Adder, ...]
+
+    def factor(self, evidence: Evidence, start: Factor | None, constant: Factor | None) -> Factor:
+        """Return the product of the CPDs' potentials and of other factors, if they are given.
+
+        Parameters
+        ----------
+        evidence : Evidence
+        start : Factor or None
+            Factor over the same variables, the same for all rows.
+        constant : Factor or None
+            Factor over no variable, a number for each row.
+        """
+        shape = [variable.cardinality for variable in self.scope]
+        out = np.empty((math.prod(shape), evidence.n_rows))
+        # The sums start with the factor that all rows share, such as the prior of the class.
+        out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
+        if constant is not None:
+            out += constant.log_values
+        for adder in self.adders:
+            adder.add(evidence, out)
+        return Factor.from_log(self.scope, out.T.reshape(evidence.n_rows, *shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """The CPDs relevant to a query, grouped by their free (unobserved) variables.
+
+    CPDs with the same free discrete variables become one factor. For example, naive Bayes with
+    observed features becomes one factor over the class variable, filled by one kernel call for each
+    class of CPDs, without a temporary array.
+
+    Attributes
+    ----------
+    alone : tuple of (CPD, set of free variables)
+        CPDs that give one potential each.
+    sums : mapping from set of free variables to the CPDs whose log potentials are added up
+    """
+
+    alone: tuple[tuple[CPD, frozenset[Variable]], ...]
+    sums: Mapping[frozenset[Variable], _Sum]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the copies of parameters that the groups of CPDs hold."""
+        return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
+
+    @classmethod
+    def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
+        """Return the CPDs grouped by their free variables, given which variables are observed.
+
+        Parameters
+        ----------
+        cpds : iterable of CPD
+        observed : container of Variable
+            Variables that have a column in the evidence.
+        """
+        alone: list[tuple[CPD, frozenset[Variable]]] = []
+        groups: dict[frozenset[Variable], list[CPD]] = {}
+        for cpd in cpds:
+            free = frozenset(variable for variable in cpd.scope if variable not in observed)
+            if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
+                alone.append((cpd, free))
+            else:
+                groups.setdefault(free, []).append(cpd)
+        sums: dict[frozenset[Variable], _Sum] = {}
+        for free, group in groups.items():
+            scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
+            kinds: dict[type[CPD], list[CPD]] = {}
+            for cpd in group:
+                kinds.setdefault(type(cpd), []).append(cpd)
+            adders: list[Adder] = []
+            for kind, alike in kinds.items():
+                stacks = kind.adders(alike, scope, observed)
+                adders += stacks or [_One(cpd, scope) for cpd in alike]
+            sums[free] = _Sum(scope, tuple(adders))
+        return cls(tuple(alone), dict(sorted(sums.items(), key=lambda item: len(item[0]))))
+
+    def potentials(self, evidence: Evidence) -> list[Potential]:
+        """Return the factors of all CPDs, reduced by a batch of evidence."""
+        potentials: list[Potential] = []
+        whole: dict[frozenset[Variable], Factor] = {}
+        for cpd, free in self.alone:
+            potential = cpd.potential(evidence)
+            if isinstance(potential, Factor) and potential.n_rows == 1 and free not in whole:
+                whole[free] = potential
+            else:
+                potentials.append(potential)
+        constant = None
+        for free, several in self.sums.items():
+            found = several.factor(evidence, whole.pop(free, None), constant)
+            # What depends on no free variable, which comes first, is a part of the next factor.
+            constant = found if not free and len(self.sums) > 1 else None
+            if constant is None:
+                potentials.append(found)
+        potentials += whole.values()
+        return potentials

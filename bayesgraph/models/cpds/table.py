@@ -14,7 +14,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import Factor, TableFamily, align, checked_table, take_codes
 from bayesgraph.models.cpds import base
-from bayesgraph.models.cpds.stacks import Adder, TableStack
+from bayesgraph.models.cpds.stacks import TableStack
 
 
 class TableCPD(base.CPD):
@@ -143,7 +143,7 @@ class TableCPD(base.CPD):
     @classmethod
     def adders(
         cls, cpds: Sequence[TableCPD], scope: Sequence[Discrete], observed: Container[Variable]
-    ) -> list[Adder]:
+    ) -> list[base.Adder]:
         """Return one `Adder`, which adds the log probabilities of all tables to an array.
 
         See CPD.

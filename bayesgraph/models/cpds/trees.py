@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats, log_integral, log_of
 from bayesgraph.core.display import DisplayTable, cut_texts
-from bayesgraph.core.errors import CPDError, unknown_variable
+from bayesgraph.core.errors import CPDError, UnsupportedModelError, unknown_variable
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, by_rows, default_memory_limit, memory_error
 from bayesgraph.core.variables import Continuous, Discrete, Variable
@@ -26,8 +25,6 @@ from bayesgraph.models.cpds.base import (
     SUM_TOLERANCE,
     Columns,
     Description,
-    NumericCPD,
-    SetCPD,
     check_child,
     check_family,
     checked_numbers,
@@ -408,7 +405,7 @@ _KINDS: dict[str, tuple[Any, int]] = {
 }
 
 
-class TreesCPD(NumericCPD):
+class TreesCPD(CPD):
     """A discrete child given discrete and continuous parents, as a tree or the mean of several.
 
     Each leaf of a tree is a context in which the child is independent of all parents without a
@@ -544,7 +541,6 @@ class TreesCPD(NumericCPD):
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the potential over the free variables, some root parents summed out; see CPD."""
-        self.check_observed(evidence.columns)
         free = [p for p in self.discrete_parents if p not in evidence]
         cards = [p.cardinality for p in free]
         columns = {v: evidence.columns[v] for v in self.scope if v in evidence}
@@ -570,11 +566,11 @@ class TreesCPD(NumericCPD):
         if not evidence.has_all(self.discrete_parents):
             super().accumulate(evidence, scope, out)
             return
-        self.check_observed(evidence.columns)
         self._add(evidence, out)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log potential to `out`, (n_states, n_rows), or (1, n_rows) for a known child."""
+        self.check_observed(evidence.columns)
         n_rows = evidence.n_rows
         places = self._places
         states: Any = []
@@ -591,16 +587,23 @@ class TreesCPD(NumericCPD):
         else:
             out[0] += np.where(child >= 0, logs[np.arange(n_rows), child], 0.0)
 
-    def check_observed(self, observed: Collection[Variable]) -> None:
-        """Raise an error if a continuous parent with splits is not observed; see NumericCPD."""
-        if self.continuous_parents:
-            super().check_observed({*observed, *self._idle})
+    def check_observed(self, observed: Container[Variable]) -> None:
+        """Raise an UnsupportedModelError if a number on which nodes split is not observed."""
+        for variable in self._numbers:
+            if variable not in observed:
+                raise UnsupportedModelError(
+                    f"{variable.name!r} is continuous, not observed, and {self.title} is not "
+                    "linear Gaussian in it: there is no exact answer. Only a root that feeds this "
+                    "CPD alone and is not a target is summed out. Observe it, leave it out of the "
+                    "targets, or query with method='likelihood-weighting'."
+                )
 
     @cached_property
-    def _idle(self) -> list[Variable]:
-        """The parents on which no node splits."""
-        used = np.isin(self._places, self.trees.feature)
-        return [parent for parent, is_used in zip(self.parents, used, strict=True) if not is_used]
+    def _numbers(self) -> list[Variable]:
+        """The continuous parents on which some node splits."""
+        used = set(self.trees.feature.tolist()) if self.continuous_parents else set()
+        places = zip(self.parents, self._places.tolist(), strict=True)
+        return [p for p, place in places if isinstance(p, Continuous) and place in used]
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
@@ -721,72 +724,6 @@ def state_probabilities(root: CPD) -> Floats:
     potential = root.potential(Evidence(1, {}))
     assert isinstance(potential, Factor)  # the root is discrete
     return np.asarray(np.exp(potential.log_values[0]))
-
-
-def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Variable, CPD]:
-    """Return the root variables that the CPD of their only child can sum out.
-
-    If a continuous parent of a tree is free, the CPD's potential is neither a table nor Gaussian,
-    and the inference engine cannot represent it. An exception is a parent z that is a root of the
-    network, is not a target, has no soft evidence and has a single child c. It appears only in its
-    own CPD and in that of c, and the sum ``sum_z P(z) P(c | z, rest)`` replaces both CPDs.
-
-    The result is a mapping from each of these variables to the variable's own CPD.
-
-    Parameters
-    ----------
-    cpds : iterable of CPD
-        The CPDs relevant to a query, including the CPDs of all ancestors.
-    targets : collection of variables
-        The targets, and the variables with soft evidence.
-    """
-    cpds = list(cpds)
-    summing = [cpd for cpd in cpds if isinstance(cpd, TreesCPD)]
-    if not summing:
-        return {}
-    n_children = Counter(parent for cpd in cpds for parent in cpd.parents)
-    own = {cpd.variable: cpd for cpd in cpds}
-    return {
-        parent: own[parent]
-        for cpd in summing
-        for parent in cpd.parents
-        if not own[parent].parents
-        and n_children[parent] == 1
-        and parent not in targets
-        and not isinstance(own[parent], SetCPD)  # it is observed in all rows
-    }
-
-
-def without_summed_roots(
-    cpds: Iterable[CPD], observed: Collection[Variable], targets: Collection[Variable]
-) -> list[CPD]:
-    """Return the CPDs relevant to a query, with unobserved roots summed out where possible.
-
-    Parameters
-    ----------
-    cpds, targets
-        See `summed_roots`.
-    observed : collection of variables
-        Variables observed in at least one row.
-
-    Raises
-    ------
-    UnsupportedModelError
-        For a free continuous variable that is neither summed out nor Gaussian.
-    """
-    cpds = list(cpds)
-    roots = summed_roots(cpds, targets)
-    result: list[CPD] = []
-    for cpd in cpds:
-        if cpd.variable in roots and cpd.variable not in observed:
-            continue  # the CPD of its child includes it
-        if isinstance(cpd, TreesCPD):
-            own = {parent: roots[parent] for parent in cpd.parents if parent in roots}
-            cpd = cpd.summed(own, observed)
-        if isinstance(cpd, NumericCPD):
-            cpd.check_observed(observed)
-        result.append(cpd)
-    return result
 
 
 # ---------------------------------------------------------------------------- making and checking

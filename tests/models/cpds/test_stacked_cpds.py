@@ -6,8 +6,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.core import Evidence
 from bayesgraph.models import row_kernels
-from bayesgraph.models.cpds.base import Combination
-from bayesgraph.models.cpds.stacks import LinearStack, TableStack
+from bayesgraph.models.cpds.stacks import Combination, LinearStack, TableStack
 
 CLASS = bg.Discrete("class", ["a", "b", "c"])
 OTHER = bg.Discrete("other", [0, 1])
