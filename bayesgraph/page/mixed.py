@@ -14,13 +14,14 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
+import networkx as nx
 import numpy as np
 
 from bayesgraph import inference, models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import MemoryLimitError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.variables import Continuous, Discrete, Name, Variable, ancestral_set
+from bayesgraph.core.variables import Discrete, Name, Variable
 
 # Configurations of the discrete parents of numbers that depend on each other.
 _MOST_CELLS = 100_000
@@ -87,24 +88,18 @@ class Writer:
         return [self.number[v.name] for v in variables]
 
     @cached_property
-    def of(self) -> dict[Variable, models.CPD]:
-        """The distribution of each variable."""
-        return {cpd.variable: cpd for cpd in self.network.cpds}
-
-    @cached_property
     def children(self) -> dict[Variable, list[models.CPD]]:
         """The distributions that depend on each variable."""
-        found: dict[Variable, list[models.CPD]] = {v: [] for v in self.network.variables}
+        children: dict[Variable, list[models.CPD]] = {v: [] for v in self.network.variables}
         for cpd in self.network.cpds:
             for parent in cpd.parents:
-                found[parent].append(cpd)
-        return found
+                children[parent].append(cpd)
+        return children
 
     def below(self, variable: Variable) -> list[int]:
         """Return the descendants of a variable."""
-        parents = {cpd.variable: cpd.parents for cpd in self.network.cpds}
-        found = [v for v in parents if v != variable and variable in ancestral_set(parents, [v])]
-        return self.places(found)
+        names = nx.descendants(self.network.graph, variable.name)
+        return self.places(v for v in self.network.variables if v.name in names)
 
 
 def network_part(
@@ -127,43 +122,39 @@ def network_part(
         For a part beyond the stated sizes.
     """
     writer = Writer(network._unfolded or network, number, numbers)
-    known: list[tuple[tuple[Variable, ...], Floats]] = []
+    tables: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
     for cpd in writer.network.cpds:
         table = _as_table(cpd, writer)
         if table is not None:
-            known.append(((*cpd.parents, cpd.variable), table))
+            tables.append(((*cpd.parents, cpd.variable), table))
         elif not isinstance(cpd, models.GaussianCPD):
             parts.append(_encoded(cpd, writer))
     parts += [_component(cpds, writer) for cpds in _components(writer)]
-    return _with_tables(writer, known, parts)
+    return _with_tables(writer, tables, parts)
 
 
 def _with_tables(
-    writer: Writer,
-    known: Sequence[tuple[tuple[Variable, ...], Floats]],
-    parts: list[Json],
+    writer: Writer, tables: Sequence[tuple[tuple[Variable, ...], Floats]], parts: list[Json]
 ) -> Json:
     """Return local parts with the tables, and ones as tables of parts with several parents."""
     discrete = [v for v in writer.network.variables if isinstance(v, Discrete)]
     named = {writer.number.get(v.name, -1 - i): v for i, v in enumerate(discrete)}
-    found = list(known)
+    factors = list(tables)
     for part in parts:
         if len(part["scope"]) > 1:
-            part["factor"] = len(found)
+            part["factor"] = len(factors)
             scope = tuple(named[v] for v in part["scope"])
-            found.append((scope, np.ones([v.cardinality for v in scope])))
-    seen = {v for scope, _ in found for v in scope}
-    found += [((v,), np.ones(v.cardinality)) for v in discrete if v not in seen]
-    scopes = inference.Scopes.of_variables(discrete, [scope for scope, _ in found])
-    nodes = [-1] * len(writer.number)
-    for i, v in enumerate(discrete):
-        if v.name in writer.number:
-            nodes[writer.number[v.name]] = i
-    made = inference.Tables(scopes, [values for _, values in found], sums_to_one=True)
+            factors.append((scope, np.ones([v.cardinality for v in scope])))
+    held = {v for scope, _ in factors for v in scope}
+    factors += [((v,), np.ones(v.cardinality)) for v in discrete if v not in held]
+    scopes = inference.Scopes.of_variables(discrete, [scope for scope, _ in factors])
+    place = {v.name: i for i, v in enumerate(discrete)}
+    nodes = [place.get(name, -1) for name in writer.number]
+    made = inference.Tables(scopes, [values for _, values in factors], sums_to_one=True)
     engine = tables_part(made, nodes, writer.numbers)
     # Ones are no distributions that sum to one.
-    engine["child"][len(known) :] = [-1] * (len(found) - len(known))
+    engine["child"][len(tables) :] = [-1] * (len(factors) - len(tables))
     return {"engine": engine, "locals": parts}
 
 
@@ -176,7 +167,7 @@ def _as_table(cpd: models.CPD, writer: Writer) -> Floats | None:
     if isinstance(cpd, models.TreesCPD):
         # Tell whether the parents are roots that have no other child, so that walks sum them out.
         walked = all(
-            not writer.of[parent].parents and len(writer.children[parent]) == 1
+            not writer.network[parent.name].parents and len(writer.children[parent]) == 1
             for parent in cpd.parents
         )
         most = _SMALL_TABLE if walked else _LARGEST_TABLE
@@ -225,15 +216,8 @@ def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
 
 
 def _density(cpd: Any, writer: Writer) -> Json:
-    family = next(
-        (
-            name
-            for f in models.FAMILIES.values()
-            for name, kind in f.stored.items()
-            if type(cpd) is kind
-        ),
-        None,
-    )
+    families = {kind: k for f in models.FAMILIES.values() for k, kind in f.stored.items()}
+    family = families.get(type(cpd), "")
     if family not in DENSITIES:
         raise _unknown(cpd, "has no formula in the page")
     parameters = [writer.array(getattr(cpd, name)) for name in cpd.parameters]
@@ -276,14 +260,14 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
 
 
 def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
-    found: list[Json] = []
+    roots: list[Json] = []
     for parent, groups in zip(cpd.parents, cpd.trees.groups, strict=True):
         part: Json = {"variable": writer.number[parent.name], "prior": None, "groups": None}
         if isinstance(parent, Discrete):
-            part["prior"] = writer.array(models.state_probabilities(writer.of[parent]))
+            part["prior"] = writer.array(models.state_probabilities(writer.network[parent.name]))
             part["groups"] = writer.array(groups)
-        found.append(part)
-    return found
+        roots.append(part)
+    return roots
 
 
 # Groups of states whose bits are in one number.
@@ -306,7 +290,7 @@ def _trees(cpd: Any, writer: Writer) -> Json:
     low, high = trees.states[:, 0] & _LOW, trees.states[:, 0] >> _BITS
     share: Any = []
     if numbers:
-        share = cpd.log_shares({parent: writer.of[parent] for parent in numbers})
+        share = cpd.log_shares({parent: writer.network[parent.name] for parent in numbers})
         low = low + trees.threshold
     arrays = {
         "trees": trees.roots, "feature": trees.feature, "left": trees.below,
@@ -336,22 +320,14 @@ DENSITIES = (
 
 def _components(writer: Writer) -> list[list[models.GaussianCPD]]:
     """Return the linear Gaussians by component of continuous arcs, parents first."""
-    cpds = [c for c in writer.network._nodes() if isinstance(c, models.GaussianCPD)]
-    label = {cpd.variable: cpd.variable for cpd in cpds}
-
-    def root(variable: Continuous) -> Continuous:
-        while label[variable] != variable:
-            variable = label[variable]
-        return variable
-
-    for cpd in cpds:
-        for parent in cpd.continuous_parents:
-            if parent in label:  # others are refused where they are encoded
-                label[root(cpd.variable)] = root(parent)
-    found: dict[Continuous, list[models.GaussianCPD]] = {}
-    for cpd in cpds:
-        found.setdefault(root(cpd.variable), []).append(cpd)
-    return list(found.values())
+    cpds = {c.variable: c for c in writer.network._nodes() if isinstance(c, models.GaussianCPD)}
+    graph = nx.Graph()
+    graph.add_nodes_from(cpds)
+    for child, cpd in cpds.items():
+        # Other parents are refused where they are encoded.
+        graph.add_edges_from((child, parent) for parent in cpd.continuous_parents if parent in cpds)
+    parts = nx.connected_components(graph)
+    return [[cpd for v, cpd in cpds.items() if v in part] for part in parts]
 
 
 def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
@@ -519,23 +495,23 @@ def _member_part(model: Any, member: Any, numbers: Numbers) -> Json:
 
 def _factors_part(model: Any, numbers: Numbers) -> Json:
     """Return the part of a factor graph of tables and vectors of counts."""
-    known: list[tuple[tuple[Variable, ...], Floats]] = []
+    tables: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
     writer = Writer(model, model._index_of, numbers)
     for term in model.terms:
         if term.table is not None:
             axes = [v for v in term.scope if isinstance(v, Discrete)]
-            known.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
+            tables.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
         elif isinstance(term.source, models.ItemsCPD):
             part = _items(term.source, writer, term.exponent)
             parts.append(_base(term.source, writer) | part)
     others = [v.name for v in model.variables if not isinstance(v, Discrete)]
-    if len(known) + len(parts) < len(model.terms) or len(others) == len(model.variables):
+    if len(tables) + len(parts) < len(model.terms) or len(others) == len(model.variables):
         raise UnsupportedModelError(
             f"A page answers exactly for factors of tables and counts; those over "
             f"{quoted(others)} are others. Ask the model in Python."
         )
-    whole = _with_tables(writer, known, parts)
+    whole = _with_tables(writer, tables, parts)
     whole["engine"] |= {"child": [-1] * len(whole["engine"]["child"])}
     return {"kind": "factor graph"} | whole
 
