@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_873,
-    "nodes of syntax trees": 633_892,
+    "lines of code": 55_818,
+    "nodes of syntax trees": 633_715,
     "files": 233,
     "public names": 70,
     "bytes of the front end": 301_181,

@@ -15,6 +15,7 @@ from bayesgraph import cli
 from bayesgraph.cli import reading
 from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import PAGE, PICTURES, model_to, output_to, put, say
+from bayesgraph.cli.progress import say_share
 from bayesgraph.core.errors import DataError
 from bayesgraph.files import skipped_in_reading
 
@@ -183,7 +184,7 @@ def warm_up(*, background: bool = False) -> None:
     if background:
         cli.warm_up.in_background()
     else:
-        cli.warm_up.with_progress()
+        cli.warm_up.compile_all(say_share)
         say("All kernels are compiled.")
 
 

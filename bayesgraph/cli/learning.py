@@ -9,16 +9,10 @@ from typing import Any
 import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.cli import models, progress
+from bayesgraph.cli import reading as texts
 from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import NATIVE, PICTURES, check_once, is_stream, model_to, output_to, say
-from bayesgraph.cli.reading import (
-    Reading,
-    is_many,
-    labelled_rows,
-    load_classifier,
-    load_whole,
-    used_columns,
-)
+from bayesgraph.cli.reading import Reading
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.variables import MissingIndicator
 
@@ -63,10 +57,10 @@ def fit(
     wanted = models.Wanted.of(model)
     models.check_taken([wanted], options)
     classifier = wanted.estimator(options)
-    if cache and not is_many(data):
+    if cache and not texts.is_many(data):
         raise DataError(f"--cache goes with a folder or a glob; {data} is read once.")
     with progress.rows_read("fitting") as read:
-        table, _ = used_columns(data, reading, drop, read, target)
+        table, _ = texts.used_columns(data, reading, drop, read, target)
         if isinstance(table, bg.tables.Dataset):
             table.cache = cache
             classifier.fit(table, target)
@@ -131,7 +125,7 @@ def learn(
     intervals = models.checked_intervals(discretizer, bins)
     categorical = options.get("categorical")
     with progress.rows_read("learning") as read:
-        table, names = used_columns(data, reading, drop, read)
+        table, names = texts.used_columns(data, reading, drop, read)
         for option, parsed in models.NAMED.items():
             if option in options:
                 options[option] = [parsed(text, names) for text in options[option]]
@@ -172,13 +166,13 @@ def update(model: Path, data: Path, *, reading: Reading, output: Path | None = N
     """
     destination = output_to(model if output is None else output, NATIVE)
     check_once(model, data)
-    classifier = load_classifier(model)
+    classifier = texts.load_classifier(model)
     if not hasattr(classifier, "partial_fit"):
         raise DataError(
             f"{model} holds {classifier!r}, which learns from one table at once; use 'bayesgraph "
             "fit' on all rows, or another model."
         )
-    X, y = labelled_rows(classifier, data, reading)
+    X, y = texts.labelled_rows(classifier, data, reading)
     before = classifier.classes_.tolist()
     classifier.partial_fit(X, y)
     destination.save(classifier)
@@ -205,7 +199,7 @@ def merge(parts: list[Path], *, output: Path) -> None:
     """
     saved = output_to(output, NATIVE)
     check_once(*parts)
-    total = bg.classifiers.CollectedStatistics.total(map(load_whole, parts), map(str, parts))
+    total = bg.classifiers.CollectedStatistics.total(map(texts.load_whole, parts), map(str, parts))
     classifier = type(total.estimator).from_statistics(total)
     saved.save(classifier)
     saved.done(f"Merged {total!r}; saved {classifier.network_} to {{}}")

@@ -16,6 +16,7 @@ import bayesgraph as bg
 from bayesgraph.cli.entry import OPTIONS
 from bayesgraph.cli.options import CHOICES, NOT_TYPED, chosen, flag, library_options, registered
 from bayesgraph.cli.output import NATIVE, Output
+from bayesgraph.cli.reading import number_of
 from bayesgraph.core.errors import DataError, suggestion, unknown_variable
 from bayesgraph.core.files import temporary_folder
 
@@ -234,9 +235,7 @@ def _value(text: str) -> Any:
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     with suppress(ValueError):
-        return int(text)
-    with suppress(ValueError):
-        return float(text)
+        return number_of(text)
     return text
 
 

@@ -10,6 +10,7 @@ import bayesgraph as bg
 from bayesgraph import cli
 from bayesgraph.classifiers import predicted_columns, with_policy
 from bayesgraph.cli import models, progress
+from bayesgraph.cli import reading as texts
 from bayesgraph.cli.entry import say_aside
 from bayesgraph.cli.models import Wanted
 from bayesgraph.cli.options import Commands, Texts, chosen
@@ -23,22 +24,7 @@ from bayesgraph.cli.output import (
     rows_to,
     say,
 )
-from bayesgraph.cli.reading import (
-    Reading,
-    checked_classifier,
-    is_classifier,
-    is_many,
-    kept_columns,
-    known_columns,
-    labelled_rows,
-    load_classifier,
-    load_whole,
-    named,
-    network_of,
-    read_known,
-    targets_of,
-    used_columns,
-)
+from bayesgraph.cli.reading import Reading
 from bayesgraph.core.errors import BayesGraphError, DataError
 from bayesgraph.tables import WRITTEN, check_unseen
 
@@ -85,26 +71,28 @@ def predict(
     """
     if unseen is not None:
         check_unseen(unseen)
-    if is_many(data):
+    if texts.is_many(data):
         if target is not None:
             raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
-        _predict_dataset(_treating(load_classifier(model), unseen), data, reading, keep, output)
+        _predict_dataset(
+            _treating(texts.load_classifier(model), unseen), data, reading, keep, output
+        )
         return
     written = rows_to(output)
     check_once(model, data)
-    loaded = load_whole(model, _load_predicting)
+    loaded = texts.load_whole(model, _load_predicting)
     # Other models have no target of their own, and say so.
-    name = target or str(targets_of(loaded, model, None)[0])
-    if is_classifier(loaded) and name == str(loaded.target_.name):
-        estimator = _treating(checked_classifier(loaded, model), unseen)
-        table = read_known(estimator, data, reading)
-        kept = kept_columns(keep, table, data)
-        columns = predicted_columns(estimator, known_columns(estimator, table, data))
+    name = target or str(texts.targets_of(loaded, model, None)[0])
+    if texts.is_classifier(loaded) and name == str(loaded.target_.name):
+        estimator = _treating(loaded, unseen)
+        table = texts.read_known(estimator, data, reading)
+        kept = texts.kept_columns(keep, table, data)
+        columns = predicted_columns(estimator, texts.known_columns(estimator, table, data))
     else:
-        network = network_of(loaded)
+        network = texts.network_of(loaded)
         table = reading.table(data, network.variables)
-        kept = kept_columns(keep, table, data)
-        columns = _posterior_columns(network, named(network, name), table, unseen or "error")
+        kept = texts.kept_columns(keep, table, data)
+        columns = _posterior_columns(network, texts.named(network, name), table, unseen or "error")
     free = {f"predicted {name}" if name in kept else name: c for name, c in columns.items()}
     put_rows(kept | free, written, f"Predicted {table.num_rows:,} rows")
 
@@ -199,7 +187,7 @@ def evaluate(
     if as_saved:
         results = _as_saved(model or [], data, reading, target)
     else:
-        table, _ = used_columns(data, reading, drop, target=target)
+        table, _ = texts.used_columns(data, reading, drop, target=target)
         X, y = table.drop_columns(target), table.select([target])
         folds = {"cv": cv, "repeats": repeats, "random_state": seed}
         results = _cross_validated(model or [], options, X, y, folds)
@@ -253,11 +241,11 @@ def _as_saved(names: Sequence[str], data: Path, reading: Reading, target: str) -
         raise DataError("--as-saved needs --model FILE, such as --model heart.bayesgraph.")
     results: list[Evaluation] = []
     for name in names:
-        estimator = load_classifier(Path(name))
+        estimator = texts.load_classifier(Path(name))
         if target != str(estimator.target_.name):
             raise DataError(f"{name} predicts {estimator.target_.name!r}, not {target!r}.")
         if not hasattr(estimator, "predict_proba"):
             raise DataError(f"evaluate compares classifiers; {name} predicts a number.")
-        X, y = labelled_rows(estimator, data, reading)
+        X, y = texts.labelled_rows(estimator, data, reading)
         results += bg.evaluate({models.title_of(name): estimator}, X, y, cv="prefit")
     return results

@@ -16,10 +16,10 @@ from bayesgraph.cli.output import FIGURES, check_once, output_to, put, put_rows,
 from bayesgraph.cli.reading import Reading
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
-from bayesgraph.core.variables import Continuous, Discrete, Name
+from bayesgraph.core.variables import Continuous, Discrete
 
 if TYPE_CHECKING:
-    from bayesgraph.models import Model
+    pass
 
 app: Commands = Commands("Asking")
 comparing: Commands = Commands("Comparing")
@@ -55,9 +55,9 @@ def _print_posterior(
         raise DataError("--all and --target exclude each other; leave one of them out.")
     loaded = texts.load_answering(path)
     network = texts.network_of(loaded)
-    given, do = texts.evidence_of(network, evidence), texts.evidence_of(network, set_) or None
+    findings, do = texts.evidence_of(network, evidence), texts.evidence_of(network, set_) or None
     if everything:
-        marginals = network.marginals(given, do=do)
+        marginals = network.marginals(findings, do=do)
         say(marginals._display(len(marginals)).text())
         return
     targets = texts.targets_of(loaded, path, target, "--target or --all")
@@ -66,28 +66,19 @@ def _print_posterior(
             raise EvidenceError(
                 f"{str(name)!r} is both the target and set by --set; leave it out of one of them."
             )
-    found = network.query(targets if len(targets) > 1 else targets[0], given, do=do)
+    posterior = network.query(targets if len(targets) > 1 else targets[0], findings, do=do)
     # A posterior with all of its states, however many.
-    whole = (
-        found._display(len(found)).text()
-        if isinstance(found, bg.inference.Posterior)
-        else repr(found)
-    )
-    say(whole)
-    if given and network._is_joint:
-        word = "density" if _has_densities(network, given) else "probability"
-        if any(
-            (isinstance(value, Mapping) and isinstance(network.variable(name), Discrete))
-            for name, value in given.items()
-        ):
+    is_table = isinstance(posterior, bg.inference.Posterior)
+    say(posterior._display(len(posterior)).text() if is_table else repr(posterior))
+    if findings and network._is_joint:
+        values = [(network.variable(name), value) for name, value in findings.items()]
+        word = "probability"
+        # A range of numbers has a probability.
+        if any(isinstance(v, Continuous) and not isinstance(x, bg.Between) for v, x in values):
+            word = "density"
+        if any(isinstance(v, Discrete) and isinstance(x, Mapping) for v, x in values):
             word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
-        say(f"log {word} of the evidence: {rounded(found.log_evidence, 6)}")
-
-
-def _has_densities(model: Model, given: Mapping[Name, Any]) -> bool:
-    """Tell whether a number is given; a range of numbers has a probability."""
-    numbers = (v for name, v in given.items() if isinstance(model.variable(name), Continuous))
-    return not all(isinstance(value, bg.Between) for value in numbers)
+        say(f"log {word} of the evidence: {rounded(posterior.log_evidence, 6)}")
 
 
 @app.add("do")
@@ -125,7 +116,9 @@ def _of(question: str) -> list[inspect.Parameter]:
 
 def answer(question: str, path: Path, parameters: Mapping[str, Any]) -> Any:
     """Return what a function of `bayesgraph.questions` answers, given texts."""
-    model, target = texts.one_target(path, parameters["target"])
+    loaded, name = texts.load_answering(path), parameters["target"]
+    (target,) = texts.targets_of(loaded, path, None if name is None else [name])
+    model = texts.network_of(loaded)
     values = {
         name: texts.argument(model, target, name, text)
         for name, text in parameters.items()
@@ -187,12 +180,11 @@ def tornado(model: Path, *, output: Path | None = None, **parameters: Any) -> No
     """
     drawn = None if output is None else output_to(output, FIGURES)
     moves = answer("tornado", model, parameters)
-    put(
-        moves.__repr__,
-        drawn,
-        lambda file: bg.pictures.save_figure(bg.plot(moves), file),
-        "Drawn to {}",
-    )
+    put(moves.__repr__, drawn, partial(_draw, moves), "Drawn to {}")
+
+
+def _draw(result: Any, file: Path) -> None:
+    bg.pictures.save_figure(bg.plot(result), file)
 
 
 @app.add()
@@ -211,13 +203,12 @@ def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int =
     bayesgraph mpe alarm.bif -e CVP=HIGH -e BP=LOW --over HYPOVOLEMIA
     """
     network = texts.load_model(model)
-    given = texts.evidence_of(network, evidence)
+    findings = texts.evidence_of(network, evidence)
     if over is None and count == 1:
-        found = [network.most_probable(given)]
-    else:
-        names = None if over is None else [texts.named(network, text) for text in over]
-        found = network.k_most_probable(count, given, over=names)
-    say("\n".join(map(repr, found)))
+        say(repr(network.most_probable(findings)))
+        return
+    names = None if over is None else [texts.named(network, text) for text in over]
+    say("\n".join(map(repr, network.k_most_probable(count, findings, over=names))))
 
 
 @app.add()
@@ -246,8 +237,8 @@ def sample(
     """
     written = rows_to(output)
     network = texts.load_model(model)
-    given = texts.evidence_of(network, evidence)
-    drawn = network.sample(n, given, random_state=seed, frame="pyarrow")
+    findings = texts.evidence_of(network, evidence)
+    drawn = network.sample(n, findings, random_state=seed, frame="pyarrow")
     columns = dict(zip(drawn.column_names, drawn.columns, strict=True))
     put_rows(columns, written, f"Drew {n:,} rows")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import glob
-import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -255,7 +254,8 @@ def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
         case "finding":
             return named(model, text)
         case "state" | "to":
-            return state_of(model.variable(target), text)
+            variable = model.variable(target)
+            return _state(variable, text) if isinstance(variable, Discrete) else text
     return text
 
 
@@ -274,11 +274,18 @@ def _parts(model: Model, item: str, expected: str) -> tuple[Name, str]:
 
 def _value(variable: Variable, text: str) -> Any:
     """Return the evidence of a text: state, number, counts or likelihoods of a variable."""
-    if isinstance(variable, (Continuous, Binned)) and (between := _between(variable, text)):
-        return between
+    if isinstance(variable, (Continuous, Binned)) and ".." in text:
+        low, _, high = text.partition("..")
+        try:
+            return Between(float(low or "-inf"), float(high or "inf"))
+        except (ValueError, EvidenceError) as error:
+            raise EvidenceError(
+                f"A range of {variable.name!r} is LOW..HIGH, with one or both numbers, LOW below "
+                f"HIGH; got {text!r}."
+            ) from error
     if isinstance(variable, Continuous):
         try:
-            return _number(text)
+            return number_of(text)
         except ValueError as error:
             raise EvidenceError(
                 f"{variable.name!r} is continuous and takes a number, or a range such as 50..60; "
@@ -289,30 +296,11 @@ def _value(variable: Variable, text: str) -> Any:
     return _state(variable, text)
 
 
-def _number(text: str) -> float:
+def number_of(text: str) -> float:
     """Return a number, as an int if it is written as one, which flips then change to whole ones."""
     with suppress(ValueError):
         return int(text)
     return float(text)
-
-
-def _between(variable: Variable, text: str) -> Between | None:
-    """Return the range of a text such as ``50..60``, ``50..`` or ``..60``, None if it is none."""
-    low, dots, high = text.partition("..")
-    if not dots:
-        return None
-    try:
-        return Between(*(float(x) if x else e for x, e in ((low, -math.inf), (high, math.inf))))
-    except (ValueError, EvidenceError) as error:
-        raise EvidenceError(
-            f"A range of {variable.name!r} is LOW..HIGH, with one or both numbers, LOW below HIGH; "
-            f"got {text!r}."
-        ) from error
-
-
-def state_of(variable: Variable, text: str) -> Any:
-    """Return the state that a text stands for; the text itself of what has no states."""
-    return _state(variable, text) if isinstance(variable, Discrete) else text
 
 
 def _state(variable: Discrete, text: str) -> Any:
@@ -331,7 +319,7 @@ def _state(variable: Discrete, text: str) -> Any:
         return by_text[text]
     if isinstance(variable, Binned):
         with suppress(ValueError):
-            return _number(text)
+            return number_of(text)
     if text.lower() in ("true", "false") and {True, False} == set(states):
         return text.lower() == "true"
     return _numbers(variable, text, by_text) if ":" in text else text
@@ -421,12 +409,8 @@ def load_model(path: Path) -> Model:
 
 
 def load_classifier(path: Path) -> GraphClassifier:
-    """Return the classifier of a file."""
-    return checked_classifier(load_whole(path), path)
-
-
-def checked_classifier(model: Any, path: Path) -> GraphClassifier:
-    """Return a classifier; raise an error if what a file holds is none."""
+    """Return the classifier of a file; raise an error if what it holds is none."""
+    model = load_whole(path)
     if not is_classifier(model):
         raise DataError(
             f"{path} holds {model!r}, which has no class to predict; use 'bayesgraph query', or "
@@ -450,10 +434,3 @@ def targets_of(
     raise DataError(
         f"{needed} is needed: {path} is not a classifier. It has {quoted(network.names)}."
     )
-
-
-def one_target(path: Path, target: str | None) -> tuple[Model, Name]:
-    """Return the model of a file, and the variable that an option names."""
-    loaded = load_answering(path)
-    (name,) = targets_of(loaded, path, None if target is None else [target])
-    return network_of(loaded), name

@@ -17,7 +17,6 @@ import scipy.sparse
 import bayesgraph as bg
 from bayesgraph.classifiers import DISCRETIZERS
 from bayesgraph.cli.models import models
-from bayesgraph.cli.progress import say_share
 from bayesgraph.core.compilation import mark_complete, mode_is
 from bayesgraph.core.errors import BayesGraphError
 from bayesgraph.learning import ADWIN, ALL_SCHEMES
@@ -26,29 +25,26 @@ from bayesgraph.statistics import SUMMARIES
 
 # Rows of the tables, of which the first columns are states and the others numbers.
 N_ROWS, N_STATES = 240, 6
+# Where a model does not take a table or a question.
+_REFUSALS = suppress(AttributeError, BayesGraphError, TypeError, ValueError)
 
 
-def compile_all(report: Callable[[int, int, str], None]) -> None:
+def compile_all(report: Callable[[float, str], None]) -> None:
     """Compile all kernels.
 
     Parameters
     ----------
     report : callable
-        Called as ``report(done, total, name of the next step)``.
+        Called as ``report(share of the steps that is done, name of the next step)``.
     """
     with mode_is("inline"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         steps = list(_steps())
         for done, (name, step) in enumerate(steps):
-            report(done, len(steps), name)
+            report(done / len(steps), name)
             step()
-        report(len(steps), len(steps), "")
+        report(1.0, "")
     mark_complete()
-
-
-def with_progress() -> None:
-    """Compile all kernels, and say how far that is."""
-    compile_all(lambda done, total, name: say_share(done / total, name))
 
 
 def in_background() -> None:
@@ -56,7 +52,7 @@ def in_background() -> None:
     Thread(target=_end_with_the_input, daemon=True).start()
     with suppress(AttributeError, OSError):
         os.nice(10)
-    compile_all(lambda done, total, name: None)
+    compile_all(lambda share, name: None)
 
 
 def _end_with_the_input() -> None:
@@ -68,6 +64,10 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield the name of each step and what it does, first what most programs need."""
     mixed, y = _table()
     states, numbers = mixed[:, :N_STATES], mixed[:, N_STATES:]
+    # Numbers in (0, 1) and counts: each family takes one of them.
+    shares = 1.0 / (1.0 + np.exp(-numbers))
+    counts = [scipy.sparse.csr_array(states), states]
+    stream = partial(bg.StreamingNaiveBayesClassifier, decay=0.99)
     every = models()
     first = {name: every.pop(name) for name in ("tan", "nb")}
     yield "questions to networks", partial(_ask, _network(16))
@@ -76,30 +76,24 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
         yield f"model {name}", partial(_fit, make, mixed, y)
     yield "questions to networks of numbers", partial(_ask, _network(16, n_numbers=2))
     yield "structures without a class", partial(_learn, mixed)
-    # Numbers in (0, 1) and counts: each family takes one of them.
-    shares = 1.0 / (1.0 + np.exp(-numbers))
-    counts = [scipy.sparse.csr_array(states), states]
-    makers: dict[str, tuple[Callable[..., Any], list[Any]]] = {
-        f"exponents {name}": (partial(bg.WeightedNaiveBayesClassifier, name), [mixed, states])
-        for name in ALL_SCHEMES
-    }
-    makers |= {
-        f"family {name}": (partial(bg.NaiveBayesClassifier, name), [shares, *counts])
-        for name in FAMILIES
-    }
-    makers |= {
-        f"summary {name}": (
-            partial(bg.StreamingNaiveBayesClassifier, summary=name, decay=0.99),
-            [numbers],
-        )
-        for name in SUMMARIES
-    }
-    makers["complement"] = bg.ComplementNaiveBayesClassifier, counts
-    for name, (make, tables) in makers.items():
-        yield name, partial(_use, make, tables, y)
+    for name in ALL_SCHEMES:
+        make = partial(bg.WeightedNaiveBayesClassifier, name)
+        yield f"exponents {name}", partial(_use, make, [mixed, states], y)
+    for name in FAMILIES:
+        make = partial(bg.NaiveBayesClassifier, name)
+        yield f"family {name}", partial(_use, make, [shares, *counts], y)
+    for name in SUMMARIES:
+        yield f"summary {name}", partial(_use, partial(stream, summary=name), [numbers], y)
+    yield "complement", partial(_use, bg.ComplementNaiveBayesClassifier, counts, y)
     for name in DISCRETIZERS:
         yield f"intervals {name}", partial(DISCRETIZERS[name]().fit, numbers, y)
-    yield "detector adwin", _detect
+    # The mean of what a detector watches changes in the middle.
+    yield "detector adwin", partial(_watch, ADWIN(), [0] * (N_ROWS // 2) + [1] * (N_ROWS // 2))
+
+
+def _watch(detector: Any, values: list[int]) -> None:
+    for value in values:
+        detector.update(value)
 
 
 def _network(n: int, n_numbers: int = 0) -> bg.BayesianNetwork:
@@ -130,7 +124,7 @@ def _ask(network: bg.BayesianNetwork) -> None:
             partial(network.sample, 20, findings, random_state=0),
             partial(network.ask.sensitivity, "v0", "a", findings),
         ):
-            with _whatever_happens():
+            with _REFUSALS:
                 question()
     rows = network.sample(N_ROWS, random_state=0, frame="pyarrow")
     network.log_likelihood(rows)
@@ -155,40 +149,25 @@ def _fit(make: Callable[..., Any], mixed: Any, y: Any) -> None:
 
 def _use(make: Callable[..., Any], tables: list[Any], y: Any) -> None:
     """Fit, predict with and without missing values, and go on learning where there is a way to."""
-    weights = np.linspace(0.5, 1.5, len(y))
     for X in tables:
-        for options in ({}, {"sample_weight": weights}):
-            with _whatever_happens():
+        for options in ({}, {"sample_weight": np.linspace(0.5, 1.5, len(y))}):
+            with _REFUSALS:
                 classifier = make().fit(X, y, **options)
                 classifier.predict_proba(X)
                 classifier.predict(X[:1])
                 classifier.partial_fit(X, y)
         if isinstance(X, np.ndarray) and X.dtype == float:
             holes = np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
-            with _whatever_happens():
-                make().fit(X, y).predict_proba(holes)
-                make().fit(holes, y).predict_proba(holes)
-
-
-def _whatever_happens() -> suppress:
-    """Go on where a model does not take a table or a question."""
-    return suppress(AttributeError, BayesGraphError, TypeError, ValueError)
+            for fitted in (X, holes):
+                with _REFUSALS:
+                    make().fit(fitted, y).predict_proba(holes)
 
 
 def _learn(mixed: Any) -> None:
     rows: Any = {f"x{j}": column for j, column in enumerate(mixed.T)}
     states = list(rows)[:N_STATES]
-    for method in (
-        bg.learning.unrestricted,
-        partial(bg.learning.unrestricted, score="bdeu"),
-        bg.learning.pc,
-    ):
-        bg.BayesianNetwork.learn(rows, method=method, categorical=states)
+    method = bg.learning.unrestricted
+    for learner in (method, partial(method, score="bdeu"), bg.learning.pc):
+        bg.BayesianNetwork.learn(rows, method=learner, categorical=states)
     of_states = {name: rows[name] for name in states}
     bg.BayesianNetwork.learn(of_states, method="pc", categorical="all")
-
-
-def _detect() -> None:
-    detector = ADWIN()
-    for value in (np.arange(N_ROWS) // (N_ROWS // 2)).tolist():
-        detector.update(value)
