@@ -7,6 +7,7 @@ import time
 import webbrowser
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +92,14 @@ def render(
         if beliefs or tables:
             option = "--beliefs" if beliefs else "--tables"
             raise DataError(f"{option} goes with a picture; an .html page always has them.")
-        with drawn.file() as file:
-            _page(model, evidence, file)
-        drawn.done("Written to {}; any browser opens it")
+        drawn.write(partial(_page, model, evidence), "Written to {}; any browser opens it")
         return
     loaded = reading.load_answering(model)
     network = reading.network_of(loaded)
     target = loaded.target_.name if reading.is_classifier(loaded) else None
     findings = reading.evidence_of(network, evidence) or None
-    with drawn.file() as file:
-        network.render(file, evidence=findings, target=target, beliefs=beliefs, tables=tables)
-    drawn.done("Drawn to {}")
+    options = {"evidence": findings, "target": target, "beliefs": beliefs, "tables": tables}
+    drawn.write(partial(network.render, **options), "Drawn to {}")
 
 
 @app.add()
@@ -159,8 +157,7 @@ def convert(source: Path, destination: Path, *, lossy: bool = False, report: boo
         loaded = reading.load_whole(source)
     lost = None
     if output.suffix in PICTURES:
-        with output.file() as file:
-            reading.network_of(loaded).render(file)
+        output.write(reading.network_of(loaded).render)
     else:
         lost = output.save(loaded, lossy=lossy)
     output.done(f"{source} written to {{}}")

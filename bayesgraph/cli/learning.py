@@ -146,9 +146,7 @@ def learn(
             cli.printing.show(cli.printing.scores_table(network.arc_scores))
     saved.done(f"Learned {network}; saved to {{}}")
     if drawn_to is not None:
-        with drawn_to.file() as file:
-            drawn.render(file)
-        drawn_to.done("Drawn to {}")
+        drawn_to.write(drawn.render, "Drawn to {}")
 
 
 @app.add()

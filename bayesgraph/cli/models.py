@@ -103,13 +103,12 @@ def _families(items: Sequence[str]) -> str | dict[str, str]:
     """Return the requested distributions in the form that NaiveBayesClassifier takes."""
     if len(items) == 1 and "=" not in items[0]:
         return items[0]
-    pairs = [item.rpartition("=") for item in items]
-    for item, (_, equals, _) in zip(items, pairs, strict=True):
-        if not equals:
+    for item in items:
+        if "=" not in item:
             raise DataError(
                 f"--distribution takes COLUMN=FAMILY, such as visits=poisson; got {item!r}."
             )
-    return {column: family for column, _, family in pairs}
+    return {column: family for column, _, family in (item.rpartition("=") for item in items)}
 
 
 def _check(options: Mapping[str, Any], *, of_streams: bool = False) -> None:

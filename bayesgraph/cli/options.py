@@ -44,7 +44,7 @@ from bayesgraph.tables import check_apart
 
 
 # Where the lists are that the help reads; to import them all takes a while.
-_LISTS = {
+LISTS = {
     "models": "bayesgraph.cli.models:models",
     "families": "bayesgraph.models:FAMILIES",
     "smoothings": "bayesgraph.statistics:SCHEMES",
@@ -75,7 +75,7 @@ CHOICES = {
 
 def registered(title: str) -> Any:
     """Return what the library has of a list that options choose from."""
-    names = pkgutil.resolve_name(_LISTS[title])
+    names = pkgutil.resolve_name(LISTS[title])
     return names() if title == "models" else names
 
 
@@ -83,11 +83,6 @@ def names_of(title: str) -> list[str]:
     """Return the names of a list that options choose from, as they are typed."""
     names: Iterable[str] = registered(title)
     return [name.replace("_", "-") if title == "methods" else name for name in names]
-
-
-def lists() -> dict[str, list[str]]:
-    """Return the names that options choose from, by the heading of each list."""
-    return {title: names_of(title) for title in _LISTS}
 
 
 def chosen(option: str, value: str, title: str) -> str:

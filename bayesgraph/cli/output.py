@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,10 @@ _BINARY = (*NATIVE, ".png", ".pdf", ".parquet", ".pq", ".gz")
 _PLACES = 4
 
 
-def say(text: str) -> None:
+def say(text: str, *, err: bool = False) -> None:
     """Print an answer."""
     with LINE.hidden():
-        typer.echo(text)
+        typer.echo(text, err=err)
 
 
 @dataclass(frozen=True)
@@ -76,34 +76,36 @@ class Output:
     path: Path
     suffix: str
 
-    @contextmanager
-    def file(self) -> Iterator[Path]:
-        """Yield the path of a file to write, which standard output gets if it is meant."""
+    def write(self, write: Callable[[Path], Any], done: str = "") -> Any:
+        """Write a file by a function of its path, say what is `done`, and return the result.
+
+        If standard output is meant, it gets what is in the file.
+        """
         if not is_stream(self.path):
-            yield self.path
-            return
-        with temporary_folder() as folder:
-            file = folder / f"standard output{self.suffix}"
-            yield file
-            with LINE.hidden():
-                sys.stdout.buffer.write(file.read_bytes())
-                sys.stdout.buffer.flush()
+            result = write(self.path)
+        else:
+            with temporary_folder() as folder:
+                file = folder / f"standard output{self.suffix}"
+                result = write(file)
+                with LINE.hidden():
+                    sys.stdout.buffer.write(file.read_bytes())
+                    sys.stdout.buffer.flush()
+        if done:
+            self.done(done)
+        return result
 
     def done(self, text: str) -> None:
         """Say what was done; ``{}`` stands for the file."""
-        if LINE.quiet:
-            return
         stream = is_stream(self.path)
-        where = "standard output" if stream else str(self.path)
-        with LINE.hidden():
-            typer.echo(text.replace("{}", where), err=stream)
+        if not LINE.quiet:
+            where = "standard output" if stream else str(self.path)
+            say(text.replace("{}", where), err=stream)
 
     def save(self, model: Any, *, lossy: bool = False) -> Any:
         """Save a model; `lossy` lets the writer change what its format cannot hold."""
         options = {"strict": False} if lossy and bg.files.format_of(self.name).is_strict else {}
         try:
-            with self.file() as file:
-                return model.save(file, **options)
+            return self.write(partial(model.save, **options))
         except LossyExportError as error:
             raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
 
@@ -151,9 +153,7 @@ def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
             reading.print_table(shown, sys.stdout.buffer)
             sys.stdout.buffer.flush()
         return
-    with output.file() as file:
-        reading.write_table(columns, file)
-    output.done(f"{done}; written to {{}}")
+    output.write(partial(reading.write_table, columns), f"{done}; written to {{}}")
 
 
 def put(
@@ -162,10 +162,8 @@ def put(
     """Write a file and say what is `done`, or print a text if there is no file."""
     if output is None:
         say(text())
-        return
-    with output.file() as file:
-        write(file)
-    output.done(done)
+    else:
+        output.write(write, done)
 
 
 def model_to(path: Path, others: Sequence[str] = ()) -> Output:

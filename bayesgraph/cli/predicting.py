@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +131,8 @@ def _predict_dataset(
     with progress.rows_read("predicting") as read:
         dataset = reading.dataset(data, read, estimator.features_)
         names = dataset.names if keep == ["all"] else keep or ()
-        with written.file() as file:
-            n_rows = bg.files.predict_dataset(estimator, dataset, file, keep=names)
+        predicted = partial(bg.files.predict_dataset, estimator, dataset, keep=names)
+        n_rows = written.write(predicted)
     written.done(f"Predicted {n_rows:,} rows; written to {{}}")
 
 
@@ -200,9 +201,8 @@ def evaluate(
             say(f"\n{result.name}: confusion matrix (rows: true {target})")
             cli.printing.show(cli.printing.confusion_table(result))
     if drawn is not None:
-        with drawn.file() as file:
-            bg.pictures.save_figure(bg.pictures.evaluation_figure(results), file)
-        drawn.done("Drawn to {}")
+        figure = bg.pictures.evaluation_figure(results)
+        drawn.write(partial(bg.pictures.save_figure, figure), "Drawn to {}")
 
 
 def _cross_validated(

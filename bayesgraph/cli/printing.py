@@ -19,7 +19,7 @@ from bayesgraph.core.variables import Count, CountVector, Discrete, Name, Variab
 from bayesgraph.models import CPD, FAMILIES, TreesCPD
 
 if TYPE_CHECKING:
-    from bayesgraph.classifiers import Evaluation, PairedTest
+    from bayesgraph.classifiers import Evaluation
     from bayesgraph.models import Model
 
 # ------------------------------------------------------------- Tables that the command line prints
@@ -81,28 +81,22 @@ def measures_table(
     chosen = [MEASURES[name] for name in measures or (*_SHOWN, seconds, "parameters")]
     rows = [[r.name, *(text(r) for _, text in chosen)] for r in results]
     repeats = f" x {results[0].repeats}" if results[0].repeats > 1 else ""
-    timed = " (median s)" if {"fit s", "test s"} & {heading for heading, _ in chosen} else ""
-    title = (
-        "Test of saved models" if cv is None else f"Cross-validation, {cv} folds{repeats}{timed}"
-    )
     heads = [heading for heading, _ in chosen]
+    timed = " (median s)" if {"fit s", "test s"} & {*heads} else ""
+    title = f"Cross-validation, {cv} folds{repeats}{timed}" if cv else "Test of saved models"
     return _table(["model"], heads, rows, title=title, collapse_padding=True, pad_edge=False)
 
 
 def tests_table(results: Sequence[Evaluation]) -> RichTable:
     """Return a table with the differences between each model and the first, and their p-values."""
-    by_accuracy = bg.paired_tests(results, measure="accuracy")
+    both = zip(bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results), strict=True)
     rows = [
-        [first.name, *_difference(first), *_difference(second)]
-        for first, second in zip(by_accuracy, bg.paired_tests(results), strict=True)
+        [pair[0].name, *(x for t in pair for x in (f"{t.difference:+.4f}", f"{t.p_value:.3f}"))]
+        for pair in both
     ]
     title = f"Against {results[0].name} (corrected t-test of folds; p adjusted by Holm)"
     heads = ("accuracy", "p", "log loss", "p")
     return _table(["model"], heads, rows, title=title, collapse_padding=True, pad_edge=False)
-
-
-def _difference(test: PairedTest) -> tuple[str, str]:
-    return f"{test.difference:+.4f}", f"{test.p_value:.3f}"
 
 
 def confusion_table(result: Evaluation) -> RichTable:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
@@ -83,17 +82,13 @@ def _end(value: Any) -> str:
 def _labels(names: Sequence[str]) -> list[str]:
     """Return different labels of at most two lines, whose long names lack their middle."""
     for longest in _NAMES:
-        lines = [wrap(_with_short_names(name, longest), _LINE) for name in names]
-        found = ["\n".join(part) for part in lines]
-        if len(set(found)) == len(set(names)) and max(map(len, lines)) <= 2:
-            return found
-    shown = [
-        wrap(_with_short_names(n, _NAMES[-1]), _LINE, max_lines=2, placeholder="…") for n in names
-    ]
-    found = ["\n".join(part) for part in shown]
+        whole = [wrap(_with_short_names(name, longest), _LINE) for name in names]
+        labels = ["\n".join(lines) for lines in whole]
+        if len(set(labels)) == len(set(names)) and max(map(len, whole)) <= 2:
+            return labels
     # Names that differ in what is left out only are told apart by their place from the top.
-    count = Counter(found)
-    return [t if count[t] == 1 else f"{i + 1}: {t}" for i, t in enumerate(found)]
+    numbered = [f"{i}: {label}" for i, label in enumerate(labels, 1)]
+    return ["\n".join(wrap(text, _LINE, max_lines=2, placeholder="…")) for text in numbered]
 
 
 def _with_short_names(label: str, longest: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -130,13 +131,11 @@ def tooltip(variable: Variable) -> str:
     if isinstance(variable, Continuous):
         kind = "a count" if isinstance(variable, Count) else "continuous"
         return f"{variable.name}: {kind}"
-    if isinstance(variable, CountVector):
-        few = ", ".join(texts(variable.items[:_MAX_IN_TOOLTIP], 200))
-        more = len(variable.items) - _MAX_IN_TOOLTIP
-        return f"{variable.name}: counts of {few}" + (f" and {more} more" if more > 0 else "")
-    shown = texts(variable.states[:_MAX_IN_TOOLTIP], 200)
-    rest = variable.cardinality - len(shown)
-    return f"{variable.name}: {', '.join(shown)}" + (f" and {rest} more" if rest else "")
+    is_vector = isinstance(variable, CountVector)
+    values: Sequence[Any] = variable.items if isinstance(variable, CountVector) else variable.states
+    shown = ("counts of " if is_vector else "") + ", ".join(texts(values[:_MAX_IN_TOOLTIP], 200))
+    rest = len(values) - _MAX_IN_TOOLTIP
+    return f"{variable.name}: {shown}" + (f" and {rest} more" if rest > 0 else "")
 
 
 def value_list(variable: Variable, maximum: int) -> list[str]:

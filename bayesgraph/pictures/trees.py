@@ -114,27 +114,23 @@ def tree_to_dot(
 def _split(cpd: TreesCPD, node: int) -> str:
     parent = cpd.parents[cpd.trees.feature[node]]
     name = texts([parent.name], dot_labels.LONGEST_NAME)[0]
-    parts = [dot_labels.title(name), *_rows(cpd, node)]
-    return statement(
-        f"n{node}", {"label": dot_labels.stack(parts), "tooltip": dot_labels.tooltip(parent)}
-    )
+    return _box(cpd, node, dot_labels.title(name), tooltip=dot_labels.tooltip(parent))
 
 
 def _leaf(cpd: TreesCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
     shares = cpd.trees.values[cpd.trees.below[node]]
+    code = int(np.argmax(shares))
     if numbers is None:
         if len(shares) > max_states:
             most = np.cumsum(np.sort(shares)[::-1][:max_states])
             max_states = min(max_states, int(np.searchsorted(most, _SHOWN)) + 1)
-        parts = [dot_labels.bars(cpd.variable, shares, BLUE, max_states)]
+        text = dot_labels.bars(cpd.variable, shares, BLUE, max_states)
     else:
-        code = int(np.argmax(shares))
         mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
-        parts = [dot_labels.font(dot_labels.with_spread(mean, sd), bold=True)]
-    best = texts(cpd.variable.states, dot_labels.LONGEST_STATE)[int(np.argmax(shares))]
-    look = {"label": dot_labels.stack([*parts, *_rows(cpd, node)]), "fillcolor": BOX,
-            "color": LINE, "tooltip": f"{cpd.variable.name}: {best}"}  # fmt: skip
-    return statement(f"n{node}", look)
+        text = dot_labels.font(dot_labels.with_spread(mean, sd), bold=True)
+    best = texts(cpd.variable.states, dot_labels.LONGEST_STATE)[code]
+    tooltip = f"{cpd.variable.name}: {best}"
+    return _box(cpd, node, text, fillcolor=BOX, color=LINE, tooltip=tooltip)
 
 
 def _cut(cpd: TreesCPD, node: int) -> str:
@@ -146,20 +142,19 @@ def _cut(cpd: TreesCPD, node: int) -> str:
             n_leaves += 1
         else:
             waiting += [int(cpd.trees.below[at]), int(cpd.trees.below[at]) + 1]
+    look = {"style": "rounded,filled,dashed", "fillcolor": CARD}
     note = dot_labels.muted(f"… {n_leaves} leaves")
-    look = {"label": dot_labels.stack([note, *_rows(cpd, node)]), "style": "rounded,filled,dashed",
-            "fillcolor": CARD, "tooltip": f"{n_leaves} leaves below"}  # fmt: skip
-    return statement(f"n{node}", look)
+    return _box(cpd, node, note, **look, tooltip=f"{n_leaves} leaves below")
 
 
-def _rows(cpd: TreesCPD, node: int) -> list[str]:
-    """Return a list with the text of the number of rows at a node; an empty list if unknown."""
-    if not len(cpd.trees.counts):
-        return []
-    count = float(cpd.trees.counts[node])
-    text = f"{count:,.0f}" if count == round(count) else number(count)
-    word = "row" if count == 1 else "rows"
-    return [dot_labels.small(f"{text} {word}")]
+def _box(cpd: TreesCPD, node: int, text: str, **look: str) -> str:
+    """Return the DOT statement of a node, with the number of its rows if that is known."""
+    parts = [text]
+    if len(cpd.trees.counts):
+        count = float(cpd.trees.counts[node])
+        shown = f"{count:,.0f}" if count == round(count) else number(count)
+        parts.append(dot_labels.small(f"{shown} {'row' if count == 1 else 'rows'}"))
+    return statement(f"n{node}", {"label": dot_labels.stack(parts), **look})
 
 
 def _condition(

@@ -10,7 +10,7 @@ import bayesgraph as bg
 from bayesgraph.classifiers import DISCRETIZERS
 from bayesgraph.cli.entry import as_typed, main
 from bayesgraph.cli.models import Wanted, estimators, models, of_estimators, of_learners
-from bayesgraph.cli.options import lists
+from bayesgraph.cli.options import LISTS, names_of
 from bayesgraph.cli.printing import MEASURES
 from bayesgraph.learning import ALL_SCHEMES, DETECTORS, LEARNERS, METHODS
 from bayesgraph.learning.streams import settings
@@ -51,7 +51,7 @@ def test_the_page_has_every_model():
 
 
 def test_every_registry_is_listed():
-    found = {title: {*names} for title, names in lists().items()}
+    found = {title: {*names_of(title)} for title in LISTS}
     assert found == {
         "models": {*models()},
         "families": {*FAMILIES},
@@ -73,8 +73,8 @@ def test_every_registry_is_listed():
 def test_the_help_names_all_of_them(capfd, monkeypatch):
     monkeypatch.setenv("COLUMNS", "2000")
     shown = "".join(run(capfd, name, "--help")[1] for name in ("fit", "learn", "evaluate", "show"))
-    for title, names in lists().items():
-        assert f"{title.capitalize()}: {', '.join(names)}." in shown
+    for title in LISTS:
+        assert f"{title.capitalize()}: {', '.join(names_of(title))}." in shown
 
 
 def test_every_parameter_can_be_given_to_a_model():
