@@ -32,7 +32,7 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_790,
+    "lines of code": 55_800,
     "nodes of syntax trees": 633_480,
     "files": 233,
     "public names": 70,

@@ -161,8 +161,8 @@ def arc_confidence(
     source = plain_source(None, columns, variables, categorical, sample_weight, check=check_columns)
     assert isinstance(source, TableSource)  # it is no dataset
     names = [v.name for v in source.variables]
-    known = ArcRules.of(required, forbidden, names, tiers)
-    bounds = known.admissible(source.variables), known.forced(source.variables)
+    arc_rules = ArcRules.of(required, forbidden, names, tiers)
+    bounds = arc_rules.admissible(source.variables), arc_rules.forced(source.variables)
     shares: Floats = np.zeros((2, len(names), len(names)))
     count = at_least("n_samples", n_samples, 1)
     for sample in _samples(source, count, np.random.default_rng(random_state)):
@@ -170,10 +170,10 @@ def arc_confidence(
     arcs, edges = _named(shares, names)
     if threshold is None:
         threshold = significance_threshold(shares[1][np.triu_indices(len(names), 1)])
-    given = (source.variables, *bounds)
-    structure = _averaged(arcs, edges, threshold, *given)
+    variables_and_rules = (source.variables, *bounds)
+    structure = _averaged(arcs, edges, threshold, *variables_and_rules)
     network = how.network(replace(structure, scores={}), source)
-    return ArcConfidence(arcs, edges, threshold, network, count, given)
+    return ArcConfidence(arcs, edges, threshold, network, count, variables_and_rules)
 
 
 def _samples(source: TableSource, n: int, random: np.random.Generator) -> Iterable[TableSource]:
@@ -207,13 +207,13 @@ def _directions(
             if forced[one, other] or not allowed[other, one]:
                 pattern.direct(one, other)
     pattern.close()
-    found = np.zeros((2, len(names), len(names)))
+    counts = np.zeros((2, len(names), len(names)))
     for a, b in pattern.arcs():
-        found[0, a, b] = found[1, a, b] = found[1, b, a] = 1.0
+        counts[0, a, b] = counts[1, a, b] = counts[1, b, a] = 1.0
     for a, b in pattern.edges():
-        found[0, a, b] = found[0, b, a] = 0.5
-        found[1, a, b] = found[1, b, a] = 1.0
-    return found
+        counts[0, a, b] = counts[0, b, a] = 0.5
+        counts[1, a, b] = counts[1, b, a] = 1.0
+    return counts
 
 
 def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dict[Arc, float]]:
@@ -258,9 +258,9 @@ def _averaged(
             pattern.direct(a, b)
     pattern.close()
     pattern.extend()
-    found = {(names[a], names[b]): 0.0 for a, b in pattern.arcs()}
+    arcs_kept = {(names[a], names[b]): 0.0 for a, b in pattern.arcs()}
     share = {frozenset(pair): value for pair, value in edges.items()}
-    scores = {arc: share[frozenset(arc)] for arc in found}
+    scores = {arc: share[frozenset(arc)] for arc in arcs_kept}
     return Structure(variables, tuple(scores), scores)
 
 

@@ -148,11 +148,11 @@ def estimate_discriminant(
         # equal: those of all classes ("shared"), of all features ("spherical").
         moments = singles.moments
         count, mean, square = moments.count, moments.mean, moments.square
-        seen = count.sum(axis=0)
-        overall = safe_divide((count * mean).sum(axis=0), seen)
+        rows = count.sum(axis=0)
+        overall = safe_divide((count * mean).sum(axis=0), rows)
         mean = np.where(count > 0, mean, overall)
         spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
-        ridge = model.smoothing.ridge(safe_divide(spread, seen))
+        ridge = model.smoothing.ridge(safe_divide(spread, rows))
         free = _degrees_of_freedom(model, count)
         axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
         rest = free.sum(axis=axes, keepdims=True)

@@ -185,7 +185,9 @@ class Expectation:
         evidence = table.evidence()
         columns = {v: column for v, column in evidence.columns.items() if v not in free}
         families = {v: family for v, family in self.families.items() if relevant[v][rows].any()}
-        scopes = {v: tuple(d for d in own.discrete if d in free) for v, own in families.items()}
+        scopes = {
+            v: tuple(d for d in family.discrete if d in free) for v, family in families.items()
+        }
         soft = [v for v in free if v in evidence and v in families]
         asked = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
         calibration, entries = None, 1.0
@@ -217,10 +219,12 @@ class _Expected:
     log_likelihood: float = 0.0
 
     def __add__(self, other: _Expected) -> _Expected:
-        found = dict(self.statistics)
+        statistics_of = dict(self.statistics)
         for child, statistics in other.statistics.items():
-            found[child] = found[child] + statistics if child in found else statistics
-        return _Expected(found, self.log_likelihood + other.log_likelihood)
+            statistics_of[child] = (
+                statistics_of[child] + statistics if child in statistics_of else statistics
+            )
+        return _Expected(statistics_of, self.log_likelihood + other.log_likelihood)
 
 
 def _none(family: Family) -> FamilyStatistics:
@@ -269,11 +273,11 @@ def _groups(
     patterns, inverse, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
     inverse = inverse.reshape(-1)
     order = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
-    own = [int(k) for k in order if counts[k] >= _OWN_ROWS or len(patterns) == 1]
-    for k in own:
-        missing = (v for v, seen in zip(asked, patterns[k], strict=True) if not seen)
+    frequent = [int(k) for k in order if counts[k] >= _OWN_ROWS or len(patterns) == 1]
+    for k in frequent:
+        missing = (v for v, is_there in zip(asked, patterns[k], strict=True) if not is_there)
         yield np.flatnonzero(inverse == k), (*hidden, *missing)
-    rest = np.flatnonzero(~np.isin(inverse, own))
+    rest = np.flatnonzero(~np.isin(inverse, frequent))
     if len(rest):
         partial = (v for k, v in enumerate(asked) if not there[rest, k].all())
         yield rest, (*hidden, *partial)
@@ -548,9 +552,9 @@ class _Problem:
     def _estimated(
         self, statistics: Mapping[Family, FamilyStatistics], smoothing: Smoothing
     ) -> BayesianNetwork:
-        known = {**statistics, **self._spread}
-        request = Families(tuple(known))
-        summary = FamiliesSummary(request, tuple(known.values()))
+        sums = {**statistics, **self._spread}
+        request = Families(tuple(sums))
+        summary = FamiliesSummary(request, tuple(sums.values()))
         source = CountSource(self._structure.variables, None, Statistics({request: summary}))
         return estimate_network(self._structure, source, smoothing, complete=True)
 
@@ -581,15 +585,15 @@ class _Problem:
             for v in f.continuous
             if not self._hidden.isdisjoint(f.discrete)
         }
-        found = {h: {v: np.empty(len(at)) for v in columns} for h, at in rows.items()}
+        numbers = {h: {v: np.empty(len(at)) for v in columns} for h, at in rows.items()}
         first = 0
         for table, _ in self._source.blocks() if columns else ():
             for hidden, at in rows.items():
                 inside = (at >= first) & (at < first + table.n_rows)
                 for v in columns:
-                    found[hidden][v][inside] = table.column(v)[at[inside] - first]
+                    numbers[hidden][v][inside] = table.column(v)[at[inside] - first]
             first += table.n_rows
-        return found
+        return numbers
 
     def _family(
         self,
@@ -598,14 +602,14 @@ class _Problem:
         random: np.random.Generator,
         first: bool,
     ) -> FamilyStatistics:
-        found = self._found[self._observed(family)]
+        observed = self._found[self._observed(family)]
         unseen = [axis for axis, v in enumerate(family.discrete) if v in self._hidden]
         if not unseen and first:
-            return found
+            return observed
         cards = tuple(v.cardinality for v in family.discrete)
         share = _MIN_SHARE + random.exponential(size=cards)
         share /= share.sum(axis=tuple(unseen), keepdims=True) if unseen else share.mean()
-        counts, mean, comoment = found.counts, found.mean, found.comoment
+        counts, mean, comoment = observed.counts, observed.mean, observed.comoment
         for axis in unseen:
             counts, mean, comoment = (np.expand_dims(a, axis) for a in (counts, mean, comoment))
         mean = np.broadcast_to(mean, (*cards, len(family.continuous)))

@@ -84,9 +84,9 @@ class LogTerms:
                     "temper an impossible value. Smooth the tables (alpha above 0)."
                 )
         label = np.asarray(labels, dtype=np.intp)
-        own = np.asfortranarray(codes, dtype=np.int32)
+        states = np.asfortranarray(codes, dtype=np.int32)
         weight = np.ones(len(label)) if weights is None else np.asarray(weights, dtype=np.float64)
-        return cls(own, cells, np.asarray(log_prior, dtype=np.float64), label, weight)
+        return cls(states, cells, np.asarray(log_prior, dtype=np.float64), label, weight)
 
     def take(self, features: NDArray[np.intp]) -> LogTerms:
         """Return the terms restricted to the features of the given indices."""
@@ -122,11 +122,11 @@ class LogTerms:
         """Weight of the rows in each cell of each table, shape (card_i, K) each."""
         if not self.n_features:
             return ()
-        found = np.zeros((self.n_classes, int(self.starts[-1])))
+        cells = np.zeros((self.n_classes, int(self.starts[-1])))
         counting_kernels.count_singles(
-            self.codes.T, self.labels, self.weights, self.starts[:-1], found
+            self.codes.T, self.labels, self.weights, self.starts[:-1], cells
         )
-        return tuple(np.split(np.ascontiguousarray(found.T), self.starts[1:-1]))
+        return tuple(np.split(np.ascontiguousarray(cells.T), self.starts[1:-1]))
 
 
 # ---- Description lengths in nats: of integers, of choices, and of the discretisation of a feature
@@ -243,8 +243,8 @@ def _description_length(terms: LogTerms) -> Floats:
         orders = log_factorial(rows) - log_factorial(counts).sum(axis=-1)
         return np.asarray(orders + log_choose(rows + classes - 1, classes - 1))
 
-    found = [float(code(table.sum(axis=0)) - code(table).sum()) for table in terms.counts]
-    return _per_row(np.array(found), terms)
+    gains = [float(code(table.sum(axis=0)) - code(table).sum()) for table in terms.counts]
+    return _per_row(np.array(gains), terms)
 
 
 def _conditional_likelihood(terms: LogTerms) -> Floats:
@@ -256,8 +256,8 @@ def _conditional_likelihood(terms: LogTerms) -> Floats:
     prior = terms.log_prior - log_sum_exp(terms.log_prior, 0)
     # log P(c | x) - log P(c) = log p(x | c) - log p(x), finite even for a class of probability 0.
     gains = [
-        float((seen * (table - log_sum_exp(table + prior, 1)[:, None])).sum())
-        for seen, table in zip(terms.counts, terms.tables, strict=True)
+        float((counts * (table - log_sum_exp(table + prior, 1)[:, None])).sum())
+        for counts, table in zip(terms.counts, terms.tables, strict=True)
     ]
     return _per_row(np.array(gains), terms)
 
@@ -413,13 +413,13 @@ def averaged_tables(counts: Sequence[Floats]) -> tuple[Floats, ...]:
         evidence = gammaln(cells + 1.0).sum(axis=0) + gammaln(r) - gammaln(n + r)
         return np.asarray(evidence.sum()), (cells + 1.0) / (n + r)
 
-    found = []
+    averages = []
     for table in counts:
         evidence, means = evidence_and_means(table)
         pooled_evidence, pooled_means = evidence_and_means(table.sum(axis=1, keepdims=True))
         arc = expit(evidence - pooled_evidence)
-        found.append(arc * means + (1.0 - arc) * pooled_means)
-    return tuple(found)
+        averages.append(arc * means + (1.0 - arc) * pooled_means)
+    return tuple(averages)
 
 
 # --------------------------- Greedy coordinate search over the exponents of a weighted naive Bayes
@@ -636,22 +636,26 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
         """Split the vector x into exponents (d, k), their class-specific parts, and biases (k,)."""
         whole = np.zeros(len(used))
         whole[used] = x
-        own = whole[d:-k].reshape(d, k)
-        return whole[:d, None] + own, own, whole[-k:]
+        deviations = whole[d:-k].reshape(d, k)
+        return whole[:d, None] + deviations, deviations, whole[-k:]
 
     def objective(x: Floats) -> tuple[float, Floats]:
         """Return the penalised negative conditional log likelihood in nats, and its gradient."""
-        values, own, bias = parts(x)
+        values, deviations, bias = parts(x)
         tempered = np.repeat(np.clip(values, 0.0, 1.0), terms.cards, axis=0) * logs
         effects = Effects(tempered, terms.log_prior + bias)
         loss, by_cells, by_bias = rows.loss_and_gradient(effects)
         by_values = np.add.reduceat(by_cells * logs, starts, axis=0)
         by_values[(values < 0.0) | (values > 1.0)] = 0.0
-        loss += 0.5 * pull * float(np.sum(own**2)) + 0.5 * _BIAS * float(bias @ bias)
-        gradient = (by_values.sum(axis=1), (by_values + pull * own).ravel(), by_bias + _BIAS * bias)
+        loss += 0.5 * pull * float(np.sum(deviations**2)) + 0.5 * _BIAS * float(bias @ bias)
+        gradient = (
+            by_values.sum(axis=1),
+            (by_values + pull * deviations).ravel(),
+            by_bias + _BIAS * bias,
+        )
         return loss, np.concatenate(gradient)[used]
 
-    found = minimize(
+    solution = minimize(
         objective,
         begin[used],
         jac=True,
@@ -659,7 +663,7 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
         bounds=np.stack([low, high], axis=1)[used],
         options={"maxiter": 500, "ftol": 1e-10, "gtol": 1e-6},
     )
-    values, _, bias = parts(found.x)
+    values, _, bias = parts(solution.x)
     exponents = np.clip(values, 0.0, 1.0)
     # The likelihood does not determine the exponent of a feature that distinguishes no classes.
     exponents[np.maximum.reduceat(np.ptp(logs, axis=1), starts) <= _SILENT] = 0.0
@@ -838,8 +842,8 @@ def weighted_network(network: BayesianNetwork, source: RowSource, scheme: str) -
     terms = _log_terms(cpds, source, target)
     if scheme == "averaged":
         tables = zip(cpds, averaged_tables(terms.counts), strict=True)
-        found = [TableCPD(cpd.variable, table.T, [target]) for cpd, table in tables]
-        network = BayesianNetwork([network[target.name], *found], order=network.variables)
+        averages = [TableCPD(cpd.variable, table.T, [target]) for cpd, table in tables]
+        network = BayesianNetwork([network[target.name], *averages], order=network.variables)
         return WeightedNetwork(network, target.name, domain="unit")
     below = np.array([target in cpd.parents for cpd in cpds])
     # Where its parents are missing, a feature that is no child of the class still informs about the
@@ -964,12 +968,12 @@ def exponents_between(base: BayesianNetwork, wanted: BayesianNetwork) -> FactorG
         tables.append(cpd)
         with np.errstate(divide="ignore", invalid="ignore"):
             log_base, log_wanted = np.log(cpd.values), np.log(other.values)
-            found = np.where(log_base == log_wanted, 1.0, log_wanted / log_base)
-        wrong = ~np.isfinite(found) | (np.isinf(log_base) & (log_base != log_wanted))
+            powers = np.where(log_base == log_wanted, 1.0, log_wanted / log_base)
+        wrong = ~np.isfinite(powers) | (np.isinf(log_base) & (log_base != log_wanted))
         if wrong.any():
             raise ModelError(
                 f"{int(wrong.sum())} cells of {cpd!r} are 0 or 1, which no exponent makes anything "
                 "else; smooth the tables with alpha above 0."
             )
-        exponents.append(np.asarray(found))
+        exponents.append(np.asarray(powers))
     return FactorGraph(tables, exponents=exponents, domain="free")

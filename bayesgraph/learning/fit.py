@@ -493,11 +493,11 @@ def learn_network(
     BayesianNetwork with 3 variables, 1 arcs and 4 parameters
     """
     rules = {"required": required, "forbidden": forbidden, "tiers": tiers}
-    given = {**rules, "max_parents": max_parents, **options}
-    how = Learning(method, smoothing, missing, given)
+    chosen = {**rules, "max_parents": max_parents, **options}
+    how = Learning(method, smoothing, missing, chosen)
     data, columns = opened(table, sample_weight)
     source = plain_source(data, columns, variables, categorical, sample_weight, check=check_columns)
     network = how.network(how.structure(source), source)
-    settings = {"method": method, "missing": missing, "smoothing": smoothing, **given}
+    settings = {"method": method, "missing": missing, "smoothing": smoothing, **chosen}
     changed = changed_settings(learn_network, settings | {"categorical": categorical})
     return noted(network, source, "BayesianNetwork.learn", changed)

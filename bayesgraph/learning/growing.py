@@ -67,33 +67,33 @@ class CodedColumns:
         """
         codes = np.full((len(table.variables), table.n_rows), -1, dtype=np.int32)
         values: list[NDArray[Any]] = []
-        for own, variable in zip(codes, table.variables, strict=True):
+        for coded, variable in zip(codes, table.variables, strict=True):
             column = table.column(variable)
             if isinstance(variable, Discrete):
                 states = sorted(
                     range(variable.cardinality), key=lambda code: repr(variable.states[code])
                 )
                 rank = np.argsort(states)
-                own[:] = np.where(column < 0, -1, rank[column])
+                coded[:] = np.where(column < 0, -1, rank[column])
                 values.append(np.array(states))
                 continue
             numbers = np.asarray(column, dtype=np.float64)
-            seen = ~np.isnan(numbers)
-            distinct, place = np.unique(numbers[seen], return_inverse=True)
+            there = ~np.isnan(numbers)
+            distinct, place = np.unique(numbers[there], return_inverse=True)
             if n_intervals is not None and len(distinct):
-                cuts = quantile_edges(numbers[seen], weights[seen], (), n_intervals)[1:-1]
+                cuts = quantile_edges(numbers[there], weights[there], (), n_intervals)[1:-1]
                 interval = np.searchsorted(cuts, distinct, side="left")
                 begins = np.flatnonzero(np.diff(interval, prepend=-1))
                 ends = np.append(begins[1:], len(distinct)) - 1
                 place, ranges = interval[place], np.stack([distinct[begins], distinct[ends]])
             else:
                 ranges = np.stack([distinct, distinct])
-            own[seen] = place
+            coded[there] = place
             values.append(ranges)
         return cls(
             tuple(table.variables),
             codes,
-            np.array([found.shape[-1] for found in values], dtype=np.int64),
+            np.array([ranges.shape[-1] for ranges in values], dtype=np.int64),
             np.array([not isinstance(v, Discrete) for v in table.variables], dtype=bool),
             values,
         )
@@ -153,9 +153,9 @@ class Split:
         """Return the last code of each branch of a number but the last, and the code after it."""
         if not len(self.branch_of):
             return [self.between]
-        seen = np.flatnonzero(self.branch_of >= 0)
-        last = np.flatnonzero(np.diff(self.branch_of[seen]))
-        return list(zip(seen[last].tolist(), seen[last + 1].tolist(), strict=True))
+        codes = np.flatnonzero(self.branch_of >= 0)
+        last = np.flatnonzero(np.diff(self.branch_of[codes]))
+        return list(zip(codes[last].tolist(), codes[last + 1].tolist(), strict=True))
 
 
 def _node(
@@ -177,13 +177,13 @@ def divided(node: Node, split: Split) -> list[Node]:
     code = node.codes[split.feature]
     branch = split.branch_of[code] if len(split.branch_of) else 1 * (code > split.between[0])
     branch = np.where(code < 0, split.missing, branch)
-    known = branch >= 0
-    weights = np.bincount(branch[known], node.mass[known], split.n_branches)
+    has_value = branch >= 0
+    weights = np.bincount(branch[has_value], node.mass[has_value], split.n_branches)
     portions = weights / weights.sum()
     nodes = []
     for b, portion in enumerate(portions.tolist()):
-        share = np.where(known, node.share, node.share * portion)
-        inside = (branch == b) | (~known & (share >= _SMALLEST_PART))
+        share = np.where(has_value, node.share, node.share * portion)
+        inside = (branch == b) | (~has_value & (share >= _SMALLEST_PART))
         order = (np.cumsum(inside) - 1)[node.order[inside[node.order]].reshape(len(node.order), -1)]
         codes = np.compress(inside, node.codes, axis=1)
         rows = node.labels[inside], node.weights[inside], share[inside], order
@@ -383,8 +383,8 @@ def grow_tree(
     n = len(labels)
     total = float(weights.sum())
     leaf, least = (
-        _number(given, total if criterion.counts_weight else n)
-        for given in (limits.min_samples_leaf, limits.min_samples_split)
+        _number(minimum, total if criterion.counts_weight else n)
+        for minimum in (limits.min_samples_leaf, limits.min_samples_split)
     )
     least = max(2 * leaf, least)
     lightest = limits.min_weight_fraction_leaf * total
@@ -396,13 +396,13 @@ def grow_tree(
     heap: list[tuple[float, int, int, Node, Split]] = []
 
     def add(node: Node, depth: int) -> int:
-        own = node.whole
-        at, weight = len(counts), own.sum()
+        counts_of_node = node.whole
+        at, weight = len(counts), counts_of_node.sum()
         n_rows = weight if criterion.counts_weight else len(node.share)
-        counts.append(own)
+        counts.append(counts_of_node)
         splits.append(None)
         children.append([])
-        pure = own.max() >= weight * (1 - growing_kernels.ROUNDING)
+        pure = counts_of_node.max() >= weight * (1 - growing_kernels.ROUNDING)
         if depth < depth_limit and n_rows >= least - 1e-9 and not pure:
             split = criterion.split(node, leaf, lightest)
             # The tolerance is for rounding errors of a gain of zero.
@@ -461,11 +461,11 @@ class ChiSquared:
     def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
         branch_of = np.empty((len(node.codes), node.n_codes.max() + 1), dtype=np.int32)
-        log_p, gain, found = chi_squared_kernels.chi_squared_splits(
+        log_p, gain, groups = chi_squared_kernels.chi_squared_splits(
             node, math.log(self.alpha_merge), max(minima), branch_of
         )
         best, lowest = -1, math.log(self.alpha_split)
-        for j, (n_categories, n_groups, floats) in enumerate(found.tolist()):
+        for j, (n_categories, n_groups, floats) in enumerate(groups.tolist()):
             if n_groups < 2:
                 continue
             tests = log_tests(
@@ -477,7 +477,7 @@ class ChiSquared:
             return None
         n = int(node.n_codes[best])
         codes, missing = branch_of[best, :n].copy(), int(branch_of[best, n])
-        return Split(best, float(gain[best]), codes, int(found[best, 1]), missing)
+        return Split(best, float(gain[best]), codes, int(groups[best, 1]), missing)
 
 
 # What chooses the split of a node. `counts_weight` says whether the number of rows is the sum of
@@ -573,15 +573,15 @@ def _replaced(tree: GrownTree, errors: Floats, slack: float) -> np.ndarray:
 
     `errors` are those of each node as a leaf; `slack` of them may be more.
     """
-    found = errors.copy()
+    errors_below = errors.copy()
     cut = np.zeros(len(errors), dtype=bool)
     for node in range(len(errors) - 1, -1, -1):  # children come later
         if tree.splits[node] is None:
             cut[node] = True
             continue
-        below = float(found[tree.children[node]].sum())
+        below = float(errors_below[tree.children[node]].sum())
         cut[node] = errors[node] <= below + slack
-        found[node] = errors[node] if cut[node] else below
+        errors_below[node] = errors[node] if cut[node] else below
     return cut
 
 
@@ -672,20 +672,20 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
     """
     column = table.column(variable)
     if isinstance(variable, Discrete):
-        seen = column >= 0
+        there = column >= 0
         n = variable.cardinality
-        seen_weight = np.bincount(column[seen], weights[seen], minlength=n) + 1.0 / n
+        seen_weight = np.bincount(column[there], weights[there], minlength=n) + 1.0 / n
         return TableCPD(variable, seen_weight / seen_weight.sum())
     assert isinstance(variable, Continuous)  # vectors of counts are no roots
-    seen = ~np.isnan(column)
-    values, own = np.asarray(column[seen], dtype=np.float64), weights[seen]
+    there = ~np.isnan(column)
+    values, weights_there = np.asarray(column[there], dtype=np.float64), weights[there]
     if not len(values):
         return HistogramCPD(variable, [-1.0, 1.0], np.full(3, 1 / 3))
-    n_cells = int(np.clip(np.ceil(2.0 * np.cbrt(own.sum())), 1, _MAX_CELLS))
-    edges = quantile_edges(values, own, cuts, n_cells)
+    n_cells = int(np.clip(np.ceil(2.0 * np.cbrt(weights_there.sum())), 1, _MAX_CELLS))
+    edges = quantile_edges(values, weights_there, cuts, n_cells)
     cell = np.clip(np.searchsorted(edges, values, side="left") - 1, 0, None)
     spread = np.diff(edges) / (edges[-1] - edges[0])
-    counts = np.bincount(cell, own, minlength=len(edges) - 1) + spread
+    counts = np.bincount(cell, weights_there, minlength=len(edges) - 1) + spread
     masses = np.concatenate([[1.0], counts, [1.0]])
     return HistogramCPD(variable, edges, masses / masses.sum())
 

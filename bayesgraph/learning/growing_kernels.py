@@ -267,11 +267,11 @@ def error_split(
                     squares_a, squares_b = squares_a + mine * mine, squares_b + other * other
                 if min(a, b) < min_weight or min(a, b) <= rounding:
                     continue
-                found = most_a + most_b - most
-                if found < gain - rounding:
+                decrease = most_a + most_b - most
+                if decrease < gain - rounding:
                     continue
                 pure = squares_a / a + squares_b / b
-                if found > gain + rounding or pure > purity + rounding:
-                    gain, purity, feature, low, high = found, pure, j, at, after
+                if decrease > gain + rounding or pure > purity + rounding:
+                    gain, purity, feature, low, high = decrease, pure, j, at, after
                     missing_left = side == 1
     return feature, low, high, missing_left, gain

@@ -55,14 +55,14 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     """
     given_x = counts.sum(axis=-1, keepdims=True)
     given_y = counts.sum(axis=-2, keepdims=True)
-    given = given_x.sum(axis=-2, keepdims=True)
-    seen = counts > 0
+    by_class = given_x.sum(axis=-2, keepdims=True)
+    there = counts > 0
     # Quotients before products: products of weights may exceed the range of floats.
-    ratio = np.where(seen, counts, 1.0) / np.where(seen, given_x, 1.0)
-    ratio *= np.where(seen, given, 1.0) / np.where(seen, given_y, 1.0)
-    total = given.sum(axis=(-3, -2, -1))
-    found = np.sum(counts * np.log(ratio), axis=(-3, -2, -1))
-    return np.maximum(safe_divide(np.asarray(found), np.asarray(total)), 0.0)
+    ratio = np.where(there, counts, 1.0) / np.where(there, given_x, 1.0)
+    ratio *= np.where(there, by_class, 1.0) / np.where(there, given_y, 1.0)
+    total = by_class.sum(axis=(-3, -2, -1))
+    information = np.sum(counts * np.log(ratio), axis=(-3, -2, -1))
+    return np.maximum(safe_divide(np.asarray(information), np.asarray(total)), 0.0)
 
 
 def pair_tables(
@@ -115,9 +115,9 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
         pair_kernels.listed_information(cells, shapes[a:b], n_groups, *of_pairs[:, a:b])
 
     over_pairs(written, d, summary.pair_counts.size)
-    found = np.zeros((2, d, d))
-    found[:, left, right] = found[:, right, left] = of_pairs
-    return found[0], found[1]
+    scores = np.zeros((2, d, d))
+    scores[:, left, right] = scores[:, right, left] = of_pairs
+    return scores[0], scores[1]
 
 
 def gaussian_scores(
@@ -314,9 +314,9 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
     slopes : ndarray, shape (..., n - 1)
     variance : ndarray, shape (...)
     """
-    own = covariance[..., -1, -1]
+    variance = covariance[..., -1, -1]
     if covariance.shape[-1] == 1:
-        return np.zeros((*own.shape, 0)), np.asarray(own)
+        return np.zeros((*variance.shape, 0)), np.asarray(variance)
     # Rows are standardised before columns: units do not matter, and products stay in the range of
     # floats.
     deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))
@@ -333,7 +333,7 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
         slopes = np.einsum("...ij,...j->...i", inverse, link)
     explained = np.minimum(np.sum(link * slopes, axis=-1), 1.0)
     scale = safe_divide(np.broadcast_to(deviation[..., -1:], link.shape), deviation[..., :-1])
-    return slopes * scale, np.maximum(own * (1.0 - explained), floor)
+    return slopes * scale, np.maximum(variance * (1.0 - explained), floor)
 
 
 # ------ What columns say about a child beside its other parents: statistics for searches and tests
@@ -399,9 +399,9 @@ class ExtendedInformation(NamedTuple):
 
 def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInformation:
     """Return what each of the new columns says about the child of its group, given the others."""
-    found = np.zeros((4, n_columns))
-    extended_kernels.extended_information(*tables, found)
-    return ExtendedInformation(*found)
+    measures = np.zeros((4, n_columns))
+    extended_kernels.extended_information(*tables, measures)
+    return ExtendedInformation(*measures)
 
 
 def extended_bdeu(tables: ExtendedTables, n_columns: int, ess: float) -> Floats:

@@ -134,10 +134,10 @@ class LeaveOneOut:
         # In one pass too; each term asks for those of its own columns.
         self.source.variances([v for v in dict.fromkeys(_all(new)) if isinstance(v, Continuous)])
         families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
-        found = self.source.families(families.values(), keep=False)
+        sums = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
             kind: Any = _Linear if isinstance(child, Continuous) else _Discrete
-            self._known[parents, child] = kind(self, parents, child, found[family])
+            self._known[parents, child] = kind(self, parents, child, sums[family])
 
     def _check_memory(self, keys: Iterable[Key]) -> None:
         """Raise a MemoryLimitError if statistics of (parents, child) pairs need too much memory."""
@@ -162,14 +162,14 @@ class LeaveOneOut:
         key = (tuple(parents), child)
         if key not in self._known:
             self.learn([key])
-        found: Floats = self._known[key].log(part)
+        logs: Floats = self._known[key].log(part)
         if parents and not part.table.complete:
-            gone = np.zeros(len(found), dtype=np.bool_)
+            gone = np.zeros(len(logs), dtype=np.bool_)
             for parent in parents:
                 gone |= part.table.is_missing(parent)
             if gone.any():
-                found = np.where(gone[:, None], self.term((), child, part), found)
-        return found
+                logs = np.where(gone[:, None], self.term((), child, part), logs)
+        return logs
 
 
 class Joints:
@@ -203,11 +203,11 @@ class Joints:
     def losses_with(self, changes: Sequence[Change]) -> Floats:
         """Return the sum of the losses of all rows with each of some changes, in one pass."""
         self._rows.learn(new for _, new in changes)
-        found = np.zeros(len(changes))
+        sums = np.zeros(len(changes))
         for part, joint in self._parts():
             for at, change in enumerate(changes):
-                found[at] += losses(self._changed(joint, change, part), part, self._loss)
-        return found
+                sums[at] += losses(self._changed(joint, change, part), part, self._loss)
+        return sums
 
     def _changed(self, joint: Floats, change: Change, part: Part) -> Floats:
         old, new = change
@@ -300,16 +300,16 @@ class _Discrete(_Term):
         column = part.table.column(self.child)
         at, state = self._configuration(part), np.maximum(column, 0)
         if self.rows.smoothing.is_hierarchy:
-            found = self._backed_off(at, state, part)
+            logs = self._backed_off(at, state, part)
         else:
-            found = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
+            logs = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
             labels, removed = part.labels, part.removed
             cells = self._cells[labels, at, state] - removed + self._alpha[state]
             total = np.maximum(self._total[labels, at] - removed, 0.0) + self._all
-            own = _shares(cells, total, 1.0 / self._cells.shape[-1])
-            found[np.arange(len(labels)), labels] = _logs(own)
-        found[column < 0] = 0.0
-        return np.asarray(found)
+            at_label = _shares(cells, total, 1.0 / self._cells.shape[-1])
+            logs[np.arange(len(labels)), labels] = _logs(at_label)
+        logs[column < 0] = 0.0
+        return np.asarray(logs)
 
     def _backed_off(
         self, at: NDArray[np.intp], state: NDArray[np.signedinteger], part: Part
@@ -327,12 +327,12 @@ class _Discrete(_Term):
         cells = whole[state] - removed + self._alpha[state]
         total = np.maximum(whole.sum() - removed, 0.0) + self._all
         share = _shares(cells, total, 1.0 / n_states)[:, None]
-        own = np.arange(len(labels)), labels
+        at_labels = np.arange(len(labels)), labels
         for merged, (table, totals) in zip(self._levels(), self._tables, strict=True):
             cells = table[:, at // merged, state].T
             total = totals[:, at // merged].T
-            cells[own] -= removed
-            total[own] -= removed
+            cells[at_labels] -= removed
+            total[at_labels] -= removed
             share = _shares(cells + pull * share, np.maximum(total, 0.0) + pull, share)
         return _logs(share)
 
@@ -344,16 +344,16 @@ class _Discrete(_Term):
         """
         if self.rows.smoothing.scheme != "backoff":
             return [1]
-        found = [1]
+        levels = [1]
         for parent in reversed([p for p in self.parents if isinstance(p, Discrete)]):
-            found.append(found[-1] * parent.cardinality)
-        return found[::-1]
+            levels.append(levels[-1] * parent.cardinality)
+        return levels[::-1]
 
 
 def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
     """Return cells / total, with negative cells set to 0, and `otherwise` where total is 0."""
-    found = safe_divide(np.maximum(cells, 0.0), np.broadcast_to(total, cells.shape))
-    return np.where(total > 0, found, otherwise)
+    quotients = safe_divide(np.maximum(cells, 0.0), np.broadcast_to(total, cells.shape))
+    return np.where(total > 0, quotients, otherwise)
 
 
 def _logs(shares: Floats) -> Floats:
@@ -365,19 +365,19 @@ class _Linear(_Term):
     """Leave-one-out log density of a continuous child, by rank-one updates (Welford 1962)."""
 
     def __post_init__(self) -> None:
-        found, smoothing = self.statistics, self.rows.smoothing
-        m = found.mean.shape[-1]
+        sums, smoothing = self.statistics, self.rows.smoothing
+        m = sums.mean.shape[-1]
         n_classes = self.rows.target.cardinality
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         self._numbers = (*(p for p in self.parents if isinstance(p, Continuous)), self.child)
         self._ridge = smoothing.ridge(self.rows.source.variances(self._numbers))
         is_class = [True, *(False for _ in discrete)]
-        pooled = towards(found, smoothing, is_class)
+        pooled = towards(sums, smoothing, is_class)
         self._pooled = pooled.reshape(-1, m, m)[0]
-        self._count = found.counts.reshape(n_classes, -1)
-        self._comoment = found.comoment.reshape(n_classes, -1, m, m)
-        self._mean = backed_off_mean(found).reshape(n_classes, -1, m)
-        by_class = found
+        self._count = sums.counts.reshape(n_classes, -1)
+        self._comoment = sums.comoment.reshape(n_classes, -1, m, m)
+        self._mean = backed_off_mean(sums).reshape(n_classes, -1, m)
+        by_class = sums
         for _ in discrete:
             by_class = by_class.merged(1)
         self._class_count, self._class_mean = by_class.counts, by_class.mean
@@ -397,8 +397,8 @@ class _Linear(_Term):
         values = np.where(gone, 0.0, values)
         at = self._configuration(part)
         deviation = values - self._mean[:, at]
-        found = _log_density(deviation, self._slopes[:, at], self._variance[:, at]).T
-        found = np.ascontiguousarray(found)
+        logs = _log_density(deviation, self._slopes[:, at], self._variance[:, at]).T
+        logs = np.ascontiguousarray(logs)
         # The log density of each row in its own class, estimated without the row, (n,). The
         # densities in other classes need no update. `values` has the continuous parents and, last,
         # the child; `at` is the index of the configuration of the discrete parents.
@@ -417,9 +417,9 @@ class _Linear(_Term):
         diagonal = np.arange(comoment.shape[-1])
         comoment[:, diagonal, diagonal] = np.maximum(comoment[:, diagonal, diagonal], 0.0)
         slopes, variance = self._regression(count, comoment)
-        found[np.arange(len(found)), part.labels] = _log_density(step, slopes, variance)
-        found[gone[:, -1]] = 0.0
-        return found
+        logs[np.arange(len(logs)), part.labels] = _log_density(step, slopes, variance)
+        logs[gone[:, -1]] = 0.0
+        return logs
 
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
@@ -437,5 +437,5 @@ def _log_density(deviation: Floats, slopes: Floats, variance: Floats) -> Floats:
     variance = np.maximum(variance, _TINY)
     error = deviation[..., -1] - np.sum(slopes * deviation[..., :-1], axis=-1)
     with np.errstate(over="ignore"):  # a variance of 0, without smoothing
-        found = -0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance)
-    return np.asarray(np.maximum(found, _LOWEST))
+        logs = -0.5 * (_LOG_2PI + np.log(variance) + error**2 / variance)
+    return np.asarray(np.maximum(logs, _LOWEST))

@@ -280,7 +280,7 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
     labels = table.column(target).astype(np.int64)
     weights = _as_rows(source.weights) if len(source.weights) else None
     names = {variable.name for variable in table.variables}
-    found: list[MissingIndicator] = []
+    indicators: list[MissingIndicator] = []
     for name, is_missing in _patterns(table, target):
         columns: dict[Name, Any] = {"missing": is_missing, "class": labels}
         told = independence_test(
@@ -292,20 +292,20 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
             sample_weight=weights,
         )
         if told.p_value < _ALPHA:
-            found.append(MissingIndicator(_fresh(f"{name} is missing", names), name))
-    return tuple(found)
+            indicators.append(MissingIndicator(_fresh(f"{name} is missing", names), name))
+    return tuple(indicators)
 
 
 def _patterns(table: Table, target: Discrete) -> Iterator[tuple[Name, NDArray[np.bool_]]]:
     """Yield features that are missing in some rows, not in all, and in which; equal rows once."""
-    seen: set[bytes] = set()
+    patterns: set[bytes] = set()
     for variable in table.variables:
         if variable == target or isinstance(variable, CountVector):
             continue
         gone = table.is_missing(variable)
         pattern = gone.tobytes()
-        if gone.any() and not gone.all() and pattern not in seen:
-            seen.add(pattern)
+        if gone.any() and not gone.all() and pattern not in patterns:
+            patterns.add(pattern)
             yield variable.name, gone
 
 
@@ -316,8 +316,8 @@ def _as_rows(weights: Floats) -> Floats:
 
 def _fresh(name: str, names: Collection[Name]) -> str:
     """Return a name, with a number if a column has it."""
-    number, found = 1, name
-    while found in names:
+    number, fresh = 1, name
+    while fresh in names:
         number += 1
-        found = f"{name} ({number})"
-    return found
+        fresh = f"{name} ({number})"
+    return fresh

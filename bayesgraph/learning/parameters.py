@@ -88,12 +88,12 @@ def estimate_network(
     _refuse_continuous_parents(parents)
     named = {v: family_of(v, distributions or {}) for v in structure.variables}
     blocks = _leaves(parents, named, source, smoothing)
-    known = {child for block in blocks for child in block.children}
-    rest = [v for v in structure.variables if v not in known]
+    leaves = {child for block in blocks for child in block.children}
+    rest = [v for v in structure.variables if v not in leaves]
     _refuse_unknown(rest, named)
     families = {v: Family.of(*parents[v], v) for v in rest}
     everything = Family(() if source.target is None else (source.target,))
-    found = source.families([*families.values(), *(() if complete else (everything,))])
+    sums = source.families([*families.values(), *(() if complete else (everything,))])
     # Requested for all columns at once: each request passes over all that the source holds.
     asked = dict.fromkeys([v for child in rest for v in (child, *parents[child])])
     numbers = tuple([v for v in asked if isinstance(v, Continuous)])
@@ -102,12 +102,12 @@ def estimate_network(
     if not complete:
         above = {v: parents[v] for v in rest}
         spread = dict[Variable, float](zip(numbers, variances.tolist(), strict=True))
-        found |= _beside_gaps(source, above, found, float(found[everything].counts.sum()), spread)
+        sums |= _beside_gaps(source, above, sums, float(sums[everything].counts.sum()), spread)
     for child, family in families.items():
-        args = (parents[child], found[family], smoothing)
+        args = (parents[child], sums[family], smoothing)
         if isinstance(child, Continuous):
-            own = np.array([ridge[v] for v in family.continuous])
-            blocks.append(estimate_gaussian(child, *args, own, source.target))
+            ridges = np.array([ridge[v] for v in family.continuous])
+            blocks.append(estimate_gaussian(child, *args, ridges, source.target))
         else:
             assert isinstance(child, Discrete)  # count vectors are in `blocks`, or refused
             blocks.append(estimate_table(child, *args, source.target, priors))
@@ -387,14 +387,14 @@ def estimate_gaussian(
         towards(statistics, smoothing, [p == target for p in parents if isinstance(p, Discrete)]),
     ) + np.diag(ridge)
     mean = backed_off_mean(statistics)
-    own = covariance[..., -1, -1]
-    if not (own > 0).all():
+    of_child = covariance[..., -1, -1]
+    if not (of_child > 0).all():
         raise DataError(
             f"Column {child.name!r} is constant in some configuration of its parents, and nothing "
             "smooths its variance of zero; give var_smoothing or shrinkage a positive value."
         )
     if not above:
-        cpd = GaussianCPD(child, mean[..., 0], own, parents)
+        cpd = GaussianCPD(child, mean[..., 0], of_child, parents)
         cpd.parameter_posterior = _gaussian_posterior(
             statistics.counts, mean, covariance, smoothing
         )
@@ -408,7 +408,7 @@ def estimate_gaussian(
             "collinear in some configuration, and nothing smooths their covariance; give "
             "var_smoothing a positive value."
         ) from error
-    residual = own - np.sum(slopes * link, axis=-1)
+    residual = of_child - np.sum(slopes * link, axis=-1)
     # For collinear columns, rounding may leave no residual variance: the ridge is its minimum.
     variance = np.maximum(residual, ridge[-1])
     if not (variance > 0).all():

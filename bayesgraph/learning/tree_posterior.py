@@ -98,11 +98,11 @@ class SpanningTrees:
             at_node = np.exp(link - log_sum_exp(link, 0))
             # The symmetric matrix contains each pair twice, hence the factor 1/2.
             through = slopes * shares
-            own = through.sum(axis=1)
-            total = 1.0 - 0.5 * own.sum()
+            at_others = through.sum(axis=1)
+            total = 1.0 - 0.5 * at_others.sum()
             grown = np.zeros((k + 1, k + 1))
             grown[:k, :k] = slopes - through
-            grown[k, :k] = grown[:k, k] = own + total * at_node
+            grown[k, :k] = grown[:k, k] = at_others + total * at_node
             slopes = grown
         return np.clip(slopes, 0.0, 1.0)
 
@@ -220,7 +220,7 @@ def _library(
         Family.of(target, parent, child) for parent, below in children.items() for child in below
     )
     alone = estimate_network(star(source), source, smoothing, priors=priors)
-    found: dict[tuple[Variable, Variable | None], CPD] = {
+    library: dict[tuple[Variable, Variable | None], CPD] = {
         (v, None): alone[v.name] for v in (target, *features)
     }
     for parent, below in children.items():
@@ -231,8 +231,8 @@ def _library(
         rare = _rare(source, parent, min_rows)
         for child in below:
             cpd = network[child.name]
-            found[child, parent] = _given_the_class(cpd, found[child, None], rare)
-    return found
+            library[child, parent] = _given_the_class(cpd, library[child, None], rare)
+    return library
 
 
 def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.bool_] | None:
@@ -251,18 +251,18 @@ def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CP
     """
     if rare is None:
         return cpd
-    found = cpd
+    replaced = cpd
     if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
         values = np.where(rare[:, None], alone.values[:, None, :], cpd.values)
-        found = TableCPD(cpd.variable, values, cpd.parents)
+        replaced = TableCPD(cpd.variable, values, cpd.parents)
     elif isinstance(cpd, GaussianCPD) and isinstance(alone, GaussianCPD):
         mean = np.where(rare, alone.mean[:, None], cpd.mean)
         variance = np.where(rare, alone.variance[:, None], cpd.variance)
-        found = GaussianCPD(cpd.variable, mean, variance, cpd.parents)
-    own, others = cpd.parameter_posterior, alone.parameter_posterior
-    if found is not cpd and own is not None and others is not None:
-        found.parameter_posterior = own.chosen(rare, others)
-    return found
+        replaced = GaussianCPD(cpd.variable, mean, variance, cpd.parents)
+    posterior, others = cpd.parameter_posterior, alone.parameter_posterior
+    if replaced is not cpd and posterior is not None and others is not None:
+        replaced.parameter_posterior = posterior.chosen(rare, others)
+    return replaced
 
 
 def aode(
@@ -361,17 +361,17 @@ class TreePosterior:
     def edge_probabilities(self) -> Floats:
         """Return the posterior probability of each edge, shape (n, n), zero on the diagonal."""
         m, n = self.n_discrete, len(self.log_weights)
-        found = np.zeros((n, n))
+        edges = np.zeros((n, n))
         whole = self._whole.edge_probabilities()
         if not m:
             return np.where(self.log_weights > -np.inf, whole, 0.0)
-        found[:m, :m] = self._among_discrete.edge_probabilities()
+        edges[:m, :m] = self._among_discrete.edge_probabilities()
         if n > m:
-            found[m:, m:] = whole[1:, 1:]
+            edges[m:, m:] = whole[1:, 1:]
             shares = np.exp(self._weights[:m, m:] - self._to_discrete)
-            found[:m, m:] = shares * whole[0, 1:]
-            found[m:, :m] = found[:m, m:].T
-        return np.where(self.log_weights > -np.inf, found, 0.0)
+            edges[:m, m:] = shares * whole[0, 1:]
+            edges[m:, :m] = edges[:m, m:].T
+        return np.where(self.log_weights > -np.inf, edges, 0.0)
 
     def draw(self, random: np.random.Generator) -> tuple[tuple[int, int], ...]:
         """Draw one tree; return its edges i < j in ascending order."""
@@ -510,9 +510,9 @@ def _arc_probabilities(
     for parents, weight in zip(components, weights.tolist(), strict=True):
         for child, parent in parents.items():
             drawn[parent, child] += weight
-    found: dict[Arc, float] = {(target.name, v.name): 1.0 for v in place}
+    arcs: dict[Arc, float] = {(target.name, v.name): 1.0 for v in place}
     for (parent, child), weight in drawn.items():
         share = weight / (weight + drawn.get((child, parent), 0.0))
         exact = float(probabilities[place[parent], place[child]])
-        found[parent.name, child.name] = min(1.0, share * exact)
-    return found
+        arcs[parent.name, child.name] = min(1.0, share * exact)
+    return arcs

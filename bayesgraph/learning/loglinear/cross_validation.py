@@ -289,8 +289,8 @@ class _Search:
         all_terms = self._terms_of(candidates[0])
         # Encoded anew by each call, as all candidates together would take much memory.
         rows = [
-            (seen.rows(terms), unseen.rows(terms))
-            for terms, (seen, unseen) in zip(all_terms, self._folds, strict=True)
+            (trained_on.rows(terms), unseen.rows(terms))
+            for terms, (trained_on, unseen) in zip(all_terms, self._folds, strict=True)
         ]
         for candidate in candidates:
             same_pairs = near and near.structure == candidate.structure
@@ -299,9 +299,9 @@ class _Search:
             # No fold starts from another one, which was trained on the rows that it holds out.
             starts = self._trained[near] if near else [None] * len(rows)
             trained, scores = [], []
-            for terms, (seen, unseen), begin in zip(all_terms, rows, starts, strict=True):
+            for terms, (trained_on, unseen), begin in zip(all_terms, rows, starts, strict=True):
                 first, penalty = start(terms, prior, begin), candidate.penalty(terms)
-                model = train(terms, seen, prior, penalty, first, ROUGHLY, self._effort)
+                model = train(terms, trained_on, prior, penalty, first, ROUGHLY, self._effort)
                 trained.append((terms, model))
                 scores.append(unseen.scores(Normalised.of(terms, model, prior).effects))
             self._trained[candidate] = trained
@@ -334,25 +334,25 @@ class _Search:
             for terms, model in self._trained.get(Candidate("star", FIRST), [])
         ]
         return [
-            {name: gains_of(seen, name, self._effort, model) for name in _TREES}
-            for (seen, _), model in zip_longest(self._folds, alone)
+            {name: gains_of(rows, name, self._effort, model) for name in _TREES}
+            for (rows, _), model in zip_longest(self._folds, alone)
         ]
 
     @cached_property
     def _joint(self) -> list[tuple[int, ...]]:
         """The features of the joint table in each fold."""
         features: list[tuple[int, ...]] = []
-        for seen, _ in self._folds:
+        for rows, _ in self._folds:
             self._effort.enter("joint table", len(features), 2 * len(self._folds))
-            features.append(joint_features(seen, self._effort, merge=self._merge))
+            features.append(joint_features(rows, self._effort, merge=self._merge))
         return features
 
     def _joint_scores(self) -> Floats:
         """Return the class scores of held-out rows under the joint table of a few features."""
         n_folds, scores = len(self._folds), list[Floats]()
-        for (seen, unseen), features in zip(self._folds, self._joint, strict=True):
+        for (rows, unseen), features in zip(self._folds, self._joint, strict=True):
             self._effort.enter("joint table", n_folds + len(scores), 2 * n_folds)
-            scores.append(joint_scores(seen, unseen, features, self._effort))
+            scores.append(joint_scores(rows, unseen, features, self._effort))
         return np.concatenate(scores)
 
     def _loss(self, scores: Floats) -> float:
@@ -464,9 +464,9 @@ class _Search:
         n_folds = len(self._folds)
         posteriors: list[list[Floats]] = [[] for _ in numbers]
         priors: list[list[Floats]] = [[] for _ in numbers]
-        for fold, (seen, unseen) in enumerate(self._folds):
+        for fold, (rows, unseen) in enumerate(self._folds):
             self._effort.enter(phase, max(smaller - 1, 0) * n_folds + fold, n_folds * parts)
-            trees = grow_trees(seen, numbers[-1], self._effort, 4.0**smaller)
+            trees = grow_trees(rows, numbers[-1], self._effort, 4.0**smaller)
             nothing = np.full_like(unseen.codes[:1], -1)
             for at, n in enumerate(numbers):
                 first = trees.first(n)
@@ -575,21 +575,21 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> _A
         under the trees.
     sample : Sample
     """
-    own = np.arange(len(sample.labels)), sample.labels
+    rows = np.arange(len(sample.labels)), sample.labels
     first = np.exp(_label_logs(sums, sample))
     log_trees = np.log(np.maximum(trees, _LEAST))
 
     def best(exponent: float) -> tuple[float, float, Floats]:
         """Return the least loss with an exponent, the weight, and the trees' probabilities."""
-        second = tempered(log_trees.copy(), exponent, prior_term(priors, exponent))[own]
+        second = tempered(log_trees.copy(), exponent, prior_term(priors, exponent))[rows]
 
         def loss(share: float) -> float:
             mean = (1.0 - share) * first + share * second
             prior = _EQUAL * (np.log(share) + np.log1p(-share))
             return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
 
-        found = minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded")
-        return float(found.fun) + _ONE * np.log(exponent) ** 2, float(found.x), second
+        lowest = minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded")
+        return float(lowest.fun) + _ONE * np.log(exponent) ** 2, float(lowest.x), second
 
     widest = (0.0, np.log(_MAX_EXPONENT))
     power = minimize_scalar(
@@ -620,7 +620,7 @@ def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
         return loss + _SUM * excess**2, gradient
 
     n = len(centred)
-    found = minimize(
+    solution = minimize(
         objective, np.full(n, 1.0 / n), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n
     )
-    return np.asarray(found.x)
+    return np.asarray(solution.x)

@@ -109,9 +109,9 @@ def normalise(
                 mean += prior[k] * factor[k]
             log_mean, to_one, mass = np.log(mean), 1.0 / mean, share[cell] / mean
             for k in range(n_classes):
-                own = mass * factor[k]
-                within[cell, k] = own
-                total[k] += own
+                part = mass * factor[k]
+                within[cell, k] = part
+                total[k] += part
                 g[cell, k] -= log_mean
                 factor[k] *= prior[k] * to_one
         for k in range(n_classes):
@@ -137,9 +137,9 @@ def differentiate(
         for cell in range(starts[table], starts[table + 1]):
             of_cell = 0.0
             for k in range(n_classes):
-                own = by_effects[cell, k] - sums[k] * within[cell, k]
-                out[cell, k] = own
-                of_cell += own
+                slope = by_effects[cell, k] - sums[k] * within[cell, k]
+                out[cell, k] = slope
+                of_cell += slope
             for k in range(n_classes):
                 out[cell, k] -= across[cell, k] * of_cell
 

@@ -110,8 +110,8 @@ class _Forest:
         factors, alone = [], []
         for j, above in enumerate(parents):
             scope = (*above, j)
-            inside = {own: t for own, t in tables.items() if set(own) <= set(scope)}
-            effect = _sum({own: t for own, t in inside.items() if j in own}, scope)
+            inside = {features: t for features, t in tables.items() if set(features) <= set(scope)}
+            effect = _sum({features: t for features, t in inside.items() if j in features}, scope)
             factor = effect + np.log(shares[j])[..., None]
             says = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)
             if above and min(factor.shape[:-1]) > 1:
@@ -150,7 +150,7 @@ class _Forest:
         They are the means, given the class, of the sum of `alone` over all features. `tables` are
         the log tables at the current tilt.
         """
-        found = np.zeros((len(self.bias), len(self.bias)))
+        slopes = np.zeros((len(self.bias), len(self.bias)))
         joints: list[Floats] = [np.empty(0)] * len(self.order)
         for j in self.order:
             above, joint = self.parents[j], np.exp(tables[j])
@@ -159,8 +159,8 @@ class _Forest:
                 summed = wider.sum(axis=tuple(range(wider.ndim - 1 - len(above))))
                 joint = summed[..., None, :] * joint
             joints[j] = joint
-            found += joint.reshape(-1, len(found)).T @ self.alone[j].reshape(-1, len(found))
-        return found
+            slopes += joint.reshape(-1, len(slopes)).T @ self.alone[j].reshape(-1, len(slopes))
+        return slopes
 
     def tilt_to(self, wanted: Floats) -> Floats:
         """Return the tilt for which the class distribution is, or is nearest to, the wanted one.
@@ -205,13 +205,13 @@ def _tables(terms: Terms, model: Effects) -> dict[tuple[int, ...], Floats]:
     """Return the effects of each table's features, (n_states of each feature ..., n_classes)."""
     tables = np.split(model.cells, terms.starts[1:-1])
     n_features = len(terms.views)
-    found: dict[tuple[int, ...], Floats] = {(j,): tables[j] for j in range(n_features)}
+    effects_of: dict[tuple[int, ...], Floats] = {(j,): tables[j] for j in range(n_features)}
     for grid, table in zip(terms.grids, tables[n_features:], strict=True):
         effects = table.reshape(*grid.shape, -1)[np.ix_(*grid.groups)]
         # A joint table of one or two features may be on top of their own table.
-        other = found.get(grid.features)
-        found[grid.features] = effects if other is None else other + effects
-    return found
+        other = effects_of.get(grid.features)
+        effects_of[grid.features] = effects if other is None else other + effects
+    return effects_of
 
 
 def _sum(tables: Mapping[tuple[int, ...], Floats], scope: tuple[int, ...]) -> Floats:
@@ -220,9 +220,9 @@ def _sum(tables: Mapping[tuple[int, ...], Floats], scope: tuple[int, ...]) -> Fl
     The axis of a feature that no table has is of length 1.
     """
     aligned = []
-    for own, table in tables.items():
-        axes = [own.index(i) for i in scope if i in own]
-        index = tuple(slice(None) if i in own else None for i in scope)
+    for features, table in tables.items():
+        axes = [features.index(i) for i in scope if i in features]
+        index = tuple(slice(None) if i in features else None for i in scope)
         aligned.append(table.transpose(*axes, -1)[index])
     return np.asarray(reduce(np.add, aligned))
 
@@ -237,14 +237,16 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
     spread = terms.share * np.ptp(model.cells, axis=1)
     means = np.add.reduceat(spread, terms.starts[:-1]).tolist()
     target, *features = [cpd.variable.name for cpd in cpds]
-    found: dict[Arc, float] = {(target, name): m for name, m in zip(features, means, strict=False)}
+    strengths: dict[Arc, float] = {
+        (target, name): m for name, m in zip(features, means, strict=False)
+    }
     parents, _ = _parents(terms)
     together = list(zip(terms.grids, means[len(features) :], strict=True))
     for j, above in enumerate(parents):
         for i in above:
             strength = sum(mean for grid, mean in together if {i, j} <= set(grid.features))
-            found[features[i], features[j]] = strength
-    return found
+            strengths[features[i], features[j]] = strength
+    return strengths
 
 
 def _parents(terms: Terms) -> tuple[list[tuple[int, ...]], list[int]]:
@@ -258,11 +260,11 @@ def _parents(terms: Terms) -> tuple[list[tuple[int, ...]], list[int]]:
     edges += [(clique[0], j) for j in clique[1:]]
     n_features = len(terms.views)
     parent, order = rooted_forest(n_features, edges, range(n_features))
-    found: list[tuple[int, ...]] = [() if above is None else (above,) for above in parent]
+    parents: list[tuple[int, ...]] = [() if above is None else (above,) for above in parent]
     members = [j for j in order if j in clique]
     for at, j in enumerate(members[1:], start=1):
-        found[j] = tuple(members[:at])
-    return found, order
+        parents[j] = tuple(members[:at])
+    return parents, order
 
 
 def _conditional_shares(
@@ -275,23 +277,23 @@ def _conditional_shares(
     the frequencies of its states.
     """
     views = terms.views
-    found: list[Floats] = []
+    shares: list[Floats] = []
     for j, (view, above) in enumerate(zip(views, parents, strict=True)):
         if not above:
-            found.append(view.share)
+            shares.append(view.share)
             continue
-        group = given = np.bincount(view.paired, view.share)
+        group = conditional = np.bincount(view.paired, view.share)
         for first in reversed(range(len(above))):
             scope = (*above[first:], j)
             grid = Grid(scope, tuple(views[i].paired for i in scope))
             cells = grid.rows(sample.codes)
-            known = cells >= 0
+            there = cells >= 0
             n_cells = int(np.prod(grid.shape))
-            counts = np.bincount(cells[known], sample.weights[known], n_cells).reshape(grid.shape)
-            given = (counts + given) / (counts.sum(axis=-1, keepdims=True) + 1.0)
-        table = given[..., view.paired] * (view.share / group[view.paired])
-        found.append(table[np.ix_(*(views[i].paired for i in above))])
-    return found
+            counts = np.bincount(cells[there], sample.weights[there], n_cells).reshape(grid.shape)
+            conditional = (counts + conditional) / (counts.sum(axis=-1, keepdims=True) + 1.0)
+        table = conditional[..., view.paired] * (view.share / group[view.paired])
+        shares.append(table[np.ix_(*(views[i].paired for i in above))])
+    return shares
 
 
 # --------------------------------- Merging of neighbouring intervals of a trained log-linear model
@@ -342,7 +344,7 @@ def partition_of(
     curvature = sample.rows(terms).curvature(without, impurity) / sample.weights.sum()
     whole = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
     both = list(zip(*whole, strict=True))
-    found: list[Groups] = []
+    partition: list[Groups] = []
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):
             tables = _tables_of(terms, feature, both)
@@ -368,10 +370,10 @@ def partition_of(
             if feature in terms.joint:
                 # A joint table has a cell for each combination: no more intervals than its groups.
                 groups = merged_view(view, groups).joint[groups]
-            found.append(groups)
+            partition.append(groups)
         else:
-            found.append(np.arange(len(view.share)))
-    return tuple(found)
+            partition.append(np.arange(len(view.share)))
+    return tuple(partition)
 
 
 def _tables_of(
@@ -385,7 +387,7 @@ def _tables_of(
     share.
     """
     share = terms.views[feature].share
-    found, n_classes = [tables[feature]], tables[feature][0].shape[1]
+    parts, n_classes = [tables[feature]], tables[feature][0].shape[1]
     for at, (grid, table) in enumerate(zip(terms.grids, tables[len(terms.views) :], strict=True)):
         if feature in grid.features:
             axis = grid.features.index(feature)
@@ -401,8 +403,8 @@ def _tables_of(
             values, weights = (a.reshape(len(a), -1) for a in (values, weights))
             there = weights.any(axis=0)
             part = share / np.bincount(group, share)[group]
-            found.append((values[:, there][group], weights[:, there][group] * part[:, None]))
-    return found
+            parts.append((values[:, there][group], weights[:, there][group] * part[:, None]))
+    return parts
 
 
 def _losses(values: Floats, weights: Floats) -> Floats:
@@ -418,12 +420,12 @@ def _losses(values: Floats, weights: Floats) -> Floats:
     """
     powers = (weights, weights * values, weights * values * values)
     mass, first, second = (np.pad(np.cumsum(p, axis=0), ((1, 0), (0, 0))) for p in powers)
-    found = np.zeros((len(mass), len(mass)))
+    losses = np.zeros((len(mass), len(mass)))
     for a in range(len(values)):
         total = np.maximum(mass[a + 1 :] - mass[a], np.finfo(float).tiny)
         squares = second[a + 1 :] - second[a] - (first[a + 1 :] - first[a]) ** 2 / total
-        found[a, a + 1 :] = 0.5 * np.maximum(squares, 0.0).sum(axis=1)
-    return found
+        losses[a, a + 1 :] = 0.5 * np.maximum(squares, 0.0).sum(axis=1)
+    return losses
 
 
 # ---- Training of a Bayesian network whose tables maximise the conditional likelihood of the class
@@ -578,14 +580,14 @@ def tree_network(canonical: Canonical, sample: Sample, trees: Trees) -> Bayesian
 
 
 def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
-    found = tuple(v for v in variables if isinstance(v, Discrete))
-    if len(found) < len(variables):
+    features = tuple(v for v in variables if isinstance(v, Discrete))
+    if len(features) < len(variables):
         numbers = [v.name for v in variables if not isinstance(v, Discrete)]
         raise DataError(
             f"Tables take discrete features; {quoted(numbers)} are numbers. Make intervals of them "
             "with discretizer=."
         )
-    return found
+    return features
 
 
 def _pairs(

@@ -252,9 +252,9 @@ class Rows:
         each = np.abs(self.residuals(model)[0] / self.weights[:, None])
         weights = self.weights / self.weights.sum()
         prior = np.bincount(self.labels, weights, len(model.bias))
-        own = np.arange(len(each)), self.labels
+        labels = np.arange(len(each)), self.labels
         other = np.tile(prior, (len(each), 1))
-        other[own] = 1.0 - other[own]
+        other[labels] = 1.0 - other[labels]
         other -= each
         # With the share s of the prior the impurity is that of s = 0 plus linear s - square s^2.
         rise = impurity - float(weights @ (each * (1.0 - each)).sum(axis=1))
@@ -272,8 +272,8 @@ class Rows:
             # Always two parts, whatever the number of processors, so that sums are reproducible.
             ends.insert(1, len(self.cells) // 2)
         effects = model.padded
-        found = at_once([partial(self._part, effects, model.bias, a, b) for a, b in pairwise(ends)])
-        loss, cells, bias = (sum(part[1:], part[0]) for part in zip(*found, strict=True))
+        parts = at_once([partial(self._part, effects, model.bias, a, b) for a, b in pairwise(ends)])
+        loss, cells, bias = (sum(part[1:], part[0]) for part in zip(*parts, strict=True))
         return loss, cells, bias
 
     def _part(
@@ -303,23 +303,23 @@ def log_loss(scores: Floats, labels: NDArray[np.intp], weights: Floats) -> float
     return float(kernels.loss_and_residuals(scores, np.exp(scores), labels, weights))
 
 
-def start(terms: Terms, prior: Floats, known: tuple[Terms, Floats] | None = None) -> Floats:
+def start(terms: Terms, prior: Floats, near: tuple[Terms, Floats] | None = None) -> Floats:
     """Return initial parameters: no effects, and the log prior as bias.
 
-    If the terms and the parameters of a similar model are `known`, the slopes, the bias, and the
-    parameters of tables that it has too are taken from it.
+    The slopes, the bias, and the parameters of tables that both have are taken from a similar
+    model, if `near` has its terms and parameters.
     """
-    found = np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
-    if known is None:
-        return found
-    others, parameters = known
+    first = np.vstack([np.zeros((terms.loadings.shape[1], len(prior))), np.log(prior)])
+    if near is None:
+        return first
+    others, parameters = near
     places = {scope: at for at, scope in enumerate(others.scopes)}
     for at, scope in enumerate(terms.scopes):
         if scope in places:
             place = slice(*others.begins[places[scope] :][:2])
-            found[slice(*terms.begins[at : at + 2])] = parameters[place]
-    found[terms.n_parameters :] = parameters[others.n_parameters :]
-    return found
+            first[slice(*terms.begins[at : at + 2])] = parameters[place]
+    first[terms.n_parameters :] = parameters[others.n_parameters :]
+    return first
 
 
 def train(
@@ -380,14 +380,14 @@ def train(
         return loss, (gradient / scale).ravel()
 
     with suppress(Spent):
-        found = minimize(
+        solution = minimize(
             objective,
             first,
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": _STEPS, "ftol": tolerance, "gtol": 1e-3},
         )
-        best = np.asarray(found.x)
+        best = np.asarray(solution.x)
     return best.reshape(begin.shape) / scale
 
 

@@ -126,7 +126,7 @@ def _joined(
     """
     n_nodes, n_leaves = (np.array([len(part[at]) for part in parts]) for at in (0, 3))
     roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
-    feature, states, below, counts = (np.concatenate(found) for found in zip(*parts, strict=True))
+    feature, states, below, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     shift = np.where(feature < 0, np.repeat(leaves, n_nodes), np.repeat(roots, n_nodes))
     below += shift.astype(np.int32)
     first, place = _distinct(counts)
@@ -182,11 +182,11 @@ def _groups(view: View) -> NDArray[np.int32]:
 
 def _cumulative(groups: list[NDArray[np.int32]], views: Sequence[View]) -> Floats:
     """Return the cumulative distribution of each feature's groups, one to the right of them."""
-    found = np.ones((len(groups), MAX_GROUPS))
-    for row, group, view in zip(found, groups, views, strict=True):
+    cumulative = np.ones((len(groups), MAX_GROUPS))
+    for row, group, view in zip(cumulative, groups, views, strict=True):
         ends = np.cumsum(np.bincount(group, view.share))
         row[: len(ends) - 1] = ends[:-1]
-    return found
+    return cumulative
 
 
 # ------------- One table of the joint effect of a few features: the average of random trees on them
@@ -215,15 +215,15 @@ def joint_features(
         Whether the intervals of the features will be merged, so that there are no more than groups.
     """
     splits = _splits(grow_trees(sample, _RANKING, effort), len(sample.views))
-    found: list[int] = []
+    features: list[int] = []
     n_cells = sample.n_classes
     for j in np.argsort(-splits, kind="stable").tolist():
         view = sample.views[j]
         size = int(view.joint.max()) + 1 if merge else len(view.share)
-        if splits[j] > 0.0 and n_cells * size <= _MAX_JOINT and len(found) < _MAX_FEATURES:
-            found.append(j)
+        if splits[j] > 0.0 and n_cells * size <= _MAX_JOINT and len(features) < _MAX_FEATURES:
+            features.append(j)
             n_cells *= size
-    return tuple(sorted(found))
+    return tuple(sorted(features))
 
 
 def _splits(trees: Trees, n_features: int) -> Floats:
@@ -251,16 +251,16 @@ def joint_scores(
     Both samples have the same views.
     """
     trees = grow_trees(_only(seen, features), _TREES, effort)
-    own = _only(unseen, features)
-    return np.log(mean_distributions(trees, own.views, own.codes))
+    part = _only(unseen, features)
+    return np.log(mean_distributions(trees, part.views, part.codes))
 
 
 def joint_effects(sample: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED) -> Floats:
     """Return log P(class | cell) / P(class) of each cell of a joint table, (n, n_classes)."""
-    own = _only(sample, features)
-    trees = grow_trees(own, _TREES, effort)
-    codes = np.indices([len(view.share) for view in own.views]).reshape(len(features), -1).T
-    return np.log(mean_distributions(trees, own.views, codes)) - np.log(sample.prior)
+    part = _only(sample, features)
+    trees = grow_trees(part, _TREES, effort)
+    codes = np.indices([len(view.share) for view in part.views]).reshape(len(features), -1).T
+    return np.log(mean_distributions(trees, part.views, codes)) - np.log(sample.prior)
 
 
 # ---------- Pairs of interacting features: maximum spanning trees over two measures of interaction
