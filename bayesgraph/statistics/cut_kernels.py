@@ -258,20 +258,12 @@ def _best_split(sums: Floats, table: Floats, a: int, b: int) -> tuple[float, int
 
     For `sums` and `table` see `merge_greedily`.
     """
-    n_classes = sums.shape[1]
     minimum, at = np.inf, -1
     for m in range(a + 1, b):
-        left, right, cost = 0.0, 0.0, 0.0
-        for j in range(n_classes):
-            n1, n2 = sums[m, j] - sums[a, j], sums[b, j] - sums[m, j]
-            left += n1
-            right += n2
-            cost -= log_factorial(n1, table) + log_factorial(n2, table)
-        cost += log_factorial(left + n_classes - 1, table)
-        cost += log_factorial(right + n_classes - 1, table)
+        cost = interval_cost(sums, table, a, m) + interval_cost(sums, table, m, b)
         if cost < minimum:
             minimum, at = cost, m
-    return minimum - 2 * log_factorial(n_classes - 1.0, table), at
+    return minimum, at
 
 
 @kernel(interpreted=False)

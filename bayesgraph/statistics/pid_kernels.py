@@ -35,38 +35,22 @@ def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
     middle = edge[at] + (edge[at + 1] - edge[at]) / 2
     if not edge[at] < middle < edge[at + 1]:
         return False
-    for i in range(size, at, -1):
-        edge[i + 1] = edge[i]
-        for k in range(count.shape[1]):
-            count[i, k] = count[i - 1, k]
+    edge[at + 2 : size + 2] = edge[at + 1 : size + 1].copy()
+    count[at + 1 : size + 1] = count[at:size].copy()
     edge[at + 1] = middle
-    for k in range(count.shape[1]):
-        count[at, k] /= 2
-        count[at + 1, k] = count[at, k]
+    count[at] /= 2
+    count[at + 1] = count[at]
     return True
 
 
 @kernel(interpreted=False)
 def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
     """Merge the two neighbouring bins with the smallest sum of weights; there are `size` bins."""
-    minimum, at = np.inf, 0
-    before = 0.0
-    for k in range(count.shape[1]):
-        before += count[0, k]
-    for i in range(1, size):
-        here = 0.0
-        for k in range(count.shape[1]):
-            here += count[i, k]
-        if before + here < minimum:
-            minimum, at = before + here, i - 1
-        before = here
-    for k in range(count.shape[1]):
-        count[at, k] += count[at + 1, k]
-    for i in range(at + 1, size):
-        edge[i] = edge[i + 1]
-        if i + 1 < size:
-            for k in range(count.shape[1]):
-                count[i, k] = count[i + 1, k]
+    held = count[:size].sum(axis=1)
+    at = np.argmin(held[:-1] + held[1:])
+    count[at] += count[at + 1]
+    edge[at + 1 : size] = edge[at + 2 : size + 1].copy()
+    count[at + 1 : size - 1] = count[at + 2 : size].copy()
 
 
 @kernel(interpreted=False)
@@ -99,7 +83,7 @@ def absorb_histograms(
     start, stop : int
         Range of the features.
     """
-    room, n_classes = count.shape[1] - 1, count.shape[2]
+    room = count.shape[1] - 1
     for f in range(start, stop):
         for row in range(columns.shape[1]):
             x = columns[f, row]
@@ -109,16 +93,13 @@ def absorb_histograms(
             if size[f] == 0:
                 size[f] = 1
                 edge[f, 0], edge[f, 1] = x, x
-                for k in range(n_classes):
-                    count[f, 0, k] = 0.0
+                count[f, 0] = 0.0
             edge[f, 0] = min(edge[f, 0], x)
             edge[f, size[f]] = max(edge[f, size[f]], x)
             at = _bin_of(edge[f], size[f], x)
             count[f, at, classes[row]] += w
             total[f] += w
-            held = 0.0
-            for k in range(n_classes):
-                held += count[f, at, k]
+            held = count[f, at].sum()
             # A bin splits above twice the weight that each bin would have if all were equal.
             if (
                 held > 2.0 * total[f] / room

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-import inspect
+import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ MODES = ("up", "down", "both")
 # -------------------- The detector ADWIN of changes in a model's errors, and all detectors by name
 
 
+@dataclasses.dataclass(eq=False)
 class ADWIN(ArrayState):
     """Adaptive sliding window that shrinks when two of its parts have different means (ADWIN2).
 
@@ -64,13 +65,20 @@ class ADWIN(ArrayState):
     (True, 0.32)
     """
 
+    delta: float = 0.002
+    _: dataclasses.KW_ONLY
+    clock: int = 32
+    max_buckets: int = 5
+    min_window_length: int = 5
+    grace_period: int = 10
+    mode: str = "up"
+
+    counts: NDArray[np.int64] = dataclasses.field(init=False, repr=False)
+    totals: Floats = dataclasses.field(init=False, repr=False)
+    squares: Floats = dataclasses.field(init=False, repr=False)
+    window: Floats = dataclasses.field(init=False, repr=False)
     drift_detected = False
     warning_detected = False  # river's wrappers ask for it
-
-    counts: NDArray[np.int64]
-    totals: Floats
-    squares: Floats
-    window: Floats
     fields: ClassVar[Mapping[str, Field]] = {
         "counts": Field(("n_levels",), 0.0, dtype=np.int64),
         "totals": Field(("n_levels", "n_buckets")),
@@ -80,27 +88,16 @@ class ADWIN(ArrayState):
     # Levels of buckets, up to buckets of 2**47 numbers: no stream is longer.
     n_levels, n_sums = 48, 4
 
-    def __init__(
-        self,
-        delta: float = 0.002,
-        *,
-        clock: int = 32,
-        max_buckets: int = 5,
-        min_window_length: int = 5,
-        grace_period: int = 10,
-        mode: str = "up",
-    ) -> None:
-        number: Any = delta
+    def __post_init__(self) -> None:
+        number: Any = self.delta
         is_number = isinstance(number, numbers.Real) and not isinstance(number, bool)
-        if not is_number or not 0.0 < delta < 1.0:
-            raise ModelError(f"delta takes a number above 0 and below 1; got {delta!r}.")
-        if mode not in MODES:
-            raise ModelError(f"mode= is one of {quoted(MODES)}; got {mode!r}.")
-        self.delta, self.mode = delta, mode
-        self.clock = checked_size("clock", clock, 1)
-        self.max_buckets = checked_size("max_buckets", max_buckets, 2)
-        self.min_window_length = checked_size("min_window_length", min_window_length, 1)
-        self.grace_period = checked_size("grace_period", grace_period, 1)
+        if not is_number or not 0.0 < self.delta < 1.0:
+            raise ModelError(f"delta takes a number above 0 and below 1; got {self.delta!r}.")
+        if self.mode not in MODES:
+            raise ModelError(f"mode= is one of {quoted(MODES)}; got {self.mode!r}.")
+        for name in ("clock", "max_buckets", "min_window_length", "grace_period"):
+            minimum = 2 if name == "max_buckets" else 1
+            setattr(self, name, checked_size(name, getattr(self, name), minimum))
         self.n_buckets = self.max_buckets + 1
         self.reset()
 
@@ -169,8 +166,7 @@ class ADWIN(ArrayState):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the arguments of the constructor; `deep` has no effect."""
-        names = list(inspect.signature(type(self).__init__).parameters)[1:]
-        return {name: getattr(self, name) for name in names}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.init}
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of the constructor and reset the detector.
@@ -194,10 +190,6 @@ class ADWIN(ArrayState):
     def clone(self) -> Self:
         """Return a detector with the same parameters in its initial state."""
         return type(self)(**self.get_params())
-
-    def __repr__(self) -> str:
-        options = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
-        return f"{type(self).__name__}({options})"
 
 
 def _of_river(module: str, name: str, **options: Any) -> Any:
