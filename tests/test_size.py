@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_766,
-    "nodes of syntax trees": 633_146,
+    "lines of code": 55_731,
+    "nodes of syntax trees": 633_009,
     "files": 233,
     "public names": 70,
     "bytes of the front end": 301_181,

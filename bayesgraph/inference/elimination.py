@@ -27,7 +27,7 @@ from bayesgraph.inference.factors import (
     union_scope,
 )
 from bayesgraph.inference.junction import Tree
-from bayesgraph.inference.programs import CompiledTables, Relevance, plan_tree, restrict
+from bayesgraph.inference.programs import CompiledTables, Relevance, check_size, plan_tree, restrict
 from bayesgraph.inference.tables import Scopes, Tables
 
 # ------- Variable elimination: the submodel relevant to a query, elimination orders, the main loop
@@ -502,8 +502,6 @@ class Calibration:
     ----------
     scopes : sequence of tuples of Discrete
         Scopes of the factors, none of them empty.
-    memory_limit : float, optional
-        Maximum bytes of the largest table for one row.
 
     Attributes
     ----------
@@ -513,18 +511,15 @@ class Calibration:
     Raises
     ------
     MemoryLimitError
-        If the largest table exceeds the limit; the message gives its size.
+        If the largest table for one row takes more than half of the machine's memory.
     """
 
-    def __init__(
-        self, scopes: Sequence[tuple[Discrete, ...]], *, memory_limit: float | None = None
-    ) -> None:
+    def __init__(self, scopes: Sequence[tuple[Discrete, ...]]) -> None:
         variables = union_scope(scopes)
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
         tables = Tables(Scopes.of_variables(variables, scopes), ones, sums_to_one=False)
-        tree = plan_tree(
-            restrict(tables, (), (), (), Relevance.EVERYTHING), memory_limit=memory_limit
-        )
+        tree = plan_tree(restrict(tables, (), (), (), Relevance.EVERYTHING))
+        check_size(tree)
         self.entries = float(tree.total)
         self._forest = Forest(tree, [variables[v] for v in tree.variables.tolist()])
 
@@ -597,7 +592,7 @@ def table_derivatives(
     tables = compiled.tables
     soft = sorted(case.soft)
     restricted = restrict(tables, sorted(case.hard), soft, (), Relevance.EVERYTHING)
-    tree = plan_tree(restricted, memory_limit=memory_limit)
+    tree = plan_tree(restricted)
     _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
     factors = [_agreeing(tables, case, f) for f in range(len(tables))]

@@ -80,10 +80,8 @@ def plan_tree(
     question: Restricted,
     *,
     stage: Ints | None = None,
-    memory_limit: float | None = None,
-    plan_only: bool = False,
 ) -> Tree:
-    """Return a junction tree of the relevant factors, with its elimination order and roots.
+    """Return a junction tree of the relevant factors, of any size, with its roots.
 
     Parameters
     ----------
@@ -92,16 +90,6 @@ def plan_tree(
         root clique.
     stage : shape (n_variables,), optional
         Stage of each variable; lower stages are eliminated first.
-    memory_limit : float, optional
-        Maximum bytes of the largest table. (Large tables are computed tile by tile and never stored
-        whole, so the limit bounds the time as well.)
-    plan_only : bool
-        Whether to return the tree whatever its size.
-
-    Raises
-    ------
-    MemoryLimitError
-        If the largest table exceeds the limit; the message gives its size.
     """
     wanted = question.wanted
     start, item = question.start, question.item
@@ -121,79 +109,7 @@ def plan_tree(
         question, start, item, own, wanted, order
     )
     shared = question.variables, question.factors, question.cards, question.start, question.item
-    tree = Tree._make((*shared, question.at, *unpacked(found, _OF_CLIQUES), total, largest))
-    if not plan_only:
-        _check_size(tree, _limit(memory_limit))
-    return tree
-
-
-def compile_query(
-    tables: Tables,
-    tree: Tree,
-    soft: Sequence[int],
-    targets: Sequence[int],
-    *,
-    both: bool,
-    maximized: Ints | None = None,
-    memory_limit: float | None = None,
-    compress: bool = False,
-    hard: Findings | None = None,
-) -> Program:
-    """Return the elimination program that passes messages over the junction tree of a query.
-
-    Parameters
-    ----------
-    tables : Tables
-    tree : Tree
-        Junction tree of the relevant factors, of any size.
-    soft : indices of variables with soft evidence
-    targets : indices of variables
-        Variables of the axes of the joint table that is the result, in this order.
-    both : bool
-        Whether to run both passes, whose result is the marginal of every free variable.
-    maximized : shape (n_variables,), optional
-        1 for variables that are maximised, after all others have been summed out.
-    memory_limit : float, optional
-        Maximum bytes of the largest table, and of a compressed program. (Large tables are computed
-        tile by tile and never stored whole, so the limit bounds the time as well.)
-    compress : bool
-        Whether cliques with many zeros are held compressed where that pays. In trees that exceed
-        the limit, or are so large that it takes less time than a run, they are in any case.
-    hard : mapping from index of a variable to its state, optional
-        Evidence for which alone cliques are compressed, see `tables.compressed`.
-
-    Raises
-    ------
-    MemoryLimitError
-        If the largest table exceeds the limit; the message gives its size.
-    """
-    arrays = tables.arrays
-    limit = _limit(memory_limit)
-    layout = None
-    if compress or tree.total > MOST_DENSE or not _fits(tree, limit):
-        layout = compressed(tables, tree, targets, both, limit, hard)
-    if layout is not None and BYTES * layout.n_data > limit and _fits(tree, limit):
-        layout = None
-    if layout is not None:
-        tree = layout.tree
-    _check_size(tree, limit)
-    if layout is None and tree.total > planning_kernels.SMALL:
-        tree = with_intermediates(tree, both)
-    found, least, n_work, n_result = program_kernels.compile_tree(
-        arrays,
-        tree,
-        arrays.cards[_array(soft)] if soft else _NOTHING,
-        _NOTHING if maximized is None else maximized,
-        _array(targets),
-        both,
-        _DENSE if layout is None else layout.places,
-    )
-    code, up, minima, source, kind, step, constant, soft_at, maximal, halves = unpacked(found, 10)
-    program = Program(
-        tree, code, up, minima.view(np.float64), source, kind, step, constant, least, soft_at,
-        maximal, halves, _DENSE if layout is None else layout.places, n_work, n_result,
-    )  # fmt: skip
-    return program if layout is None else _with_data(program, layout, limit)
+    return Tree._make((*shared, question.at, *unpacked(found, _OF_CLIQUES), total, largest))
 
 
 def with_intermediates(tree: Tree, everything: bool) -> Tree:
@@ -217,15 +133,13 @@ def _with_data(program: Program, layout: Layout, limit: float) -> Program:
     return program._replace(code=code)
 
 
-def _limit(memory_limit: float | None) -> float:
-    return float(default_memory_limit() if memory_limit is None else memory_limit)
-
-
 def _fits(tree: Tree, limit: float) -> bool:
     return BYTES * tree.largest <= limit and tree.total <= MAXIMUM_ENTRIES
 
 
-def _check_size(tree: Tree, limit: float) -> None:
+def check_size(tree: Tree, memory_limit: float | None = None) -> None:
+    """Raise a MemoryLimitError if the largest table of a tree exceeds the limit in bytes."""
+    limit = default_memory_limit() if memory_limit is None else memory_limit
     if not _fits(tree, limit):
         raise memory_error("a table", tree.largest, tree.width, limit)
 
@@ -325,7 +239,7 @@ class CompiledTables:
     ) -> Tree:
         """Return the junction tree of a query, of any size; for the parameters see `program`."""
         restricted = self.restricted(observed, soft, targets, relevance)
-        return plan_tree(restricted, stage=self.stages(maximized), plan_only=True)
+        return plan_tree(restricted, stage=self.stages(maximized))
 
     def program(
         self,
@@ -358,25 +272,57 @@ class CompiledTables:
         tree : Tree, optional
             The result of `tree` for the same query.
         memory_limit : float, optional
-            Bytes; by default half of the machine's memory.
-        compress, hard
-            See `compile_query`.
+            Maximum bytes of the largest table, and of a compressed program; by default half of the
+            machine's memory. (Large tables are computed tile by tile and never stored whole, so the
+            limit bounds the time as well.)
+        compress : bool
+            Whether cliques with many zeros are held compressed where that pays. In trees that
+            exceed the limit, or are so large that it takes less time than a run, they are in any
+            case.
+        hard : mapping from index of a variable to its state, optional
+            Evidence for which alone cliques are compressed, see `tables.compressed`.
+
+        Raises
+        ------
+        MemoryLimitError
+            If the largest table exceeds the limit; the message gives its size.
         """
         if tree is None:
             tree = self.tree(observed, soft, targets, relevance, maximized=maximized)
+        tables, arrays = self.tables, self.tables.arrays
         # With variables to maximise the result is the maximum, not the table of the targets.
-        return compile_query(
-            self.tables,
-            tree,
-            soft,
-            targets if maximized is None else (),
-            both=both,
-            maximized=self.stages(maximized),
-            memory_limit=memory_limit,
-            compress=compress,
+        targets = targets if maximized is None else ()
+        stages = self.stages(maximized)
+        limit = float(default_memory_limit() if memory_limit is None else memory_limit)
+        layout = None
+        if compress or tree.total > MOST_DENSE or not _fits(tree, limit):
             # Without evidence there is only one case.
-            hard=hard if observed else {},
+            layout = compressed(tables, tree, targets, both, limit, hard if observed else {})
+        if layout is not None and BYTES * layout.n_data > limit and _fits(tree, limit):
+            layout = None
+        if layout is not None:
+            tree = layout.tree
+        check_size(tree, limit)
+        if layout is None and tree.total > planning_kernels.SMALL:
+            tree = with_intermediates(tree, both)
+        places = _DENSE if layout is None else layout.places
+        found, least, n_work, n_result = program_kernels.compile_tree(
+            arrays,
+            tree,
+            arrays.cards[_array(soft)] if soft else _NOTHING,
+            _NOTHING if stages is None else stages,
+            _array(targets),
+            both,
+            places,
         )
+        code, up, minima, source, kind, step, constant, soft_at, maximal, halves = unpacked(
+            found, 10
+        )
+        program = Program(
+            tree, code, up, minima.view(np.float64), source, kind, step, constant, least, soft_at,
+            maximal, halves, places, n_work, n_result,
+        )  # fmt: skip
+        return program if layout is None else _with_data(program, layout, limit)
 
     # --------------------------------------------------------------------------------------- runs
 

@@ -23,13 +23,7 @@ from bayesgraph.inference.elimination import PlannedSlice, planned_slice
 from bayesgraph.inference.factor_solver import Factors, slice_of_case
 from bayesgraph.inference.factors import Factor
 from bayesgraph.inference.junction import Ints, Program
-from bayesgraph.inference.programs import (
-    CompiledTables,
-    Relevance,
-    compile_query,
-    plan_tree,
-    restrict,
-)
+from bayesgraph.inference.programs import CompiledTables, Relevance
 from bayesgraph.inference.tables import Scopes, Tables
 
 # --------- Exact inference for all rows of a table, block by block: posteriors and log likelihoods
@@ -298,7 +292,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
     tables = compiled.tables
 
     def made() -> RowProgram:
-        alone = plan_tree(restrict(tables, (), seen, targets, Relevance.EVIDENCE), plan_only=True)
+        alone = compiled.tree((), seen, targets, Relevance.EVIDENCE)
         n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MAXIMUM_TOGETHER))
         row = Discrete(_Row(), range(n_together))
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
@@ -310,9 +304,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         )
         extended.arrays.child[: len(tables)] = tables.arrays.child
         asked = (*targets, len(tables.cards))
-        question = restrict(extended, (), (), asked, Relevance.EVIDENCE)
-        tree = plan_tree(question, plan_only=True)
-        program = compile_query(extended, tree, (), asked, both=False, hard={})
+        program = CompiledTables(extended).program((), (), asked, Relevance.EVIDENCE)
         return RowProgram(program, extended, n_together, int(alone.total))
 
     found: RowProgram = model._memo.get(("rows", seen, targets), made)

@@ -386,7 +386,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
     """
     arrays = tables.arrays
     question = inference.restrict(tables, (), (), (), inference.Relevance.EVERYTHING)
-    tree = inference.plan_tree(question, plan_only=True)
+    tree = inference.plan_tree(question)
     if tree.total > numbers.limit:
         # Names of the variables of the largest clique, at most ten.
         cliques = _lists(tree.c_start, tree.variables[tree.member])
