@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_731,
-    "nodes of syntax trees": 633_009,
+    "lines of code": 55_670,
+    "nodes of syntax trees": 632_560,
     "files": 233,
     "public names": 70,
     "bytes of the front end": 301_181,
-    "comments that silence a check": 114,
+    "comments that silence a check": 113,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -78,8 +78,8 @@ def _plain_name(name: Name) -> Name:
     return found
 
 
-# Maximum number of states 0, 1, ..., and length of texts together, whose index all variables share.
-_SHARED_STATES, _SHARED_TEXT = 1000, 1000
+# Maximum number of states, all text or all whole numbers, whose indices variables share.
+_SHARED_STATES = 1000
 
 
 def _indices(name: Name, values: tuple[State, ...]) -> tuple[dict[Any, int], dict[State, int]]:
@@ -114,29 +114,17 @@ _Indexed: TypeAlias = tuple[tuple[State, ...], dict[Any, int], dict[State, int]]
 
 
 @lru_cache(maxsize=64)
-def _numbered(states: range) -> _Indexed:
-    """Return numbers as states, with their indices; files without names have many of the same."""
-    values = tuple(states)
+def _shared(values: tuple[State, ...]) -> _Indexed:
+    """Return states with their indices; many variables have the same, such as no and yes."""
     return values, *_indices("", values)
 
 
-@lru_cache(maxsize=64)
-def _texts(values: tuple[str, ...]) -> _Indexed:
-    """Return texts as states, with their indices; many variables have states such as no and yes."""
-    return values, *_indices("", values)
-
-
-def _indexed(name: Name, states: tuple[Any, ...]) -> _Indexed:
+def _indexed(name: Name, values: tuple[State, ...]) -> _Indexed:
     """Return states as variables have them, with their indices."""
-    are_text = set(map(type, states)) == {str}
-    if (
-        0 < len(states) <= _SHARED_STATES
-        and are_text
-        and len("".join(states)) <= _SHARED_TEXT
-        and len(set(states)) == len(states)
-    ):
-        return _texts(states)
-    values = states if are_text else tuple(map(plain, states))
+    if {*map(type, values)} not in ({str}, {int}):
+        values = tuple(map(plain, values))
+    elif len(values) <= _SHARED_STATES and len({*values}) == len(values):
+        return _shared(values)
     return values, *_indices(name, values)
 
 
@@ -206,13 +194,8 @@ class Discrete(metaclass=_Unique):
             raise DataTypeError(
                 f"Expected a list of states for {name!r}, whose order counts; got {states!r}."
             )
-        if type(states) is range and 0 < len(states) <= _SHARED_STATES:
-            values, by_type, by_equality = _numbered(states)
-        else:
-            values, by_type, by_equality = _indexed(name, tuple(states))
         self.name = name
-        self.states = values
-        self._by_type, self._by_equality = by_type, by_equality
+        self.states, self._by_type, self._by_equality = _indexed(name, tuple(states))
 
     @property
     def cardinality(self) -> int:

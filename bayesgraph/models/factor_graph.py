@@ -187,39 +187,48 @@ def check_negative(source: Source, exponent: Floats) -> None:
 
 @dataclass(frozen=True, eq=False)
 class GraphSlice:
-    """Submodel of a factor graph for one set of observed variables: all of its terms.
+    """Submodel of a factor graph or a network, for one set of observed variables.
 
     It implements the protocol `inference.elimination.Slice`.
 
     Attributes
     ----------
-    terms : tuple of Term
+    pieces : tuple of Term or CPD
+        What gives the potentials: all terms of a factor graph, or some CPDs of a network, of which
+        those of several children are reduced to those that are relevant.
     blocking : tuple of Variable
         Partially observed variables that are summed out in the rows that lack them.
     shown : frozenset of Variable
-        Observed variables whose values the terms receive as evidence.
+        Observed variables whose values the pieces receive as evidence.
     """
 
-    terms: tuple[Term, ...]
+    pieces: tuple[Any, ...]
     blocking: tuple[Variable, ...]
     shown: frozenset[Variable]
 
-    nbytes = 0
+    @property
+    def nbytes(self) -> int:
+        """Maximum number of bytes held in addition to the model's own arrays."""
+        return 0
 
     @cached_property
     def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Unobserved variables of each term."""
-        return tuple(tuple(v for v in term.scope if v not in self.shown) for term in self.terms)
+        """Unobserved variables of each piece."""
+        return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
     def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials of all terms given the evidence, as factors to multiply.
+        """Return the potentials of all pieces given the evidence, as factors to multiply.
 
-        The argument `summed` has no effect.
+        With `summed`, unobserved continuous variables of a single row are integrated out here if
+        possible; see `inference.elimination.Slice.problem`.
         """
         shown = evidence.without(self.blocking) if self.blocking else evidence
-        potentials = [term.potential(shown) for term in self.terms]
+        potentials = self._potentials(shown, summed)
         potentials += evidence_factors(evidence, self.blocking)
         return Problem(potentials, partial_columns(evidence, self.blocking))
+
+    def _potentials(self, shown: Evidence, summed: bool) -> list[Potential]:
+        return [piece.potential(shown) for piece in self.pieces]
 
 
 class FactorGraph(Model):
@@ -304,22 +313,18 @@ class FactorGraph(Model):
         for source in sources:
             if not isinstance(source, (Factor, CPD)):
                 raise ModelError(f"A FactorGraph takes factors and CPDs; got {source!r}.")
-        try:
-            given = [None] * len(sources) if exponents is None else list(exponents)
-        except TypeError:
+        if exponents is None:
+            exponents = [None] * len(sources)
+        elif not hasattr(exponents, "__len__") or len(exponents) != len(sources):
             raise ModelError(
-                f"exponents is a list with one entry for each factor; got {exponents!r}."
-            ) from None
-        if len(given) != len(sources):
-            raise ModelError(
-                f"exponents needs one entry for each of the {len(sources)} factors; got "
-                f"{len(given)}."
+                f"exponents is a list with one entry for each of the {len(sources)} factors; got "
+                f"{exponents!r:.200}."
             )
         self.domain = domain
         one = checked_exponent("a FactorGraph", 1.0, domain)
         self.terms = tuple(
             Term(source, one if exponent is None else self._checked(source, exponent))
-            for source, exponent in zip(sources, given, strict=True)
+            for source, exponent in zip(sources, exponents, strict=True)
         )
         scopes = (source.scope for source in sources)
         self.variables = tuple(dict.fromkeys(itertools.chain.from_iterable(scopes)))

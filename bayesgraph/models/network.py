@@ -30,7 +30,7 @@ from bayesgraph.core.variables import (
 from bayesgraph.inference import (
     CompiledTables,
     Factor,
-    Problem,
+    Potential,
     Scopes,
     Tables,
 )
@@ -46,15 +46,13 @@ from bayesgraph.models.cpds.trees import TreesCPD
 from bayesgraph.models.evidence import (
     Finding,
     as_mapping,
-    evidence_factors,
     impossible,
-    partial_columns,
     read_values,
     replaced,
     set_to,
     without_distributions,
 )
-from bayesgraph.models.factor_graph import FactorGraph
+from bayesgraph.models.factor_graph import FactorGraph, GraphSlice
 from bayesgraph.models.model import Addend, Model, with_findings
 from bayesgraph.tables import EMHistory
 
@@ -626,33 +624,16 @@ class BayesianNetwork(Model):
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkSlice:
+class NetworkSlice(GraphSlice):
     """Submodel relevant to a query, for one set of observed variables: some CPDs of the network.
-
-    It implements the protocol `inference.elimination.Slice`.
 
     Attributes
     ----------
-    pieces : tuple of CPD
-        The CPDs of the submodel, each of which gives one potential. A CPD of several children is
-        reduced to those that are relevant.
-    blocking : tuple of Variable
-        Partially observed variables that are summed out in the rows that lack them.
-    shown : frozenset of Variable
-        Observed variables whose values the CPDs receive as evidence.
     keep : tuple of Variable
         The targets.
     """
 
-    pieces: tuple[CPD, ...]
-    blocking: tuple[Variable, ...]
-    shown: frozenset[Variable]
     keep: tuple[Variable, ...]
-
-    @cached_property
-    def scopes(self) -> tuple[tuple[Variable, ...], ...]:
-        """Unobserved variables of each CPD in `pieces`."""
-        return tuple(tuple(v for v in piece.scope if v not in self.shown) for piece in self.pieces)
 
     @property
     def nbytes(self) -> int:
@@ -693,20 +674,11 @@ class NetworkSlice:
         rest = [piece for piece in self.pieces if id(piece) not in linear]
         return (found, Combination.of(rest, self.shown)) if found.is_small else None
 
-    def problem(self, evidence: Evidence, *, summed: bool = False) -> Problem:
-        """Return the potentials of the CPDs given the evidence, as factors to multiply.
-
-        With `summed`, unobserved continuous variables of a single row are integrated out here if
-        possible; see `inference.elimination.Slice.problem`.
-        """
-        shown = evidence.without(self.blocking) if self.blocking else evidence
-        if summed and evidence.n_rows == 1 and self._integrated is not None:
+    def _potentials(self, shown: Evidence, summed: bool) -> list[Potential]:
+        if summed and shown.n_rows == 1 and self._integrated is not None:
             numbers, rest = self._integrated
-            potentials = [*numbers.potentials(shown), *rest.potentials(shown)]
-        else:
-            potentials = self.combination.potentials(shown)
-        potentials += evidence_factors(evidence, self.blocking)
-        return Problem(potentials, partial_columns(evidence, self.blocking))
+            return [*numbers.potentials(shown), *rest.potentials(shown)]
+        return self.combination.potentials(shown)
 
 
 # -------------------------------------------------------------------- roots that trees sum out

@@ -210,7 +210,7 @@ def test_what_is_refused():
         bg.FactorGraph([factor, "b"])
     with pytest.raises(ModelError, match="domain is one of"):
         bg.FactorGraph([factor], domain="positive")
-    with pytest.raises(ModelError, match="one entry for each of the 1 factors; got 2"):
+    with pytest.raises(ModelError, match="one entry for each of the 1 factors; got"):
         bg.FactorGraph([factor], exponents=[1.0, 2.0])
     other = bg.Factor([bg.Discrete("a", [1, 0])], [1.0, 2.0])
     with pytest.raises(ModelError, match="Different variables of one name: 'a'"):

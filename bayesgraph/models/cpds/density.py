@@ -264,10 +264,16 @@ class Plate(base.CPD):
         return found
 
     def singles(self) -> tuple[base.CPD, ...]:
-        """Return a plate for each child; see CPD."""
-        if len(self._children) == 1:
-            return (self,)
-        return tuple(self._take([i]) for i in range(len(self._children)))
+        """Return a CPD for each child; see CPD."""
+        singles = tuple(map(self._single, range(len(self._children))))
+        if self.parameter_posterior is not None:
+            for i, cpd in enumerate(singles):
+                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
+        return singles
+
+    def _single(self, i: int) -> base.CPD:
+        """Return the CPD of one child."""
+        return self if len(self._children) == 1 else self._take([i])
 
     def pieces(
         self, relevant: Collection[Variable], observed: Container[Variable]
@@ -536,16 +542,9 @@ class GaussianPlate(DensityCPD):
     mean: Floats
     variance: Floats
 
-    def singles(self) -> tuple[base.CPD, ...]:
-        """Return a GaussianCPD for each child; see CPD."""
-        found = tuple(
-            GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)  # type: ignore[arg-type]
-            for i, child in enumerate(self._children)
-        )
-        if self.parameter_posterior is not None:
-            for i, cpd in enumerate(found):
-                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
-        return found
+    def _single(self, i: int) -> base.CPD:
+        child: Any = self._children[i]
+        return GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
@@ -621,16 +620,9 @@ class TablePlate(Plate):
         children = [self._children[i] for i in at]
         return type(self)(children, self.values[..., columns], self.parents)
 
-    def singles(self) -> tuple[base.CPD, ...]:
-        """Return a TableCPD for each child; see CPD."""
-        found = tuple(
-            TableCPD(child, self.values[..., self.start[i] : self.start[i + 1]], self.parents)
-            for i, child in enumerate(self._children)
-        )
-        if self.parameter_posterior is not None:
-            for i, cpd in enumerate(found):
-                cpd.parameter_posterior = self.parameter_posterior.of_child(i)
-        return found
+    def _single(self, i: int) -> base.CPD:
+        values = self.values[..., self.start[i] : self.start[i + 1]]
+        return TableCPD(self._children[i], values, self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         row_kernels.add_states(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,25 +32,13 @@ class TableStack:
     ----------
     variables : tuple of Discrete
         The observed variables of all tables.
-    place : ndarray
-        The observed variables of each table, table by table, as indices into `variables`.
-    stride : ndarray
-        For each entry of `place`, the stride of that variable in the flat table.
-    first : ndarray, shape (n_tables + 1,)
-        Offset in `place` at which the variables of each table start.
-    width : ndarray, shape (n_tables,)
-        Number of configurations of each table's observed variables.
-    values : ndarray
-        The tables, flat and one after the other, each with a row for each cell (joint configuration
-        of the free variables).
+    arrays : tuple of ndarray
+        What `row_kernels.add_tables` takes: where the variables of each table are, their strides in
+        the flat table, and the tables, flat and one after the other.
     """
 
     variables: tuple[Discrete, ...]
-    place: NDArray[np.int64]
-    stride: NDArray[np.int64]
-    first: NDArray[np.int64]
-    width: NDArray[np.int64]
-    values: Floats
+    arrays: tuple[NDArray[Any], ...]
 
     @classmethod
     def of(cls, tables: Sequence[Floats], observed: Sequence[Sequence[Discrete]]) -> TableStack:
@@ -65,26 +53,19 @@ class TableStack:
             row in which the last variable is missing gets 0.
         """
         at = _places(observed)
-        return cls(
-            tuple(at),
-            np.array([at[v] for group in observed for v in group], dtype=np.int64),
-            np.array([s for group in observed for s in _strides(group)], dtype=np.int64),
-            _starts([len(group) for group in observed]),
-            np.array([table.shape[1] for table in tables], dtype=np.int64),
-            np.concatenate([table.reshape(-1) for table in tables]),
-        )
+        widths = np.array([table.shape[1] for table in tables], dtype=np.int64)
+        values = np.concatenate([table.reshape(-1) for table in tables])
+        return cls(tuple(at), (*_layout(observed, at), widths, values))
 
     @property
     def nbytes(self) -> int:
         """Bytes of the tables and their indices."""
-        return self.values.nbytes + self.place.nbytes + self.stride.nbytes
+        return sum(array.nbytes for array in self.arrays)
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log probabilities of all tables given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.variables).T)
-        row_kernels.add_tables(
-            out, codes, self.place, self.stride, self.first, self.width, self.values
-        )
+        row_kernels.add_tables(out, codes, *self.arrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,40 +80,18 @@ class LinearStack:
         The observed discrete parents of all CPDs.
     continuous : tuple of Continuous
         The children and continuous parents of all CPDs.
-    choice : ndarray
-        The observed discrete parents of each CPD, CPD by CPD, as indices into `discrete`.
-    stride : ndarray
-        For each entry of `choice`, the stride of that parent in the configurations of the CPD.
-    first_choice : ndarray, shape (n_cpds + 1,)
-        Offset in `choice` at which the parents of each CPD start.
-    place : ndarray
-        Child and continuous parents of each CPD, CPD by CPD, as indices into `continuous`.
-    first : ndarray, shape (n_cpds + 1,)
-        Offset in `place` at which each CPD starts.
-    start : ndarray, shape (n_cpds + 1,)
-        Offset in the parameters at which each CPD starts: a row for each configuration, in which
-        there is an entry for each cell (joint configuration of the free variables).
-    mean, scale, constant : ndarray
-        Intercept, one over the standard deviation, and log density at the mean.
-    slopes : ndarray
-        Slopes of the continuous parents, for each entry of `mean` those of its CPD.
-    first_slope : ndarray, shape (n_cpds + 1,)
-        Offset in `slopes` at which the slopes of each CPD start.
+    choices, places, density : tuple of ndarray
+        What `row_kernels.add_linear` takes: where the discrete parents of each CPD are, and their
+        strides in its configurations; where its child and its continuous parents are; and its
+        parameters, a row for each configuration with an entry for each joint state of the free
+        variables.
     """
 
     discrete: tuple[Discrete, ...]
     continuous: tuple[Continuous, ...]
-    choice: NDArray[np.int64]
-    stride: NDArray[np.int64]
-    first_choice: NDArray[np.int64]
-    place: NDArray[np.int64]
-    first: NDArray[np.int64]
-    start: NDArray[np.int64]
-    mean: Floats
-    scale: Floats
-    constant: Floats
-    slopes: Floats
-    first_slope: NDArray[np.int64]
+    choices: tuple[NDArray[Any], ...]
+    places: tuple[NDArray[Any], ...]
+    density: tuple[NDArray[Any], ...]
 
     @classmethod
     def of(
@@ -155,39 +114,31 @@ class LinearStack:
         """
         discrete, continuous = _places(chosen), _places(observed)
         variance = np.concatenate([variance for _, variance, _ in numbers])
+        place, _, first = _layout(observed, continuous)
         return cls(
             tuple(discrete),
             tuple(continuous),
-            np.array([discrete[v] for group in chosen for v in group], dtype=np.int64),
-            np.array([s for group in chosen for s in _strides(group)], dtype=np.int64),
-            _starts([len(group) for group in chosen]),
-            np.array([continuous[v] for group in observed for v in group], dtype=np.int64),
-            _starts([len(group) for group in observed]),
-            _starts([mean.size for mean, _, _ in numbers]),
-            np.concatenate([mean for mean, _, _ in numbers]),
-            1.0 / np.sqrt(variance),
-            -0.5 * (np.log(variance) + LOG_2PI),
-            np.concatenate([slopes.reshape(-1) for _, _, slopes in numbers]),
-            _starts([slopes.size for _, _, slopes in numbers]),
+            _layout(chosen, discrete),
+            (place, first, _starts([slopes.size for _, _, slopes in numbers])),
+            (
+                _starts([mean.size for mean, _, _ in numbers]),
+                np.concatenate([mean for mean, _, _ in numbers]),
+                1.0 / np.sqrt(variance),
+                -0.5 * (np.log(variance) + LOG_2PI),
+                np.concatenate([slopes.reshape(-1) for _, _, slopes in numbers]),
+            ),
         )
 
     @property
     def nbytes(self) -> int:
         """Bytes of the parameters and their indices."""
-        return 3 * self.mean.nbytes + self.slopes.nbytes + self.place.nbytes + self.choice.nbytes
+        return sum(array.nbytes for array in (*self.choices, *self.places, *self.density))
 
     def add(self, evidence: Evidence, out: Floats) -> None:
         """Add the log densities of all children given the evidence to `out`; see Adder."""
         codes = np.ascontiguousarray(evidence.matrix(self.discrete).T)
         numbers = np.ascontiguousarray(evidence.matrix(self.continuous).T, dtype=np.float64)
-        row_kernels.add_linear(
-            out,
-            codes,
-            numbers,
-            (self.choice, self.stride, self.first_choice),
-            (self.place, self.first, self.first_slope),
-            (self.start, self.mean, self.scale, self.constant, self.slopes),
-        )
+        row_kernels.add_linear(out, codes, numbers, self.choices, self.places, self.density)
 
 
 def _places(groups: Sequence[Sequence[_V]]) -> dict[_V, int]:
@@ -195,10 +146,18 @@ def _places(groups: Sequence[Sequence[_V]]) -> dict[_V, int]:
     return {v: i for i, v in enumerate(dict.fromkeys(v for group in groups for v in group))}
 
 
-def _strides(variables: Sequence[Discrete]) -> list[int]:
-    """Return the stride of each variable in a flat table; the last variable has stride 1."""
-    cards = [variable.cardinality for variable in variables]
-    return [math.prod(cards[place + 1 :]) for place in range(len(cards))]
+def _layout(groups: Sequence[Sequence[_V]], at: Mapping[_V, int]) -> tuple[NDArray[np.int64], ...]:
+    """Return the places of the variables of all groups, their strides, and where groups start.
+
+    The stride of a variable is that in a flat table of the states of its group.
+    """
+    places = [at[v] for group in groups for v in group]
+    strides: list[int] = []
+    for group in groups:
+        cards = [v.cardinality if isinstance(v, Discrete) else 1 for v in group]
+        strides += [math.prod(cards[place + 1 :]) for place in range(len(cards))]
+    starts = _starts([len(group) for group in groups])
+    return np.array(places, dtype=np.int64), np.array(strides, dtype=np.int64), starts
 
 
 def _starts(lengths: Sequence[int]) -> NDArray[np.int64]:
