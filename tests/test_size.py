@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_670,
-    "nodes of syntax trees": 632_560,
+    "lines of code": 55_651,
+    "nodes of syntax trees": 632_392,
     "files": 233,
     "public names": 70,
     "bytes of the front end": 301_181,

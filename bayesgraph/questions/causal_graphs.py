@@ -811,13 +811,9 @@ class CausalGraph:
         -------
         tuple of names, or None if there is no such set
         """
-        return self._separator(*self._separated(x, y, required, forbidden))
-
-    def _separator(
-        self, x: set[Name], y: set[Name], required: set[Name], allowed: set[Name]
-    ) -> tuple[Name, ...] | None:
+        left, right, needed, allowed = self._separated(x, y, required, forbidden)
         nodes = nx.find_minimal_d_separator(
-            self.dag, x, y, included=required, restricted=allowed | required
+            self.dag, left, right, included=needed, restricted=allowed | needed
         )
         return None if nodes is None else self.in_order(nodes)
 
@@ -888,12 +884,10 @@ class CausalGraph:
             Number of independencies after which the search stops: a thousand variables have half a
             million pairs.
         """
-        separated = (
-            (a, b, self._separator({a}, {b}, set(), set(self.nodes) - {a, b}))
-            for a, b in combinations(self.nodes, 2)
-        )
-        found = (Independence((a,), (b,), given) for a, b, given in separated if given is not None)
-        return list(islice(found, maximum))
+        pairs = combinations(self.nodes, 2)
+        separated = ((a, b, self.minimal_separator([a], [b])) for a, b in pairs)
+        statements = (Independence((a,), (b,), z) for a, b, z in separated if z is not None)
+        return list(islice(statements, maximum))
 
     def is_equivalent(self, other: CausalGraph) -> bool:
         """Tell whether two graphs imply the same independencies.

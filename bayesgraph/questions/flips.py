@@ -918,10 +918,9 @@ class Flip(Displayed):
     def _display(self) -> DisplayTable:
         p = self.posterior_before[self.before]
         if not self.found:
-            sure = math.isinf(self.bound)
-            why = (
-                "no change of these findings does" if sure else f"none below {rounded(self.bound)}"
-            )
+            why = "no change of these findings does"
+            if math.isfinite(self.bound):
+                why = f"none below {rounded(self.bound)}"
             return DisplayTable(
                 f"No flip of {self.target} = {self.before!r} ({p:.4f}) was found",
                 note=f"{why}; {self.examined:,} examined",
@@ -929,13 +928,11 @@ class Flip(Displayed):
         q = self.posterior_after[self.after]
         title = f"{self.target}: {self.before!r} ({p:.4f}) becomes {self.after!r} ({q:.4f}) if"
         rows = [(str(c.name), f"{c.old!r} → {c.new!r}", rounded(c.cost)) for c in self.changes]
+        which = "no change to the proposed values" if self.on_grid else "no change"
+        reason = f"; {which} costs less than {rounded(self.bound)}"
         if self.proved:
-            note = f"cost {rounded(self.cost)}: proved that no change costs less"
-        elif self.on_grid:
-            note = f"cost {rounded(self.cost)}; no change to the proposed values costs less than "
-            note += rounded(self.bound)
-        else:
-            note = f"cost {rounded(self.cost)}; no change costs less than {rounded(self.bound)}"
+            reason = ": proved that no change costs less"
+        note = f"cost {rounded(self.cost)}{reason}"
         return DisplayTable(title, rows, header=("finding", "change", "cost"), note=note)
 
 

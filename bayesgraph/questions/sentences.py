@@ -320,58 +320,51 @@ def explanation(
     ImpossibleEvidenceError
         If the evidence has probability zero.
     """
-    asked, given = with_findings(model, as_mapping(evidence))
+    asked, values = with_findings(model, as_mapping(evidence))
     variable = asked.variable(target)
-    known = _known(asked, given)
-    answer = asked.query(variable.name, known)
-    chosen = _state(variable, answer, state)
+    findings = _findings(asked, values)
+    answer = asked.query(variable.name, findings)
+    prior = asked.query(variable.name) if findings else answer
     intervals = {
         model.variable(n).name: v for n, v in as_mapping(evidence).items() if isinstance(v, Between)
     }
-    told = _Told(asked, variable, chosen, known, intervals)
-    model = asked
-    prior = model.query(variable.name) if known else answer
-    before, after = told.value_of(prior), told.value_of(answer)
-    sentences = [told.opening(answer, prior if known else None)]
-    if finding is None:
-        bearings = [told.bearing(name, answer) for name in known]
-        bearings = sorted(bearings, key=lambda one: abs(told.strength(one)))[::-1]
-        sentences += [told.sentence(bearing) for bearing in bearings]
-        return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
-    name = model.variable(finding).name
+    told = _Told(asked, variable, _state(variable, answer, state), findings, intervals)
+    name = None if finding is None else asked.variable(finding).name
     if name == variable.name:
         raise EvidenceError(f"{name!r} is the target; finding= names another variable.")
-    if name in known:
-        bearings = [told.bearing(name, answer)]
-        sentences.append(told.sentence(bearings[0]))
+    before, after = told.value_of(prior), told.value_of(answer)
+    sentences = [told.opening(answer, prior if findings else None)]
+    if name is None or name in findings:
+        names = findings if name is None else [name]
+        bearings = [told.bearing(each, answer) for each in names]
+        bearings = sorted(bearings, key=lambda one: abs(told.strength(one)))[::-1]
+        sentences += [told.sentence(bearing) for bearing in bearings]
     else:
         bearings = [Bearing(name, None, after, 1.0, *told.links(name))]
         sentences += told.if_it_were(name)
-    return Explanation(variable.name, chosen, before, after, tuple(bearings), tuple(sentences))
+    return Explanation(variable.name, told.state, before, after, tuple(bearings), tuple(sentences))
 
 
-def _known(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
+def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
     """Return the findings by the names of variables, without values that mean missing."""
-    found: dict[Name, Any] = {}
-    for given, value in as_mapping(evidence).items():
-        if model._items_among([given]):
+    findings: dict[Name, Any] = {}
+    for key, value in as_mapping(evidence).items():
+        if model._items_among([key]):
             raise EvidenceError(
-                f"{given!r} is an item of a vector of counts, which is one finding: give the "
+                f"{key!r} is an item of a vector of counts, which is one finding: give the "
                 "vector, or take `contributions`, which has a term for each item."
             )
-        name = model.variable(given).name
         if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
-            found[name] = value
-    model._case(found)
-    return found
+            findings[model.variable(key).name] = value
+    model._case(findings)
+    return findings
 
 
-def _state(variable: Any, answer: Any, state: State | None) -> State | None:
+def _state(variable: Any, answer: Any, state: State | None) -> Any:
+    """Return the state that is explained; None of a number."""
     if isinstance(answer, Posterior):
-        if state is None:
-            found: State = answer.argmax
-            return found
-        return answer.variables[0].states[answer.variables[0].index(state)]
+        states = answer.variables[0]
+        return answer.argmax if state is None else states.states[states.index(state)]
     if state is not None:
         raise EvidenceError(f"{variable.name!r} has no states; leave out state=.")
     return None
@@ -384,7 +377,7 @@ class _Told:
     model: Model
     target: Any
     state: State | None
-    known: Mapping[Name, Any]
+    evidence: Mapping[Name, Any]
     intervals: Mapping[Name, Between]
 
     # ------------------------------------------------------------------------------- numbers
@@ -398,15 +391,16 @@ class _Told:
 
     def bearing(self, name: Name, answer: Posterior | NumberMixture) -> Bearing:
         """Return what a finding does to the answer, by leaving it out."""
-        others = {n: value for n, value in self.known.items() if n != name}
+        others = {n: value for n, value in self.evidence.items() if n != name}
         left_out = self.model.query(self.target.name, others)
-        with_it, without = self.value_of(answer), self.value_of(left_out)
-        if isinstance(answer, Posterior):
-            factor = _odds_ratio(with_it, without)
+        p, q = self.value_of(answer), self.value_of(left_out)
+        if not isinstance(answer, Posterior):
+            factor = (p - q) / (float(left_out.std) or 1.0)
         else:
-            factor = (with_it - without) / (float(left_out.std) or 1.0)
-        value = self.intervals.get(name, self.known[name])
-        return Bearing(name, value, without, factor, *self.links(name))
+            with np.errstate(divide="ignore"):
+                factor = 1.0 if p == q else float(np.divide(p * (1.0 - q), q * (1.0 - p)))
+        value = self.intervals.get(name, self.evidence[name])
+        return Bearing(name, value, q, factor, *self.links(name))
 
     def strength(self, bearing: Bearing) -> float:
         """Return what a finding does, above 0 if it speaks for the state or raises the mean."""
@@ -432,12 +426,12 @@ class _Told:
         """Return the sentence on a finding: what it does, and how it reaches the target."""
         name = bearing.name
         if isinstance(self.model.variable(name), CountVector):
-            found = f"{name} has these counts"
+            clause = f"{name} has these counts"
         elif name in self._judged and name not in self.intervals:
-            found = f"{name} was judged without being certain"
+            clause = f"{name} was judged without being certain"
         else:
-            found = _is(name, bearing.value)
-        return f"That {found} {self._verdict(bearing)}"
+            clause = _is(name, bearing.value)
+        return f"That {clause} {self._verdict(bearing)}"
 
     def _verdict(self, bearing: Bearing) -> str:
         if blocked := self._blocked(bearing):
@@ -446,23 +440,25 @@ class _Told:
         table = _OF_NUMBERS if self.state is None else _OF_STATES
         words = next((words for least, *words in table if abs(strength) >= least), None)
         if words is None:
-            return f"hardly matters{'' if len(self.known) == 1 else ', with the other findings'}."
+            return (
+                f"hardly matters{'' if len(self.evidence) == 1 else ', with the other findings'}."
+            )
         without = f"without this finding it would be {self._number(bearing.without)}."
         return " ".join([f"{words[strength > 0]}: {without}", *self._ways(bearing.name, bearing)])
 
     def if_it_were(self, name: Name) -> list[str]:
         """Return sentences on what would be believed for each value of an unobserved variable."""
-        found = self.links(name)
-        if blocked := self._blocked(found):
+        linked = self.links(name)
+        if blocked := self._blocked(linked):
             return [f"{name} says nothing about it: {blocked}."]
         parts = []
-        for value in _values(self.model, name, self.known):
+        for value in _values(self.model, name, self.evidence):
             try:
-                answer = self.model.query(self.target.name, {**self.known, name: value})
+                answer = self.model.query(self.target.name, {**self.evidence, name: value})
             except ImpossibleEvidenceError:
                 continue
             parts.append(f"{self._number(self.value_of(answer))} if {_is(name, value, 'were')}")
-        return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, found)]
+        return [f"{name} is not known. It would be {_listed(parts)}.", *self._ways(name, linked)]
 
     def _number(self, value: float) -> str:
         return rounded(value) if self.state is None else _percent(value)
@@ -472,7 +468,9 @@ class _Told:
     @cached_property
     def _judged(self) -> set[Name]:
         """The findings that are likelihoods or beliefs, which leave the value open."""
-        soft = (n for n, value in self.known.items() if isinstance(value, Belief) or is_soft(value))
+        soft = (
+            n for n, value in self.evidence.items() if isinstance(value, Belief) or is_soft(value)
+        )
         return {n for n in soft if not isinstance(self.model.variable(n), CountVector)}
 
     def links(self, name: Name) -> Links:
@@ -498,7 +496,7 @@ class _Told:
 
     def _nodes_besides(self, name: Name) -> set[Name]:
         """Return the nodes that are known besides a variable."""
-        return {(_JUDGEMENT, n) if n in self._judged else n for n in self.known if n != name}
+        return {(_JUDGEMENT, n) if n in self._judged else n for n in self.evidence if n != name}
 
     def _blocked(self, linked: Links | Bearing) -> str:
         """Return why a variable says nothing about the target; nothing if a path is active."""
@@ -566,14 +564,14 @@ class _Told:
         return f"known in part by {_few(others)}" if others else "known in part"
 
 
-def _values(model: Model, name: Name, known: Mapping[Name, Any]) -> list[Any]:
+def _values(model: Model, name: Name, findings: Mapping[Name, Any]) -> list[Any]:
     """Return the values of a variable that are tried: all states, or three numbers."""
     variable = model.variable(name)
     if isinstance(variable, Discrete):
         return list(variable.states)
     if isinstance(variable, CountVector):
         raise EvidenceError(f"{name!r} is a vector of counts; give its value to explain it.")
-    answer = model.query(name, known)
+    answer = model.query(name, findings)
     if isinstance(answer, Posterior):  # an average whose members have intervals
         intervals = answer.variables[0]
         assert isinstance(intervals, Binned)
@@ -581,16 +579,6 @@ def _values(model: Model, name: Name, known: Mapping[Name, Any]) -> list[Any]:
     else:
         steps = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
     return [float(f"{value:.4g}") for value in steps]
-
-
-def _odds_ratio(p: float, q: float) -> float:
-    if p == q:
-        return 1.0
-    if p in (0.0, 1.0):
-        return 0.0 if p == 0 else math.inf
-    if q in (0.0, 1.0):
-        return math.inf if q == 0 else 0.0
-    return p * (1.0 - q) / (q * (1.0 - p))
 
 
 def _is(name: Name, value: Any, verb: str = "is") -> str:
