@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_651,
-    "nodes of syntax trees": 632_392,
-    "files": 233,
+    "lines of code": 55_624,
+    "nodes of syntax trees": 632_123,
+    "files": 231,
     "public names": 70,
     "bytes of the front end": 301_181,
     "comments that silence a check": 113,

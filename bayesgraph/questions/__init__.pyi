@@ -36,9 +36,9 @@ from .contributions import top_items as top_items
 from .dagitty import CausalDiagram as CausalDiagram
 from .dagitty import read_dagitty as read_dagitty
 from .differences import Diff as Diff
+from .differences import TableDrift as TableDrift
 from .differences import diff as diff
-from .drift import TableDrift as TableDrift
-from .drift import table_drift as table_drift
+from .differences import table_drift as table_drift
 from .effects import Effect as Effect
 from .effects import adjusted_effect as adjusted_effect
 from .effects import effect as effect
@@ -50,9 +50,12 @@ from .flips import Rules as Rules
 from .flips import choices_of as choices_of
 from .flips import flip as flip
 from .flips import range_of as range_of
+from .intervals import Bar as Bar
 from .intervals import CredibleIntervals as CredibleIntervals
 from .intervals import CredibleMarginals as CredibleMarginals
+from .intervals import Tornado as Tornado
 from .intervals import credible_intervals as credible_intervals
+from .intervals import tornado as tornado
 from .measures import DecisionRule as DecisionRule
 from .measures import calibration_error as calibration_error
 from .measures import label_codes as label_codes
@@ -62,6 +65,3 @@ from .nearest import most_relevant as most_relevant
 from .nearest import nearest_rows as nearest_rows
 from .sentences import Explanation as Explanation
 from .sentences import explanation as explanation
-from .tornados import Bar as Bar
-from .tornados import Tornado as Tornado
-from .tornados import tornado as tornado

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -740,21 +740,13 @@ def correspondence(
         table = crosstab(source, rows, columns, evidence=evidence, **options)
     elif rows is not None or columns is not None:
         raise DataError(f"A Crosstab has its variables; got {quoted([rows, columns])} too.")
-    used = table.row_masses > 0, table.column_masses > 0
-    if min(used[0].sum(), used[1].sum()) < 2:
+    if min(table._n_states) < 2:
         raise DataError("Correspondence analysis takes two states or more of each variable.")
-    masses = table.row_masses[used[0]], table.column_masses[used[1]]
-    left, values, right = np.linalg.svd(table.standardised[np.ix_(*used)], full_matrices=False)
-    kept = values[: min(len(masses[0]), len(masses[1])) - 1] ** 2
-    kept = kept[kept > _ROUNDING * max(kept[0], _ROUNDING)]
-    k = len(kept)
-    sign = signs(left[:, :k])
-    sides = (table.rows, table.columns), used, masses, (left[:, :k], right[:k].T)
-    points = tuple(
-        Points(variable, _states(variable, is_used), mass, sign * x / np.sqrt(mass)[:, None], kept)
-        for variable, is_used, mass, x in zip(*sides, strict=True)
-    )
-    return Correspondence(points, kept, table.inertia)
+    pair = {(0, 1): table.frequencies}
+    analysis = _decomposed([table.rows, table.columns], pair, "adjusted")
+    # Of each variable alone the masses sum to one.
+    points = tuple(replace(one, masses=2.0 * one.masses) for one in analysis.points)
+    return replace(analysis, points=points)
 
 
 def multiple_correspondence(
@@ -791,6 +783,13 @@ def multiple_correspondence(
     if inertia not in INERTIAS:
         raise DataError(f"inertia= is one of {quoted(INERTIAS)}; got {inertia!r}.")
     variables, tables, _ = _pair_tables(source, names, categorical, sample_weight, evidence)
+    return _decomposed(variables, tables, inertia)
+
+
+def _decomposed(
+    variables: Sequence[Discrete], tables: Mapping[tuple[int, int], Floats], inertia: str
+) -> Correspondence:
+    """Return the analysis of the cross tables of all pairs of variables."""
     q = len(variables)
     # The Burt matrix sums to one; a state occurs once in a row, so that its diagonal has masses.
     blocks: list[list[Any]] = [[None] * q for _ in range(q)]
