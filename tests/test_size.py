@@ -32,7 +32,7 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_624,
+    "lines of code": 55_626,
     "nodes of syntax trees": 632_123,
     "files": 231,
     "public names": 70,

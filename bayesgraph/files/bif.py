@@ -240,8 +240,8 @@ class _Parser:
             if states is not None:
                 index = self._index(states, parents, codes, at)
                 if index in places:
-                    given = f" ({states.strip()})" if parents else ""
-                    text = f"the row{given} of {child.name!r} is given a second time."
+                    shown = f" ({states.strip()})" if parents else ""
+                    text = f"the row{shown} of {child.name!r} is given a second time."
                     raise self._error(at, text)
                 places[index] = at
                 numbers += self._floats(row, at, child, shape[-1])
@@ -415,19 +415,19 @@ def formatted(
       table 0.8, 0.2;
     }
     """
-    found = Export.of(model, HELD, strict=strict)
+    export = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:
         raise LossyExportError(f"The network's name in BIF is {TEXT.held}; got {name!r:.80}.")
-    names = {v: _quoted(word) for v, word in found.names.items()}
-    states = {v: list(map(_quoted, words)) for v, words in found.states.items()}
-    tables = [cpd for cpd in found.cpds if isinstance(cpd, TableCPD)]
+    names = {v: _quoted(word) for v, word in export.names.items()}
+    states = {v: list(map(_quoted, words)) for v, words in export.states.items()}
+    tables = [cpd for cpd in export.cpds if isinstance(cpd, TableCPD)]
     parts = [f"network {_quoted(network)} {{\n}}\n"]
     parts += [_declaration(names[v], states[v]) for v in names]
     for cpd in tables:
         parts.extend(_probability(cpd, names, states))
-    parts += [f"// {line}\n" for line in found.sidecar]
-    return "".join(parts), found.report
+    parts += [f"// {line}\n" for line in export.sidecar]
+    return "".join(parts), export.report
 
 
 def _quoted(word: str) -> str:
@@ -453,8 +453,8 @@ def _probability(
     yield f"probability ( {head} | {parents} ) {{\n"
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
     configurations = product(*(states[parent] for parent in cpd.parents))
-    for given, row in zip(configurations, rows, strict=True):
-        yield f"  ({', '.join(given)}) {_numbers(row)};\n"
+    for configuration, row in zip(configurations, rows, strict=True):
+        yield f"  ({', '.join(configuration)}) {_numbers(row)};\n"
     yield "}\n"
 
 

@@ -293,7 +293,7 @@ class Node(NamedTuple):
     visual: Mapping[str, Field]
 
     def word(self, name: str) -> str:
-        """Return what is meant by a field of one word or text, empty if there is none."""
+        """Return the meaning of a field of one word or text, empty if there is none."""
         return self.fields[name].text if name in self.fields else ""
 
 
@@ -348,10 +348,10 @@ class NodeReader:
         return self._draft.network(self._text.sidecar, at=self._nodes[0].at, note=note)
 
 
-def skip_fields(of: str, fields: Iterable[str], known: Collection[str]) -> None:
+def skip_fields(of: str, fields: Iterable[str], read: Collection[str]) -> None:
     """Say which fields of a block are left out; see `skip`."""
     for name in fields:
-        if name not in known:
+        if name not in read:
             skip(of, name)
 
 
@@ -363,7 +363,7 @@ def words_of(text: str) -> list[str]:
 
 
 def unquoted(text: str) -> str:
-    """Return what is meant by a text in quotes, or by one without quotes."""
+    """Return the meaning of a text in quotes, or of one without quotes."""
     if not text.startswith('"'):
         return text
     inner = text[1:-1]
@@ -486,14 +486,14 @@ def check_nesting(text: str, cards: Sequence[int]) -> None:
     TableError
         If they are nested in another way.
     """
-    found = text.encode("ascii", "replace").translate(None, _NOT_PARENTHESES)
+    signs = text.encode("ascii", "replace").translate(None, _NOT_PARENTHESES)
     row = b"()"
-    if found in (b"", row) or found == row * math.prod(cards):
+    if signs in (b"", row) or signs == row * math.prod(cards):
         return
     expected = row
     for card in reversed(cards):
         expected = b"(%b)" % (expected * card)
-    if found not in (expected, b"(%b)" % (row * math.prod(cards))):
+    if signs not in (expected, b"(%b)" % (row * math.prod(cards))):
         levels = f"{len(cards) + 1} levels of parentheses, a list for each state of each parent"
         raise TableError(
             0, f"expected {levels} (of {' x '.join(map(str, cards)) or 'no'} states), or none"

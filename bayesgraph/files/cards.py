@@ -179,7 +179,7 @@ def parameter_checksum(model: models.Model) -> str | None:
 
 
 def _kept(item: Any) -> Any:
-    """Return JSON without what is beside the distributions."""
+    """Drop notes, scores and positions, which the checksum ignores."""
     if isinstance(item, dict):
         return {key: _kept(value) for key, value in item.items() if key not in _BESIDE}
     return [_kept(value) for value in item] if isinstance(item, list) else item
@@ -316,13 +316,13 @@ def _training_tables(training: Training | None) -> list[DisplayTable]:
     facts.insert(2, ("columns", f"{training.n_columns:,}"))
     if not training.settings:
         facts.append(("settings", "all as by default"))
-    found = [DisplayTable("Fitted on", facts, labels=2)]
+    tables = [DisplayTable("Fitted on", facts, labels=2)]
     if training.missing:
-        found.append(_missing_table(training))
+        tables.append(_missing_table(training))
     if training.settings:
         rows = list(training.settings.items())
-        found.append(DisplayTable("Settings that differ from the defaults", rows, labels=2))
-    return found
+        tables.append(DisplayTable("Settings that differ from the defaults", rows, labels=2))
+    return tables
 
 
 def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
@@ -380,13 +380,13 @@ def _of_class(target: Any) -> str:
     return f"{name}, of {target.cardinality:,} states" if isinstance(target, Discrete) else name
 
 
-def _evaluation_table(found: Any) -> DisplayTable:
-    if not all(hasattr(found, name) for name in (*_MEASURES, "fold_accuracy", "y_true")):
+def _evaluation_table(evaluation: Any) -> DisplayTable:
+    if not all(hasattr(evaluation, name) for name in (*_MEASURES, "fold_accuracy", "y_true")):
         raise DataTypeError(
             "evaluation= takes an Evaluation, such as the first that bayesgraph.evaluate returns; "
-            f"got {found!r:.80}."
+            f"got {evaluation!r:.80}."
         )
-    rows = [(text, f"{getattr(found, name):.4f}") for name, text in _MEASURES.items()]
-    n_folds, n_rows = len(found.fold_accuracy), len(found.y_true)
+    rows = [(text, f"{getattr(evaluation, name):.4f}") for name, text in _MEASURES.items()]
+    n_folds, n_rows = len(evaluation.fold_accuracy), len(evaluation.y_true)
     note = f"{n_rows:,} rows, each predicted by a fit without its fold; {n_folds} folds."
-    return DisplayTable(f"Accuracy of {found.name}, cross-validated", rows, note=note)
+    return DisplayTable(f"Accuracy of {evaluation.name}, cross-validated", rows, note=note)

@@ -86,13 +86,13 @@ def _check_pairs(summary: statistics.PairsSummary) -> None:
 
 
 def _check_families(summary: statistics.FamiliesSummary) -> None:
-    for family, found in zip(summary.request.families, summary.found, strict=True):
+    for family, joint in zip(summary.request.families, summary.found, strict=True):
         if len({*family.discrete, *family.continuous}) < len(family.discrete + family.continuous):
             raise ValueError(f"a family has columns twice: {family!r:.80}")
         cards, n = tuple(v.cardinality for v in family.discrete), len(family.continuous)
-        _weights(found.counts, cards)
-        _finite(found.mean, (*cards, n))
-        _finite(found.comoment, (*cards, n, n))
+        _weights(joint.counts, cards)
+        _finite(joint.mean, (*cards, n))
+        _finite(joint.comoment, (*cards, n, n))
 
 
 def _check_transformed(summary: statistics.MomentsSummary) -> None:
@@ -267,13 +267,13 @@ def _holds(model: Any) -> bool:
 
 
 def _fields(model: Any) -> dict[str, Any]:
-    known = inspect.signature(type(model)).parameters
-    given = model.get_params(deep=False)
+    parameters = inspect.signature(type(model)).parameters
+    values = model.get_params(deep=False)
     fitted = {name: getattr(model, name, None) for name in model._fitted}
     return {
         **_about(model),
         # The parameters that `repr` shows, in its order: those that are not as by default.
-        "changed": [n for n in sorted(given) if repr(given[n]) != repr(known[n].default)],
+        "changed": [n for n in sorted(values) if repr(values[n]) != repr(parameters[n].default)],
         "network": model.network_,
         "target": model.target_,
         "features": list(model.features_),
@@ -390,7 +390,7 @@ def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str
         "target": model.target_name_,
         "is_open": model._is_open,
         "numbers": list(columns.numbers),
-        "vocabularies": {name: [state for _, state in known] for name, known in vocabularies},
+        "vocabularies": {name: [state for _, state in codes] for name, codes in vocabularies},
         # The current settings of the stream; the parameters may have been set since it began.
         "settings": star.settings,
         "summary": star.summaries.name,
@@ -425,8 +425,8 @@ def _stream(
     if {*listed} != {*layout.columns} or len(listed) != len(layout.columns):
         raise ValueError("each column has numbers or states; these do not")
     star = learning.StreamingStar.from_arrays(state, statistics.SUMMARIES[summary], settings)
-    known = [_vocabulary(states, settings.max_categories) for states in vocabularies.values()]
-    model._columns = classifiers.StreamColumns(numbers, list(vocabularies), known)
+    codes = [_vocabulary(states, settings.max_categories) for states in vocabularies.values()]
+    model._columns = classifiers.StreamColumns(numbers, list(vocabularies), codes)
     model._is_open = is_open
     if len(set(classes)) < len(classes):
         raise ValueError(f"{classes!r:.80} are not the classes of a model")
@@ -443,20 +443,20 @@ RECORDS["stream"] = Record(lambda model: type(model) in CLASSES, _stream_fields,
 
 
 def _vocabulary(states: list[Any], max_exact: int) -> dict[Any, int]:
-    found = {
+    codes = {
         (type(state), state): at if at < max_exact else statistics.key_of(state)
         for at, state in enumerate(states)
     }
-    if len(found) < len(states):
+    if len(codes) < len(states):
         raise ValueError(f"a state is there twice in {states!r:.80}")
-    return found
+    return codes
 
 
 def _check_fit(model: classifiers.StreamingNaiveBayesClassifier) -> None:
     """Raise an error if the stream's summaries do not match the model's columns and classes."""
     star = model.star_
-    found = (star.n_classes, star.summaries.n_features, len(star.counts))
-    if found != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):
+    shape = (star.n_classes, star.summaries.n_features, len(star.counts))
+    if shape != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):
         raise ValueError("the state is of other classes or columns")
     sizes = np.diff(star.states.start).tolist()
     for j, vocabulary in zip(range(len(sizes)), model._columns.vocabularies, strict=True):

@@ -469,21 +469,21 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
         };
     };
     """
-    found = Export.of(model, HELD, strict=strict)
-    note = found.annotations.note
+    export = Export.of(model, HELD, strict=strict)
+    note = export.annotations.note
     parts = ["// ~->[DNET-1]->~\n\nbnet network {\n"]
     parts.append(f"comment = {blocks.quoted_text(note)};\n" if note else "")
     parts.append("visual V1 {\n    };\n")
-    parts += [text for cpd in found.cpds for text in _node(cpd, found)]
+    parts += [text for cpd in export.cpds for text in _node(cpd, export)]
     parts.append("};\n")
-    parts += [f"// {line}\n" for line in found.sidecar]
-    return "".join(parts), found.report
+    parts += [f"// {line}\n" for line in export.sidecar]
+    return "".join(parts), export.report
 
 
-def _node(cpd: CPD, found: Export) -> Iterator[str]:
+def _node(cpd: CPD, export: Export) -> Iterator[str]:
     """Yield the block of a node, in pieces."""
-    variable, names, annotations = cpd.variable, found.names, found.annotations
-    word, states = names[variable], found.states[variable]
+    variable, names, annotations = cpd.variable, export.names, export.annotations
+    word, states = names[variable], export.states[variable]
     is_function = isinstance(cpd, DeterministicCPD)
     yield f"\nnode {word} {{\n    kind = NATURE;\n    discrete = TRUE;\n"
     yield f"    chance = {'DETERMIN' if is_function else 'CHANCE'};\n"
@@ -492,7 +492,7 @@ def _node(cpd: CPD, found: Export) -> Iterator[str]:
     yield f"    parents = ({', '.join(names[parent] for parent in cpd.parents)});\n"
     yield "    functable = " if is_function else "    probs = "
     yield f"{_table(cpd, states)};\n"
-    if title := found.title(variable):
+    if title := export.title(variable):
         yield f"    title = {blocks.quoted_text(title)};\n"
     if word in annotations.notes:
         yield f"    comment = {blocks.quoted_text(annotations.notes[word])};\n"
@@ -513,8 +513,8 @@ def _table(cpd: CPD, states: Sequence[str]) -> str:
     cards = [parent.cardinality for parent in cpd.parents if hasattr(parent, "cardinality")]
     if isinstance(cpd, DeterministicCPD):
         codes = np.indices(cards).reshape(len(cards), -1)
-        found = cpd.distributions(list(codes)).argmax(axis=-1).tolist()
-        return blocks.nested_text([states[code] for code in found], cards, ", ")
+        results = cpd.distributions(list(codes)).argmax(axis=-1).tolist()
+        return blocks.nested_text([states[code] for code in results], cards, ", ")
     assert isinstance(cpd, TableCPD)
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
     return blocks.nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")

@@ -87,7 +87,7 @@ class Sidecar:
     def of(
         cls, lines: Iterable[str], source: str, *, spell: Callable[[object], str] = str
     ) -> Sidecar:
-        """Return what some lines say, each without ``bayesgraph``: see `content_of`.
+        """Return the content of some lines, each without ``bayesgraph``: see `content_of`.
 
         `spell` gives the word of a name or a state that was read.
 
@@ -130,9 +130,9 @@ class Sidecar:
         FileFormatError
             If two variables would have one name.
         """
-        found = [self._variable(variable) for variable in read]
+        variables = [self._variable(variable) for variable in read]
         fitting = {
-            self.spell(old.name) for old, new in zip(read, found, strict=True) if new is not old
+            self.spell(old.name) for old, new in zip(read, variables, strict=True) if new is not old
         }
         changed = [word for word in self.variables if word not in fitting]
         if changed:
@@ -141,23 +141,23 @@ class Sidecar:
                 "another program has changed their names or states, which are taken as they stand.",
                 errors.BayesGraphWarning,
             )
-        names = Counter(variable.name for variable in found)
-        if len(names) < len(found):
+        names = Counter(variable.name for variable in variables)
+        if len(names) < len(variables):
             twice = [name for name, count in names.items() if count > 1]
             raise errors.FileFormatError(
                 f"{self.source}: the lines of bayesgraph in the file give more than one variable "
                 f"the name {errors.quoted(twice)}. Without them it is read as other programs do."
             )
-        return found
+        return variables
 
     def _variable(self, read: VariableT) -> VariableT:
-        words, found = self.variables.get(self.spell(read.name), ([], None))
+        words, written = self.variables.get(self.spell(read.name), ([], None))
         if isinstance(read, Discrete):
-            fits = isinstance(found, Discrete) and found.cardinality == read.cardinality
+            fits = isinstance(written, Discrete) and written.cardinality == read.cardinality
             fits = fits and words == list(map(self.spell, read.states))
         else:
-            fits = type(found) is type(read)
-        return cast("VariableT", found) if fits else read
+            fits = type(written) is type(read)
+        return cast("VariableT", written) if fits else read
 
     def restore(self, network: models.BayesianNetwork) -> models.BayesianNetwork:
         """Return a network that was read with the names, states and annotations that were written.
@@ -171,13 +171,13 @@ class Sidecar:
             return network
         variables = self.restored(network.variables)
         pairs = list(zip(network.variables, variables, strict=True))
-        new = {old: found for old, found in pairs if found is not old}
-        names = {old.name: found.name for old, found in pairs}
-        of_word: dict[Name, Name] = {self.spell(old.name): found.name for old, found in pairs}
+        new = {old: variable for old, variable in pairs if variable is not old}
+        names = {old.name: variable.name for old, variable in pairs}
+        of_word: dict[Name, Name] = {self.spell(old.name): variable.name for old, variable in pairs}
         blocks = [models.substituted(block, new) for block in network._blocks]
         arcs = {arc for block in blocks for arc in block.arcs()}
         scored = [(of_word.get(a), of_word.get(b), s) for a, b, s in self.scores]
-        own = self.annotations.of(of_word).renamed(of_word)
+        annotations = self.annotations.of(of_word).renamed(of_word)
         return models.BayesianNetwork(
             blocks,
             arc_scores={
@@ -185,7 +185,7 @@ class Sidecar:
                 **{(a, b): score for a, b, score in scored if (a, b) in arcs},
             },
             order=variables,
-            annotations=own.over(network.annotations.renamed(names)),
+            annotations=annotations.over(network.annotations.renamed(names)),
         )
 
 
@@ -313,8 +313,8 @@ class Export:
         losses = Losses(capabilities.format, strict)
         if networks:
             cpds = _held_cpds(model, capabilities, losses)
-            found = [cpd for cpd in cpds if isinstance(cpd, models.TableCPD)]
-            tables = [([*cpd.parents, cpd.variable], cpd.values) for cpd in found]
+            discrete = [cpd for cpd in cpds if isinstance(cpd, models.TableCPD)]
+            tables = [([*cpd.parents, cpd.variable], cpd.values) for cpd in discrete]
         else:
             cpds, tables = [], _factor_tables(model, losses)
         names, states, sidecar = _words(model.variables, capabilities, losses)

@@ -97,8 +97,8 @@ class FileFormat:
         """Return the model that the text of a file describes."""
         assert self.parse is not None
         source = f"{self.name} text"
-        known = check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
-        if "encoding" in known:
+        names = check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
+        if "encoding" in names:
             options["encoding"] = "utf-8"
         with _reading(source, self.name):
             data = text.encode()
@@ -254,14 +254,14 @@ def check_options(
     any option checks for itself.
     """
     parameters = list(inspect.signature(function).parameters.values())[first:]
-    known = [*(parameter.name for parameter in parameters), *more]
-    wrong = [option for option in options if option not in known]
+    names = [*(parameter.name for parameter in parameters), *more]
+    wrong = [option for option in options if option not in names]
     if wrong and not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        has = f"which has {quoted(known)}" if known else "which has none"
+        has = f"which has {quoted(names)}" if names else "which has none"
         raise DataTypeError(
-            f"{quoted(wrong)} is no option of {name}, {has}.{suggestion(wrong[0], known)}"
+            f"{quoted(wrong)} is no option of {name}, {has}.{suggestion(wrong[0], names)}"
         )
-    return known
+    return names
 
 
 def format_of(path: PathLike, *, read: bool = False) -> FileFormat:
@@ -328,8 +328,8 @@ class TextSpelling:
 
     def exact(self, value: object, place: int) -> str | None:
         """Return the text itself if the format holds it."""
-        found = plain(value)
-        return found if type(found) is str and self._holds(found) else None
+        text = plain(value)
+        return text if type(text) is str and self._holds(text) else None
 
     def _holds(self, text: str) -> bool:
         return (
@@ -344,13 +344,13 @@ class TextSpelling:
         text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
         word = next((w for w in (text, self.start + text) if self._holds(self._cut(w, ""))), None)
         word = self.start + str(place) if word is None else self._cut(word, "")
-        found, number = word, taken.get(word, 1)
-        while found in taken or not self._holds(found):
+        free, number = word, taken.get(word, 1)
+        while free in taken or not self._holds(free):
             number += 1
-            found = self._cut(word, f"_{number}")
+            free = self._cut(word, f"_{number}")
         if word in taken:
             taken[word] = number
-        return found
+        return free
 
     def _cut(self, word: str, ending: str) -> str:
         end = None if self.longest is None else self.longest - len(ending)
@@ -378,8 +378,8 @@ class NumberSpelling:
     def exact(self, value: object, place: int) -> str | None:
         """Return the number of a default name or state."""
         default: object = place if self.prefix is None else f"{self.prefix}{place}"
-        found = plain(value)
-        return str(default) if type(found) is type(default) and found == default else None
+        text = plain(value)
+        return str(default) if type(text) is type(default) and text == default else None
 
     def near(self, value: object, place: int, taken: dict[str, int]) -> str:
         """Return the number."""

@@ -59,8 +59,8 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
         draft.cpds[name] = _cpd(draft, name, cpds.get(name))
     network = draft.network([])
     # Refuse arcs that are not those of the parents.
-    own = {arc for cpd in network.cpds for arc in cpd.arcs()}
-    if other := sorted({tuple(arc) for arc in content.get("arcs", [])} ^ own, key=repr):
+    arcs = {arc for cpd in network.cpds for arc in cpd.arcs()}
+    if other := sorted({tuple(arc) for arc in content.get("arcs", [])} ^ arcs, key=repr):
         raise FileFormatError(
             f"{budget.source}: expected the arcs of the parents; {quoted(other)} differ."
         )

@@ -214,29 +214,29 @@ class SavedClassifier:
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
         assert isinstance(self.target_, Discrete)
         columns = columns_of(plain_columns(X))
-        found = Columns(tuple(columns), n_rows_of(columns), columns, None)
+        whole = Columns(tuple(columns), n_rows_of(columns), columns, None)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
-        for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
+        for rows, n_rows, table in encoded_chunks(whole, self.unseen, encode):
             yield rows, n_rows, *self.network_._rows_with_prior(self.target_, table.evidence())
 
 
 def decode_saved(reader: Reader, item: Mapping[str, Any]) -> SavedClassifier:
-    """Return what the JSON of a fitted estimator says of its network, columns and classes."""
+    """Return the network, columns and classes of the JSON of a fitted estimator."""
     network, target, features, layout = (
         reader.decode(item[name]) for name in ("network", "target", "features", "layout")
     )
     classes = saved(network, target, features, item["label_type"], reader.arrays.budget)
-    name, given = item["estimator"], item["parameters"]["fields"]
+    name, parameters = item["estimator"], item["parameters"]["fields"]
     return SavedClassifier(
         network,
         target,
         tuple(features),
         layout,
         classes,
-        _text(name, given, item["changed"]),
+        _text(name, parameters, item["changed"]),
         # The columns of a model that was fitted without names are compared otherwise.
         item["named"] is True and name != _PREDICTS_OTHERWISE,
-        decode_value(given["unseen"]) if "unseen" in given else "missing",
+        decode_value(parameters["unseen"]) if "unseen" in parameters else "missing",
     )
 
 

@@ -456,25 +456,25 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
         data = (normal (20.0, 4.0) normal (14.0, 4.0));
     }
     """
-    found = Export.of(model, HELD, strict=strict)
-    note = found.annotations.note
+    export = Export.of(model, HELD, strict=strict)
+    note = export.annotations.note
     parts = ["net\n{\n", f"    HR_Desc = {_text(note)};\n" if note else "", "}\n"]
-    parts += [text for variable in found.names for text in _node(variable, found)]
-    parts += [text for cpd in found.cpds for text in _potential(cpd, found.names)]
-    parts += [f"% {line}\n" for line in found.sidecar]
-    return "".join(parts), found.report
+    parts += [text for variable in export.names for text in _node(variable, export)]
+    parts += [text for cpd in export.cpds for text in _potential(cpd, export.names)]
+    parts += [f"% {line}\n" for line in export.sidecar]
+    return "".join(parts), export.report
 
 
-def _node(variable: Variable, found: Export) -> Iterator[str]:
+def _node(variable: Variable, export: Export) -> Iterator[str]:
     """Yield the block of a node, in pieces."""
-    word, annotations = found.names[variable], found.annotations
+    word, annotations = export.names[variable], export.annotations
     kind = "node" if isinstance(variable, Discrete) else "continuous node"
     yield f"\n{kind} {word}\n{{\n"
-    if title := found.title(variable):
+    if title := export.title(variable):
         yield f"    label = {_text(title)};\n"
     if word in annotations.positions:
         yield from _position(*annotations.positions[word])
-    if states := found.states[variable]:
+    if states := export.states[variable]:
         yield f"    states = ({' '.join(map(blocks.quoted_text, states))});\n"
     if word in annotations.notes:
         yield f"    HR_Desc = {_text(annotations.notes[word])};\n"

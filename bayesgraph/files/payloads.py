@@ -151,7 +151,7 @@ class Writer:
                 return {"fields": {k: self.encode(v, group, k) for k, v in value.items()}}
             pairs = value.items()
             return {"mapping": [[self.encode(k), self.encode(v, group, k)] for k, v in pairs]}
-        tag = next((tag for tag, known in RECORDS.items() if known.holds(value)), None)
+        tag = next((tag for tag, stored in RECORDS.items() if stored.holds(value)), None)
         if tag is None:
             return encode_value(value, "value", owner)
         content = RECORDS[tag].fields(value).items()
@@ -338,10 +338,10 @@ def _check_posterior(posterior: ParameterPosterior, cpd: models.CPD) -> None:
         shapes = [(*lead, 1), (*lead, len(cpd.children))]
     size = len(cpd.continuous_parents)
     of_parents = {"centre": [(*lead, size)], "covariance": [(*lead, size, size)]}
-    given = {k: array for k, array in attributes(posterior).items() if array is not None}
-    if size and not of_parents.keys() <= given.keys():
+    arrays = {k: array for k, array in attributes(posterior).items() if array is not None}
+    if size and not of_parents.keys() <= arrays.keys():
         raise ValueError(f"{cpd.title} lacks the covariance of its coefficients")
-    for key, array in given.items():
+    for key, array in arrays.items():
         if array.shape not in of_parents.get(key, shapes) or np.isnan(array).any():
             raise ValueError(f"the {key} of {cpd.title} have the shape {array.shape}, or NaN")
     if (posterior.rows < 0).any() or (posterior.strength < 0).any():

@@ -290,10 +290,10 @@ def from_pgmpy(
 
 
 def _sidecar(model: Any) -> Sidecar:
-    """Return what `to_pgmpy` has written to the attributes of a pgmpy model."""
+    """Return the lines of `to_pgmpy` in the attributes of a pgmpy model, as a sidecar."""
     lines = [content_of(line) for line in model.graph.get(_SIDECAR, ())]
-    found = [line for line in lines if line is not None]
-    return Sidecar.of(found, "The pgmpy model", spell=repr)
+    contents = [line for line in lines if line is not None]
+    return Sidecar.of(contents, "The pgmpy model", spell=repr)
 
 
 def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
@@ -379,9 +379,9 @@ def _from_factors(model: Any) -> models.FactorGraph:
     sidecar = _sidecar(model)
     if not sidecar.variables:
         return graph
-    known = list({variable: None for scope in scopes for variable in scope})
-    found = dict(zip(known, sidecar.restored(known), strict=True))
-    new = [[found[variable] for variable in scope] for scope in scopes]
+    variables = list({variable: None for scope in scopes for variable in scope})
+    restored = dict(zip(variables, sidecar.restored(variables), strict=True))
+    new = [[restored[variable] for variable in scope] for scope in scopes]
     return models.FactorGraph([Factor(*pair) for pair in zip(new, tables, strict=True)])
 
 

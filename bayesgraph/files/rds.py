@@ -352,10 +352,10 @@ def parse(
 
 def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str) -> RObject:
     if name is not None and name not in objects:
-        known = [key for key in objects if key is not None]
+        names = [key for key in objects if key is not None]
         raise FileFormatError(
-            f"{source}: expected an object {name!r}; got {quoted(known) or 'one without a name'}."
-            f"{suggestion(name, known)}"
+            f"{source}: expected an object {name!r}; got {quoted(names) or 'one without a name'}."
+            f"{suggestion(name, names)}"
         )
     candidates = {key: o for key, o in objects.items() if name is None or key == name}
     fits = [key for key, item in candidates.items() if "bn.fit" in item.classes]
@@ -376,7 +376,7 @@ def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str
 
 
 def _structure(item: RObject) -> str:
-    """Return what to say of an object of class ``bn``, which has arcs and no distributions."""
+    """Return the message for an object of class ``bn``, which has arcs and no distributions."""
     arcs = item.fields().get("arcs", _NOTHING).texts or []
     pairs = list(zip(arcs[: len(arcs) // 2], arcs[len(arcs) // 2 :], strict=False))
     shown = ", ".join(f"{a} -> {b}" for a, b in pairs[:8]) + (", ..." if pairs[8:] else "")
@@ -440,10 +440,10 @@ class _Fit:
     def _kind(self, name: str) -> str:
         kinds = (*_DISCRETE, _GAUSSIAN, _CONDITIONAL)
         classes = self._nodes[name].classes
-        found = next((kind for kind in kinds if kind in classes), None)
-        if found is None:
+        node_kind = next((kind for kind in kinds if kind in classes), None)
+        if node_kind is None:
             raise self._error(name, f"expected a class of {quoted(kinds)}; got {quoted(classes)}.")
-        return found
+        return node_kind
 
     # ----------------------------------------------------------------------------------- tables
 

@@ -430,14 +430,14 @@ def write_uai_result(
             raise errors.EvidenceError(
                 f"{task} takes a mapping from the names of variables; got {result!r}."
             )
-        given = {model.variable(name): value for name, value in result.items()}
-        if twice := [variable.name for variable in given if variable in observed]:
+        values_of = {model.variable(name): value for name, value in result.items()}
+        if twice := [variable.name for variable in values_of if variable in observed]:
             raise errors.EvidenceError(
                 f"{errors.quoted(twice)} are both in the result and observed; leave them out of "
                 "one of them."
             )
         variables = discrete_variables(model)
-        if without := [v.name for v in variables if v not in given and v not in observed]:
+        if without := [v.name for v in variables if v not in values_of and v not in observed]:
             raise errors.EvidenceError(
                 f"A {task} file holds every variable; {errors.quoted(without)} are neither in the "
                 "result nor observed: give them, or the evidence= with them."
@@ -446,12 +446,12 @@ def write_uai_result(
         for variable in variables:
             if task == "MPE":
                 code = observed.get(variable)
-                words.append(str(variable.index(given[variable]) if code is None else code))
+                words.append(str(variable.index(values_of[variable]) if code is None else code))
             else:
                 values = (
                     np.eye(variable.cardinality)[observed[variable]]
                     if variable in observed
-                    else _probabilities(variable, given[variable])
+                    else _probabilities(variable, values_of[variable])
                 )
                 words += [str(variable.cardinality), *map(repr, values.tolist())]
     files.write_text(path, f"{task}\n{' '.join(words)}\n")
@@ -572,33 +572,33 @@ def parse(
     # Variables that the caller gives have precedence over those of the file.
     comments = (_text_of(m[1]) for m in _SIDECAR.finditer(data)) if variables is None else ()
     lines = [content for text in comments if (content := content_of(text)) is not None]
-    known = _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
+    by_index = _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
     if numbers.kind == "BAYES":
         draft = Draft("UAI", "table", budget, normalize, numbers.line_error)
         draft.advice = (
             " A file of tables that are no conditional probabilities starts with MARKOV; with "
             "normalize=True it is read as if it did."
         )
-        draft.variables = {str(i): variable for i, variable in enumerate(known)}
+        draft.variables = {str(i): variable for i, variable in enumerate(by_index)}
         try:
             for scope, table, start in zip(scopes, tables, starts, strict=True):
-                family = [known[i] for i in scope]
+                family = [by_index[i] for i in scope]
                 places = range(start, start + table.size, table.shape[-1])
                 cpd = draft.table(start, family, table, place=places.__getitem__)
                 draft.cpds[str(scope[-1])] = cpd
         except errors.FileFormatError:
-            children = [known[scope[-1]] for scope in scopes]
+            children = [by_index[scope[-1]] for scope in scopes]
             if normalize is not True or not _unnormalised(children, tables, budget.source):
                 raise
         else:
             return draft.network(lines)
-    known = Sidecar.of(lines, budget.source).restored(known)
+    by_index = Sidecar.of(lines, budget.source).restored(by_index)
     factors = [
-        Factor([known[i] for i in scope], table)
+        Factor([by_index[i] for i in scope], table)
         for scope, table in zip(scopes, tables, strict=True)
     ]
     first, last = (
-        [Factor([known[i]], np.ones(cards[i])) for i in each] for each in _ones(scopes, n)
+        [Factor([by_index[i]], np.ones(cards[i])) for i in each] for each in _ones(scopes, n)
     )
     return FactorGraph([*first, *factors, *last])
 
@@ -651,17 +651,17 @@ def _unnormalised(children: Sequence[Discrete], tables: Sequence[Floats], source
 
 
 def _variables(
-    cards: list[int], held: set[int], given: Sequence[Discrete] | None, budget: files.Budget
+    cards: list[int], held: set[int], wanted: Sequence[Discrete] | None, budget: files.Budget
 ) -> list[Discrete]:
     """Return the variables of a file, of which those in no scope take from the budget."""
     source = budget.source
-    if given is None:
+    if wanted is None:
         # No table confirms the numbers of states of variables in no scope.
         free = [n for i, n in enumerate(cards) if i not in held]
         what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
         budget.take(_BYTES_OF_FREE * len(free) + files.BYTES_OF_STATE * sum(free), what)
         return [Discrete(f"x{i}", range(n)) for i, n in enumerate(cards)]
-    variables = list(given)
+    variables = list(wanted)
     if len(variables) != len(cards):
         raise errors.ModelError(
             f"{source}: expected {len(cards)} variables= for the file; got {len(variables)}."
@@ -686,9 +686,9 @@ def _ones(scopes: Sequence[Sequence[int]], n: int) -> tuple[range, list[int]]:
     A factor graph has only variables of its factors, in the order in which these name them. Factors
     of ones add variables that are in no scope, and keep the order of the file.
     """
-    seen = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
-    free = sorted(set(range(n)).difference(seen))
-    order = seen + free
+    held = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
+    free = sorted(set(range(n)).difference(held))
+    order = held + free
     highest = itertools.accumulate(order, max)
     late = [v for v, before in zip(order, highest, strict=True) if v < before]
     first = range(1 + max(late, default=-1))

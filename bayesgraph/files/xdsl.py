@@ -124,8 +124,8 @@ def _chance_nodes(root: Element, budget: files.Budget) -> list[Element]:
     """Return the chance nodes of a file; refuse what is no network of them, by name."""
     if root.kind != "smile":
         raise budget.error(root.line, f"expected <smile>, as XDSL files have; got <{root.tag}>.")
-    found = [*(e for nodes in root.all("nodes") for e in nodes.children), *root.within("dynamic")]
-    others = [element for element in found if element.kind not in _KINDS]
+    nodes = [*(e for nodes in root.all("nodes") for e in nodes.children), *root.within("dynamic")]
+    others = [element for element in nodes if element.kind not in _KINDS]
     if others:
         ids = [f"<{e.tag}> {e.attributes.get('id', '')!r}".removesuffix(" ''") for e in others]
         listed = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if ids[8:] else "")
@@ -133,9 +133,9 @@ def _chance_nodes(root: Element, budget: files.Budget) -> list[Element]:
         advice = dict.fromkeys(f" {_ADVICE[tag]}." for tag in tags if tag in _ADVICE)
         message = f"expected chance nodes with states; got {listed}.{''.join(advice)}"
         raise budget.error(others[0].line, message)
-    if not found:
+    if not nodes:
         raise budget.error(root.line, "expected at least one node in <nodes>; got none.")
-    return found
+    return nodes
 
 
 class _Reader:
@@ -211,10 +211,10 @@ class _Reader:
             self._check_size(node, size, len(numbers), tag)
         return numbers
 
-    def _check_size(self, node: Element, size: int, found: int, what: str) -> None:
-        if size != found:
+    def _check_size(self, node: Element, size: int, count: int, what: str) -> None:
+        if size != count:
             name = node.attributes["id"]
-            text = f"expected {size:,} {what} of {name!r}; got {found:,}."
+            text = f"expected {size:,} {what} of {name!r}; got {count:,}."
             raise self.draft.error(node.line, text)
 
     def _turned(self, table: NDArray[Any], family: Sequence[Discrete]) -> NDArray[Any]:
@@ -257,7 +257,9 @@ class _Reader:
         if not parents:
             return TableCPD(variable, rows[0])
         rows = rows[:, ::-1]
-        own = [p.text for p in node.all("property") if p.attributes.get("id") == CLASS_PROPERTY]
+        properties = [
+            p.text for p in node.all("property") if p.attributes.get("id") == CLASS_PROPERTY
+        ]
         is_or = variable.cardinality == 2 and bool((rows[:, 0] == 1 - rows[:, 1]).all())
         influences, end = [], 0
         for parent, order in zip(parents, self._strengths(node, parents), strict=True):
@@ -266,7 +268,7 @@ class _Reader:
             table[order] = rows[begin:end]
             influences.append(table[::-1] if parent.name in self._turns else table)
         leak = rows[-1]
-        if is_or and NoisyMaxCPD.__name__ not in own:
+        if is_or and NoisyMaxCPD.__name__ not in properties:
             return NoisyOrCPD(variable, [t[:, 1] for t in influences], parents, float(leak[1]))
         return NoisyMaxCPD(variable, influences, parents, leak)
 
@@ -276,15 +278,15 @@ class _Reader:
         if not node.text_of("strengths"):
             return [list(range(card)) for card in cards]
         numbers = self._numbers(node, "strengths", sum(cards)).astype(np.int64)
-        found = [part.tolist() for part in np.split(numbers, np.cumsum(cards)[:-1])]
-        for parent, order in zip(parents, found, strict=True):
+        orders = [part.tolist() for part in np.split(numbers, np.cumsum(cards)[:-1])]
+        for parent, order in zip(parents, orders, strict=True):
             if sorted(order) != list(range(parent.cardinality)):
                 raise self.draft.error(
                     node.line,
                     f"expected each of the states 0 to {parent.cardinality - 1} of "
                     f"{parent.name!r} once among the strengths; got {order}.",
                 )
-        return found
+        return orders
 
 
 def _take_layout(genie: Element, reader: _Reader, *, skips: bool) -> str:
@@ -415,22 +417,22 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
       </extensions>
     </smile>
     """
-    found = Export.of(model, HELD, strict=strict)
-    turned: set[Variable] = {cpd.variable for cpd in found.cpds if isinstance(cpd, NoisyMaxCPD)}
+    export = Export.of(model, HELD, strict=strict)
+    turned: set[Variable] = {cpd.variable for cpd in export.cpds if isinstance(cpd, NoisyMaxCPD)}
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<smile version="1.0" id="network" numsamples="10000" discsamples="10000">',
         "  <nodes>",
     ]
-    for cpd in found.cpds:
-        lines += _node(cpd, found, turned)
-    lines += ["  </nodes>", *_extension(found), *map(comment, found.sidecar), "</smile>", ""]
-    return "\n".join(lines), found.report
+    for cpd in export.cpds:
+        lines += _node(cpd, export, turned)
+    lines += ["  </nodes>", *_extension(export), *map(comment, export.sidecar), "</smile>", ""]
+    return "\n".join(lines), export.report
 
 
-def _node(cpd: CPD, found: Export, turned: set[Variable]) -> Iterator[str]:
+def _node(cpd: CPD, export: Export, turned: set[Variable]) -> Iterator[str]:
     variable = cpd.variable
-    names, states = found.names, found.states[variable]
+    names, states = export.names, export.states[variable]
     tag = {NoisyMaxCPD: NOISY, NoisyOrCPD: NOISY, DeterministicCPD: DETERMINISTIC}.get(
         type(cpd), TABLE
     )
@@ -482,7 +484,7 @@ def _numbers(values: Floats) -> str:
 # -------------------------------------------------------------------------- what GeNIe shows
 
 
-def _extension(found: Export) -> Iterator[str]:
+def _extension(export: Export) -> Iterator[str]:
     """Yield what GeNIe shows of the nodes that have a title, a comment or a position.
 
     Positions are whole numbers there, and a comment of the file has them exactly. pyAgrum reads no
@@ -490,18 +492,18 @@ def _extension(found: Export) -> Iterator[str]:
     """
     yield "  <extensions>"
     yield '    <genie version="1.0" app="bayesgraph" name="network">'
-    note = found.annotations.note
+    note = export.annotations.note
     if note and is_xml_text(note):
         yield f"      <comment>{_text(note)}</comment>"
-    for variable in found.names:
-        yield from _shown(variable, found)
+    for variable in export.names:
+        yield from _shown(variable, export)
     yield "    </genie>"
     yield "  </extensions>"
 
 
-def _shown(variable: Variable, found: Export) -> Iterator[str]:
-    word, own, title = found.names[variable], found.annotations, found.title(variable)
-    position, note = own.positions.get(word), own.notes.get(word, "")
+def _shown(variable: Variable, export: Export) -> Iterator[str]:
+    word, annotations, title = export.names[variable], export.annotations, export.title(variable)
+    position, note = annotations.positions.get(word), annotations.notes.get(word, "")
     if not title and position is None and not note:
         return
     title = title if title and is_xml_text(title) else word

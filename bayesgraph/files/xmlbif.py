@@ -61,20 +61,20 @@ def formatted(
     LossyExportError
         If XMLBIF cannot hold the model; the message lists all problems.
     """
-    found = Export.of(model, HELD, strict=strict)
+    export = Export.of(model, HELD, strict=strict)
     network = TEXT.exact(name, 0)
     if network is None:
         raise LossyExportError(f"The network's name in XMLBIF is {TEXT.held}; got {name!r:.80}.")
-    names = {v: escaped(word) for v, word in found.names.items()}
+    names = {v: escaped(word) for v, word in export.names.items()}
     parts = [_HEAD, f'<BIF VERSION="0.3">\n<NETWORK>\n<NAME>{escaped(network)}</NAME>\n']
-    for variable, word in found.names.items():
-        place = found.annotations.positions.get(word)
-        parts.append(_declaration(names[variable], found.states[variable], place))
-    for cpd in found.cpds:
+    for variable, word in export.names.items():
+        place = export.annotations.positions.get(word)
+        parts.append(_declaration(names[variable], export.states[variable], place))
+    for cpd in export.cpds:
         assert isinstance(cpd, TableCPD)
         parts.extend(_definition(cpd, names))
-    parts += [f"{comment(line)}\n" for line in found.sidecar]
-    return "".join([*parts, "</NETWORK>\n</BIF>\n"]), found.report
+    parts += [f"{comment(line)}\n" for line in export.sidecar]
+    return "".join([*parts, "</NETWORK>\n</BIF>\n"]), export.report
 
 
 def _declaration(name: str, states: Sequence[str], place: tuple[float, float] | None) -> str:

@@ -207,7 +207,7 @@ def _base(cpd: models.CPD, writer: Writer) -> Json:
 
 
 def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
-    """Return what all numbers share; refuse one of whose value other numbers are functions."""
+    """Return the common fields of a numeric leaf. Raise if another number depends on it."""
     linear = [c for c in writer.children[cpd.variable] if not isinstance(c, models.TreesCPD)]
     if linear:
         names = quoted(c.variable.name for c in linear)
@@ -297,8 +297,8 @@ def _trees(cpd: Any, writer: Writer) -> Json:
         "right": trees.below + 1, "low": low, "high": high, "share": share, "values": trees.values,
     }  # fmt: skip
     part = {name: writer.array(values) for name, values in arrays.items()}
-    own = {"type": "trees", "scope": [writer.number[cpd.variable.name]]}
-    return part | own | {"roots": _roots(cpd, writer)}
+    base = {"type": "trees", "scope": [writer.number[cpd.variable.name]]}
+    return part | base | {"roots": _roots(cpd, writer)}
 
 
 # The kinds of distributions that local parts have; Gaussians have `_component`.
@@ -342,11 +342,11 @@ def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
     nodes = []
     for cpd in cpds:
         steps = np.cumprod([1, *(p.cardinality for p in reversed(cpd.discrete_parents))])
-        own = zip(map(scope.index, cpd.discrete_parents), steps[-2::-1].tolist(), strict=True)
+        axes = zip(map(scope.index, cpd.discrete_parents), steps[-2::-1].tolist(), strict=True)
         nodes.append(
             {
                 "child": writer.number[cpd.variable.name],
-                "own": [list(pair) for pair in own],
+                "own": [list(pair) for pair in axes],
                 "continuous": writer.places(cpd.continuous_parents),
                 "mean": writer.array(cpd.mean),
                 "variance": writer.array(cpd.variance),

@@ -59,8 +59,8 @@ def front() -> tuple[str, str]:
         texts[name] = (FRONT / name).read_text("utf-8")
         for names, needed in _IMPORT.findall(texts[name]):
             visit(needed)
-            found = [item.split(" as ")[0].strip() for item in names.split(",")]
-            wanted.setdefault(needed, set()).update(filter(None, found))
+            imported = [item.split(" as ")[0].strip() for item in names.split(",")]
+            wanted.setdefault(needed, set()).update(filter(None, imported))
         order.append(name)
 
     visit(_ENTRY)
@@ -248,5 +248,5 @@ def _hash(text: str) -> str:
 
 @functools.cache
 def _loader() -> str:
-    """Return the script that unpacks the others; the policy names the hashes of what it adds."""
+    """Return the unpacking script; the content security policy lists its hashes."""
     return bare_module((FRONT / "loader.js").read_text("utf-8"))

@@ -59,12 +59,12 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
     left out, and stay as they are; so do indicators of missing values, which say so.
     """
     rules = Rules.of(model, n_values=_GRID)
-    found: Json = {}
+    flips: Json = {}
     cut = model._cut_numbers
     for at, variable in enumerate(model.variables):
         if at in cut:
             ends = cut[at].edges[[0, -1]].tolist()
-            found[str(at)] = {"range": ends, "whole": False, "cuts": list(cut[at].cuts)}
+            flips[str(at)] = {"range": ends, "whole": False, "cuts": list(cut[at].cuts)}
         elif isinstance(variable, Binned):
             # The cost of each change of intervals, by the old and the new one.
             costs = np.zeros((variable.cardinality, variable.cardinality))
@@ -74,16 +74,16 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
                 for choice in choices_of(model, target, evidence, rules):
                     for option in choice.options[1:]:
                         costs[code, int(option.code)] = option.cost
-            found[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
+            flips[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
         elif isinstance(variable, MissingIndicator):
-            found[str(at)] = {"stays": True}
+            flips[str(at)] = {"stays": True}
         elif isinstance(variable, Continuous):
             try:
                 ends = list(range_of(model, variable, None, rules))
             except errors.EvidenceError:
                 continue
-            found[str(at)] = {"range": ends, "whole": isinstance(variable, Count)}
-    return found
+            flips[str(at)] = {"range": ends, "whole": isinstance(variable, Count)}
+    return flips
 
 
 class _Other:
@@ -129,7 +129,7 @@ def take_snapshot(
     view: str = "auto",
     limit: float = LIMIT,
 ) -> Snapshot:
-    """Return what a page needs to show a model and to answer questions about it exactly.
+    """Return the snapshot with which a page shows a model and answers questions exactly.
 
     Parameters
     ----------
@@ -172,8 +172,8 @@ def take_snapshot(
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
-    for at, own in content["flips"].items():
-        content["variables"][int(at)]["range"] = own.get("range")
+    for at, flip in content["flips"].items():
+        content["variables"][int(at)]["range"] = flip.get("range")
     for at, variable in model._cut_numbers.items():
         content["variables"][at]["kind"] = "continuous"
         code = content["initial"].get(str(at), {}).get("state")
@@ -216,25 +216,25 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
 def findings(model: models.Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
     case: Case = model._case(evidence)
-    found: Json = {}
+    entries: Json = {}
     for at, value in case.hard.items():
         variable = model.variables[at]
         if isinstance(variable, CountVector):
-            seen = np.flatnonzero(value)
-            counts = dict(zip(map(str, seen.tolist()), value[seen].tolist(), strict=True))
-            found[str(at)] = {"counts": counts}
+            items = np.flatnonzero(value)
+            counts = dict(zip(map(str, items.tolist()), value[items].tolist(), strict=True))
+            entries[str(at)] = {"counts": counts}
         else:
-            found[str(at)] = {"state" if isinstance(variable, Discrete) else "value": value}
+            entries[str(at)] = {"state" if isinstance(variable, Discrete) else "value": value}
     for at, logs in case.soft.items():
         is_tiny, weights = logs.max() <= _LOG_TINY, np.exp(logs)
         excluded = np.flatnonzero(weights == 0)
         if np.isin(weights, (0.0, 1.0)).all() and len(excluded) and not is_tiny:
-            found[str(at)] = {"not": excluded.tolist()}
+            entries[str(at)] = {"not": excluded.tolist()}
         else:
-            found[str(at)] = {"weights": weights.tolist()}
+            entries[str(at)] = {"weights": weights.tolist()}
         if is_tiny:  # JSON has no infinity
-            found[str(at)]["logs"] = np.maximum(logs, np.finfo(np.float64).min).tolist()
-    return found
+            entries[str(at)]["logs"] = np.maximum(logs, np.finfo(np.float64).min).tolist()
+    return entries
 
 
 def _arcs(model: Any) -> list[list[Any]]:
@@ -284,14 +284,14 @@ def with_rows(snapshot: Snapshot, model: models.Model, data: TableLike, *, embed
 def _ranges_in(model: models.Model, data: TableLike) -> dict[int, list[float]]:
     """Return the least and the greatest value of each number, by the number of its variable."""
     columns = columns_of(data)
-    known = models.table_for(model, columns, None, unseen="missing")
-    numbers = {model._index_of[v.name]: known.column(v) for v in known.continuous}
-    found: dict[int, list[float]] = {}
+    table = models.table_for(model, columns, None, unseen="missing")
+    numbers = {model._index_of[v.name]: table.column(v) for v in table.continuous}
+    ranges: dict[int, list[float]] = {}
     for at, values in (numbers | _cut_columns(model, columns)).items():
         values = values[np.isfinite(values)]
         if len(values) and values.min() < values.max():
-            found[at] = [values.min().item(), values.max().item()]
-    return found
+            ranges[at] = [values.min().item(), values.max().item()]
+    return ranges
 
 
 def _cut_columns(model: models.Model, columns: Mapping[Name, Any]) -> dict[int, Floats]:
@@ -324,23 +324,23 @@ def rows_of(model: models.Model, target: Discrete, data: TableLike) -> dict[str,
         For more rows than a page takes, or none.
     """
     columns = columns_of(data)
-    known = models.table_for(model, columns, target, unseen="missing")
-    if not 0 < known.n_rows <= MOST_ROWS:
+    table = models.table_for(model, columns, target, unseen="missing")
+    if not 0 < table.n_rows <= MOST_ROWS:
         raise errors.DataError(
-            f"A page takes 1 to {MOST_ROWS:,} rows; the table has {known.n_rows:,}. Choose some."
+            f"A page takes 1 to {MOST_ROWS:,} rows; the table has {table.n_rows:,}. Choose some."
         )
     # The columns with unknown states as missing, as the page has them.
-    found = dict(columns)
-    for variable in known.discrete:
+    states_of = dict(columns)
+    for variable in table.discrete:
         states = np.array([*variable.states, None], dtype=object)
-        found[variable.name] = states[known.column(variable)]
-    posterior = model.query_rows(target.name, found)
+        states_of[variable.name] = states[table.column(variable)]
+    posterior = model.query_rows(target.name, states_of)
     truth = share = None
     if target.name in columns:
         codes = models.table_for(model, {target.name: columns[target.name]}, None, unseen="missing")
         truth = _listed(codes, target)
         share = [None if k is None else float(posterior[i, k]) for i, k in enumerate(truth)]
-    listed = {str(model._index_of[v.name]): _listed(known, v) for v in known.variables}
+    listed = {str(model._index_of[v.name]): _listed(table, v) for v in table.variables}
     for at, values in _cut_columns(model, columns).items():
         listed[str(at)] = [None if np.isnan(value) else value for value in values.tolist()]
     return {
@@ -351,9 +351,9 @@ def rows_of(model: models.Model, target: Discrete, data: TableLike) -> dict[str,
     }
 
 
-def _listed(known: Table, variable: Variable) -> list[Any]:
+def _listed(table: Table, variable: Variable) -> list[Any]:
     """Return a column of a table as JSON can hold it."""
-    column = known.column(variable)
+    column = table.column(variable)
     if isinstance(variable, CountVector):
         matrix = np.asarray(column.todense() if hasattr(column, "todense") else column)
         return [{str(k): float(row[k]) for k in np.flatnonzero(row > 0)} for row in matrix]
