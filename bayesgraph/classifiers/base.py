@@ -198,9 +198,9 @@ class Updated:
 
     def _as_it_is(self) -> Self:
         """Return another object with the attributes of now, which an update will not change."""
-        found = object.__new__(type(self))
-        found.__dict__ = vars(self).copy()
-        return found
+        copied = object.__new__(type(self))
+        copied.__dict__ = vars(self).copy()
+        return copied
 
 
 def one_at_a_time(
@@ -252,8 +252,8 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     doc = doc.replace("    {attributes}\n", attributes)
     doc = doc.replace("        {families}\n", "".join(map(_bullet, FAMILIES.values())))
     listed: dict[str, Collection[str]] = {"learners": LEARNERS, "discretizers": DISCRETIZERS}
-    for kind, known in listed.items():
-        names = ", ".join(f'"{name}"' for name in sorted(known))
+    for kind, choices in listed.items():
+        names = ", ".join(f'"{name}"' for name in sorted(choices))
         text = _indented(f"Named ones are {names}.", 8)
         doc = doc.replace(f"        {{{kind}}}\n", text)
     made.__doc__ = doc
@@ -280,8 +280,8 @@ def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
     """
     _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
     text = rest.partition("\n\n")[0] + "\n"
-    for found in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
-        yield found[1], found[0]
+    for entry in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
+        yield entry[1], entry[0]
 
 
 class Smoothed:
@@ -303,15 +303,15 @@ class Smoothed:
         DataError
             If the Smoothing changes an attribute that this estimator does not use.
         """
-        found = as_smoothing(self.smoothing)
+        smoothing = as_smoothing(self.smoothing)
         read = self._read()
-        ignored = {n: v for n, v in found.changed().items() if n not in read}
+        ignored = {n: v for n, v in smoothing.changed().items() if n not in read}
         if ignored:
             raise DataError(
                 f"{type(self).__name__} reads {quoted(read)} of a smoothing, and would ignore "
                 f"{ignored}; leave that out."
             )
-        return found
+        return smoothing
 
     def _read(self) -> Collection[str]:
         """Return the names of the Smoothing attributes that the estimator uses."""
@@ -333,9 +333,9 @@ class Smoothed:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters as in scikit-learn; values of the smoothing as ``smoothing__alpha``."""
-        own = {n: v for n, v in params.items() if not n.startswith("smoothing__")}
-        super().set_params(**own)  # type: ignore[misc]
-        if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in own}:
+        direct = {n: v for n, v in params.items() if not n.startswith("smoothing__")}
+        super().set_params(**direct)  # type: ignore[misc]
+        if rest := {n.removeprefix("smoothing__"): v for n, v in params.items() if n not in direct}:
             self.smoothing = as_smoothing(self.smoothing).set_params(**rest)
         return self
 
@@ -384,12 +384,12 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
     def _evidence(self, X: Any) -> Iterator[tuple[slice, int, Evidence]]:
         """Yield X in chunks: (slice of the rows, total number of rows, evidence of the chunk)."""
         check_fitted(self, "network_")
-        found = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
+        columns = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
         empty: Collection[MissingIndicator] = self._indicators
         expected = self.network_._expected
         far: dict[Variable, float] = {}
-        for rows, n_rows, table in encoded_chunks(found, self.unseen, encode):
+        for rows, n_rows, table in encoded_chunks(columns, self.unseen, encode):
             empty = [v for v in empty if table.column(v).all()]
             if expected.place:
                 far |= expected.far(table.continuous, table.values)
@@ -600,8 +600,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """
         check_fitted(self, "network_")
         check_coverage(coverage)
-        known = vars(self).get("calibration_")
-        return prediction_sets(self, known, X, coverage)
+        calibration = vars(self).get("calibration_")
+        return prediction_sets(self, calibration, X, coverage)
 
     def contributions(
         self,
@@ -639,8 +639,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """
         model = self._fitted_model
         name = self.target_.name if target is None else target
-        given = self._given(row_evidence(self, evidence))
-        return contributions(model, name, given, positive=positive, negative=negative, do=do)
+        named = self._given(row_evidence(self, evidence))
+        return contributions(model, name, named, positive=positive, negative=negative, do=do)
 
     def shapes(self, X: Any = None, *, positive: Any = None, negative: Any = None) -> Shapes:
         """Return the effect of each feature, and of each pair of features, on the log odds.

@@ -263,20 +263,20 @@ class BayesianNetworkClassifier(ColumnClassifier):
             raise errors.DataError(
                 f"max_seconds= is a positive number of seconds; got {seconds!r}."
             )
-        found = train_network(
+        trained = train_network(
             source,
             structure,
             n_trees=n_trees,
             merge=self.discretizer is None,
             effort=Effort(steps, seconds, self.__dict__.get("_progress")),
         )
-        self.choice_, self.target_ = found.choice, target
-        model: Any = found.network
-        if found.trees is not None:
-            share, exponent = found.choice.tree_share, found.choice.tree_exponent
+        self.choice_, self.target_ = trained.choice, target
+        model: Any = trained.network
+        if trained.trees is not None:
+            share, exponent = trained.choice.tree_share, trained.choice.tree_exponent
             exponents = {} if exponent == 1.0 else {target.name: [1.0, exponent]}
             model = Ensemble(
-                [found.network, found.trees],
+                [trained.network, trained.trees],
                 [1.0 - share, share],
                 exponents=exponents,
                 combine="posterior",
@@ -285,14 +285,14 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if priors is None:
             model = with_class_weights(model, source, target)
         else:
-            model = model._with_prior(target, priors / prior_of(found.network, target))
+            model = model._with_prior(target, priors / prior_of(trained.network, target))
         self.network_ = model
         self.features_ = tuple(model.variable(v.name) for v in source.features)
         self.statistics_ = Statistics()
-        if found.trees is None:
+        if trained.trees is None:
             # The statistics from which `FactorGraph.of` estimates tables.
             counted = source.merged(self.features_)
-            estimate_network(found.structure, counted, smoothing)
+            estimate_network(trained.structure, counted, smoothing)
             self.statistics_ = counted.statistics
         return self
 

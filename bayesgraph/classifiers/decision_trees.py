@@ -122,9 +122,9 @@ def encoded(table: Table) -> Encoded:
         else:
             candidates = [(None, _ranks(np.asarray(column, dtype=np.float64)))]
         for state, values in candidates:
-            seen = values[~np.isnan(values)]
+            observed = values[~np.isnan(values)]
             # Constant columns are left out: they would change how ties are broken.
-            if len(seen) and seen.min() < seen.max():
+            if len(observed) and observed.min() < observed.max():
                 columns.append(values)
                 meaning.append((place, state))
     # scikit-learn's trees need at least one column.
@@ -148,9 +148,9 @@ def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | Non
 
 
 def _ranks(column: Floats) -> Floats:
-    seen = ~np.isnan(column)
+    observed = ~np.isnan(column)
     result = np.full(len(column), np.nan)
-    result[seen] = np.unique(column[seen], return_inverse=True)[1]
+    result[observed] = np.unique(column[observed], return_inverse=True)[1]
     return result
 
 
@@ -227,8 +227,8 @@ class ScikitLearn:
         result = np.empty((len(test), len(alphas)))
         y = self.y[test]
         for k, alpha in enumerate(alphas.tolist()):
-            found = self._fitted(train, alpha).predict(self.data.matrix[test])
-            result[:, k] = found != y if self.is_class else (found - y) ** 2
+            predicted = self._fitted(train, alpha).predict(self.data.matrix[test])
+            result[:, k] = predicted != y if self.is_class else (predicted - y) ** 2
         return result
 
     def _fitted(self, rows: Any, alpha: float) -> Any:
@@ -412,8 +412,8 @@ class CriterionGrowing:
         grown = self._grown(columns, self.y[train], self.weights[train])
         result = np.empty((len(test), len(alphas)))
         for k, alpha in enumerate(alphas.tolist()):
-            found = self._predicted(cost_complexity_pruned(grown, alpha), test)
-            result[:, k] = found != self.y[test]
+            predicted = self._predicted(cost_complexity_pruned(grown, alpha), test)
+            result[:, k] = predicted != self.y[test]
         return result
 
     def _predicted(self, grown: GrownTree, rows: Ints) -> NDArray[np.intp]:
@@ -530,16 +530,16 @@ class _GrownTree(base.Smoothed, base.Updated):
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Table, Any, Floats]:
         """Return the rows of positive weight, as Columns and encoded, their y and weights."""
         check_unseen(self.unseen)
-        found, table, y, weights = intake.training_table(self, X, y, sample_weight)
-        return found, table, y, np.ones(len(y)) if weights is None else weights
+        columns, table, y, weights = intake.training_table(self, X, y, sample_weight)
+        return columns, table, y, np.ones(len(y)) if weights is None else weights
 
     def _note(self, table: Table, weights: Floats) -> None:
         heavy = None if (weights == 1).all() else weights
         base.note_training(self, TableSource(table, sample_weight=heavy).training_rows())
 
-    def _check(self, found: Columns, table: Table, labels: Labels | None) -> None:
+    def _check(self, columns: Columns, table: Table, labels: Labels | None) -> None:
         if self.check_columns:
-            warn_of_columns(Examined.of(table), labels, found.as_columns)
+            warn_of_columns(Examined.of(table), labels, columns.as_columns)
 
     @property
     def _leaf_numbers(self) -> GaussianCPD | None:
@@ -682,9 +682,9 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         self._check_levels()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
-        found, table, labels, weights = self._table(X, intake.labels_of(y), sample_weight)
+        columns, table, labels, weights = self._table(X, intake.labels_of(y), sample_weight)
         self.classes_, codes = labels.classes, labels.codes
-        self._check(found, table, labels)
+        self._check(columns, table, labels)
         target = Discrete(intake.target_name(labels.name, table.variables), self.classes_.tolist())
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
@@ -816,8 +816,8 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
         numbers, name = intake.number_column(y)
-        found, table, numbers, weights = self._table(X, numbers, sample_weight)
-        self._check(found, table, None)
+        columns, table, numbers, weights = self._table(X, numbers, sample_weight)
+        self._check(columns, table, None)
         splits, parents, roots = self._grow(table, numbers, weights)
         # Sums of squares of centred numbers lose fewer digits.
         centre = float(np.average(numbers, weights=weights))

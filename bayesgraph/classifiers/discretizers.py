@@ -117,9 +117,9 @@ class DatasetColumns:
             columns = tuple(variables[first : first + together])
             source = self.source_of(columns)
             edges = self._edges(source, columns, n_edges)
-            found = source.summary(Histograms(columns, edges, self.target))
-            there = found.totals > 0
-            for low, high, counts in found.columns():
+            histograms = source.summary(Histograms(columns, edges, self.target))
+            there = histograms.totals > 0
+            for low, high, counts in histograms.columns():
                 yield SortedColumn.of_counts(low, high, counts[:, there])
 
     def _sizes(self) -> tuple[int, int]:
@@ -133,18 +133,18 @@ class DatasetColumns:
     ) -> tuple[tuple[float, ...], ...]:
         sample = source.sample()
         classes = sample.table.column(self.target), self.target.cardinality
-        found = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
-        return tuple(tuple(histogram_edges(column, n_edges).tolist()) for column in found)
+        sampled = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
+        return tuple(tuple(histogram_edges(column, n_edges).tolist()) for column in sampled)
 
     def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
         """Yield the class weights of the states of discrete columns."""
         if not variables:
             return
         columns = tuple(variables)
-        found = self.source_of(columns).singles(Singles(columns, self.target))
-        counts = found.counts[found.totals > 0].T
+        singles = self.source_of(columns).singles(Singles(columns, self.target))
+        counts = singles.counts[singles.totals > 0].T
         for v in columns:
-            yield counts[found.at.states(v)]
+            yield counts[singles.at.states(v)]
 
 
 # The columns of a table with their classes.
@@ -216,15 +216,15 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         """
         free = [v for v in columns.variables if v.name not in keep]
         numbers = [v for v in free if type(v) is Continuous]
-        found: dict[Variable, Variable] = {
+        discretised: dict[Variable, Variable] = {
             v: Binned(v.name, np.asarray(self.find_cuts(column)).tolist())
             for v, column in zip(numbers, columns.numbers(numbers), strict=True)
         }
         states = [v for v in free if isinstance(v, Discrete) and self._groups_states]
         for v, counts in zip(states, columns.states(states), strict=True):
             groups = self.find_groups(counts)
-            found[v] = v if groups is None else _grouped(v, groups)
-        return tuple(found.get(v, v) for v in columns.variables)
+            discretised[v] = v if groups is None else _grouped(v, groups)
+        return tuple(discretised.get(v, v) for v in columns.variables)
 
     # ------------------------------------------------------------------------------ transformer
 
@@ -244,11 +244,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
         self
         """
         labels = intake.labels_of(y) if self.supervised else None
-        found = intake.fit_columns(self, X, None if labels is None else len(labels), sparse=False)
-        codes = np.zeros(found.n_rows, dtype=np.int64) if labels is None else labels.codes
-        found, codes, weights = intake.weighted(found, codes, sample_weight)
-        self.layout_ = make_layout(found.typed(), None, self.categorical)
-        table = intake.fit_table(found, self.layout_)
+        columns = intake.fit_columns(self, X, None if labels is None else len(labels), sparse=False)
+        codes = np.zeros(columns.n_rows, dtype=np.int64) if labels is None else labels.codes
+        columns, codes, weights = intake.weighted(columns, codes, sample_weight)
+        self.layout_ = make_layout(columns.typed(), None, self.categorical)
+        table = intake.fit_table(columns, self.layout_)
         n_classes = 1 if labels is None else len(labels.classes)
         self.variables_ = self.find_variables(TableColumns(table, codes, n_classes, weights))
         return self

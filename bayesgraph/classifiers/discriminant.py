@@ -77,11 +77,11 @@ class _Discriminants(NamedTuple):
         kept = variance > _MINIMUM_VARIANCE
         whitening = directions[:, kept] / np.sqrt(variance[kept]) / scale[:, None]
         whitened = np.sqrt(self.prior)[:, None] * ((self.mean - self.centre) @ whitening)
-        _, found, rows = np.linalg.svd(whitened, full_matrices=False)
+        _, singular, rows = np.linalg.svd(whitened, full_matrices=False)
         n = min(len(self.mean) - 1, self.mean.shape[1])
         axes, between = np.zeros((self.mean.shape[1], n)), np.zeros(n)
-        m = min(n, len(found))
-        axes[:, :m], between[:m] = whitening @ rows[:m].T, found[:m] ** 2
+        m = min(n, len(singular))
+        axes[:, :m], between[:m] = whitening @ rows[:m].T, singular[:m] ** 2
         # The sign of an axis is arbitrary: the standardised slope of largest magnitude is positive.
         largest = np.abs(axes * scale[:, None]).argmax(axis=0)[None, :]
         return axes * np.where(np.take_along_axis(axes, largest, 0) < 0, -1.0, 1.0), between
@@ -241,12 +241,12 @@ class DiscriminantAnalysisClassifier(
 
     def _linear_terms(self) -> tuple[Floats, Floats, Floats]:
         """Return slopes, intercepts and the centre of the linear scores; see _Discriminants."""
-        found, block = self._discriminants, self._block
+        discriminants, block = self._discriminants, self._block
         if isinstance(block, JointGaussianCPD):
             root = block.roots[0]
         else:
             root = np.diag(block.variance[0] ** -0.5)
-        return *found.scores(root), found.centre
+        return *discriminants.scores(root), discriminants.centre
 
     def _check_linear(self) -> None:
         if not self._shared:
@@ -298,9 +298,9 @@ class DiscriminantAnalysisClassifier(
         X : array or data frame, shape (n_rows, n_features)
         """
         check_fitted(self, "network_")
-        found = self._discriminants
+        discriminants = self._discriminants
         table = known_rows(self, X)
-        return np.asarray((table.values - found.centre) @ found.axes()[0])
+        return np.asarray((table.values - discriminants.centre) @ discriminants.axes()[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -348,8 +348,8 @@ def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
     with warnings.catch_warnings():
         # A class with fewer rows than folds is missing from some test folds, which is allowed.
         warnings.filterwarnings("ignore", message="The least populated class")
-        found = cv.split(np.zeros(len(labels)), labels)
-        folds = [(np.asarray(train), np.asarray(test)) for train, test in found]
+        splits = cv.split(np.zeros(len(labels)), labels)
+        folds = [(np.asarray(train), np.asarray(test)) for train, test in splits]
     tested = np.sort(np.concatenate([test for _, test in folds]))
     if not np.array_equal(tested, np.arange(len(labels))):
         raise DataError(
@@ -417,9 +417,9 @@ def copy_for_fold(model: Any) -> Any:
 
     Some are constant in a fold, or have values that the rows outside of it lack.
     """
-    given = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
-    silent: dict[str, Any] = {name: False for name, last, _ in given if last == "check_columns"}
-    silent |= {n: "missing" for n, last, value in given if (last, value) == ("unseen", "warn")}
+    params = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
+    silent: dict[str, Any] = {name: False for name, last, _ in params if last == "check_columns"}
+    silent |= {n: "missing" for n, last, value in params if (last, value) == ("unseen", "warn")}
     return clone(model).set_params(**silent)
 
 
@@ -513,12 +513,12 @@ def paired_tests(
         raise DataError(f"baseline= is one of the names {quoted(names)}; got {chosen!r}.")
     base = results[names.index(chosen)]
     others = [result for result in results if result is not base]
-    found = [_paired_test(result, base, measure) for result in others]
-    adjusted = holm_adjusted(np.array([p for _, _, p in found]))
+    differences = [_paired_test(result, base, measure) for result in others]
+    adjusted = holm_adjusted(np.array([p for _, _, p in differences]))
     return [
         PairedTest(result.name, base.name, measure, difference, statistic, p)
         for result, (difference, statistic, _), p in zip(
-            others, found, adjusted.tolist(), strict=True
+            others, differences, adjusted.tolist(), strict=True
         )
     ]
 
@@ -610,10 +610,10 @@ class Calibration:
         """
         n_classes = scores[0].shape[1]
         higher, total = np.ones((len(scores[0]), n_classes)), np.ones(n_classes)
-        for own, known, codes in zip(scores, self.scores, self.codes, strict=True):
+        for asked, calibrating, codes in zip(scores, self.scores, self.codes, strict=True):
             for code in range(n_classes):
-                chosen = np.sort(known[codes == code] if self.by_class else known)
-                place = np.searchsorted(chosen, own[:, code] - _ROUNDING)
+                chosen = np.sort(calibrating[codes == code] if self.by_class else calibrating)
+                place = np.searchsorted(chosen, asked[:, code] - _ROUNDING)
                 higher[:, code] += len(chosen) - place
                 total[code] += len(chosen)
         return higher / total
@@ -633,14 +633,14 @@ def conformalize(classifier: Any, X: Any, y: Any, *, cv: Any, by_class: bool) ->
     if cv is None:
         scores = scores_of(classifier, X, classes)[np.arange(len(codes)), codes]
         return Calibration((), (scores,), (codes,), by_class, network)
-    models, found, held = [], [], []
+    models, scores_of_folds, held = [], [], []
     for train, test in folds_of(labels.values, cv, 0):
         model = copy_for_fold(classifier)
         models.append(model.fit(rows_of(X, train), labels[train].values))
         scores = scores_of(model, rows_of(X, test), classes)
-        found.append(scores[np.arange(len(test)), codes[test]])
+        scores_of_folds.append(scores[np.arange(len(test)), codes[test]])
         held.append(codes[test])
-    return Calibration(tuple(models), tuple(found), tuple(held), by_class, network)
+    return Calibration(tuple(models), tuple(scores_of_folds), tuple(held), by_class, network)
 
 
 def scores_of(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
@@ -649,9 +649,9 @@ def scores_of(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
     A class that a fold lacks has an infinite score.
     """
     logs = model.predict_log_proba(X)
-    found = np.full((len(logs), len(classes)), np.inf)
-    found[:, np.searchsorted(classes, model.classes_)] = -logs
-    return found
+    scores = np.full((len(logs), len(classes)), np.inf)
+    scores[:, np.searchsorted(classes, model.classes_)] = -logs
+    return scores
 
 
 def prediction_sets(
@@ -667,9 +667,9 @@ def prediction_sets(
     if calibration.network is not classifier.network_:
         raise DataError("The classifier has learned since it was calibrated; conformalize again.")
     classes = classifier.classes_
-    own = scores_of(classifier, X, classes)
+    scores_of_own = scores_of(classifier, X, classes)
     models = calibration.models
-    scores = [scores_of(model, X, classes) for model in models] if models else [own]
+    scores = [scores_of(model, X, classes) for model in models] if models else [scores_of_own]
     sets = calibration.p_values(scores) > 1.0 - coverage
-    sets[np.arange(len(sets)), np.argmin(own, axis=1)] = True
+    sets[np.arange(len(sets)), np.argmin(scores_of_own, axis=1)] = True
     return sets

@@ -237,17 +237,17 @@ def _kinds(labels: Any) -> set[str]:
 
 
 def check_weighed(class_weight: Any, classes: NDArray[Any]) -> None:
-    """Warn of labels in `class_weight` that no row has: their weights count for nothing.
+    """Warn of there in `class_weight` that no row has: their weights count for nothing.
 
     It is a warning, as a part of the rows, such as a fold, may lack a rare class.
     """
     if isinstance(class_weight, Mapping):
-        known = classes.tolist()
-        unknown = [label for label, weight in class_weight.items() if weight and label not in known]
+        there = classes.tolist()
+        unknown = [label for label, weight in class_weight.items() if weight and label not in there]
         if unknown:
             warn(
                 f"class_weight= names {quoted(unknown)}, which no row has; the classes are "
-                f"{quoted(known)}.{suggestion(unknown[0], known)}",
+                f"{quoted(there)}.{suggestion(unknown[0], there)}",
                 BayesGraphWarning,
             )
 
@@ -325,10 +325,10 @@ def checked_priors(priors: Any, target: Discrete) -> Floats | None:
 
 def check_announced(classes: ArrayLike) -> None:
     """Raise a DataError if the user's `classes` are empty, not a list, or have a missing label."""
-    found = np.asarray(classes)
-    if found.ndim != 1 or not len(found):
+    labels = np.asarray(classes)
+    if labels.ndim != 1 or not len(labels):
         raise DataError(f"classes= is a list of labels, at least one; got {classes!r:.60}.")
-    if any(is_missing(label) for label in found.tolist()):
+    if any(is_missing(label) for label in labels.tolist()):
         raise DataError("classes= has a missing label.")
 
 
@@ -364,9 +364,9 @@ def weights_by_class(class_weight: Any, labels: Labels, classes: NDArray[Any]) -
     """
     by_class = np.ones(len(classes))
     if class_weight is not None:
-        known = np.isin(labels.classes, classes)
+        counted = np.isin(labels.classes, classes)
         weights = weights_of_classes(class_weight, labels.classes, np.bincount(labels.codes))
-        by_class[np.searchsorted(classes, labels.classes[known])] = weights[known]
+        by_class[np.searchsorted(classes, labels.classes[counted])] = weights[counted]
     return by_class
 
 
@@ -396,13 +396,13 @@ def parted(
         ``classes[codes] * rows`` is proportional to `weights` within each class and between the
         sums of the classes.
     """
-    own = weights / by_class[codes]
+    within = weights / by_class[codes]
     top = np.zeros(len(by_class))
-    np.maximum.at(top, codes, own)
+    np.maximum.at(top, codes, within)
     top[top == 0] = 1.0
-    relative = own / top[codes]
-    counts = np.maximum(np.rint(own), 1.0)
-    are_counts = bool((np.abs(own - counts) <= _ROUNDING * counts).all())
+    relative = within / top[codes]
+    counts = np.maximum(np.rint(within), 1.0)
+    are_counts = bool((np.abs(within - counts) <= _ROUNDING * counts).all())
     if (relative >= 1.0 - _ROUNDING).all() and not (are_counts and np.ptp(counts) == 0):
         return None, by_class * top
     if are_counts:
@@ -424,9 +424,9 @@ def with_class_weights(
 
 def prior_of(network: BayesianNetwork, target: Discrete) -> Floats:
     """Return the distribution of a class without parents, shape (n_classes,)."""
-    found = network[target.name]
-    assert isinstance(found, TableCPD)  # a discrete variable
-    return found.values
+    cpd = network[target.name]
+    assert isinstance(cpd, TableCPD)  # a discrete variable
+    return cpd.values
 
 
 # ----- Validation of X, y and weights as scikit-learn does it, and encoding of tables for networks
@@ -476,7 +476,7 @@ def fit_columns(
         estimator._frame = frame_kind(X)
         check_columns_of_dict(estimator, X)
         columns = columns_of(X)
-        found = Columns(tuple(columns), n_rows_of(columns), columns, None)
+        columns_of_x = Columns(tuple(columns), n_rows_of(columns), columns, None)
         note_names(estimator, list(columns))
     else:
         matrix = _checked_array(estimator, X, sparse=sparse)
@@ -488,10 +488,10 @@ def fit_columns(
                 f"items= names {len(names)} columns; the matrix has {matrix.shape[1]}. Give one "
                 "name for each column."
             )
-        found = Columns(tuple(names), matrix.shape[0], None, matrix)
+        columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
     if n_labels is not None:
-        check_consistent_length(range(found.n_rows), range(n_labels))
-    return found
+        check_consistent_length(range(columns_of_x.n_rows), range(n_labels))
+    return columns_of_x
 
 
 def plain_items(items: Any) -> list[Name]:
@@ -564,10 +564,10 @@ def weighted(
 
 def known_rows(estimator: Any, X: Any) -> Table:
     """Return X as a table encoded with the variables of a fitted estimator."""
-    found = known_columns(estimator, X, estimator.layout_.columns, sparse=False)
-    policy = of_rows(estimator.unseen, found.n_rows)
-    table = known_table(found, policy, estimator.layout_, estimator.features_)
-    tell(policy, estimator.unseen, found.n_rows)
+    columns = known_columns(estimator, X, estimator.layout_.columns, sparse=False)
+    policy = of_rows(estimator.unseen, columns.n_rows)
+    table = known_table(columns, policy, estimator.layout_, estimator.features_)
+    tell(policy, estimator.unseen, columns.n_rows)
     return table
 
 
@@ -585,13 +585,13 @@ def training_table(
     Sets the names, the number and the layout of the columns on the estimator. `sparse` says whether
     X may be a sparse matrix; `distributions` are families as for `make_layout`.
     """
-    found = fit_columns(
+    columns = fit_columns(
         estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
     )
     class_weight = getattr(estimator, "class_weight", None)
-    found, y, weights = weighted(found, y, sample_weight, class_weight)
-    estimator.layout_ = make_layout(found.typed(), distributions, estimator.categorical)
-    return found, fit_table(found, estimator.layout_), y, weights
+    columns, y, weights = weighted(columns, y, sample_weight, class_weight)
+    estimator.layout_ = make_layout(columns.typed(), distributions, estimator.categorical)
+    return columns, fit_table(columns, estimator.layout_), y, weights
 
 
 def grown_variables(
@@ -719,16 +719,16 @@ def check_columns_of_dict(estimator: Any, X: Any) -> None:
             raise no_table(estimator, f"a dict that holds {column!r:.80} for {name!r}")
 
 
-def no_table(estimator: Any, found: str) -> DataTypeError:
+def no_table(estimator: Any, what: str) -> DataTypeError:
     """Return the error for an X that is a single row, a list of dicts, or a single column.
 
-    `found` describes X in the message.
+    `what` describes X in the message.
     """
     single = " or ".join(n for n in ("predict_one", "query") if hasattr(estimator, n))
     hint = f" A single row to query goes to {single}, as a dict." if single else ""
     return DataTypeError(
         "X is a table: a data frame, a 2D array, or a dict that holds the list of values of each "
-        f"column; got {found}.{hint}"
+        f"column; got {what}.{hint}"
     )
 
 
@@ -809,10 +809,10 @@ def row_evidence(estimator: Any, row: Any) -> Mapping[Any, Any]:
             row = np.reshape(row, (1, -1))
         elif isinstance(row, (list, tuple)) and not any(isinstance(v, (list, tuple)) for v in row):
             row = [list(row)]
-        found = known_columns(estimator, row, estimator.layout_.columns, sparse=issparse(row))
-        if found.n_rows != 1:
-            raise DataError(f"Expected one row, such as X[:1]; got a table of {found.n_rows} rows.")
-        row = {name: column[0] for name, column in found.as_columns().items()}
+        rows = known_columns(estimator, row, estimator.layout_.columns, sparse=issparse(row))
+        if rows.n_rows != 1:
+            raise DataError(f"Expected one row, such as X[:1]; got a table of {rows.n_rows} rows.")
+        row = {name: column[0] for name, column in rows.as_columns().items()}
     values = dict(as_mapping(row))
     for variable in estimator.features_:
         value = scalar(values.get(variable.name))

@@ -348,8 +348,8 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
         network = super()._network(source, smoothing, target)
-        found = weighted_network(network, source, self.exponents)
-        return found if self.priors is not None else with_class_weights(found, source, target)
+        weighted = weighted_network(network, source, self.exponents)
+        return weighted if self.priors is not None else with_class_weights(weighted, source, target)
 
     def _to_factor_graph(self) -> FactorGraph:
         """Return a factor graph with exponents; see `FactorGraph.of`."""
@@ -463,8 +463,8 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         count vector without evidence is passed as a vector of missing counts.
         """
         model = self._fitted_model
-        known = model._case(evidence).hard
-        unknown = [v for v in self._vectors if model._index_of[v.name] not in known]
+        observed = model._case(evidence).hard
+        unknown = [v for v in self._vectors if model._index_of[v.name] not in observed]
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
 
     @property
@@ -506,6 +506,6 @@ def _exponents(shares: Floats, *, norm: bool) -> Floats:
 def _class_factor(priors: Any, target: Discrete, rows: Floats) -> Floats:
     if isinstance(priors, str) and priors == "empirical":
         return np.asarray(rows / rows.sum())
-    given = checked_priors("uniform" if priors is None else priors, target)
-    assert given is not None  # only None gives None
-    return given
+    shares = checked_priors("uniform" if priors is None else priors, target)
+    assert shares is not None  # only None gives None
+    return shares

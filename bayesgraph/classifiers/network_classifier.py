@@ -208,8 +208,8 @@ def _described(request: Request) -> str:
         return kind
     functions = getattr(request, "functions", ())
     of = f"{kind} ({', '.join(functions)})" if functions else kind
-    given = getattr(request, "given", None)
-    within = "" if given is None else " in each class"
+    condition = getattr(request, "given", None)
+    within = "" if condition is None else " in each class"
     return f"{of} of {len(columns)} column{'s' * (len(columns) != 1)}{within}"
 
 
@@ -222,8 +222,8 @@ def _part(item: Any, name: str) -> CollectedStatistics:
             "The parts are what collect returned, or fitted classifiers whose rows can be added; "
             f"{name} is {type(item).__name__}. Load files by bayesgraph.load."
         )
-    found: CollectedStatistics = item.collected_
-    return found
+    collected: CollectedStatistics = item.collected_
+    return collected
 
 
 # Parameters by which rows are read and counted; others are those of the estimate.
@@ -231,7 +231,7 @@ _READING = ("distributions", "items", "categorical", "discretizer", "class_weigh
 
 
 def with_parameters(
-    kind: type[Classifier], part: CollectedStatistics, given: Mapping[str, Any]
+    kind: type[Classifier], part: CollectedStatistics, parameters: Mapping[str, Any]
 ) -> Classifier:
     """Return an unfitted classifier for a part: the given parameters, others as those of the part.
 
@@ -245,13 +245,13 @@ def with_parameters(
     read = part.estimator.get_params(deep=False)
     mine = kind().get_params(deep=False)
     for name in _READING:
-        if name in given and name in mine and repr(given[name]) != repr(read.get(name)):
+        if name in parameters and name in mine and repr(parameters[name]) != repr(read.get(name)):
             raise DataError(
                 f"The parts were collected with {name}={read.get(name)!r}, and not with "
-                f"{given[name]!r}. Leave {name}= out, or collect with it."
+                f"{parameters[name]!r}. Leave {name}= out, or collect with it."
             )
-    known = read if type(part.estimator) is kind else {n: read[n] for n in _READING if n in read}
-    return kind(**{**{n: v for n, v in known.items() if n in mine}, **given})
+    kept = read if type(part.estimator) is kind else {n: read[n] for n in _READING if n in read}
+    return kind(**{**{n: v for n, v in kept.items() if n in mine}, **parameters})
 
 
 def joined(
@@ -503,37 +503,37 @@ def dataset_source(
     column: Any = types[y]
     kind = column.to_numpy().dtype
 
-    def classes_in(found: Domains) -> NDArray[Any]:
-        labels = np.array(found.columns[y].states, dtype=kind)
+    def classes_in(domains: Domains) -> NDArray[Any]:
+        labels = np.array(domains.columns[y].states, dtype=kind)
         check_classification_targets(labels)
         model_classes = None if model is None else model.classes_
         sources = {"the model": model_classes, "y": labels, "classes=": classes}
         return joined_classes(sources)
 
     rows = Rows(data.source, y, weight, groups=layout.groups)
-    found = _domains(data, [*coded, y], rows)
-    if missing := found.labels.n_missing:
+    domains = _domains(data, [*coded, y], rows)
+    if missing := domains.labels.n_missing:
         raise DataError(
             f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
             "Leave these rows out, such as by where=."
         )
-    there = classes_in(found)
+    there = classes_in(domains)
     by_class = None
     if estimator.class_weight is not None:
         check_weighed(estimator.class_weight, there)
-        counts = np.array([found.labels.count_of(label) for label in there.tolist()])
+        counts = np.array([domains.labels.count_of(label) for label in there.tolist()])
         by_class = weights_of_classes(estimator.class_weight, there, counts)
         rows = replace(rows, classes=there, by_class=by_class)
         if not by_class.all():
             # Rows of a class without weight do not count: there are no states that others lack.
-            found = _domains(data, [*coded, y], rows)
+            domains = _domains(data, [*coded, y], rows)
         if estimator._moves_prior:
             rows = replace(rows, by_class=None if by_class.all() else np.sign(by_class))
-    known = classes_in(found)
+    known = classes_in(domains)
     target = Discrete(target_name(y, ()), known.tolist())
     note_names(estimator, list(names))
     estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
-    variables: Sequence[Variable] = variables_of(features, declared, found.columns)
+    variables: Sequence[Variable] = variables_of(features, declared, domains.columns)
     if model is not None:
         variables, discretizer = known_variables(model.features_, variables), None
     source = DatasetSource(
@@ -541,8 +541,8 @@ def dataset_source(
         (*variables, target),
         target,
         rows=rows,
-        n_rows=found.n_rows,
-        missing=found.missing,
+        n_rows=domains.n_rows,
+        missing=domains.missing,
     )
     if discretizer is not None:
         # Other variables than those of the model, each of which is counted in one pass.
@@ -560,10 +560,10 @@ def dataset_source(
 
 
 def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
-    found = find_domains(data, names, rows)
-    if not found.n_rows:
+    domains = find_domains(data, names, rows)
+    if not domains.n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
-    return found
+    return domains
 
 
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
@@ -961,10 +961,10 @@ class NetworkClassifier(base.GraphClassifier):
         intake.check_fitted(self, "network_")
         check_statistics(self)
         self._check_updatable()
-        known, gone = self.collected_, self._part(X, y, sample_weight, None, unseen="error")
-        left = known.statistics - gone.statistics
-        rows = None if known.rows is None or gone.rows is None else known.rows - gone.rows
-        return self._estimated(replace(known, statistics=left, rows=rows))
+        collected, gone = self.collected_, self._part(X, y, sample_weight, None, unseen="error")
+        left = collected.statistics - gone.statistics
+        rows = None if collected.rows is None or gone.rows is None else collected.rows - gone.rows
+        return self._estimated(replace(collected, statistics=left, rows=rows))
 
     # ------------------------------------------------------------------------ statistics of sites
 

@@ -218,8 +218,8 @@ def prequential(
         if begun is None and (row := _first_answered(list(answers.values()))) is not None:
             begun = max(judge_from, first + row)
         skip = len(labels) if begun is None else max(begun - first, 0)
-        for name, found in answers.items():
-            curves[name].take(labels, found, skip)
+        for name, answer in answers.items():
+            curves[name].take(labels, answer, skip)
         first += len(labels)
     results = {}
     for name, trial in trials.items():
@@ -390,11 +390,11 @@ class _Answers(NamedTuple):
         """
         places = {plain(label): k for k, label in enumerate(classes.tolist())}
         at = np.array([places.get(plain(label), -1) for label in labels.tolist()])
-        given = np.where(at >= 0, proba[np.arange(len(labels)), at], 0.0)
+        shares = np.where(at >= 0, proba[np.arange(len(labels)), at], 0.0)
         # The first class, the argmax of a row of zeros, is not a prediction.
-        known = np.asarray(proba.any(axis=1))
-        right = (np.asarray(answers) == labels) & known
-        return cls(right.astype(np.float64), given, known)
+        predicted = np.asarray(proba.any(axis=1))
+        right = (np.asarray(answers) == labels) & predicted
+        return cls(right.astype(np.float64), shares, predicted)
 
 
 def _learned(model: Any) -> tuple[int, NDArray[np.int64]]:
@@ -435,24 +435,24 @@ class _ByRows:
         if self._is_own and not _is_rows(X):
             answers, proba = self.model.test_then_train(X, labels, classes=classes)
             return _Answers.of(labels, answers, proba, self.model.classes_)
-        right, given, known = np.zeros((3, len(labels)))
+        right, shares, predicted = np.zeros((3, len(labels)))
         for i, (x, label) in enumerate(zip(_as_rows(X), labels.tolist(), strict=True)):
-            answer, given[i] = self._answer(x, label)
-            right[i], known[i] = answer == label, answer is not None
+            answer, shares[i] = self._answer(x, label)
+            right[i], predicted[i] = answer == label, answer is not None
             self.model.learn_one(x, label)
-        return _Answers(right, given, known.astype(np.bool_))
+        return _Answers(right, shares, predicted.astype(np.bool_))
 
     def _answer(self, x: Any, label: Any) -> tuple[Any, float]:
         """Return the most probable class (None without a prediction), and P(label)."""
         try:
             predict = getattr(self.model, "predict_proba_one", None)
-            found = None if predict is None else predict(x)
+            shares = None if predict is None else predict(x)
         except NotImplementedError:  # as river's classifiers without probabilities
-            found = None
-        if found is None:
+            shares = None
+        if shares is None:
             return self.model.predict_one(x), np.nan
-        answer = max(found, key=found.get) if found and max(found.values()) > 0.0 else None
-        return answer, found.get(label, 0.0)
+        answer = max(shares, key=shares.get) if shares and max(shares.values()) > 0.0 else None
+        return answer, shares.get(label, 0.0)
 
 
 class _ByBatches:
@@ -480,14 +480,14 @@ class _ByBatches:
             # Rows as a data frame with the columns `names`, by default all names in the rows.
             names = self._columns
             pandas = optional_module("pandas", extra="river", what="A table of single rows")
-            found = list(dict.fromkeys(itertools.chain.from_iterable(X)))
-            if names is not None and (more := [name for name in found if name not in set(names)]):
+            columns = list(dict.fromkeys(itertools.chain.from_iterable(X)))
+            if names is not None and (more := [name for name in columns if name not in set(names)]):
                 raise DataError(
                     f"A later row has the columns {quoted(more)}, which the first batch had not; "
                     "this model takes tables of the same columns. Take a streaming classifier, or "
                     "a model of river."
                 )
-            X = pandas.DataFrame(X, columns=found if names is None else list(names))
+            X = pandas.DataFrame(X, columns=columns if names is None else list(names))
             self._columns = list(X.columns)
         answers = self._answers(X, labels)
         for step in self._steps:
@@ -571,18 +571,18 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
         return
     together = itertools.chain([first_pair], pairs)
     if not isinstance(first_pair[0], Mapping) or np.ndim(first_pair[1]) > 0:
-        for part, given in together:
-            yield part, _labels_of(part, given)
+        for part, y_part in together:
+            yield part, _labels_of(part, y_part)
         return
     while several := list(itertools.islice(together, batch)):
-        given = [plain(label) for _, label in several]
-        one_type = len({type(label) for label in given}) == 1
+        plain_labels = [plain(label) for _, label in several]
+        one_type = len({type(label) for label in plain_labels}) == 1
         for x, _ in several:
             if not isinstance(x, Mapping):
                 raise DataTypeError(
                     f"A row of a stream is a mapping from name to value; got {type(x).__name__}."
                 )
-        labels = labels_of(np.array(given, dtype=None if one_type else object)).values
+        labels = labels_of(np.array(plain_labels, dtype=None if one_type else object)).values
         yield [x for x, _ in several], labels
 
 

@@ -69,11 +69,11 @@ class _RiverMethods:
     _multiclass = True
 
     def __init__(self, model: Any = None) -> None:
-        given = _streaming(model)
+        learner = _streaming(model)
         # River clones from the arguments of the constructor, so that `model` must stay unfitted.
-        self.model = None if model is None else clone(given)
-        self.learner = copy.deepcopy(given)
-        if hasattr(given, "star_"):
+        self.model = None if model is None else clone(learner)
+        self.learner = copy.deepcopy(learner)
+        if hasattr(learner, "star_"):
             self.learner._is_open = True
 
     def __str__(self) -> str:
@@ -90,7 +90,7 @@ class _RiverMethods:
         Parameters
         ----------
         new_params : mapping, optional
-            From parameters of the bayesgraph classifier to new values; the key "model" replaces the
+            From params of the bayesgraph classifier to new values; the key "model" replaces the
             classifier itself.
         include_attributes : bool
             Whether the learned state is copied.
@@ -101,14 +101,14 @@ class _RiverMethods:
             If the classifier does not have a parameter.
         """
         others = dict(new_params or {})
-        given = others.pop("model", None)
-        model = self.learner if given is None else _streaming(given)
-        known = model.get_params()
+        replaced = others.pop("model", None)
+        model = self.learner if replaced is None else _streaming(replaced)
+        params = model.get_params()
         for name in others:
-            if name not in known:
+            if name not in params:
                 raise ModelError(
-                    f"{type(model).__name__} has no parameter {name!r}.{suggestion(name, known)} "
-                    f"It has {quoted(known)}."
+                    f"{type(model).__name__} has no parameter {name!r}.{suggestion(name, params)} "
+                    f"It has {quoted(params)}."
                 )
         copied = copy.deepcopy(model) if include_attributes else clone(model)
         return type(self)(copied.set_params(**others))
@@ -134,37 +134,37 @@ class _RiverMethods:
         self.learner._learn_open(X, y)
 
     def predict_proba_many(self, X: Any) -> Any:
-        """Return the class probabilities of a frame's rows, as a frame with a column per class."""
-        pandas = optional_module("pandas", extra="river", what="A frame of probabilities")
+        """Return the class shares of a frame's rows, as a frame with a column per class."""
+        pandas = optional_module("pandas", extra="river", what="A frame of shares")
         if not hasattr(self.learner, "star_"):
             return pandas.DataFrame(index=X.index)
-        found = self.learner.predict_proba(X)
-        return pandas.DataFrame(found, index=X.index, columns=self.learner.classes_.tolist())
+        shares = self.learner.predict_proba(X)
+        return pandas.DataFrame(shares, index=X.index, columns=self.learner.classes_.tolist())
 
     def predict_many(self, X: Any) -> Any:
         """Return the most probable class of each row of a frame, as a series."""
         pandas = optional_module("pandas", extra="river", what="A series of classes")
         if not hasattr(self.learner, "star_"):
             return pandas.Series([None] * len(X), index=X.index, dtype=object)
-        found = self.learner.predict(X)
-        return pandas.Series(found, index=X.index)
+        classes = self.learner.predict(X)
+        return pandas.Series(classes, index=X.index)
 
 
 @cache
 def _river_classifier() -> Any:
     """Return the adapter class, which derives from river's MiniBatchClassifier."""
     base = optional_module("river.base", extra="river", what="A classifier of river")
-    own = {"__doc__": _RiverMethods.__doc__, "__module__": __name__}
+    attributes = {"__doc__": _RiverMethods.__doc__, "__module__": __name__}
     parents = (_RiverMethods, base.MiniBatchClassifier)
-    return type(base.MiniBatchClassifier)("RiverClassifier", parents, own)
+    return type(base.MiniBatchClassifier)("RiverClassifier", parents, attributes)
 
 
 def _streaming(model: Any) -> StreamingNaiveBayesClassifier:
     """Return the given streaming classifier, or a new one if `model` is None."""
-    given = StreamingWeightedNaiveBayesClassifier() if model is None else model
-    if not isinstance(given, StreamingNaiveBayesClassifier):
+    chosen = StreamingWeightedNaiveBayesClassifier() if model is None else model
+    if not isinstance(chosen, StreamingNaiveBayesClassifier):
         raise DataTypeError(
             "to_river takes a StreamingNaiveBayesClassifier or a "
-            f"StreamingWeightedNaiveBayesClassifier; got {type(given).__name__}."
+            f"StreamingWeightedNaiveBayesClassifier; got {type(chosen).__name__}."
         )
-    return given
+    return chosen

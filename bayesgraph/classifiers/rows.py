@@ -85,7 +85,7 @@ class Layout:
         These are the variables of count vectors, of counts and of other numbers. All other
         variables are inferred from their columns, which are those returned by `grouped`.
         """
-        found: dict[Name, Variable] = {}
+        variables: dict[Name, Variable] = {}
         for name, family in self.families.items():
             kind = FAMILIES[family].variable
             if kind is CountVector:
@@ -93,21 +93,21 @@ class Layout:
                 if items is None:
                     matrix: Any = columns[name]
                     items = tuple(range(matrix.shape[1]))
-                found[name] = CountVector(name, items)
+                variables[name] = CountVector(name, items)
             elif kind is not Discrete:
-                found[name] = kind(name)
-        return found
+                variables[name] = kind(name)
+        return variables
 
     def encoder(self, features: tuple[Variable, ...]) -> Encoder:
         """Return the encoder of tables with the variables `features`; the last encoder is cached.
 
         A fitted model needs the encoder of its own features for each prediction.
         """
-        known: Encoder | None = vars(self).get("_encoder")
-        if known is None or known.variables is not features:
-            known = Encoder(features)
-            vars(self)["_encoder"] = known
-        return known
+        encoder: Encoder | None = vars(self).get("_encoder")
+        if encoder is None or encoder.variables is not features:
+            encoder = Encoder(features)
+            vars(self)["_encoder"] = encoder
+        return encoder
 
     def __getstate__(self) -> dict[str, Any]:
         # The cached encoder is left out of copies and pickles, and made again on demand.
@@ -233,7 +233,7 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
 
     `distributions` and the errors are those of `make_layout`; `names` are all columns.
     """
-    known = set(names)
+    there = set(names)
     if isinstance(distributions, str):
         _check_family(distributions)
         return {(name,): distributions for name in names}
@@ -242,20 +242,21 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
             "distributions= takes the name of a family, or a mapping from column to family such "
             f"as {{'age': 'gaussian'}}; got {distributions!r}."
         )
-    found: dict[tuple[Name, ...], str] = {}
+    families: dict[tuple[Name, ...], str] = {}
     for key, family in distributions.items():
         _check_family(family)
-        several = isinstance(key, tuple) and key not in known
-        found[tuple(_column(item, names, known) for item in (key if several else (key,)))] = family
-    flat = [name for key in found for name in key]
+        several = isinstance(key, tuple) and key not in there
+        items = key if several else (key,)
+        families[tuple(_column(item, names, there) for item in items)] = family
+    flat = [name for key in families for name in key]
     if len(set(flat)) < len(flat):
         twice = sorted({n for n in flat if flat.count(n) > 1}, key=repr)
         raise DataError(f"distributions= names {quoted(twice)} more than once.")
-    return found
+    return families
 
 
-def _column(item: Any, names: tuple[Name, ...], known: set[Name]) -> Name:
-    if item in known:
+def _column(item: Any, names: tuple[Name, ...], there: set[Name]) -> Name:
+    if item in there:
         return item  # type: ignore[no-any-return]
     if isinstance(item, (int, np.integer)) and 0 <= item < len(names):
         return names[int(item)]
@@ -275,11 +276,11 @@ def _fresh(name: Name, names: Sequence[Name], groups: Mapping[Name, Any]) -> Nam
 
     `names` are the names of all columns, and the keys of `groups` those of the other vectors.
     """
-    number, found = 1, name
-    while found in names or found in groups:
+    number, fresh = 1, name
+    while fresh in names or fresh in groups:
         number += 1
-        found = f"{name}_{number}"
-    return found
+        fresh = f"{name}_{number}"
+    return fresh
 
 
 # ----------- Rows of a table X in chunks, encoded for a network; scikit-learn is not needed for it
@@ -374,23 +375,23 @@ def n_rows_of(columns: Mapping[Name, Column]) -> int:
 
 
 def known_table(
-    found: Columns, unseen: Unseen, layout: Layout, variables: tuple[Variable, ...]
+    columns: Columns, unseen: Unseen, layout: Layout, variables: tuple[Variable, ...]
 ) -> Table:
     """Return Columns as a table encoded with the variables of a fitted model.
 
     `unseen` says how categories are treated that are no states.
     """
-    if found.matrix is not None and layout.is_one_vector:
+    if columns.matrix is not None and layout.is_one_vector:
         vector = variables[0]
         assert isinstance(vector, CountVector)  # the layout says so
-        return vector_table(found.matrix, vector)
-    cells = None if layout.groups else found.cells()
+        return vector_table(columns.matrix, vector)
+    cells = None if layout.groups else columns.cells()
     if cells is not None:
         check_unseen(unseen)
         table = layout.encoder(variables).table(cells, unseen)
         if table is not None:
             return table
-    return encode_table(layout.grouped(found.as_columns()), variables, unseen=unseen)
+    return encode_table(layout.grouped(columns.as_columns()), variables, unseen=unseen)
 
 
 def warn_of_empty(indicators: Collection[MissingIndicator], n_rows: int) -> None:
@@ -413,30 +414,30 @@ def vector_table(matrix: Any, vector: CountVector) -> Table:
     return Table((vector,), codes, np.empty((n_rows, 0)), not missing, {vector: counts})
 
 
-def chunks(found: Columns) -> Iterator[tuple[slice, int, Columns]]:
+def chunks(columns: Columns) -> Iterator[tuple[slice, int, Columns]]:
     """Yield consecutive chunks of rows: (slice of the rows, total number of rows, chunk).
 
     Several chunks are an even number of about the same size, for two threads and more.
     """
-    n = found.n_rows
+    n = columns.n_rows
     if n <= _CHUNK_ROWS:
-        yield slice(0, n), n, found
+        yield slice(0, n), n, columns
         return
     n_chunks = 2 * -(-n // (2 * _CHUNK_ROWS))
     for a, b in pairwise(n * i // n_chunks for i in range(n_chunks + 1)):
-        yield slice(a, b), n, found.take(slice(a, b))
+        yield slice(a, b), n, columns.take(slice(a, b))
 
 
 def encoded_chunks(
-    found: Columns, unseen: Unseen, encode: Callable[[Columns, Unseen], EncodedT]
+    columns: Columns, unseen: Unseen, encode: Callable[[Columns, Unseen], EncodedT]
 ) -> Iterator[tuple[slice, int, EncodedT]]:
     """Yield chunks of rows, encoded: (slice of the rows, total number of rows, what they became).
 
     One warning is issued for all of them if there are values that are no states and the policy is
     "warn".
     """
-    policy = of_rows(unseen, found.n_rows)
-    for rows, n_rows, chunk in chunks(found):
+    policy = of_rows(unseen, columns.n_rows)
+    for rows, n_rows, chunk in chunks(columns):
         encoded = encode(chunk, policy)
         # Whoever has the last chunk need not ask for another one.
         if rows.stop == n_rows:
@@ -495,9 +496,9 @@ def predicted_columns(estimator: Any, table: Any) -> dict[str, Any]:
 
 def with_policy(estimator: Any, unseen: Unseen) -> Any:
     """Return a fitted estimator that treats values which are no states in another way."""
-    found = copy.copy(estimator)
-    vars(found)["unseen"] = unseen  # a saved classifier is frozen
-    return found
+    copied = copy.copy(estimator)
+    vars(copied)["unseen"] = unseen  # a saved classifier is frozen
+    return copied
 
 
 def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]:
@@ -506,12 +507,12 @@ def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]
     if not hasattr(estimator, "classes_"):
         means, deviations = estimator.predict(table, return_std=True)
         return {target: means, f"std({target})": deviations}, 0
-    found, impossible = estimator._counted_rows(table, _best_and_all)
+    results, impossible = estimator._counted_rows(table, _best_and_all)
     columns = {}
     if what != "predict_proba":
-        columns[target] = estimator.classes_[found[:, 0].astype(np.intp)]
+        columns[target] = estimator.classes_[results[:, 0].astype(np.intp)]
     if what != "predict":
-        for state, column in zip(estimator.classes_, found[:, 1:].T, strict=True):
+        for state, column in zip(estimator.classes_, results[:, 1:].T, strict=True):
             columns[f"P({target}={state})"] = column
     return columns, impossible
 

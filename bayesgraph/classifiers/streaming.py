@@ -145,19 +145,19 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
 
     def _settings(self) -> StreamSettings:
         names = (f.name for f in fields(StreamSettings))
-        own = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        own["smoothing"] = self._smoothing()
-        own["discretizer"], own["bins"] = cell_method(self.discretizer, self.bins)
-        return StreamSettings(**({"exponents": None} | own))
+        settings = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        settings["smoothing"] = self._smoothing()
+        settings["discretizer"], settings["bins"] = cell_method(self.discretizer, self.bins)
+        return StreamSettings(**({"exponents": None} | settings))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
-        known: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
-        if not isinstance(self.summary, (str, type)) or self.summary not in known:
+        kinds: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
+        if not isinstance(self.summary, (str, type)) or self.summary not in kinds:
             raise ModelError(
                 f"summary= is one of {quoted(SUMMARIES)}, or a class such as "
                 f"bayesgraph.statistics.GKSummary; got {self.summary!r}."
             )
-        kind = known[self.summary]
+        kind = kinds[self.summary]
         epsilon: Any = self.epsilon
         if epsilon is not None and not ("epsilon" in kind.options and isinstance(epsilon, Real)):
             takers = [name for name, one in SUMMARIES.items() if "epsilon" in one.options]
@@ -258,8 +258,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             and including its first row: without `classes`, the first row of a stream has only
             zeros.
         """
-        found = self._learn(X, y, classes, sample_weight, predict=True)
-        return self.classes_[found.argmax(axis=1)], found
+        probabilities = self._learn(X, y, classes, sample_weight, predict=True)
+        return self.classes_[probabilities.argmax(axis=1)], probabilities
 
     @base.one_at_a_time
     def refresh(self) -> Any:
@@ -298,23 +298,23 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         is_first = not hasattr(self, "star_")
         fresh = NO_COLUMNS
         if is_first:
-            found = intake.fit_columns(self, X, len(labels), sparse=False)
+            table = intake.fit_columns(self, X, len(labels), sparse=False)
         else:
-            found, fresh = self._table(X, len(labels))
+            table, fresh = self._table(X, len(labels))
         if not weights.all():
             rows = np.flatnonzero(weights)
-            found, labels, weights = found.take(rows), labels[rows], weights[rows]
-        star = self._begin(found, labels, classes) if is_first else self.star_
+            table, labels, weights = table.take(rows), labels[rows], weights[rows]
+        star = self._begin(table, labels, classes) if is_first else self.star_
         joined = self._joined(labels, classes)
         known = self._joined(labels[:0], classes)
         place = {label: k for k, label in enumerate(joined.tolist())}
         order = [place[label] for label in labels.classes.tolist()]
         at = np.array(order, dtype=np.int64)[labels.codes]
         columns = self._columns.joined(fresh)
-        encoded = columns.learned(found, star)
+        encoded = columns.learned(table, star)
         if check:
             examined, arrived = columns.examined(encoded), Labels(joined, at)
-            tables.warn_of_columns(examined, arrived, found.as_columns)
+            tables.warn_of_columns(examined, arrived, table.as_columns)
         # All checks are done: the model may change from here on.
         self.star_ = star
         self._extend(fresh, columns)
@@ -327,25 +327,25 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._changed()
         return out
 
-    def _begin(self, found: Columns, labels: Labels, classes: ArrayLike | None) -> StreamingStar:
+    def _begin(self, table: Columns, labels: Labels, classes: ArrayLike | None) -> StreamingStar:
         """Set up an unfitted model: layout, classes and columns; return its empty StreamingStar.
 
-        `found` are the columns of the first table, and `classes` those that the user announced.
+        `table` are the columns of the first table, and `classes` those that the user announced.
         """
         check_unseen(self.unseen)
         settings = self._settings()
-        layout = make_layout(found.typed(), None, self.categorical)
-        columns = StreamColumns.of(found, layout.categorical)
+        layout = make_layout(table.typed(), None, self.categorical)
+        columns = StreamColumns.of(table, layout.categorical)
         together = joined_classes({"y": labels.classes, "classes=": classes})
         # A class that is not announced is added with its first row, independently of the batches.
-        known = labels[:1].classes if classes is None else joined_classes({"classes=": classes})
-        known = known.astype(together.dtype)
+        first = labels[:1].classes if classes is None else joined_classes({"classes=": classes})
+        first = first.astype(together.dtype)
         n_numbers, n_states = len(columns.numbers), len(columns.states)
-        star = StreamingStar(self._summaries(n_numbers, len(known)), n_states, settings)
+        star = StreamingStar(self._summaries(n_numbers, len(first)), n_states, settings)
         self.layout_ = layout
-        self.classes_ = known
+        self.classes_ = first
         self._columns, self._is_open = columns, False
-        self.target_name_ = intake.target_name(labels.name, [Continuous(n) for n in found.names])
+        self.target_name_ = intake.target_name(labels.name, [Continuous(n) for n in table.names])
         return star
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
@@ -356,17 +356,17 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """
         names, fresh = self.layout_.columns, NO_COLUMNS
         if not self._is_open or not intake.is_frame(X):
-            found = intake.known_columns(self, X, names, sparse=False)
+            table = intake.known_columns(self, X, names, sparse=False)
         else:
             columns = columns_of(X)
             if n_labels is not None:
                 fresh = self._columns.fresh_of(columns, self.categorical)
             n_rows = length(next(iter(columns.values())))
             joined = self._columns.joined(fresh)
-            found = joined.completed(columns, (*names, *fresh.names), n_rows)
+            table = joined.completed(columns, (*names, *fresh.names), n_rows)
         if n_labels is not None:
-            check_consistent_length(range(found.n_rows), range(n_labels))
-        return found, fresh
+            check_consistent_length(range(table.n_rows), range(n_labels))
+        return table, fresh
 
     def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:
         """Add the new columns `fresh` to the features, in the order of their arrival.
@@ -428,20 +428,20 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         out = np.zeros((len(at) if predict else 0, len(classes)))
         star, first, brings = self.star_, 0, False
         while first < len(at):
-            known = star.n_classes
-            strange = (at[first + brings :] >= known).nonzero()[0]
+            n_known = star.n_classes
+            strange = (at[first + brings :] >= n_known).nonzero()[0]
             last = first + brings + int(strange[0]) if len(strange) else len(at)
             rows = slice(first, last)
-            part = np.empty((last - first, known)) if predict else None
+            part = np.empty((last - first, n_known)) if predict else None
             star.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
             if part is not None:
                 # The first row of a class was predicted before the class was added.
-                out[first + brings : last, :known] = part[int(brings) :]
+                out[first + brings : last, :n_known] = part[int(brings) :]
             first, brings = last, last < len(at)
             if brings:
                 if predict:
                     one = columns[:, first : first + 1], codes[:, first : first + 1]
-                    out[first, :known] = normalised(star.log_scores(*one))[0]
+                    out[first, :n_known] = normalised(star.log_scores(*one))[0]
                 star.extend(n_classes=int(at[first]) + 1)
         self.classes_ = classes
         return out
@@ -530,8 +530,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return plain(self.classes_[int(np.argmax(self._scores_one(x)))])
 
     def _scores_one(self, x: Mapping[Name, Any]) -> Floats:
-        found: Floats = self.star_.log_scores(*self._columns.known(x, self.unseen, self.star_))[0]
-        return found
+        scores: Floats = self.star_.log_scores(*self._columns.known(x, self.unseen, self.star_))[0]
+        return scores
 
     # ------------------------------------------------------------------------------ the model
 
@@ -555,8 +555,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     def features_(self) -> tuple[Variable, ...]:  # type: ignore[override]
         """The features in the order of the columns, with the states of the current densities."""
         intake.check_fitted(self, "star_")
-        found = {v.name: v for v in self._columns.variables(self.star_)}
-        return tuple(found[name] for name in self.layout_.columns)
+        by_name = {v.name: v for v in self._columns.variables(self.star_)}
+        return tuple(by_name[name] for name in self.layout_.columns)
 
     @property
     def drifts_(self) -> NDArray[np.int64]:
@@ -574,8 +574,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if network is None:
             fitted = self._as_it_is()
             network = fitted._current()
-            found = base.training_of(fitted, fitted._fitted_rows())
-            network.training = replace(found, version=fitted._version)
+            training = base.training_of(fitted, fitted._fitted_rows())
+            network.training = replace(training, version=fitted._version)
             # Not of what another thread has learned meanwhile, which has a state of its own.
             state["_network"] = network
         return network

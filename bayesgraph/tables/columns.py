@@ -53,8 +53,8 @@ class UnseenValues:
         """Note that a number of rows of a column have such values, some of which are given."""
         self._rows[name] = self._rows.get(name, 0) + n_rows
         # Few are shown, and a column of identifiers has as many as it has rows.
-        known = self._values.setdefault(name, {})
-        known.update(dict.fromkeys(islice(values, _SHOWN)))
+        shown = self._values.setdefault(name, {})
+        shown.update(dict.fromkeys(islice(values, _SHOWN)))
 
     def unite(self, others: UnseenValues) -> None:
         """Add what was met in other rows."""
@@ -109,10 +109,10 @@ def cells_without_state(table: Any, matrix: Any, unseen: UnseenValues) -> None:
         # Of intervals every number is in one.
         if not isinstance(variable, Discrete) or isinstance(variable, Binned):
             continue
-        found = cells[np.flatnonzero(table.column(variable) < 0)]
-        if found.dtype.kind == "f":
-            found = found[~np.isnan(found)]
-        values = [plain(cell) for cell in found.tolist() if not is_missing(cell)]
+        unknown = cells[np.flatnonzero(table.column(variable) < 0)]
+        if unknown.dtype.kind == "f":
+            unknown = unknown[~np.isnan(unknown)]
+        values = [plain(cell) for cell in unknown.tolist() if not is_missing(cell)]
         if values:
             unseen.add(variable.name, len(values), values)
 
@@ -349,14 +349,14 @@ def missing_cells(column: Column) -> NDArray[np.bool_]:
         elif column.dtype == nw.Object or column.dtype == nw.Unknown:
             return missing_cells(column.to_numpy())
         return np.asarray(gone.to_numpy(), dtype=np.bool_)
-    found = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
+    mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
     if column.dtype.kind == "O":
         cells = np.array([is_missing(value) for value in column], dtype=np.bool_)
     elif column.dtype.kind in "fc":
         cells = np.isnan(np.asarray(column))
     else:
         cells = np.zeros(len(column), dtype=np.bool_)
-    return cells if found is None else cells | found
+    return cells if mask is None else cells | mask
 
 
 def is_matrix(column: Any) -> bool:
@@ -517,13 +517,13 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
         # pandas hashes the values once, the general way below three times.
         codes, values = native.factorize()
         return _sorted(values.tolist(), codes)
-    found = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
-    if not found:
+    distinct = sorted(column.unique().drop_nulls().to_list()) if states is None else list(states)
+    if not distinct:
         return Factorised([], np.full(len(column), -1, dtype=np.int8))
     codes = column.replace_strict(
-        [*found, None], [*range(len(found)), -1], return_dtype=nw.Int32, default=-1
+        [*distinct, None], [*range(len(distinct)), -1], return_dtype=nw.Int32, default=-1
     )
-    return Factorised(list(found), codes.fill_null(-1).to_numpy())
+    return Factorised(list(distinct), codes.fill_null(-1).to_numpy())
 
 
 def _is_in_arrow(native: Any) -> bool:
@@ -557,8 +557,8 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     native = column.to_native()
     if nw.dependencies.is_pandas_like_series(native):
         # The accessor `cat` makes a series of the codes, which takes longer than reading them.
-        own = native.array if hasattr(native, "array") else native.cat
-        return Factorised(own.categories.tolist(), np.asarray(own.codes))
+        categories = native.array if hasattr(native, "array") else native.cat
+        return Factorised(categories.categories.tolist(), np.asarray(categories.codes))
     if nw.dependencies.is_pyarrow_chunked_array(native):
         # Categories may be of any type: a cast to text would change integer states.
         return Factorised(*_arrow_codes(native))
@@ -592,8 +592,8 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
     """Return a column of Python objects as states and codes, distinguished by type and value."""
     values = column.tolist()
     if set(map(type, values)) == {str}:
-        found = sorted(set(values))
-        return Factorised(found, codes_of(found, values))
+        distinct = sorted(set(values))
+        return Factorised(distinct, codes_of(distinct, values))
     first: dict[Any, int] = {}
     codes = np.empty(len(column), dtype=np.int64)
     for row, item in enumerate(column):
@@ -605,9 +605,9 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
             codes[row] = first.setdefault((type(value), value), len(first))
         except TypeError as error:
             raise _unusable(name, f"{type(value).__name__} (the value {value!r})") from error
-    found = [value for _, value in first]
-    booleans = bool(found) and all(isinstance(value, bool) for value in found)
-    states: list[State] = [False, True] if booleans else naturally_ordered(found)
+    distinct = [value for _, value in first]
+    booleans = bool(distinct) and all(isinstance(value, bool) for value in distinct)
+    states: list[State] = [False, True] if booleans else naturally_ordered(distinct)
     position = {(type(state), state): code for code, state in enumerate(states)}
     rank = np.array([*(position[key] for key in first), -1])
     return Factorised(states, rank[codes])
@@ -670,19 +670,19 @@ def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
     if isinstance(variable, Binned) and not _has_text(column):
         return variable.codes(_finite(as_numbers(column, variable.name), variable.name))
     factorised = factorise(column, variable.name)
-    found = [variable.find(state) for state in factorised.states]
-    if all(code is None for code in found):
+    places = [variable.find(state) for state in factorised.states]
+    if all(code is None for code in places):
         check_kinds(variable, factorised)
-    translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
+    translation = np.array([*(-1 if code is None else code for code in places), -1], dtype=np.int32)
     # Categories that occur in no row need not be states.
-    if unseen == "error" and None in found and (unknown := _unknown(variable, factorised)):
+    if unseen == "error" and None in places and (unknown := _unknown(variable, factorised)):
         near = errors.suggestion(unknown[0], variable.states)
         raise errors.UnknownStateError(
             f"Column {variable.name!r} has values that are not states: {errors.quoted(unknown)}."
             f"{near} The states are {errors.quoted(variable.states)}."
         )
     codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
-    if isinstance(unseen, UnseenValues) and None in found:
+    if isinstance(unseen, UnseenValues) and None in places:
         strange = (codes < 0) & (factorised.codes >= 0)
         if n_rows := int(np.count_nonzero(strange)):
             unseen.add(variable.name, n_rows, _unknown(variable, factorised))
@@ -737,9 +737,9 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
     if isinstance(variable, Grouped):
         groups = [*variable.groups, *([value] for value in fresh)]
         return Grouped(variable.name, groups, variable.others)
-    known = list(variable.states)
-    together = [*known, *fresh]
-    ordered = naturally_ordered(known) == known
+    before = list(variable.states)
+    together = [*before, *fresh]
+    ordered = naturally_ordered(before) == before
     return Discrete(variable.name, naturally_ordered(together) if ordered else together)
 
 
@@ -759,10 +759,10 @@ def check_kinds(variable: Discrete, factorised: Factorised) -> None:
             f"{_TO_NUMBERS}"
         )
     states = variable.values if isinstance(variable, Grouped) else variable.states
-    kinds, known = {kind_of(v) for v in values}, {kind_of(s) for s in states}
-    if values and not kinds & known:
+    kinds, usual = {kind_of(v) for v in values}, {kind_of(s) for s in states}
+    if values and not kinds & usual:
         raise errors.DataTypeError(
-            f"Column {variable.name!r} had {' and '.join(sorted(known))} states when the model was "
+            f"Column {variable.name!r} had {' and '.join(sorted(usual))} states when the model was "
             f"made ({errors.quoted(states, maximum=3)}); now its values are "
             f"{' and '.join(sorted(kinds))} ({errors.quoted(values, maximum=3)}). Convert the "
             "column to the type it had."

@@ -172,8 +172,8 @@ class Rows:
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that determine the weights."""
-        found = (self.weight, None if self.by_class is None else self.y)
-        return tuple(name for name in found if name is not None)
+        names = (self.weight, None if self.by_class is None else self.y)
+        return tuple(name for name in names if name is not None)
 
     def columns_of(self, variables: Iterable[Variable]) -> list[str]:
         """Return the names of the columns of variables, and of those of the weights."""
@@ -390,8 +390,8 @@ class Dataset:
             return summed(lambda run: function(*run), _numbered(self.runs(wanted, rows), 0))
         parts = self._parts(wanted, rows)
         # Closed at once: an error holds what was under way as long as somebody holds the error.
-        with closing(self.executor.map(_OfPart(function), parts)) as found:
-            return _sum(self._reported(found, parts))
+        with closing(self.executor.map(_OfPart(function), parts)) as sums:
+            return _sum(self._reported(sums, parts))
 
     def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
         """Return the lazy frame of predictions of the engine that has the rows.
@@ -453,10 +453,10 @@ class Dataset:
         """Return the columns to read; something must be read for the rows to be counted."""
         return tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
 
-    def _reported(self, found: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
+    def _reported(self, sums: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
         """Yield what was found in parts, and report how far the pass is."""
         ends = [*(part.first for part in parts), self.n_rows][1:]
-        for value, end in zip(found, ends, strict=True):
+        for value, end in zip(sums, ends, strict=True):
             if self.progress is not None and end is not None:
                 self.progress(end, self.n_rows)
             yield value
@@ -542,8 +542,8 @@ def _sum(parts: Iterable[Sum]) -> Sum | None:
     """Return the sum along the tree of blocks, None of nothing."""
     items = iter(parts)
     for first in items:
-        found: Sum = parallel.tree_sum(chain([first], items))
-        return found
+        total: Sum = parallel.tree_sum(chain([first], items))
+        return total
     return None
 
 
@@ -624,19 +624,19 @@ def unreadable(source: str, error: Exception) -> errors.FileFormatError:
 def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> Any:
     """Return the schema of the columns that all files of a dataset have; see `Fragments`."""
     fragments = list(dataset.get_fragments()) if hasattr(dataset, "get_fragments") else []
-    found = [(f.path, f.physical_schema) for f in fragments if hasattr(f, "path")]
-    everywhere = set(dataset.schema.names).union(*(schema.names for _, schema in found))
+    schemas = [(f.path, f.physical_schema) for f in fragments if hasattr(f, "path")]
+    everywhere = set(dataset.schema.names).union(*(schema.names for _, schema in schemas))
     for name in columns or ():
         if name not in everywhere:
             raise errors.unknown_variable(name, sorted(everywhere), where=f"columns=: {source}")
-    check_same_names([(path, schema.names) for path, schema in found], columns)
+    check_same_names([(path, schema.names) for path, schema in schemas], columns)
     # Columns of partitioned paths are in the dataset's schema alone.
-    kinds = {field.name: field.type for field in dataset.schema} | _joined_types(found, columns)
+    kinds = {field.name: field.type for field in dataset.schema} | _joined_types(schemas, columns)
     return arrow().schema([(n, kinds[n]) for n in dataset.schema.names if kinds[n] is not None])
 
 
 def check_same_names(
-    found: Sequence[tuple[str, Sequence[str]]], columns: Collection[str] | None
+    files: Sequence[tuple[str, Sequence[str]]], columns: Collection[str] | None
 ) -> None:
     """Check that files, given by path and names of columns, have the same columns, or those used.
 
@@ -644,8 +644,8 @@ def check_same_names(
     ------
     FileFormatError
     """
-    first = set(found[0][1]) if found else set()
-    for path, names in found:
+    first = set(files[0][1]) if files else set()
+    for path, names in files:
         if len(set(names)) < len(names):
             raise errors.FileFormatError(
                 f"{path}: each column needs a name of its own; got {errors.quoted(names)}."
@@ -664,7 +664,7 @@ def check_same_names(
 
 
 def _joined_types(
-    found: Sequence[tuple[str, Any]], columns: Collection[str] | None
+    files: Sequence[tuple[str, Any]], columns: Collection[str] | None
 ) -> dict[str, Any]:
     """Return the type of each column that holds the values of all files, None if there is none.
 
@@ -675,7 +675,7 @@ def _joined_types(
     """
     kinds: dict[str, Any] = {}
     first_of: dict[str, str] = {}
-    for path, schema in found:
+    for path, schema in files:
         for name, kind in zip(schema.names, schema.types, strict=True):
             before = kinds.get(name)
             if name in kinds and before is None:
@@ -759,11 +759,11 @@ def fitted(table: Any, schema: Any, what: str) -> Any:
     DataTypeError
         If a column has values of another type.
     """
-    for found, expected in zip(table.schema, schema, strict=True):
+    for actual, expected in zip(table.schema, schema, strict=True):
         # Numbers would become text in silence.
-        is_known = is_text(found.type) or arrow().types.is_null(found.type)
+        is_known = is_text(actual.type) or arrow().types.is_null(actual.type)
         if is_text(expected.type) and not is_known:
-            raise other_type(what, f"{found.name!r} is {found.type}, expected text")
+            raise other_type(what, f"{actual.name!r} is {actual.type}, expected text")
     try:
         return as_schema(table, schema)
     except (arrow().ArrowInvalid, arrow().ArrowTypeError, NotImplementedError) as error:
@@ -841,8 +841,10 @@ class EncodedRows:
                 f"cache= names a folder, and {dataset.source} does not tell whether its rows are "
                 "the same in the next fit, as files do. Use cache=True."
             )
-        own = [(type(v).__name__, v.__reduce__()) for v in variables]
-        text = repr((_VERSION, dataset.state, str(dataset.schema), own, described, parallel.BLOCK))
+        kinds = [(type(v).__name__, v.__reduce__()) for v in variables]
+        text = repr(
+            (_VERSION, dataset.state, str(dataset.schema), kinds, described, parallel.BLOCK)
+        )
         self._fingerprint = hashlib.sha256(text.encode()).hexdigest().encode()
         self._path: Path | None = None
         self._lengths: list[int] = []

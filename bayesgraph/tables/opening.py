@@ -185,8 +185,8 @@ class SparkFrame(datasets.Dataset):
         by_part = {row.part: row.value for row in sent}
         # The bytes were made by our own function on the workers.
         values = [pickle.loads(by_part[part]) for part in sorted(by_part)]
-        found = [value for value in values if value is not None]
-        return parallel.tree_sum(found) if found else None
+        sums = [value for value in values if value is not None]
+        return parallel.tree_sum(sums) if sums else None
 
     def predicted(
         self, predicting: datasets.Predicting, columns: Sequence[str], keep: Sequence[str]
@@ -197,10 +197,10 @@ class SparkFrame(datasets.Dataset):
         example = arrow().Table.from_arrays(
             [arrow().nulls(1, f.type) for f in schema], schema=schema
         )
-        found = arrow().table(predicting(example, keep))
+        predicted = arrow().table(predicting(example, keep))
         session = self._frame.sparkSession
         result = self._frame.select(*map(_quoted, keep)).schema
-        for field in session.createDataFrame(found).schema:
+        for field in session.createDataFrame(predicted).schema:
             result = result.add(field)
         sent = session.sparkContext.broadcast(predicting)
         read = tuple(dict.fromkeys([*columns, *keep]))
@@ -275,11 +275,11 @@ class _Predicted:
         """Yield a batch for each batch with rows."""
         for batch in batches:
             if len(batch):
-                given = dict(zip(self.names, batch.columns, strict=True))
-                table = arrow().table({name: given[name] for name in self.schema.names})
-                found = self.predicting.value(datasets.as_schema(table, self.schema), self.keep)
-                kept = {name: given[name] for name in self.keep}
-                yield arrow().RecordBatch.from_pydict({**kept, **found})
+                columns = dict(zip(self.names, batch.columns, strict=True))
+                table = arrow().table({name: columns[name] for name in self.schema.names})
+                predicted = self.predicting.value(datasets.as_schema(table, self.schema), self.keep)
+                kept = {name: columns[name] for name in self.keep}
+                yield arrow().RecordBatch.from_pydict({**kept, **predicted})
 
 
 def _sent(batches: Iterable[Any]) -> Iterator[Any]:
@@ -325,16 +325,16 @@ def objects_of(uris: Sequence[str], source: str) -> Any:
     """
     filesystem, paths = _opened(uris)
     try:
-        found = [file for path in paths for file in _objects(filesystem, path)]
-        if not found:
+        files = [file for path in paths for file in _objects(filesystem, path)]
+        if not files:
             raise FileNotFoundError(f"There is no Parquet file {source}.")
-        other = [file for file in found if not file.lower().endswith(datasets.PARQUET)]
+        other = [file for file in files if not file.lower().endswith(datasets.PARQUET)]
         if other:
             raise FileFormatError(
                 f"Elsewhere than on this machine, files are Parquet files, "
                 f"{quoted(datasets.PARQUET)}; got {quoted(other[:3])}."
             )
-        return arrow(".dataset").dataset(found, filesystem=filesystem, format="parquet")
+        return arrow(".dataset").dataset(files, filesystem=filesystem, format="parquet")
     except arrow().ArrowInvalid as error:
         raise datasets.unreadable(source, error) from error
 
@@ -474,10 +474,10 @@ def _of_arrow(data: Any, where: Any) -> datasets.Dataset:
     def batches(columns: Sequence[str]) -> Iterable[Any]:
         return data.to_batches(columns=list(columns), filter=where)  # type: ignore[no-any-return]
 
-    found = Batches(batches, data.schema, "the dataset")
+    dataset = Batches(batches, data.schema, "the dataset")
     if where is None:
-        found.n_rows = data.count_rows()
-    return found
+        dataset.n_rows = data.count_rows()
+    return dataset
 
 
 _MAKERS: dict[tuple[str | None, str], Callable[[Any], datasets.Dataset]] = {
@@ -563,8 +563,8 @@ class Files(datasets.Dataset):
             form.make_fragment(f.path, f.filesystem, f.partition_expression) for f in fragments
         )
         self._pieces = [
-            _FileRows(source, fragment, seen, whole, where, n_rows)
-            for fragment, seen, n_rows in zip(opened, self._seen, lengths, strict=True)
+            _FileRows(source, fragment, state, whole, where, n_rows)
+            for fragment, state, n_rows in zip(opened, self._seen, lengths, strict=True)
         ]
 
     def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
@@ -738,14 +738,14 @@ class CsvCells:
 
     def _contradiction(self, path: str, said: str, kinds: Collection[str]) -> tuple[str, Any]:
         """Return the column of a value that is not of its type, and the type of that value."""
-        found = re.search(r"In CSV column #(\d+): .*: invalid value '(.*)'", said, re.DOTALL)
-        name = self._opened(path, {}).schema.names[int(found[1])] if found else ""
-        if not found or name not in kinds:
+        match = re.search(r"In CSV column #(\d+): .*: invalid value '(.*)'", said, re.DOTALL)
+        name = self._opened(path, {}).schema.names[int(match[1])] if match else ""
+        if not match or name not in kinds:
             raise FileFormatError(
                 f"{path!r} cannot be read as a table with the fields separated by "
                 f"{self.delimiter!r}: {said.splitlines()[0]:.200}."
             )
-        cell = found[2].replace('"', '""')
+        cell = match[2].replace('"', '""')
         options = self._options({}) | {
             "read_options": arrow(".csv").ReadOptions(column_names=["value"])
         }
@@ -753,17 +753,17 @@ class CsvCells:
         return name, table.schema.types[0]
 
 
-def _of_cells(before: Any, found: Any) -> tuple[Any, bool]:
+def _of_cells(before: Any, after: Any) -> tuple[Any, bool]:
     """Return the type of a column with cells of two types, and whether to read all files again.
 
     Cells are read again if those before may not fit: 0 and 1 are truth values, other numbers not.
     """
     types = arrow().types
-    if types.is_integer(before) and types.is_boolean(found):
-        return found, True
-    if types.is_temporal(before) and types.is_timestamp(found) and not types.is_time(before):
-        return found, False
-    joined = datasets.widened(before, found)
+    if types.is_integer(before) and types.is_boolean(after):
+        return after, True
+    if types.is_temporal(before) and types.is_timestamp(after) and not types.is_time(before):
+        return after, False
+    joined = datasets.widened(before, after)
     return (arrow().string() if joined in (None, before) else joined), False
 
 
@@ -859,17 +859,17 @@ def open_dataset(
     ['rain', 'sun']
     >>> folder.cleanup()
     """
-    given = {
+    chosen = {
         "max_categories": max_categories,
         "sample_rows": sample_rows,
         "progress": progress,
         "executor": datasets.as_executor(executor),
         "cache": cache,
     }
-    options = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in chosen.items() if value is not None}
     _check_options(columns, where, options)
-    found = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
-    if found is None:
+    dataset = _as_opened(data, columns, where, missing=missing, text=text, delimiter=delimiter)
+    if dataset is None:
         raise DataTypeError(
             "A dataset is a path, a glob, a folder, a list of paths, a dataset of pyarrow, a lazy "
             "frame of polars, Dask or Spark, a relation of DuckDB, or a function that returns "
@@ -877,11 +877,11 @@ def open_dataset(
             "are."
         )
     for name, value in options.items():
-        setattr(found, name, value)
-    is_elsewhere = found.executor is not None and not (found.is_lazy and executor is None)
-    if is_elsewhere and found.cache is not False:
+        setattr(dataset, name, value)
+    is_elsewhere = dataset.executor is not None and not (dataset.is_lazy and executor is None)
+    if is_elsewhere and dataset.cache is not False:
         raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
-    return found
+    return dataset
 
 
 def _check_options(columns: Any, where: Any, options: Mapping[str, Any]) -> None:
@@ -933,17 +933,17 @@ def _as_opened(
     if is_arrow and hasattr(data, "files"):
         return Files(data, "the dataset", where, columns)
     if is_arrow:
-        found: datasets.Dataset | None = _of_arrow(data, where)
+        dataset: datasets.Dataset | None = _of_arrow(data, where)
     else:
-        found = copy.copy(data) if isinstance(data, datasets.Dataset) else of_engine(data)
-    if found is None:
+        dataset = copy.copy(data) if isinstance(data, datasets.Dataset) else of_engine(data)
+    if dataset is None:
         return None
     if where is not None and not is_arrow:
-        raise DataTypeError(f"where= selects rows of files; filter {found.source} itself.")
+        raise DataTypeError(f"where= selects rows of files; filter {dataset.source} itself.")
     if columns is not None:
-        found.checked(columns, "columns=")
-        found.schema = datasets.selected(found.schema, columns)
-    return found
+        dataset.checked(columns, "columns=")
+        dataset.schema = datasets.selected(dataset.schema, columns)
+    return dataset
 
 
 def _of_paths(
@@ -962,15 +962,15 @@ def _of_paths(
         if len(texts) == 1:
             source = without_options(source)
         return Files(objects_of(texts, source), source, where, columns)
-    found = [file for path in texts for file in _files(path)]
-    if not found:
+    files = [file for path in texts for file in _files(path)]
+    if not files:
         where = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
         raise FileNotFoundError(f"There is no Parquet or CSV file {where}{source}.")
-    kinds = {datasets.kind_of(file) for file in found}
+    kinds = {datasets.kind_of(file) for file in files}
     if kinds <= {"parquet", "pq"}:
         try:
             folder = texts[0] if len(texts) == 1 and Path(texts[0]).is_dir() else None
-            return Files(_parquet(found, folder), source, where, columns)
+            return Files(_parquet(files, folder), source, where, columns)
         except arrow().ArrowInvalid as error:
             raise datasets.unreadable(source, error) from error
     if not (kinds <= {"csv", "tsv"}):
@@ -980,7 +980,7 @@ def _of_paths(
     delimiter = delimiter or ("\t" if kinds == {"tsv"} else ",")
     csv = CsvCells(tuple(missing), tuple(text), delimiter)
     # The cells tell the types.
-    untyped = arrow(".dataset").dataset(found, schema=arrow().schema([]), format="csv")
+    untyped = arrow(".dataset").dataset(files, schema=arrow().schema([]), format="csv")
     return Files(untyped, source, where, columns, csv)
 
 
@@ -1006,7 +1006,7 @@ def _files(text: str) -> list[str]:
         return [str(file) for file in inside if datasets.is_data(file.relative_to(path))]
     if path.is_file():
         return [text]
-    found = sorted(glob.glob(text, recursive=True))
+    paths = sorted(glob.glob(text, recursive=True))
     return [
-        file for file in found if Path(file).is_file() and not datasets.is_hidden(Path(file).name)
+        file for file in paths if Path(file).is_file() and not datasets.is_hidden(Path(file).name)
     ]

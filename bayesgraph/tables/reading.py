@@ -99,14 +99,14 @@ def without_comments(text: bytes, comment: str) -> bytes:
     """Return a text without the lines that begin with `comment` and are not within quotes."""
     start = re.escape(comment.encode())
     lines = re.compile(b"(" + _QUOTED + rb")|(?<![^\r\n])" + start + rb"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
-    return lines.sub(lambda found: found[1] or b"", text)
+    return lines.sub(lambda match: match[1] or b"", text)
 
 
 def header_of(text: bytes) -> bytes:
     """Return the first line that is not empty, with line ends that stand within quotes."""
     begin = len(text) - len(text.lstrip(b"\r\n"))
-    found = _HEADER.match(text, begin)
-    return found[0] if found else b""
+    match = _HEADER.match(text, begin)
+    return match[0] if match else b""
 
 
 def n_fields(line: bytes, delimiter: str) -> int:
@@ -202,11 +202,11 @@ def with_dates(table: Any, dates: str | None) -> Any:
     names: list[str] = []
     columns: list[Any] = []
     for field, column in zip(table.schema, table.columns, strict=True):
-        found = {field.name: column}
+        replaced = {field.name: column}
         if types.is_timestamp(field.type) or types.is_date(field.type):
-            found = _days(field.name, column, origin) if origin else _parts(field.name, column)
-        names += found
-        columns += found.values()
+            replaced = _days(field.name, column, origin) if origin else _parts(field.name, column)
+        names += replaced
+        columns += replaced.values()
     return type(table).from_arrays(columns, names=names)
 
 
@@ -224,14 +224,14 @@ def _parts(name: str, column: Any) -> dict[str, Any]:
     compute = arrow(".compute")
     types = arrow(".types")
     months = compute.subtract(compute.month(column), 1)
-    found = {
+    parts = {
         f"{name}_year": compute.year(column),
         f"{name}_month": _named(months, _MONTHS),
         f"{name}_weekday": _named(compute.day_of_week(column), _WEEKDAYS),
     }
     if types.is_timestamp(column.type):
-        found[f"{name}_hour"] = compute.hour(column)
-    return found
+        parts[f"{name}_hour"] = compute.hour(column)
+    return parts
 
 
 def _named(numbers: Any, names: tuple[str, ...]) -> Any:
@@ -263,12 +263,12 @@ _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
 
 
-def _suffix(path: files.PathLike, known: tuple[str, ...]) -> str:
+def _suffix(path: files.PathLike, suffixes: tuple[str, ...]) -> str:
     name = files.path_text(path)
-    for suffix in known:
+    for suffix in suffixes:
         if name.lower().endswith(suffix):
             return suffix
-    raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(known)}.")
+    raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(suffixes)}.")
 
 
 @dataclass(frozen=True)
@@ -494,7 +494,7 @@ def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
 
     The value is whether some comma cannot group thousands.
     """
-    found = {}
+    with_commas = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         if column.type != arrow().string() or name in dialect.text:
             continue
@@ -506,8 +506,8 @@ def _comma_numbers(table: Any, dialect: _Dialect) -> dict[str, bool]:
         numbers = compute.all(compute.match_substring_regex(column, _COMMA_NUMBER)).as_py()
         if numbers and compute.any(compute.match_substring(column, ",")).as_py():
             thousands = compute.all(compute.match_substring_regex(column, _THOUSANDS)).as_py()
-            found[name] = not thousands
-    return found
+            with_commas[name] = not thousands
+    return with_commas
 
 
 def _lost_numbers(table: Any, other: Any) -> bool:
@@ -611,11 +611,11 @@ def print_table(columns: Mapping[str, Any], stream: Any, *, tabs: bool = False) 
 
 def rounded(columns: Mapping[str, Any], places: int) -> dict[str, Any]:
     """Return columns with numbers rounded to a number of decimal places."""
-    found, table = dict(columns), _table(columns)
+    shown, table = dict(columns), _table(columns)
     for name, column in zip(table.column_names, table.columns, strict=True):
         if arrow().types.is_floating(column.type):
-            found[name] = arrow(".compute").round(column, places)
-    return found
+            shown[name] = arrow(".compute").round(column, places)
+    return shown
 
 
 def _table(columns: Mapping[str, Any]) -> Any:

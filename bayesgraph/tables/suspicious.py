@@ -123,7 +123,7 @@ class Examined(NamedTuple):
 
 
 def warn_of_columns(
-    seen: Examined,
+    examined: Examined,
     labels: Labels | None,
     columns: Callable[[], Mapping[Name, Column]],
     *,
@@ -134,7 +134,7 @@ def warn_of_columns(
 
     Parameters
     ----------
-    seen : Examined
+    examined : Examined
     labels : Labels, optional
         None in regression.
     columns : callable
@@ -144,30 +144,30 @@ def warn_of_columns(
     gaussian : collection of names
         Those of them that become Gaussians.
     """
-    found: dict[str, list[Any]] = {kind: [] for kind in _SAID}
+    kinds: dict[str, list[Any]] = {kind: [] for kind in _SAID}
     examples: dict[str, str] = {}
-    for kind, name, example in [*_of_numbers(seen), *_of_states(seen)]:
-        if kind in _OF_MANY and len(seen.codes) < _MIN_ROWS:
+    for kind, name, example in [*_of_numbers(examined), *_of_states(examined)]:
+        if kind in _OF_MANY and len(examined.codes) < _MIN_ROWS:
             continue
-        found[kind].append(name)
+        kinds[kind].append(name)
         examples.setdefault(kind, example)
-    names = [*seen.numeric, *seen.discrete]
-    found["unnamed"] = [n for n in names if _UNNAMED.fullmatch("" if n is None else str(n))]
-    if found["integers"]:
-        given = columns()
-        found["integers"] = [n for n in found["integers"] if n in given and _is_integer(given[n])]
-    found["codes"] = [n for n in found["codes"] if n in free]
-    found["skewed"] = [n for n in found["skewed"] if n in gaussian]
-    if labels is not None and len(seen.codes) >= _MIN_ROWS:
-        found["class"] = list(_copies(seen, labels.codes))
+    names = [*examined.numeric, *examined.discrete]
+    kinds["unnamed"] = [n for n in names if _UNNAMED.fullmatch("" if n is None else str(n))]
+    if kinds["integers"]:
+        raw = columns()
+        kinds["integers"] = [n for n in kinds["integers"] if n in raw and _is_integer(raw[n])]
+    kinds["codes"] = [n for n in kinds["codes"] if n in free]
+    kinds["skewed"] = [n for n in kinds["skewed"] if n in gaussian]
+    if labels is not None and len(examined.codes) >= _MIN_ROWS:
+        kinds["class"] = list(_copies(examined, labels.codes))
         if _is_number_target(labels.classes):
-            found["target"] = [None]
+            kinds["target"] = [None]
     for kind in ("texts", "dates", "fractions"):
-        found[kind] = [n for n in found[kind] if (n in found["identifier"]) == (kind == "texts")]
-    others = {*found["texts"], *found["commas"]}
-    found["identifier"] = [n for n in found["identifier"] if n not in others]
+        kinds[kind] = [n for n in kinds[kind] if (n in kinds["identifier"]) == (kind == "texts")]
+    others = {*kinds["texts"], *kinds["commas"]}
+    kinds["identifier"] = [n for n in kinds["identifier"] if n not in others]
     said = []
-    for kind, who in found.items():
+    for kind, who in kinds.items():
         text = _SAID[kind].format(examples.get(kind))
         said += [text if who == [None] else f"{quoted(who)}: {text}"] if who else []
     if said:
@@ -183,14 +183,14 @@ def _spread(rows: NDArray[Any], n: int) -> NDArray[Any]:
     return rows[:: max(1, len(rows) // n)]
 
 
-def _of_numbers(seen: Examined) -> Iterator[tuple[str, Name, str]]:
+def _of_numbers(examined: Examined) -> Iterator[tuple[str, Name, str]]:
     """Yield what numeric columns look like: the kind, the name and an example."""
-    part = np.sort(_spread(seen.values, _SAMPLE), axis=0)
+    part = np.sort(_spread(examined.values, _SAMPLE), axis=0)
     n_known = np.count_nonzero(part == part, axis=0).tolist()
-    for j, name in enumerate(seen.numeric):
+    for j, name in enumerate(examined.numeric):
         kinds = _number_kinds(name, part[: n_known[j], j], len(part))
-        if kinds.keys() & _OF_ALL and len(part) < len(seen.values):
-            column = np.sort(seen.values[:, j])
+        if kinds.keys() & _OF_ALL and len(part) < len(examined.values):
+            column = np.sort(examined.values[:, j])
             whole = _number_kinds(name, column[column == column], len(column))
             kinds = _confirmed(kinds, whole)
         yield from ((kind, name, example) for kind, example in kinds.items())
@@ -255,10 +255,10 @@ def _placeholder(states: Floats, counts: NDArray[np.intp]) -> str:
     return ""
 
 
-def _of_states(seen: Examined) -> Iterator[tuple[str, Name, str]]:
+def _of_states(examined: Examined) -> Iterator[tuple[str, Name, str]]:
     """Yield what discrete columns look like: the kind, the name and an example."""
-    for j, (name, states) in enumerate(zip(seen.discrete, seen.states, strict=True)):
-        column = seen.codes[:, j]
+    for j, (name, states) in enumerate(zip(examined.discrete, examined.states, strict=True)):
+        column = examined.codes[:, j]
         part = _spread(column, _SAMPLE)
         kinds = _code_kinds(part)
         if kinds and len(part) < len(column):
@@ -269,12 +269,12 @@ def _of_states(seen: Examined) -> Iterator[tuple[str, Name, str]]:
 
 def _code_kinds(codes: Codes) -> dict[str, str]:
     """Return the kinds that a column looks like by its codes, of which -1 is missing."""
-    known = np.unique(codes)
-    n_states = np.count_nonzero(known >= 0)
+    distinct = np.unique(codes)
+    n_states = np.count_nonzero(distinct >= 0)
     if n_states < 2:
-        is_whole = n_states == len(known)
+        is_whole = n_states == len(distinct)
         return {"missing" if not n_states else "constant" if is_whole else "marks": ""}
-    return {"identifier": ""} if len(known) > _IDENTIFIER * len(codes) else {}
+    return {"identifier": ""} if len(distinct) > _IDENTIFIER * len(codes) else {}
 
 
 def _written(states: Sequence[State]) -> dict[str, str]:
@@ -341,15 +341,15 @@ def _is_number_target(classes: NDArray[Any]) -> bool:
 # ------------------------------------------------------------------------- copies of the class
 
 
-def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterator[Name]:
+def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[Name]:
     """Yield the columns each of which determines the class, given as codes, on every row."""
     n = len(labels)
     others = np.flatnonzero(labels != np.bincount(labels).argmax())
     if len(others) < _MIN_OTHERS:
         return
     for matrix, names, is_number in (
-        (seen.values, seen.numeric, True),
-        (seen.codes, seen.discrete, False),
+        (examined.values, examined.numeric, True),
+        (examined.codes, examined.discrete, False),
     ):
         left = np.arange(len(names))
         for n_rows in (*_STAGES, n):
@@ -366,8 +366,8 @@ def _copies(seen: Examined, labels: NDArray[np.signedinteger]) -> Iterator[Name]
             if n_rows == _STAGES[0]:
                 share = 1 - is_number / len(part)  # one value with two rows will do
             order = np.argsort(part, axis=0, kind="stable")
-            values, found = np.take_along_axis(part, order, 0), classes[order]
-            equal, change = values[1:] == values[:-1], found[1:] != found[:-1]
+            values, ends = np.take_along_axis(part, order, 0), classes[order]
+            equal, change = values[1:] == values[:-1], ends[1:] != ends[:-1]
             pure = ~((equal & change).any(axis=0) | np.isnan(values[-1]))
             many = np.count_nonzero(~equal, axis=0) < share * len(part)
             in_ranges = np.count_nonzero(change, axis=0) == classes.max()

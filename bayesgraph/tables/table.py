@@ -200,19 +200,19 @@ class Table:
         """
         if self.complete:
             return {}
-        found: dict[Variable, int] = {}
+        n_missing: dict[Variable, int] = {}
         for v in self.discrete:
-            found[v] = int(np.count_nonzero(self.column(v) < 0))
+            n_missing[v] = int(np.count_nonzero(self.column(v) < 0))
         # Most tables have all of their numbers, which their sum tells the fastest.
         with np.errstate(over="ignore", invalid="ignore"):
             total = self.values.sum()
         if np.isnan(total):
             gone = np.isnan(self.values).sum(axis=0).tolist()
-            found |= dict(zip(self.continuous, gone, strict=True))
+            n_missing |= dict(zip(self.continuous, gone, strict=True))
         for vector, counts in self.counts.items():
             numbers = counts.data if is_sparse(counts) else counts
-            found[vector] = int(np.count_nonzero(np.isnan(numbers)))
-        return {v.name: found[v] for v in self.variables if found.get(v)}
+            n_missing[vector] = int(np.count_nonzero(np.isnan(numbers)))
+        return {v.name: n_missing[v] for v in self.variables if n_missing.get(v)}
 
     def evidence(self) -> Evidence:
         """Return all columns as evidence for the engine."""
@@ -241,9 +241,9 @@ class Table:
         wanted = [v for v in variables if isinstance(v, MissingIndicator)]
         if not wanted:
             return self
-        own = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
-        found = [v for v in wanted if v.of in own and v.name not in own]
-        return self._with_columns(found, [self.is_missing(own[v.of]) for v in found])
+        columns = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
+        new = [v for v in wanted if v.of in columns and v.name not in columns]
+        return self._with_columns(new, [self.is_missing(columns[v.of]) for v in new])
 
     def _with_columns(self, variables: Sequence[Discrete], columns: Sequence[Any]) -> Table:
         dtype = np.promote_types(self.codes.dtype, arranged(variables).code_type)
@@ -379,9 +379,9 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
     """
     if categorical is None:
         return set()
-    known = set(names)
+    there = set(names)
     if isinstance(categorical, str) and categorical == "all":
-        return known
+        return there
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
         raise errors.DataTypeError(
             f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
@@ -389,7 +389,7 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
         )
     chosen = set()
     for item in categorical:
-        if item in known:
+        if item in there:
             chosen.add(item)
         elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
             chosen.add(names[int(item)])
@@ -408,14 +408,14 @@ def grouped(
     """
     first = {names[0]: vector for vector, names in groups.items()}
     inside = {name for names in groups.values() for name in names}
-    found: dict[Name, Column] = {}
+    joined: dict[Name, Column] = {}
     for name, column in columns.items():
         if name in first:
             parts = [as_numbers(columns[item], item) for item in groups[first[name]]]
-            found[first[name]] = np.stack(parts, axis=1)
+            joined[first[name]] = np.stack(parts, axis=1)
         elif name not in inside:
-            found[name] = column
-    return found
+            joined[name] = column
+    return joined
 
 
 def infer_variables(
@@ -439,14 +439,14 @@ def infer_variables(
     if n_rows == 0:
         raise errors.DataError(f"The table has no rows (its columns are {errors.quoted(names)}).")
     chosen = categorical_names(categorical, names)
-    known = declared or {}
-    found = [
-        (known[n], encode_column(known[n], c, unseen="error"))
-        if n in known
+    by_name = declared or {}
+    inferred = [
+        (by_name[n], encode_column(by_name[n], c, unseen="error"))
+        if n in by_name
         else infer_variable(n, c, categorical=n in chosen)
         for n, c in columns.items()
     ]
-    variables, encoded = zip(*found, strict=True)
+    variables, encoded = zip(*inferred, strict=True)
     return assembled(variables, encoded, n_rows, fitting=True)
 
 
@@ -470,18 +470,18 @@ def encode_table(
         Of the numbers; see `assembled`.
     """
     check_unseen(unseen)
-    known = {v.name: v for v in variables}
+    by_name = {v.name: v for v in variables}
     n_rows = length(next(iter(columns.values())))
     encoded = {
-        n: encode_column(v, columns[n], unseen=unseen) for n, v in known.items() if n in columns
+        n: encode_column(v, columns[n], unseen=unseen) for n, v in by_name.items() if n in columns
     }
     for variable in variables:
         if isinstance(variable, MissingIndicator) and variable.name not in columns:
-            own = variable.of
-            if own in encoded:
-                encoded[variable.name] = _are_missing(encoded[own])
-            elif own in columns:
-                encoded[variable.name] = missing_cells(columns[own])
+            name = variable.of
+            if name in encoded:
+                encoded[variable.name] = _are_missing(encoded[name])
+            elif name in columns:
+                encoded[variable.name] = missing_cells(columns[name])
     there = [v for v in variables if v.name in encoded]
     return assembled(there, [encoded[v.name] for v in there], n_rows, fitting=False, order=order)
 
@@ -628,19 +628,19 @@ class Numbers:
 
         Grouped variables and truth values are such, too.
         """
-        found = arranged(variables)
-        if found.vectors or not all(isinstance(v, Binned) or _differ(v) for v in found.discrete):
+        these = arranged(variables)
+        if these.vectors or not all(isinstance(v, Binned) or _differ(v) for v in these.discrete):
             return None
-        points: list[Any] = [v.cuts if isinstance(v, Binned) else v.states for v in found.discrete]
+        points: list[Any] = [v.cuts if isinstance(v, Binned) else v.states for v in these.discrete]
         floats = [np.array(p, dtype=np.float64) for p in points]
         orders = [np.argsort(p) for p in floats]
-        discrete = np.array([isinstance(v, Discrete) for v in found], dtype=np.bool_)
+        discrete = np.array([isinstance(v, Discrete) for v in these], dtype=np.bool_)
         return cls(
-            found,
+            these,
             np.concatenate([*(p[order] for p, order in zip(floats, orders, strict=True)), []]),
-            np.concatenate([*orders, []]).astype(found.code_type),
+            np.concatenate([*orders, []]).astype(these.code_type),
             np.cumsum([0, *map(len, points)]),
-            np.array([not isinstance(v, Binned) for v in found.discrete], dtype=np.bool_),
+            np.array([not isinstance(v, Binned) for v in these.discrete], dtype=np.bool_),
             # A slice takes all columns without a copy.
             slice(None) if discrete.all() else np.flatnonzero(discrete),
             np.flatnonzero(~discrete),
@@ -718,25 +718,25 @@ class Objects:
         columns = zip(self.variables, self.kinds, self.codes, matrix.T.tolist(), strict=True)
         codes: list[Any] = []
         numbers: list[Any] = []
-        for variable, kinds, known, cells in columns:
+        for variable, kinds, met, cells in columns:
             try:
                 # The first state, whose code is 0, is looked up again.
-                found = [
-                    known.get((type(cell), cell)) or _code(variable, kinds, known, cell)
+                entries = [
+                    met.get((type(cell), cell)) or _code(variable, kinds, met, cell)
                     for cell in cells
                 ]
             except TypeError:  # what cannot be hashed
                 return None
-            if None in found:
+            if None in entries:
                 return None
-            (codes if isinstance(variable, Discrete) else numbers).append(found)
+            (codes if isinstance(variable, Discrete) else numbers).append(entries)
         coded = np.array(codes, dtype=self.variables.code_type).reshape(len(codes), len(matrix))
         values = np.array(numbers, dtype=np.float64).reshape(len(numbers), len(matrix))
         return checked_table(self.variables, coded.T, values.T, fitting=False)
 
 
 def _code(
-    variable: Variable, kinds: set[type[Any]], known: dict[tuple[type[Any], Any], int], cell: Any
+    variable: Variable, kinds: set[type[Any]], met: dict[tuple[type[Any], Any], int], cell: Any
 ) -> float | None:
     """Return the code of a cell, or its number, and keep that of a state; None for other types."""
     # A narrower float would be compared with a rounded cut.
@@ -746,7 +746,7 @@ def _code(
     if isinstance(variable, Discrete) and not isinstance(variable, Binned):
         code = variable.find(value) if type(value) in kinds else None
         if code is not None:
-            known[type(cell), cell] = code
+            met[type(cell), cell] = code
         return -1 if code is None and type(value) in kinds else code
     if type(value) not in (float, int) or abs(value) >= _EXACT:
         return None
