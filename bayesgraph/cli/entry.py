@@ -46,10 +46,10 @@ def as_typed(message: str, options: Collection[str]) -> str:
         Of the command, such as ``--alpha`` and ``--no-check-columns``.
     """
 
-    def option(found: re.Match[str]) -> str:
-        name = OPTIONS.get(found[1], found[1]).replace("_", "-")
-        typed = f"--no-{name}" if found[2] else f"--{name}"
-        return typed if typed in options and typed not in message else found[0]
+    def option(match: re.Match[str]) -> str:
+        name = OPTIONS.get(match[1], match[1]).replace("_", "-")
+        typed = f"--no-{name}" if match[2] else f"--{name}"
+        return typed if typed in options and typed not in message else match[0]
 
     return _PARAMETER.sub(option, message)
 

@@ -173,14 +173,14 @@ class Wanted:
     def _option(self, item: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""
         option, equals, value = item.partition("=")
-        known = {OPTIONS.get(p, p): p for p in self.parameters if p not in NOT_TYPED}
+        options = {OPTIONS.get(p, p): p for p in self.parameters if p not in NOT_TYPED}
         typed = option.strip().replace("-", "_")
-        parameter = known.get(typed, typed if typed in known.values() else None)
+        parameter = options.get(typed, typed if typed in options.values() else None)
         if not equals or parameter is None:
-            name, near = self.text.partition(":")[0], suggestion(option, known)
+            name, near = self.text.partition(":")[0], suggestion(option, options)
             raise DataError(
                 f"--model {name} takes options as in {name}:OPTION=VALUE,OPTION=VALUE, of "
-                f"{', '.join(known)}; got {item!r}.{near}"
+                f"{', '.join(options)}; got {item!r}.{near}"
             )
         return parameter, _value(value)
 
@@ -328,9 +328,9 @@ def check_holds(
     """
     if output.suffix in NATIVE:
         return
-    known = {variable.name: variable for variable in declared}
+    by_name = {variable.name: variable for variable in declared}
     columns = bg.learning.count_source(table, categorical=categorical).features
-    variables = [known.get(variable.name, variable) for variable in columns]
+    variables = [by_name.get(variable.name, variable) for variable in columns]
     empty = bg.BayesianNetwork([_any_distribution(variable) for variable in variables])
     with temporary_folder() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

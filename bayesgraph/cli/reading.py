@@ -135,11 +135,13 @@ def is_many(data: Path) -> bool:
 # ------------------------------- The columns of a table that a command learns from or predicts for
 
 
-def check_columns(names: Iterable[str], known: Sequence[str], data: Path, option: str = "") -> None:
+def check_columns(
+    names: Iterable[str], columns: Sequence[str], data: Path, option: str = ""
+) -> None:
     """Raise an error for the first name that is no column of a table."""
     for name in names:
-        if name not in known:
-            raise unknown_variable(name, known, where=f"{option}{data}")
+        if name not in columns:
+            raise unknown_variable(name, columns, where=f"{option}{data}")
 
 
 def used_columns(

@@ -7,10 +7,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from bayesgraph.core.errors import FileFormatError, quoted
-from bayesgraph.core.files import PathLike, write_text
+from bayesgraph.core.files import PathLike, suffix_among, write_text
 
 # ---- The colours of everything that is drawn: graphs, figures, tables of notebooks and the
 # explorer
@@ -134,11 +132,11 @@ def cut_texts(cuts: Sequence[float], longest: int = 10) -> list[str]:
     than `longest` characters its first digits with "…", as many as tell the cuts apart.
     """
     exact = [repr(float(cut)).removesuffix(".0") for cut in cuts]
-    found = [_first_digits(text, longest) for text in exact]
-    while len(set(found)) < len(set(exact)):
+    texts = [_first_digits(text, longest) for text in exact]
+    while len(set(texts)) < len(set(exact)):
         longest += 1
-        found = [_first_digits(text, longest) for text in exact]
-    return found
+        texts = [_first_digits(text, longest) for text in exact]
+    return texts
 
 
 def _first_digits(text: str, longest: int) -> str:
@@ -384,12 +382,7 @@ class Report:
             For another suffix.
         """
         forms = {".html": self.to_html, ".md": self.to_markdown, ".txt": self.to_text}
-        suffix = Path(path).suffix.lower()
-        if suffix not in forms:
-            raise FileFormatError(
-                f"{str(path)!r}: a page is saved to a file that ends in {quoted(forms)}."
-            )
-        write_text(path, forms[suffix]())
+        write_text(path, forms[suffix_among(path, forms, "a report")]())
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -14,14 +14,20 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from bayesgraph.core.arrays import whole_number
-from bayesgraph.core.errors import BayesGraphError, FileFormatError, cause
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    FileFormatError,
+    cause,
+    quoted,
+    suggestion,
+)
 
 # ----------- What reading a file may allocate, and the boundary at which its errors get their type
 # A file that comes from elsewhere may declare sizes that no bytes in it confirm: the cells of a
@@ -149,6 +155,23 @@ def path_text(path: PathLike) -> str:
     if not isinstance(text, str):
         raise TypeError(f"A path is a string or a pathlib.Path; got {path!r}.")
     return text
+
+
+def suffix_among(path: PathLike, suffixes: Collection[str], what: str) -> str:
+    """Return the suffix of a path in small letters, which must be one of several.
+
+    Raises
+    ------
+    FileFormatError
+        For another; the message says `what` is written, and the nearest suffix.
+    """
+    suffix = Path(path_text(path)).suffix.lower()
+    if suffix not in suffixes:
+        raise FileFormatError(
+            f"{path_text(path)}: {what} is written to a file that ends in {quoted(suffixes)}; got "
+            f"{suffix!r}.{suggestion(suffix, suffixes)}"
+        )
+    return suffix
 
 
 def read_bytes(path: PathLike) -> bytes:

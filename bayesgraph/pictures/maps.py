@@ -146,7 +146,7 @@ def correspondence_figure(
 
 @styled()
 def axes_figure(
-    found: PrincipalAxes,
+    principal: PrincipalAxes,
     *,
     table: TableLike | None = None,
     axes: tuple[int, int] = (1, 2),
@@ -161,7 +161,7 @@ def axes_figure(
 
     Parameters
     ----------
-    found : Axes
+    principal : Axes
     table : table, optional
         Its rows are drawn as points.
     axes : (int, int)
@@ -181,33 +181,33 @@ def axes_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    n_axes = len(found.variances)
+    n_axes = len(principal.variances)
     at = _checked(axes, n_axes)
     if title is None:
-        kind = "Discriminant" if found.classes else "Principal"
+        kind = "Discriminant" if principal.classes else "Principal"
         title = f"{kind} {'axes' if n_axes > 1 else 'axis'}"
-    scores = np.empty((0, 2)) if table is None else _padded(found.transform(table), at)
+    scores = np.empty((0, 2)) if table is None else _padded(principal.transform(table), at)
     groups = _groups(labels, len(scores))
     if n_axes == 1:
-        return _single_axis(found, scores[:, 0], groups, title)
-    panel = _panel(at, found.shares, "variance")
+        return _single_axis(principal, scores[:, 0], groups, title)
+    panel = _panel(at, principal.shares, "variance")
     for name, rows, colour in groups:
         look = {"s": 7, "zorder": 2} if labels is None else {"s": 9, "alpha": 0.6, "label": name}
         panel.scatter(*scores[rows].T, color=colour, linewidth=0, **look)
     if labels is not None:
         panel.legend(loc="best", frameon=False)
-    centres = _padded(found.centres, at)
+    centres = _padded(principal.centres, at)
     panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
     size = np.abs(np.concatenate([scores, centres]))
     # The length of an arrow of correlation 1.
     reach = np.nanmax(size) if np.isfinite(size).any() else 1.0
-    arrows = _padded(found.correlations, at) * reach
+    arrows = _padded(principal.correlations, at) * reach
     for end in arrows.tolist():
         arrow = {"arrowstyle": "->", "color": INK, "linewidth": 0.9}
         panel.annotate("", end, (0, 0), arrowprops=arrow, zorder=4)
     panel.update_datalim(1.1 * arrows)
-    variables = (arrows, texts(found.names, _LONGEST), INK)
-    write_labels(panel, [variables, (centres, texts(found.classes, _LONGEST), INK)])
+    variables = (arrows, texts(principal.names, _LONGEST), INK)
+    write_labels(panel, [variables, (centres, texts(principal.classes, _LONGEST), INK)])
     heading(panel, title, "arrows: correlations with the axes")
     return panel.figure
 
@@ -262,32 +262,32 @@ _WIDTH, _TOP, _BAR = 6.4, 2.6, 0.28
 
 
 def _single_axis(
-    found: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]], title: str
+    principal: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]], title: str
 ) -> Figure:
     """Return how rows lie on the only axis, and each variable's correlation with it.
 
     Without rows there are the correlations alone. Rows with missing values, whose score is NaN, are
     left out.
     """
-    heights = [_TOP, _BAR * len(found.names) + 0.3][0 if len(scores) else 1 :]
+    heights = [_TOP, _BAR * len(principal.names) + 0.3][0 if len(scores) else 1 :]
     figure = new_figure(_WIDTH, sum(heights) + 0.8 * len(heights))
     *above, bars = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
     for panel in above:
-        _draw_distributions(panel, found, scores, groups)
-    values = found.correlations[:, 0]
+        _draw_distributions(panel, principal, scores, groups)
+    values = principal.correlations[:, 0]
     order = np.argsort(-np.abs(values), kind="stable").tolist()
-    names = texts(found.names, _LONGEST_ROW)
+    names = texts(principal.names, _LONGEST_ROW)
     drawn = [Bar(row, values[i], colour=COLOURS[int(values[i] < 0)]) for row, i in enumerate(order)]
     draw_bars(bars, [names[i] for i in order], drawn)
     bars.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
     bars.set(xlim=(-1, 1), xlabel="correlation with the axis")
-    share = 100 * float(found.shares[0])
+    share = 100 * float(principal.shares[0])
     heading((*above, bars)[0], title, f"axis 1, the only one: {share:.1f} % of the variance")
     return figure
 
 
 def _draw_distributions(
-    panel: Axes, found: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]]
+    panel: Axes, principal: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]]
 ) -> None:
     panel.spines[:].set_visible(False)
     panel.tick_params(length=0, pad=5)
@@ -298,11 +298,11 @@ def _draw_distributions(
         look = {"color": colour, "alpha": 0.55, "linewidth": 0, "zorder": 2}
         panel.hist(scores[whole & rows], limits, label=name, **look)
     colours = {name: colour for name, _, colour in groups}
-    for label, centre in zip(found.classes, found.centres[:, 0].tolist(), strict=True):
+    for label, centre in zip(principal.classes, principal.centres[:, 0].tolist(), strict=True):
         look = {"linewidth": 1.4, "linestyle": "--", "zorder": 3}
         text = f"mean of {texts([label], _LONGEST_ROW)[0]}"
         panel.axvline(centre, color=colours.get(str(label), INK), label=text, **look)
-    if colours.keys() != {"rows"} or found.classes:
+    if colours.keys() != {"rows"} or principal.classes:
         panel.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
     panel.set(xlabel="position on the axis", ylabel="rows")
     panel.yaxis.get_major_locator().set_params(integer=True)

@@ -23,7 +23,7 @@ import graphviz
 
 from bayesgraph.core import errors
 from bayesgraph.core.compilation import python_command
-from bayesgraph.core.files import PathLike, path_text, temporary_folder, write_bytes
+from bayesgraph.core.files import PathLike, suffix_among, temporary_folder, write_bytes
 from bayesgraph.models import CPD
 from bayesgraph.pictures import pygraphviz_process
 from bayesgraph.pictures.style import Figure
@@ -164,13 +164,7 @@ def render(
         # Without the XML declaration it can stand inside an HTML page.
         svg = picture.decode()
         return svg[svg.index("<svg") :]
-    suffix = Path(path_text(path)).suffix.lower()
-    known = (*_PICTURES, *_TEXTS)
-    if suffix not in known:
-        raise errors.FileFormatError(
-            f"{path_text(path)}: a graph is drawn to files that end in {errors.quoted(known)}; got "
-            f"{suffix!r}.{errors.suggestion(suffix, known)}"
-        )
+    suffix = suffix_among(path, (*_PICTURES, *_TEXTS), "a graph")
     if suffix in _TEXTS:
         write_bytes(path, to_dot(drawn, **options).encode())
         return None

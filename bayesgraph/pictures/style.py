@@ -8,12 +8,11 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from bayesgraph.core import errors
 from bayesgraph.core.display import COLOURS, GRID, INK, MUTED
-from bayesgraph.core.files import PathLike, path_text, write_bytes
+from bayesgraph.core.files import PathLike, suffix_among, write_bytes
 from bayesgraph.core.variables import plain
 from bayesgraph.models import texts
 
@@ -199,12 +198,7 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
     FileFormatError
         For another suffix.
     """
-    suffix = Path(path_text(path)).suffix.lower()
-    if suffix not in _FORMATS:
-        raise errors.FileFormatError(
-            f"{path_text(path)}: a figure is saved to files that end in {errors.quoted(_FORMATS)}; "
-            f"got {suffix!r}.{errors.suggestion(suffix, _FORMATS)}"
-        )
+    suffix = suffix_among(path, _FORMATS, "a figure")
     if not hasattr(figure, "savefig"):
         raise errors.DataTypeError(
             f"save_figure writes a figure of matplotlib; got {figure!r:.80}."

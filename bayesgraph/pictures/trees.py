@@ -100,8 +100,8 @@ def tree_to_dot(
             arcs.append(statement(f"n{node} -> n{branch.node}", look))
             stack.append((branch.node, depth + 1, rest))
     child = f"P({cpd.variable.name}" if numbers is None else f"p({numbers.variable.name}"
-    given = ", ".join(str(parent.name) for parent in cpd.parents)
-    heading = f"{child} | {given})" if given else f"{child})"
+    parents = ", ".join(str(parent.name) for parent in cpd.parents)
+    heading = f"{child} | {parents})" if parents else f"{child})"
     look = {"label": heading, "labelloc": "t", "fontsize": "12", "ordering": "out"}
     title = statement("graph", look)
     # The order of the indices makes Graphviz draw left children on the left.
