@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_626,
-    "nodes of syntax trees": 632_069,
+    "lines of code": 55_613,
+    "nodes of syntax trees": 631_955,
     "files": 231,
     "public names": 70,
     "bytes of the front end": 301_181,

@@ -129,27 +129,8 @@ def count_source(
     >>> source.target
     Discrete('a', ['x', 'y'])
     """
-    data = as_dataset(table)
-    columns = columns_of(table if data is None else data.schema.empty_table())
-    if target is not None and target not in columns:
-        raise unknown_variable(target, columns, where="The table")
-    if data is not None:
-        return source_of_columns(
-            data,
-            data.names,
-            target=None if target is None else str(target),
-            categorical=categorical,
-            weight=sample_weight,
-        )
-    if target is not None and categorical is None:
-        categorical = [target]
-    elif target is not None and not isinstance(categorical, str):
-        categorical = [*categorical, target]
-    encoded = infer_variables(columns, categorical)
-    by_name = {v.name: v for v in encoded.variables}
-    chosen = None if target is None else by_name[target]
-    assert chosen is None or isinstance(chosen, Discrete)  # as it is in `categorical`
-    return TableSource(encoded, chosen, sample_weight)
+    data, columns = opened(table, sample_weight)
+    return plain_source(data, columns, (), categorical, sample_weight, check=False, target=target)
 
 
 def fit_network(
@@ -295,8 +276,9 @@ def plain_source(
     sample_weight: Any,
     *,
     check: bool,
+    target: Name | None = None,
 ) -> TableSource | DatasetSource:
-    """Return a count source without a class over columns of a table or of a dataset.
+    """Return a count source over columns of a table or of a dataset, by default without a class.
 
     `declared` are variables of some of the columns; `check` says whether to warn of columns of a
     table that look wrong.
@@ -310,15 +292,24 @@ def plain_source(
     for name in by_name:
         if name not in columns:
             raise unknown_variable(name, columns, where="variables=: the table")
+    if target is not None and target not in columns:
+        raise unknown_variable(target, columns, where="The table")
     if data is None:
+        if target is not None and not isinstance(categorical, str):
+            categorical = [*(categorical or ()), target]
         encoded = infer_variables(columns, categorical, by_name)
         if check:
             free = columns.keys() - by_name.keys()
             warn_of_columns(Examined.of(encoded), None, lambda: columns, free=free, gaussian=free)
-        return TableSource(encoded, sample_weight=sample_weight)
-    names = [str(name) for name in columns]
+        chosen: Any = None if target is None else encoded.variables[list(columns).index(target)]
+        return TableSource(encoded, chosen, sample_weight)
     return source_of_columns(
-        data, names, categorical=categorical, declared=by_name, weight=sample_weight
+        data,
+        [str(name) for name in columns],
+        target=None if target is None else str(target),
+        categorical=categorical,
+        declared=by_name,
+        weight=sample_weight,
     )
 
 

@@ -228,39 +228,32 @@ def _library(
         arcs += [(above.name, v.name) for v in below for above in (target, parent)]
         structure = Structure((target, parent, *below), tuple(arcs))
         network = estimate_network(structure, source, smoothing, priors=priors)
-        rare = _rare(source, parent, min_rows)
+        rare = np.zeros(1, np.bool_)
+        if isinstance(parent, Discrete) and min_rows > 0:
+            family = Family((parent,))
+            rare = source.families([family])[family].counts < min_rows
         for child in below:
-            cpd = network[child.name]
-            library[child, parent] = _given_the_class(cpd, library[child, None], rare)
+            cpd, alone_cpd = network[child.name], library[child, None]
+            library[child, parent] = _given_the_class(cpd, alone_cpd, rare) if rare.any() else cpd
     return library
 
 
-def _rare(source: CountSource, parent: Variable, min_rows: float) -> NDArray[np.bool_] | None:
-    """Return a mask of the states of `parent` with fewer than `min_rows` rows; None if none has."""
-    if not isinstance(parent, Discrete) or min_rows <= 0:
-        return None
-    family = Family((parent,))
-    rare = source.families([family])[family].counts < min_rows
-    return rare if rare.any() else None
-
-
-def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_] | None) -> CPD:
+def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_]) -> CPD:
     """Return a CPD given class and parent, replaced by `alone` for rare states of the parent.
 
-    `alone` is the CPD given the class alone, `rare` the mask of the rare states or None.
+    `alone` is the CPD given the class alone, `rare` the mask of the rare states.
     """
-    if rare is None:
-        return cpd
-    replaced = cpd
     if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
         values = np.where(rare[:, None], alone.values[:, None, :], cpd.values)
-        replaced = TableCPD(cpd.variable, values, cpd.parents)
-    elif isinstance(cpd, GaussianCPD) and isinstance(alone, GaussianCPD):
+        replaced: CPD = TableCPD(cpd.variable, values, cpd.parents)
+    else:
+        assert isinstance(cpd, GaussianCPD)  # of a number
+        assert isinstance(alone, GaussianCPD)
         mean = np.where(rare, alone.mean[:, None], cpd.mean)
         variance = np.where(rare, alone.variance[:, None], cpd.variance)
         replaced = GaussianCPD(cpd.variable, mean, variance, cpd.parents)
     posterior, others = cpd.parameter_posterior, alone.parameter_posterior
-    if replaced is not cpd and posterior is not None and others is not None:
+    if posterior is not None and others is not None:
         replaced.parameter_posterior = posterior.chosen(rare, others)
     return replaced
 
