@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_613,
-    "nodes of syntax trees": 631_955,
-    "files": 231,
+    "lines of code": 55_528,
+    "nodes of syntax trees": 631_722,
+    "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,
     "comments that silence a check": 113,

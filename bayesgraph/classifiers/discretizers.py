@@ -452,7 +452,7 @@ class MODL(Discretizer):
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return the most probable cut points given the classes.
 
-        See Discretizer.find_cuts and :func:`bayesgraph.statistics.boulle.modl_intervals`.
+        See Discretizer.find_cuts and :func:`bayesgraph.statistics.cuts.modl_intervals`.
         """
         search = granular_intervals if self.granular else modl_intervals
         return search(column).cuts
@@ -472,7 +472,7 @@ class MODL(Discretizer):
         return best_groups(counts).groups
 
 
-# Discretisers of tables by name. `bayesgraph.statistics.boulle` has the methods of the same names
+# Discretisers of tables by name. `bayesgraph.statistics.cuts` has the methods of the same names
 # for streams.
 DISCRETIZERS: dict[str, type[Discretizer]] = {
     kind.name: kind for kind in (EqualWidth, EqualFrequency, MDLP, MODL)

@@ -65,7 +65,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     discretizer : str or Discretizer
         Method that forms intervals from a summary: "smooth", which lets the ratios of the class
         densities change smoothly with the rank, a key of
-        `bayesgraph.statistics.boulle.CELL_METHODS`, such as "modl", or an object such as
+        `bayesgraph.statistics.sketches.CELL_METHODS`, such as "modl", or an object such as
         ``EqualFrequency(5)``.
     bins : int
         Number of intervals, for a discretiser given by name that does not choose it.

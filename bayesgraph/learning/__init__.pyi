@@ -52,10 +52,10 @@ from .streams.detectors import ADWIN as ADWIN
 from .streams.detectors import DETECTORS as DETECTORS
 from .streams.detectors import alarms as alarms
 from .streams.detectors import chosen_detector as chosen_detector
-from .streams.exponent_kernels import normalise as normalise
 from .streams.settings import DISCRETIZERS as DISCRETIZERS
 from .streams.settings import StreamSettings as StreamSettings
 from .streams.star import StreamingStar as StreamingStar
+from .streams.stream_kernels import normalise as normalise
 from .structure import LEARNERS as LEARNERS
 from .structure import LearnerCard as LearnerCard
 from .structure import Structure as Structure

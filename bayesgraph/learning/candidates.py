@@ -22,7 +22,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, MemoryLimitError
 from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.learning import pair_kernels
+from bayesgraph.learning import structure_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, arc_scores, n_moments
 from bayesgraph.learning.scores import Extension, Gains
 from bayesgraph.statistics import (
@@ -287,7 +287,7 @@ class _Forest:
 
         An edge outside of the forest of some pairs is in no forest of more pairs.
         """
-        left, right = pair_kernels.spanning_forest(scores)
+        left, right = structure_kernels.spanning_forest(scores)
         ends = np.concatenate([self.ends, np.stack([places[left], places[right]], axis=1)])
         scores = np.concatenate([self.scores, scores[left, right]])
         # A pair of one group comes in several tiles.

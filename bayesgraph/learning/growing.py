@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats, betaincinv
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.learning import chi_squared_kernels, growing_kernels
+from bayesgraph.learning import growing_kernels
 from bayesgraph.learning.growing_kernels import Node
 from bayesgraph.models import (
     CPD,
@@ -461,7 +461,7 @@ class ChiSquared:
     def split(self, node: Node, *minima: float) -> Split | None:
         """Return the split of a node, or None; `minima` are the rows and the weight of a branch."""
         branch_of = np.empty((len(node.codes), node.n_codes.max() + 1), dtype=np.int32)
-        log_p, gain, groups = chi_squared_kernels.chi_squared_splits(
+        log_p, gain, groups = growing_kernels.chi_squared_splits(
             node, math.log(self.alpha_merge), max(minima), branch_of
         )
         best, lowest = -1, math.log(self.alpha_split)

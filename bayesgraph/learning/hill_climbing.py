@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import GraphError, quoted
 from bayesgraph.core.variables import Arc, Discrete, Variable
-from bayesgraph.learning import search_kernels
+from bayesgraph.learning import structure_kernels
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.greedy import climb_by_rows
 from bayesgraph.learning.leave_one_out import LeaveOneOut
 from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
-from bayesgraph.learning.search_kernels import ADD, DROP, REVERSE
 from bayesgraph.learning.structure import Structure, below_class, check_source, learner, target_of
+from bayesgraph.learning.structure_kernels import ADD, DROP, REVERSE
 from bayesgraph.statistics import CountSource, SmoothingLike, as_smoothing, one_of
 
 # Share of the arcs that a restart removes or reverses, and their least number. On samples of seven
@@ -379,7 +379,7 @@ class Climber:
         self._full = np.array([len(above) >= self.maximum for above in parents])
         self._graph = int(np.bitwise_xor.reduce(self._marks[self._arcs], initial=0))
         self._paths = np.empty_like(self._arcs)
-        search_kernels.reach(self._arcs, self._paths)
+        structure_kernels.reach(self._arcs, self._paths)
 
     def _refresh(self, children: list[int]) -> None:
         """Recompute the gains of adding and removing parents of `children`, in one data pass."""
@@ -432,7 +432,7 @@ class Climber:
         The gain is rounded, in units of `TIE_DECIMALS` decimals of a nat a row.
         """
         graph = self._arcs, self._paths, self._forced, self._full
-        found: tuple[float, int, int, int] = search_kernels.best_change(
+        found: tuple[float, int, int, int] = structure_kernels.best_change(
             self.changes, *graph, self._unit, self._marks, self._graph, last
         )
         return found
@@ -450,7 +450,7 @@ class Climber:
                 self._arcs[c, p] = True
                 self._graph ^= int(self._marks[c, p])
         self._arcs[p, c] = kind == ADD
-        search_kernels.reach(self._arcs, self._paths)
+        structure_kernels.reach(self._arcs, self._paths)
         self._graph ^= int(self._marks[p, c])
         for child in changed:
             self._full[child] = len(self.parents[child]) >= self.maximum

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.parallel import over_pairs
 from bayesgraph.core.variables import Discrete
-from bayesgraph.learning import extended_kernels, pair_kernels
+from bayesgraph.learning import structure_kernels
 from bayesgraph.learning.parameters import towards
 from bayesgraph.statistics import (
     CountSource,
@@ -112,7 +112,7 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
     def written(first: int, last: int) -> None:
         a, b = (i * d - i * (i + 1) // 2 for i in (first, last))
         cells = summary.pair_counts[summary.starts[a] : summary.starts[b]]
-        pair_kernels.listed_information(cells, shapes[a:b], n_groups, *of_pairs[:, a:b])
+        structure_kernels.listed_information(cells, shapes[a:b], n_groups, *of_pairs[:, a:b])
 
     over_pairs(written, d, summary.pair_counts.size)
     scores = np.zeros((2, d, d))
@@ -400,12 +400,12 @@ class ExtendedInformation(NamedTuple):
 def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInformation:
     """Return what each of the new columns says about the child of its group, given the others."""
     measures = np.zeros((4, n_columns))
-    extended_kernels.extended_information(*tables, measures)
+    structure_kernels.extended_information(*tables, measures)
     return ExtendedInformation(*measures)
 
 
 def extended_bdeu(tables: ExtendedTables, n_columns: int, ess: float) -> Floats:
     """Return the gain in the BDeu score of a child by each new column as one more parent."""
     gains = np.zeros(n_columns)
-    extended_kernels.extended_bdeu(*tables, ess, gains)
+    structure_kernels.extended_bdeu(*tables, ess, gains)
     return gains

@@ -19,9 +19,9 @@ from bayesgraph.learning.candidates import (
     candidate_tree,
     scores_of_pairs,
 )
-from bayesgraph.learning.pair_kernels import spanning_forest
 from bayesgraph.learning.scores import fcll
 from bayesgraph.learning.structure import Structure, below_class, check_source, learner, target_of
+from bayesgraph.learning.structure_kernels import spanning_forest
 from bayesgraph.statistics import (
     CountSource,
     Smoothing,

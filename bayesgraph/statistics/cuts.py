@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, gammaln, log_of
 from bayesgraph.core.errors import DataError
+from bayesgraph.core.evidence import arranged
+from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
 from bayesgraph.statistics import cut_kernels
+from bayesgraph.tables import Codes, Table
 
 # --------------- Elementary bins of a column, and cut points with few digits, for all discretisers
 
@@ -447,3 +455,494 @@ def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
             at = np.flatnonzero(cut_kernels.split_recursively(bins.sums, total))[1:]
             found.append(round_between(bins.high[at - 1], bins.low[at]))
     return np.unique(np.concatenate(found))
+
+
+# ---------- Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)
+
+
+# --------- Partitions of a column into intervals or groups, with their costs by the MODL criterion
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Partition of a column into intervals or groups, with its description length (cost).
+
+    Attributes
+    ----------
+    counts : ndarray, shape (number of intervals or groups, n_classes)
+        Weight of each class in each interval or group.
+    cost : float
+        Description length: -ln(prior times likelihood) up to a constant, in nats.
+    null_cost : float
+        Cost of the partition with a single interval or group.
+    """
+
+    counts: Floats
+    cost: float
+    null_cost: float
+
+    @property
+    def level(self) -> float:
+        """Relative reduction of the cost by the partition, 1 - cost / null_cost.
+
+        It is 0 if the partition is uninformative.
+        """
+        return 1.0 - self.cost / self.null_cost if self.null_cost > 0 else 0.0
+
+
+# ---------- Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)
+
+
+# Maximum count whose factorial is taken from a table.
+_TABLE = 1 << 22
+# Maximum number of elementary bins that are merged individually.
+_MAX_BINS = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class Intervals(Partition):
+    """A partition of a column into intervals.
+
+    Attributes
+    ----------
+    cuts : ndarray, shape (number of intervals - 1,)
+        Cut points in ascending order.
+    """
+
+    cuts: Floats
+
+
+def modl_intervals(column: SortedColumn) -> Intervals:
+    """Return the MODL discretisation of a column: the intervals of lowest cost that a search finds.
+
+    The search is greedy, followed by local improvement. The cost is a description length in nats:
+    the negative log posterior probability of the intervals up to a constant. For N rows and J
+    classes, I intervals with N_i rows, N_ij of class j, cost (Boulle 2006, MODL criterion)
+
+        ln N + ln C(N + I - 1, I - 1)
+        + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!).
+
+    Starting with elementary bins, the two neighbouring intervals whose merge is cheapest are merged
+    until one interval is left. The best partition on the way is improved by four moves until none
+    lowers the cost: split an interval; merge two; merge two and split the result; merge three and
+    split the result. Ties go to fewer intervals. The search takes O(n log n); the result need not
+    be the best of all partitions.
+
+    Parameters
+    ----------
+    column : SortedColumn
+
+    References
+    ----------
+    M. Boulle: MODL: a Bayes optimal discretization method for continuous attributes. Machine
+    Learning 65 (2006), 131-165.
+    """
+    bins = bins_of(column)
+    return best_intervals(bins, published_prior(bins.total, len(bins.low)))
+
+
+def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals:
+    """Return the intervals of lowest cost by the criterion of Khiops, as found by a search.
+
+    The criterion is that of `modl_intervals` with another prior, which includes the precision of
+    the cut points. For symbols not defined here see there.
+
+    For a granularity g, rows are first put into V = min(2^g, N) bins of equal frequency. Equal
+    values are put into the bin of their middle row. A single interval costs ln 2 in addition to its
+    class counts; I >= 2 intervals cost
+
+        ln 2 + ln n_columns + L(g, ceil(log2 N)) + L(I - 1, V - 1)
+        + (I - 1) ln(V - 1) - ln (I - 1)!
+        + sum_i ln C(N_i + J - 1, J - 1) + sum_i ln(N_i! / prod_j N_ij!),
+
+    where L is Rissanen's universal code of integers, truncated at its second argument. The
+    granularity of the lowest cost is chosen; ties go to the smaller one. (Khiops skips some
+    granularities to save time.)
+
+    Parameters
+    ----------
+    column : SortedColumn
+    n_columns : int
+        Number of columns among which this column is selected, for the prior.
+
+    References
+    ----------
+    M. Boulle: Khiops, the criterion of its release 11 (the preprocessing part of its documents).
+    """
+    size = column.low.size
+    below = np.cumsum(column.weights) if column.weights.size else np.arange(1.0, size + 1)
+    if size < 2 or column.low[0] == column.low[-1]:
+        return modl_intervals(column)
+    total = float(below[-1])
+    best = None
+    last = max(1, math.ceil(math.log2(max(total, 2.0))))
+    for granularity in range(1, last + 1):
+        bins = bins_of(column, _equal_bins(column.low, below, 2**granularity))
+        prior = _granular_prior(len(bins.low), total, granularity, last, n_columns)
+        found = best_intervals(bins, prior)
+        if best is None or found.cost < best.cost - 1e-6:
+            best = found
+    assert best is not None  # the loop has at least one granularity
+    return best
+
+
+def _equal_bins(ascending: Floats, below: Floats, maximum: int) -> Floats:
+    """Return the index (from 1) of the bin of each row, for at most `maximum` bins of equal weight.
+
+    Values ascend, and equal values share a bin; `below` holds the cumulative weights of the rows.
+    """
+    starts = np.flatnonzero(np.append(True, ascending[1:] > ascending[:-1]))
+    ends = np.append(starts[1:], ascending.size) - 1
+    before = np.append(0.0, below[ends[:-1]])
+    # A value belongs to the bin that contains the middle of its rows, on the scale of weights.
+    middle = before + (below[ends] - before) / 2
+    place = np.floor(middle * maximum / below[-1])
+    rank = np.cumsum(np.append(True, place[1:] > place[:-1]))
+    return np.repeat(rank.astype(np.float64), ends - starts + 1)
+
+
+def _granular_prior(
+    maximum: int, total: float, granularity: int, last: int, n_columns: int
+) -> Floats:
+    """Return the prior cost of each number of intervals, from 0 (infinite) to `maximum`.
+
+    It consists of the terms of the cost in `granular_intervals` before the class counts, for one
+    granularity g. `total` is N, and `last` the largest granularity.
+    """
+    size = max(2.0, min(2.0**granularity, total))
+    cuts = np.arange(1, maximum)
+    several = (
+        math.log(n_columns)
+        + universal_code(np.array([granularity]), last)[0]
+        + universal_code(cuts, max(size - 1, maximum - 1))
+        + cuts * math.log(size - 1)
+        - gammaln(cuts + 1)
+    )
+    return math.log(2.0) + np.concatenate([[np.inf, 0.0], several])
+
+
+def universal_code(numbers: NDArray[np.integer[Any]], maximum: float) -> Floats:
+    """Return the code length in nats of each number n by Rissanen's universal code of integers.
+
+    The code is truncated at `maximum`. The length is ln C(maximum) + ln 2 * (log2 n + log2 log2 n +
+    ...) with only the positive terms, where C normalises the probabilities of the integers from 1
+    to `maximum` (Rissanen 1983).
+    """
+    highest = int(max(maximum, numbers.max(initial=1)))
+    normaliser = np.log(np.sum(2.0 ** -_log_star(np.arange(1, highest + 1))))
+    return np.asarray(normaliser + math.log(2.0) * _log_star(numbers))
+
+
+def _log_star(numbers: NDArray[np.integer[Any]]) -> Floats:
+    total = np.zeros(len(numbers))
+    left = np.log2(numbers)
+    while (left > 0).any():
+        total += np.maximum(left, 0.0)
+        left = np.log2(np.maximum(left, 1.0))
+    return total
+
+
+def published_prior(total: float, maximum: int) -> Floats:
+    """Return the prior cost ln N + ln C(N + I - 1, I - 1) of I intervals, I from 0 to `maximum`.
+
+    N is `total`. The cost of no interval is infinite.
+    """
+    count = np.arange(1, maximum + 1)
+    chosen = gammaln(total + count) - gammaln(count) - gammaln(total + 1)
+    return np.concatenate([[np.inf], np.log(max(total, 1e-300)) + chosen])
+
+
+def best_intervals(bins: Bins, prior: Floats) -> Intervals:
+    """Search for the partition of elementary bins into intervals of minimum cost.
+
+    Parameters
+    ----------
+    bins : Bins
+    prior : ndarray, shape (number of bins + 1,)
+        Cost of each number of intervals, in addition to the costs of the intervals.
+    """
+    n_bins, n_classes = len(bins.low), bins.sums.shape[1]
+    if not n_bins:
+        return Intervals(np.zeros((1, n_classes)), 0.0, 0.0, np.empty(0))
+    table = factorials(bins.sums, bins.total, n_classes)
+    begins = _greedy(bins, table, prior)
+    cut_kernels.improve(bins.sums, table, prior, begins)
+    ends = np.append(np.flatnonzero(begins), n_bins)
+    parts = [cut_kernels.interval_cost(bins.sums, table, a, b) for a, b in pairwise(ends.tolist())]
+    null = cut_kernels.interval_cost(bins.sums, table, 0, n_bins) + prior[1]
+    counts = np.diff(bins.sums[ends], axis=0)
+    cost = float(sum(parts) + prior[len(parts)])
+    return Intervals(counts, cost, float(null), bins.cuts(begins))
+
+
+def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
+    """Return a mask of the bins that begin an interval after greedy merging.
+
+    `table` holds logs of factorials, and `prior` the cost of each number of intervals. If there are
+    very many bins, they are first merged into bins of equal weight; the improvement that follows
+    searches for cut points among all of the original bins.
+    """
+    if len(bins.low) <= _MAX_BINS:
+        return np.asarray(cut_kernels.merge_greedily(bins.sums, table, prior))
+    below = bins.sums.sum(axis=1)
+    place = np.floor(below[:-1] * (_MAX_BINS / below[-1]))
+    starts = np.flatnonzero(np.append(True, place[1:] > place[:-1]))
+    coarse = bins.sums[np.append(starts, len(bins.low))]
+    merged = cut_kernels.merge_greedily(coarse, table, prior[: len(starts) + 1])
+    begins = np.zeros(len(bins.low), dtype=np.bool_)
+    begins[starts[merged]] = True
+    return begins
+
+
+def factorials(counts: Floats, total: float, n_classes: int) -> Floats:
+    """Return logs of the factorials 0!, 1!, ... up to at least ``total + n_classes``.
+
+    The table is empty if a count is fractional or the total is above 4 million.
+    """
+    if not (counts == np.rint(counts)).all():
+        return np.empty(0)
+    return factorial_table(total, n_classes)
+
+
+def factorial_table(total: float, beyond: int) -> Floats:
+    """Return logs of the factorials 0!, 1!, ... up to at least ``total + beyond``.
+
+    The table is empty for totals above 4 million.
+    """
+    if total > _TABLE:
+        return np.empty(0)
+    # A power of two, so that columns with a few missing values share one table.
+    return _factorials(1 << (int(total) + beyond).bit_length())
+
+
+@lru_cache(maxsize=4)
+def _factorials(size: int) -> Floats:
+    return np.asarray(gammaln(np.arange(size) + 1.0))
+
+
+# ----------------- Groups of categories with the highest posterior probability: MODL (Boulle 2005)
+
+
+# Maximum number of values that the search treats individually, as it compares all pairs. Of more
+# values, the rarest are first put together by their majority class.
+_MAX_VALUES = 1000
+# Number of partial sums of the series of 1/e whose logs differ from -1 in floating point.
+_SERIES = 170
+
+
+@dataclass(frozen=True, eq=False)
+class Groups(Partition):
+    """A partition of the values of a column into groups.
+
+    Attributes
+    ----------
+    groups : list of lists of int
+        Codes of the values that have rows, ascending in each group; groups are ordered by their
+        first value.
+    """
+
+    groups: list[list[int]]
+
+
+def modl_groups(
+    codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None = None
+) -> Groups:
+    """Return the MODL grouping of a column's values: the groups of lowest cost that a search finds.
+
+    The search is greedy, followed by local improvement. The cost is a description length in nats:
+    the negative log posterior probability of the groups up to a constant. K groups of V values with
+    J classes cost (Boulle 2005, Theorem 1)
+
+        ln V + ln B(V, K) + sum_k ln C(n_k + J - 1, J - 1) + sum_k ln(n_k! / prod_j n_kj!),
+
+    where B(V, K) is the number of partitions of V values into at most K groups, n_k the number of
+    rows in group k, n_kj that of class j among them, and C the binomial coefficient.
+
+    Values whose rows all have the same class are always in one group (Theorem 2). For two classes,
+    only groups of values that are consecutive when sorted by P(class | value) are tried (Conjecture
+    1). For more classes, the two groups whose merge is cheapest are merged until one group is left,
+    and the best grouping on the way is improved by moving single values.
+
+    Parameters
+    ----------
+    codes : array_like of integers, shape (n,)
+        Codes of the values; -1 where missing.
+    classes : array_like of integers, shape (n,)
+        Codes below `n_classes`.
+    n_classes : int
+    weights : array_like, shape (n,), optional
+
+    References
+    ----------
+    M. Boulle: A Bayes optimal approach for partitioning the values of categorical attributes.
+    Journal of Machine Learning Research 6 (2005), 1431-1452.
+
+    Examples
+    --------
+    >>> modl_groups([0] * 9 + [1] * 9 + [2] * 9, [0] * 9 + [1] * 9 + [0] * 9, 2).groups
+    [[0, 2], [1]]
+    """
+    return best_groups(value_counts(codes, classes, n_classes, weights))
+
+
+def best_groups(counts: Floats) -> Groups:
+    """Return the groups that `modl_groups` finds, of class weights of values (V, n_classes)."""
+    n_classes = counts.shape[1]
+    present = np.flatnonzero(counts.sum(axis=1) > 0)
+    if not present.size:
+        return Groups(np.zeros((0, n_classes)), 0.0, 0.0, [])
+    member = _together(counts[present])
+    units = np.zeros((int(member.max()) + 1, n_classes))
+    np.add.at(units, member, counts[present])
+    log_prior = grouping_prior(present.size, len(units))
+    group, cost, null = _searched(units, log_prior)
+    _, first = np.unique(group[member], return_index=True)
+    labels = group[member][np.sort(first)]
+    groups = [present[group[member] == label].tolist() for label in labels]
+    sums = np.array([counts[group].sum(axis=0) for group in groups])
+    return Groups(sums, cost, null, groups)
+
+
+def value_counts(
+    codes: ArrayLike, classes: ArrayLike, n_classes: int, weights: ArrayLike | None
+) -> Floats:
+    """Return the class weights of each value of a column, shape (V, n_classes)."""
+    value, label = np.asarray(codes, dtype=np.int64), np.asarray(classes, dtype=np.int64)
+    if value.shape != label.shape or value.ndim != 1:
+        raise DataError(
+            f"Expected a class for each value; got shapes {value.shape}, {label.shape}."
+        )
+    there = value >= 0
+    weight = None if weights is None else np.asarray(weights, dtype=np.float64)[there]
+    size = int(value.max(initial=-1)) + 1
+    cells = value[there] * n_classes + label[there]
+    flat = np.bincount(cells, weight, minlength=size * n_classes)
+    return flat.reshape(size, n_classes).astype(np.float64)
+
+
+def _together(counts: Floats) -> NDArray[np.int64]:
+    """Assign the values of a column to units, which the search keeps together.
+
+    A unit is a single value, or all values whose rows all have one and the same class. If there are
+    too many units, the rarest values join the unit of their majority class. `counts` holds the
+    class weights of each value; the result is the index of each value's unit.
+    """
+    n_values, n_classes = counts.shape
+    majority = counts.argmax(axis=1)
+    bound = (counts > 0).sum(axis=1) == 1
+    free = np.flatnonzero(~bound)
+    if free.size > _MAX_VALUES:
+        # Among equally rare values, the last come first.
+        rarest = np.lexsort((-free, counts[free].sum(axis=1)))
+        bound[free[rarest[: free.size - _MAX_VALUES]]] = True
+    key = np.where(bound, majority, n_classes + np.arange(n_values))
+    return np.unique(key, return_inverse=True)[1].reshape(-1)
+
+
+def grouping_prior(n_values: int, maximum: int) -> Floats:
+    """Return the prior cost ln V + ln B(V, K) of K groups, for K from 0 (infinite) to `maximum`.
+
+    B(V, K) = sum_{i=1..K} i^V / i! sum_{j=0..K-i} (-1)^j / j!, whose terms are not negative (from
+    the explicit form of the Stirling numbers of the second kind). V is `n_values`.
+    """
+    i = np.arange(1, maximum + 1)
+    powers = n_values * np.log(i) - gammaln(i + 1)
+    j = np.arange(min(maximum, _SERIES))
+    sums = np.cumsum((-1.0) ** j / np.exp(gammaln(j + 1)))
+    # The exact value is 1 - 1 = 0.
+    sums[1:2] = 0.0
+    logs = log_of(sums)
+    series = np.concatenate([logs, np.full(max(0, maximum - len(logs)), -1.0)])
+    found = [scipy.special.logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
+    return np.concatenate([[np.inf], np.log(n_values) + np.array(found)])
+
+
+def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, float]:
+    """Search for the grouping of minimum cost.
+
+    The result is the group of each unit, the cost of the grouping, and the cost of a single group.
+
+    Parameters
+    ----------
+    units : ndarray, shape (n_units, n_classes)
+        Class weights of values that stay in one group.
+    prior : ndarray
+        Cost of each number of groups; see `grouping_prior`.
+    """
+    n_classes = units.shape[1]
+    table = factorials(units, float(units.sum()), n_classes)
+    if (units.sum(axis=0) > 0).sum() <= 2:
+        # The group of each unit for two classes, by the search for intervals. Units are sorted by
+        # P(class | unit) of one class, and a group is a run of consecutive units. `table` holds
+        # logs of factorials.
+        share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
+        order = np.argsort(share, kind="stable")
+        sums = np.concatenate([np.zeros((1, units.shape[1])), np.cumsum(units[order], axis=0)])
+        begins = cut_kernels.merge_greedily(sums, table, prior)
+        cut_kernels.improve(sums, table, prior, begins)
+        group = np.empty(len(units), dtype=np.int64)
+        group[order] = np.cumsum(begins) - 1
+    else:
+        group = cut_kernels.merge_groups(units, table, prior)
+        cut_kernels.move_values(units, table, prior, group)
+    cost = _cost(units, group, table, prior)
+    while True:
+        # After moves of single values, further merges of groups may lower the cost.
+        names, place = np.unique(group, return_inverse=True)
+        whole = np.zeros((len(names), n_classes))
+        np.add.at(whole, place, units)
+        again = cut_kernels.merge_groups(whole, table, prior)[place]
+        cut_kernels.move_values(units, table, prior, again)
+        lower = _cost(units, again, table, prior)
+        if lower >= cost - 1e-6:
+            break
+        group, cost = again, lower
+    return group, cost, _cost(units, np.zeros_like(group), table, prior)
+
+
+def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats) -> float:
+    names, place = np.unique(group, return_inverse=True)
+    sums = np.zeros((len(names), units.shape[1]))
+    np.add.at(sums, place, units)
+    nothing = np.zeros(units.shape[1])
+    parts = [cut_kernels.joined_cost(row, nothing, 1.0, table) for row in sums]
+    return float(sum(parts) + prior[len(names)])
+
+
+# ---------------------- Discretisation of whole tables: intervals of numbers, groups of categories
+
+
+def discretized(table: Table, variables: Sequence[Variable]) -> Table:
+    """Return a table with some columns replaced by their intervals or groups.
+
+    Parameters
+    ----------
+    table : Table
+    variables : sequence of Variable
+        The variables of the new table, in the order of the columns. Each equals the table's
+        variable, or replaces it: a Binned a Continuous variable, a Grouped a Discrete variable.
+    """
+    if tuple(variables) == table.variables:
+        return table
+    pairs = list(zip(table.variables, variables, strict=True))
+    place: dict[Variable, int] = {v: j for j, v in enumerate(table.continuous)}
+    discrete = [(old, new) for old, new in pairs if isinstance(new, Discrete)]
+    codes = np.empty((table.n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
+    for j, (old, new) in enumerate(discrete):
+        codes[:, j] = _recoded(table, old, new)
+    left = [place[old] for old, new in pairs if isinstance(new, Continuous)]
+    values = np.asfortranarray(table.values[:, left])
+    return Table(tuple(variables), codes, values, table.complete, table.counts)
+
+
+def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
+    """Convert numbers, or codes of the states of `old`, to the codes of `new`, such as groups."""
+    codes = table.column(old)
+    if isinstance(new, Binned) and isinstance(old, Continuous):
+        return new.codes(codes)
+    if new == old or not isinstance(old, Discrete):
+        return codes
+    found = [new.find(state) for state in old.states]
+    # The last entry is for missing values, whose code is -1.
+    translation = np.array([*(-1 if code is None else code for code in found), -1])
+    return np.asarray(translation[codes])

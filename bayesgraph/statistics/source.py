@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from operator import call
 from typing import Any, Self, TypeAlias
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import DataError, quoted, unknown_variable
-from bayesgraph.core.parallel import blocks, is_exact, sampled, tree_sum
+from bayesgraph.core.errors import (
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    quoted,
+    unknown_variable,
+    warn,
+)
+from bayesgraph.core.parallel import N_THREADS, blocks, in_order, is_exact, sampled, tree_sum
 from bayesgraph.core.typing import TableLike
-from bayesgraph.core.variables import Binned, Continuous, Discrete, MissingIndicator, Name, Variable
-from bayesgraph.statistics import leaves, requests, summaries
+from bayesgraph.core.variables import (
+    Binned,
+    Continuous,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+)
+from bayesgraph.statistics import requests, summaries
 from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.requests import Extensions, Families, Request, Totals
 from bayesgraph.statistics.summaries import FamilyStatistics
-from bayesgraph.tables import Table, TrainingRows, columns_of, infer_variables
+from bayesgraph.tables import (
+    EVERY,
+    Dataset,
+    EncodedRows,
+    Rows,
+    Run,
+    Table,
+    TrainingRows,
+    arrow,
+    categorical_names,
+    columns_of,
+    factorise,
+    infer_variables,
+    is_discrete,
+    naturally_ordered,
+    summed,
+)
 
 # --------- Count sources: objects that give learners statistics, from a table or already collected
 
@@ -27,10 +64,10 @@ Summary: TypeAlias = (
     summaries.SinglesSummary
     | summaries.PairsSummary
     | summaries.FamiliesSummary
-    | leaves.MomentsSummary
-    | leaves.SamplesSummary
-    | leaves.HistogramsSummary
-    | leaves.TotalsSummary
+    | summaries.MomentsSummary
+    | summaries.SamplesSummary
+    | summaries.HistogramsSummary
+    | summaries.TotalsSummary
 )
 
 # The class of the summary that answers each type of request.
@@ -39,10 +76,10 @@ _SUMMARIES: dict[type[requests.Request], Any] = {
     requests.Pairs: summaries.PairsSummary,
     requests.Families: summaries.FamiliesSummary,
     requests.Extensions: summaries.ExtensionsSummary,
-    requests.Moments: leaves.MomentsSummary,
-    requests.Samples: leaves.SamplesSummary,
-    requests.Histograms: leaves.HistogramsSummary,
-    requests.Totals: leaves.TotalsSummary,
+    requests.Moments: summaries.MomentsSummary,
+    requests.Samples: summaries.SamplesSummary,
+    requests.Histograms: summaries.HistogramsSummary,
+    requests.Totals: summaries.TotalsSummary,
 }
 
 
@@ -160,7 +197,7 @@ class CountSource:
         if request in self._summaries:
             return self._summaries[request]
         if isinstance(request, requests.Moments):
-            held = (s for s in self._summaries.values() if isinstance(s, leaves.MomentsSummary))
+            held = (s for s in self._summaries.values() if isinstance(s, summaries.MomentsSummary))
             if part := next(filter(None, (summary.part(request) for summary in held)), None):
                 return part
         self._summaries[request] = self._collected(request)
@@ -437,3 +474,497 @@ def complete_rows(
     if not kept.any():
         raise DataError(f"No row has a value in each of the columns {quoted(names)}.")
     return encoded.rows(kept), weights[kept]
+
+
+# ----------------------- Count sources over datasets: one pass for each request, in runs of blocks
+
+
+# ----------------------- Count sources over datasets: one pass for each request, in runs of blocks
+
+
+# Maximum number of runs that are held at a time.
+_RUNS_HELD = N_THREADS + 1
+
+
+class DatasetSource(CountSource):
+    """A count source that reads a dataset once for each request.
+
+    Every run of blocks is encoded and counted by itself, and the sums are added along the binary
+    tree of the runs (see `statistics.blocks`), so that the statistics have the same bits as those
+    of a table in memory, whatever the number of threads or the executor.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    variables : tuple of Variable
+        All columns, the target last.
+    target : Discrete or None
+    rows : Rows
+        The rows that count, and their encoding.
+    n_rows : int
+        Number of rows that count.
+    is_kept : bool, default True
+        Whether the dataset's `cache` holds for the source; for a single pass it would only cost.
+    missing : mapping from name to int, optional
+        Number of missing values in columns that were read already.
+
+    Attributes
+    ----------
+    table : Table
+        The rows themselves, for what needs them in memory: all, or a sample of as many as the
+        dataset says. Which rows are in the sample depends on their numbers alone.
+    weights : ndarray, shape (n_rows of the table,) or (0,)
+        Empty if every row weighs 1.
+    """
+
+    in_memory = False
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        variables: tuple[Variable, ...],
+        target: Discrete | None,
+        *,
+        rows: Rows,
+        n_rows: int,
+        is_kept: bool = True,
+        missing: Mapping[Name, int] | None = None,
+    ) -> None:
+        super().__init__(variables, target, Statistics())
+        self._missing = dict(missing or {})
+        self._dataset, self._rows, self.n_rows = dataset, rows, n_rows
+        self._all = self._order
+
+        # Without a reference to this object, which would keep the files of the cache.
+        self._read = partial(_encoded_runs, dataset, rows)
+        self._cached: EncodedRows | None = None
+        if is_kept and dataset.cache is not False:
+            described = [rows.columns_of([v]) for v in self._all], n_rows, rows.described
+            self._cached = EncodedRows(dataset, self._all, described, self._read)
+
+    def training_rows(self) -> TrainingRows:
+        """Return how many rows and missing values there are; see `TableSource`.
+
+        Missing values are counted in the passes for statistics. Columns that none of them has read
+        are read here.
+        """
+        if unread := self._uncounted(self._all):
+            counting = _Counting(self._rows, unread, None, unread)
+            self._note(self._dataset.reduce(counting, self._rows.columns_of(unread), self._rows))
+        is_weighted = bool(self._rows.columns) or self.class_weights is not None
+        weight = self.total_weight() if is_weighted else None
+        missing = {v.name: self._missing[v.name] for v in self._all}
+        return TrainingRows(self.n_rows, missing, weight)
+
+    def _uncounted(self, variables: Sequence[Variable]) -> tuple[Variable, ...]:
+        return tuple(v for v in variables if v.name not in self._missing)
+
+    def _note(self, found: _Found | None) -> Statistics:
+        assert found is not None  # the dataset has rows
+        self._missing |= found.missing
+        return found.statistics
+
+    @property
+    def table(self) -> Table:
+        """The rows themselves, or a sample of them."""
+        return self._sample[0]
+
+    @property
+    def weights(self) -> Floats:
+        """The weights of the rows of `table`."""
+        return self._sample[1]
+
+    @cached_property
+    def _sample(self) -> tuple[Table, Floats]:
+        names = list(self._rows.columns_of(self._all))
+        rows = sample_of(self._dataset, names, self.n_rows, self._rows)
+        return self._rows.encoded(rows, self._all)
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more rows than in a sample of them."""
+        return self.n_rows > self._dataset.sample_rows
+
+    @property
+    def copies(self) -> int:
+        """Maximum number of summaries that are held at a time; see `CountSource`.
+
+        They are those of runs that are being counted, and those that wait for their neighbour in
+        the tree.
+        """
+        runs = -(-self.n_rows // parallel.BLOCK)
+        return min(runs, _RUNS_HELD) + runs.bit_length()
+
+    def sample(self, n_rows: int | None = None) -> TableSource:
+        """Return a source of about `n_rows` of the rows, held in memory; see `TableSource`."""
+        names = list(self._rows.columns_of(self._order))
+        rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
+        table, weights = self._rows.encoded(rows, self._order)
+        return TableSource(table, self.target, weights if len(weights) else None)
+
+    def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
+        """Return a source in which indicators of missing values are features; see `TableSource`."""
+        return self.with_features((*self.features, *indicators), is_kept=self._cached is not None)
+
+    def merged(self, features: Sequence[Variable]) -> DatasetSource:
+        """Return a source of the same rows with merged intervals; see `TableSource`."""
+        return self.with_features(features, is_kept=False)
+
+    def with_features(self, features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
+        """Return a source of the same rows with other features of the same columns."""
+        target = () if self.target is None else (self.target,)
+        found = DatasetSource(
+            self._dataset,
+            (*features, *target),
+            self.target,
+            rows=self._rows,
+            n_rows=self.n_rows,
+            is_kept=is_kept,
+        )
+        found._missing = self._missing  # what either reads is known to both
+        found.class_weights = self.class_weights
+        return found
+
+    def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
+        """Yield all rows in blocks with their weights, read anew; see `TableSource`."""
+        read = self._read if self._cached is None else self._cached.runs
+        for table, weights in in_order(call, read(self._order)):
+            yield from sliced(table, weights, n_rows)
+
+    def _collected(self, request: Request) -> Any:
+        wanted = needed_by(request)
+        variables = tuple(v for v in self._order if v in wanted)
+        new = self._uncounted(variables)
+        if self._cached is not None:
+            found = summed(partial(_counted, request, new), self._cached.runs(variables))
+        else:
+            counting = _Counting(self._rows, variables, request, new)
+            found = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
+        return self._note(found).summaries[request]
+
+    @property
+    def _order(self) -> tuple[Variable, ...]:
+        target = () if self.target is None else (self.target,)
+        return (*self.features, *target)
+
+
+# A count source that has the rows too.
+RowSource: TypeAlias = TableSource | DatasetSource
+
+
+def _encoded_runs(dataset: Dataset, rows: Rows, wanted: Sequence[Variable]) -> Iterator[Run]:
+    """Yield what returns each run of rows as encoded columns of some variables."""
+    for run in dataset.runs(rows.columns_of(wanted), rows):
+        yield partial(rows.encoded, run, wanted)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Statistics of rows, and the number of missing values by column; those of runs are added."""
+
+    statistics: Statistics
+    missing: dict[Name, int]
+
+    def __add__(self, other: _Found) -> _Found:
+        missing = {name: n + other.missing[name] for name, n in self.missing.items()}
+        return _Found(self.statistics + other.statistics, missing)
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """The requested statistics of a run of rows, and the missing values of some columns."""
+
+    rows: Rows
+    variables: tuple[Variable, ...]
+    request: Request | None
+    new: tuple[Variable, ...]
+
+    def __call__(self, first: int, run: Any) -> _Found:
+        return _counted(self.request, self.new, partial(self.rows.encoded, run, self.variables))
+
+
+def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
+    table, weights = run()
+    requests = [] if request is None else [request]
+    missing = table.missing() if new else {}
+    counted = {v.name: missing.get(v.name, 0) for v in new}
+    return _Found(Statistics.collect(table, requests, weights), counted)
+
+
+def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Rows = EVERY) -> Any:
+    """Return some columns of all of n_rows rows, or of a sample of `sample_rows`, as a Table.
+
+    Warns
+    -----
+    BayesGraphWarning
+        If it is a sample, with its size.
+    """
+    found = sampled_rows(data, names, n_rows, rows)
+    if len(found) < n_rows:
+        warn(
+            f"What looks at the rows themselves (trees, training to predict) took a sample of "
+            f"{len(found):,} of the {n_rows:,} rows of {data.source}; "
+            "open_dataset(..., sample_rows=) takes more.",
+            BayesGraphWarning,
+        )
+    return found
+
+
+def sampled_rows(
+    data: Dataset,
+    names: Sequence[str],
+    n_rows: int,
+    rows: Rows = EVERY,
+    *,
+    size: int | None = None,
+) -> Any:
+    """Return some columns of a table of about `size` of n_rows rows, chosen by their numbers."""
+    share = (data.sample_rows if size is None else size) / max(n_rows, 1)
+    drawn = data.reduce(_Drawing(share), names, rows)
+    return arrow().concat_tables(drawn or [])
+
+
+@dataclass(frozen=True)
+class _Drawing:
+    """The rows of a run that are in the sample of a share of all rows."""
+
+    share: float
+
+    def __call__(self, first: int, run: Any) -> list[Any]:
+        return [run if self.share >= 1.0 else run.filter(sampled(first, len(run), self.share))]
+
+
+def needed_by(request: Request) -> set[Variable | None]:
+    """Return the variables that a request names; None among them stands for no variable."""
+    match request:
+        case Families(families):
+            return {v for family in families for v in family.columns}
+        case Extensions():
+            return {request.columns.variables[i] for i in request.used}
+        case Totals():
+            return {request.vector, request.given}
+    return {*request.columns, request.given}
+
+
+# -------- The first pass over a dataset: the states of discrete columns, and how often each occurs
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values of a discrete column in some rows.
+
+    Attributes
+    ----------
+    counts : Counter of (type, value)
+        Number of rows with each value.
+    n_missing : int
+    """
+
+    counts: Counter[tuple[type, State]] = field(default_factory=Counter)
+    n_missing: int = 0
+
+    @classmethod
+    def of(cls, table: Any, name: Name) -> Domain:
+        """Return the domain of a column of a pyarrow Table."""
+        found = factorise(nw.from_native(table.column(name), series_only=True), name)
+        counts = found.counts()
+        occurs = zip(found.states, counts[1:].tolist(), strict=True)
+        by_state = Counter({(type(state), state): count for state, count in occurs if count})
+        return cls(by_state, int(counts[0]))
+
+    def __add__(self, other: Domain) -> Domain:
+        return Domain(self.counts + other.counts, self.n_missing + other.n_missing)
+
+    @property
+    def states(self) -> list[State]:
+        """The values that occur, in ascending order; False and True of truth values."""
+        values = [value for _, value in self.counts]
+        if values and all(isinstance(value, bool) for value in values):
+            return [False, True]
+        return naturally_ordered(values)
+
+    def count_of(self, state: State) -> int:
+        """Return the number of rows with a state."""
+        return self.counts[type(state), state]
+
+
+@dataclass(frozen=True)
+class Domains:
+    """The domains of columns in the rows that count.
+
+    Attributes
+    ----------
+    columns : dict from name to Domain
+    n_rows : int
+        Number of rows that count.
+    labels : Domain
+        The classes in all rows, also in those that do not count.
+    maximum : int
+        Maximum number of states of a column.
+    """
+
+    columns: dict[Name, Domain]
+    n_rows: int
+    labels: Domain
+    maximum: int
+
+    @property
+    def missing(self) -> dict[Name, int]:
+        """Number of missing values in each column."""
+        return {name: domain.n_missing for name, domain in self.columns.items()}
+
+    def __post_init__(self) -> None:
+        for name, domain in self.columns.items():
+            if len(domain.counts) > self.maximum:
+                raise DataError(
+                    f"Column {name!r} has more than {self.maximum:,} states in {self.n_rows:,} "
+                    "rows: an identifier, or numbers written as text? Leave it out, or allow more "
+                    "by max_categories=."
+                )
+
+    def __add__(self, other: Domains) -> Domains:
+        columns = {name: domain + other.columns[name] for name, domain in self.columns.items()}
+        n_rows, labels = self.n_rows + other.n_rows, self.labels + other.labels
+        return Domains(columns, n_rows, labels, self.maximum)
+
+
+@dataclass(frozen=True)
+class _Finding:
+    """The domains of columns in a run of rows."""
+
+    names: tuple[Name, ...]
+    rows: Rows
+    maximum: int
+
+    def __call__(self, first: int, run: Any) -> Domains:
+        y, labels = self.rows.y, Domain()
+        kept = self.rows.kept(run)
+        domains = {name: Domain.of(kept, name) for name in self.names}
+        if y is not None:
+            is_all = kept is run and y in domains
+            labels = domains[y] if is_all else Domain.of(run, y)
+        return Domains(domains, len(kept), labels, self.maximum)
+
+
+def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+    """Return the domains of columns of a dataset, in one pass.
+
+    Parameters
+    ----------
+    data : Dataset
+    names : sequence of str
+    rows : Rows
+        The rows that count.
+
+    Raises
+    ------
+    DataError
+        If a column has too many states, or no value in any row.
+    """
+    chosen = tuple(dict.fromkeys(names))
+    read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
+    finding = _Finding(chosen, rows, data.max_categories)
+    found = data.reduce(finding, [*read, *rows.columns])
+    if found is None:
+        return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)
+    for name, domain in found.columns.items():
+        if found.n_rows and not domain.counts:
+            raise DataError(
+                f"Column {name!r} has no observed value in {found.n_rows:,} rows, so that its "
+                "states are unknown; leave it out."
+            )
+    return found
+
+
+# --------------------- Count sources over plain columns of a dataset, without what classifiers add
+
+
+def source_of_columns(
+    data: Dataset,
+    names: Sequence[str],
+    *,
+    target: str | None = None,
+    categorical: Any = None,
+    declared: Mapping[Name, Variable] | None = None,
+    weight: Any = None,
+) -> DatasetSource:
+    """Return a count source over columns of a dataset, after a pass that finds their states.
+
+    Parameters
+    ----------
+    data : Dataset
+    names : sequence of str
+        The columns.
+    target : str, optional
+        The class, one of the columns, which is treated as discrete whatever its type.
+    categorical : list of column names or "all", optional
+        Numeric columns to treat as discrete.
+    declared : mapping from name to variable, optional
+        Variables of columns whose states are known.
+    weight : str, optional
+        Column with the weights of the rows.
+
+    Raises
+    ------
+    DataTypeError
+        If `weight` is not the name of a column.
+    DataError
+        For missing classes, weights that are none, and columns without values.
+    """
+    if weight is not None and not isinstance(weight, str):
+        raise DataTypeError(
+            f"With a dataset ({data.source}), sample_weight is the name of one of its columns; got "
+            f"{type(weight).__name__}."
+        )
+    data.checked([weight] if weight else [], "sample_weight=")
+    names = [name for name in names if name != weight]
+    known = dict(declared or {})
+    coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
+    rows = Rows(data.source, target, weight, every=True)
+    read = [*coded, *([] if target is None else [target])]
+    # Rows of weight zero keep their states, as in memory.
+    found = find_domains(data, read, Rows(data.source, target, None))
+    domains, n_rows = found.columns, found.n_rows
+    if not n_rows:
+        raise DataError(f"{data.source} has no rows.")
+    if weight is not None and not find_domains(data, [], Rows(data.source, None, weight)).n_rows:
+        raise DataError(f"The weights in {weight!r} of {data.source} are zero for every row.")
+    if target is not None and domains[target].n_missing:
+        raise DataError(
+            f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "
+            f"rows of {data.source}; leave these rows out, such as by where=."
+        )
+    variables = variables_of(names, known, domains)
+    chosen = None if target is None else variables[names.index(target)]
+    assert chosen is None or isinstance(chosen, Discrete)  # it is among the coded ones
+    return DatasetSource(
+        data,
+        tuple(variables),
+        chosen,
+        rows=rows,
+        n_rows=n_rows,
+        missing=found.missing,
+    )
+
+
+def variables_of(
+    names: Iterable[Name], known: Mapping[Name, Variable], domains: Mapping[Name, Domain]
+) -> list[Variable]:
+    """Return the variable of each column: the known one, or one with the states of its domain.
+
+    Columns without a domain are numbers.
+    """
+    return [
+        known.get(name)
+        or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
+        for name in names
+    ]
+
+
+def _discrete(
+    data: Dataset, names: Sequence[str], categorical: Any, target: str | None
+) -> Collection[str]:
+    """Return the columns that are discrete by their type, or by what the user said."""
+    types = columns_of(data.schema.empty_table())
+    chosen = categorical_names(categorical, names)
+    return [n for n in names if n == target or n in chosen or is_discrete(types[n], n)]

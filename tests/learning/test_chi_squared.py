@@ -9,8 +9,8 @@ from grown_trees import grown, table
 from scipy import stats
 
 from bayesgraph.learning import ChiSquared
-from bayesgraph.learning.chi_squared_kernels import log_chi_squared_tail, merge_categories
 from bayesgraph.learning.growing import log_tests
+from bayesgraph.learning.growing_kernels import log_chi_squared_tail, merge_categories
 
 
 def test_tails_are_scipys():

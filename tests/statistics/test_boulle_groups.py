@@ -7,7 +7,7 @@ import pytest
 
 from bayesgraph.statistics import cut_kernels as kernels
 from bayesgraph.statistics import modl_groups
-from bayesgraph.statistics.boulle import factorials, grouping_prior
+from bayesgraph.statistics.cuts import factorials, grouping_prior
 
 
 def partitions(size):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from bayesgraph.statistics.boulle import _equal_bins, universal_code
+from bayesgraph.statistics.cuts import _equal_bins, universal_code
 
 log_factorial = [math.lgamma(n + 1) for n in range(1000)]
 

@@ -9,7 +9,7 @@ from cutting import modl
 
 from bayesgraph.statistics import boulle as boulle_intervals
 from bayesgraph.statistics import cut_kernels as kernels
-from bayesgraph.statistics.boulle import factorials, published_prior
+from bayesgraph.statistics.cuts import factorials, published_prior
 
 
 def sums_of(seed, size, n_classes):

@@ -8,7 +8,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.core import parallel as blocks
 from bayesgraph.core.errors import BayesGraphWarning, DataTypeError, UnknownVariableError
-from bayesgraph.statistics import dataset_source as source
+from bayesgraph.statistics import source
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.classifiers import discretizers as columns_by_class
 from bayesgraph.core import parallel as blocks
-from bayesgraph.statistics import dataset_source as source
+from bayesgraph.statistics import source
 from bayesgraph.tables import Dataset
 
 DISCRETIZERS = [

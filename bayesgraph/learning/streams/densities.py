@@ -15,7 +15,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Name, Variable
-from bayesgraph.learning.streams import density_kernels
+from bayesgraph.learning.streams import stream_kernels
 from bayesgraph.learning.streams.settings import SMOOTH, StreamSettings
 from bayesgraph.models import CPD, GaussianPlate, TablePlate
 from bayesgraph.statistics import (
@@ -268,7 +268,7 @@ class GaussianDensities(NumericDensities):
     def write(self, columns: Any, out: Floats) -> None:
         """Write the log densities of rows; see Densities."""
         arrays = (columns, self.mean, self.variance, out)
-        by_rows(density_kernels.log_gaussians, arrays, len(columns), 4 * len(out))
+        by_rows(stream_kernels.log_gaussians, arrays, len(columns), 4 * len(out))
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
         """Return continuous variables with the given names; see NumericDensities."""
@@ -351,7 +351,7 @@ class IntervalDensities(CellDensities, NumericDensities):
     def write(self, columns: Any, out: Floats) -> None:
         """Write the log probabilities of the intervals of rows; see Densities."""
         arrays = (columns, self.start, self.cuts, self.logs, out)
-        by_rows(density_kernels.log_intervals, arrays, len(columns), 32 * len(out), together=8)
+        by_rows(stream_kernels.log_intervals, arrays, len(columns), 32 * len(out), together=8)
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
         """Return Binned variables: numbers observed as intervals; see NumericDensities."""
@@ -369,11 +369,11 @@ def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
     pooled, below = _pooled_shares(start, counts)
     # The mean rank of a cell, relative to the weight of its feature.
     score = ndtri((below + pooled / 2).clip(1e-12, 1.0 - 1e-12))
-    means = np.empty((len(start) - 1, counts.shape[1], density_kernels.MAX_DEGREES))
+    means = np.empty((len(start) - 1, counts.shape[1], stream_kernels.MAX_DEGREES))
     arrays = start, counts, pooled, score, means
-    by_rows(density_kernels.class_means, arrays, len(means), _COST, together=1)
+    by_rows(stream_kernels.class_means, arrays, len(means), _COST, together=1)
     more = held, begins, cell_factorials(start, counts), _belief(start, counts, means)
-    by_rows(density_kernels.smooth_cells, (*arrays, *more), len(means), _COST, together=1)
+    by_rows(stream_kernels.smooth_cells, (*arrays, *more), len(means), _COST, together=1)
     return held, begins
 
 
@@ -416,7 +416,7 @@ def _belief(start: NDArray[np.int64], counts: Floats, means: Floats) -> Floats:
     totals = np.diff(sums[start], axis=0)
     # The gain by each degree in log likelihood of the classes, estimated by the score test.
     gains = 0.5 * (totals[..., None] * means[..., :_BELIEVED] ** 2).sum(axis=1)
-    maximum = 2.0 * density_kernels.PRICE * free
+    maximum = 2.0 * stream_kernels.PRICE * free
     below = chdtr([free, free + 2, free + 4], maximum)
     by_chance = free * below[1] / below[0]
     spread = np.sqrt(free * (free + 2) * below[2] / below[0] - by_chance**2)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, ModelError, optional_module, quoted, suggestion
-from bayesgraph.learning.streams import drift_kernels
+from bayesgraph.learning.streams import stream_kernels
 from bayesgraph.statistics import ArrayState, Field, checked_size
 
 MODES = ("up", "down", "both")
@@ -137,7 +137,7 @@ class ADWIN(ArrayState):
             raise DataError(f"A detector takes a row of finite numbers; got shape {values.shape}.")
         flags = np.zeros(len(values), dtype=np.bool_)
         if len(values):
-            drift_kernels.update_adwin(
+            stream_kernels.update_adwin(
                 np.ascontiguousarray(values), self.delta, self.clock, self.min_window_length,
                 self.grace_period, self.mode != "down", self.mode != "up", self.counts,
                 self.totals, self.squares, self.window, flags,

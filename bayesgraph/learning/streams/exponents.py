@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.learning.streams import exponent_kernels
+from bayesgraph.learning.streams import stream_kernels
 from bayesgraph.learning.streams.settings import DOMAINS, MODES, StreamSettings
 from bayesgraph.statistics import ArrayState, Field
 
@@ -86,16 +86,14 @@ class StreamExponents(ArrayState):
         self.grow()
 
     @property
-    def state(self) -> exponent_kernels.Steps:
+    def state(self) -> stream_kernels.Steps:
         """The arrays as kernels take them."""
-        return exponent_kernels.Steps(
-            *(getattr(self, name) for name in exponent_kernels.Steps._fields)
-        )
+        return stream_kernels.Steps(*(getattr(self, name) for name in stream_kernels.Steps._fields))
 
     @property
     def moves(self) -> bool:
         """Whether exponents are learned."""
-        return self._mode != exponent_kernels.FIXED
+        return self._mode != stream_kernels.FIXED
 
     @property
     def mean(self) -> Floats:
@@ -112,7 +110,7 @@ class StreamExponents(ArrayState):
         out: Floats,
     ) -> None:
         """Predict rows, with a gradient step after each; arguments as for `kernels.learn_rows`."""
-        exponent_kernels.learn_rows(
+        stream_kernels.learn_rows(
             logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
             self._minimum, self._smoothing, totals, self.clock, self.state, self._decay, out,
         )  # fmt: skip
@@ -120,7 +118,7 @@ class StreamExponents(ArrayState):
     @property
     def _own_step(self) -> float:
         """Step size of class-specific exponents; smaller for deviations from shared exponents."""
-        if not self._adaptive or self._mode != exponent_kernels.MIXED:
+        if not self._adaptive or self._mode != stream_kernels.MIXED:
             return self._step
         return self._step * min(_OWN_SHARE, 1.0 / math.sqrt(max(1, self.n_features)))
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import ModelError, quoted
 from bayesgraph.core.variables import plain
-from bayesgraph.learning.streams import exponent_kernels
+from bayesgraph.learning.streams import stream_kernels
 from bayesgraph.statistics import (
     CELL_METHODS,
     FIRST_KEY,
@@ -34,10 +34,10 @@ from bayesgraph.statistics import (
 SMOOTH = "smooth"
 DISCRETIZERS = (SMOOTH, *CELL_METHODS)
 MODES = {
-    None: exponent_kernels.FIXED,
-    "variable": exponent_kernels.VARIABLE,
-    "class": exponent_kernels.CLASS,
-    "mixed": exponent_kernels.MIXED,
+    None: stream_kernels.FIXED,
+    "variable": stream_kernels.VARIABLE,
+    "class": stream_kernels.CLASS,
+    "mixed": stream_kernels.MIXED,
 }
 DOMAINS = {"free": -np.inf, "nonnegative": 0.0}
 REACTIONS = ("forget", "quicken", "note")
@@ -56,7 +56,7 @@ class StreamSettings:
         Fixed step size; by default steps adapt to the gradients of each exponent (AdaGrad).
     domain : {"free", "nonnegative"}
         Values that exponents may take.
-    discretizer : "smooth" or key of `bayesgraph.statistics.boulle.CELL_METHODS`
+    discretizer : "smooth" or key of `bayesgraph.statistics.sketches.CELL_METHODS`
         Method that derives intervals from summaries.
     bins : int
         Number of intervals, for methods that do not choose it.

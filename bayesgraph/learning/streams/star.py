@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
-from bayesgraph.learning.streams import exponent_kernels
+from bayesgraph.learning.streams import stream_kernels
 from bayesgraph.learning.streams.densities import DENSITIES, StateDensities
 from bayesgraph.learning.streams.detectors import ADWIN, alarms, chosen_detector
 from bayesgraph.learning.streams.exponents import StreamExponents
@@ -188,7 +188,7 @@ class StreamingStar(ArrayState):
                 if watches:
                     self.waiting_errors[here] = predicted.argmax(axis=1) != classes[rows]
             else:
-                exponent_kernels.add_weights(*block[2:], self.settings.decay, self.totals)
+                stream_kernels.add_weights(*block[2:], self.settings.decay, self.totals)
             self.n_seen += last - first
             first = last
             if self._filled == size:
@@ -308,7 +308,7 @@ class StreamingStar(ArrayState):
         learned = self.exponents
         for first in range(0, len(out), _STRETCH):
             rows = slice(first, first + _STRETCH)
-            exponent_kernels.score_rows(
+            stream_kernels.score_rows(
                 self.log_densities(columns[:, rows], codes[:, rows]), self.totals,
                 self.settings.smoothing.alpha, learned.mean_bias, learned.mean_shared,
                 learned.mean_own, out[rows],
@@ -319,7 +319,7 @@ class StreamingStar(ArrayState):
     def log_prior(self) -> Floats:
         """Log prior of each class, without the learned bias."""
         found = np.empty(self.n_classes)
-        exponent_kernels.log_prior(self.totals, self.settings.smoothing.alpha, found)
+        stream_kernels.log_prior(self.totals, self.settings.smoothing.alpha, found)
         return found
 
     def is_sketched(self, column: int) -> bool:

@@ -117,7 +117,7 @@ def from_means(
         Class of the CPDs.
     functions : tuple of str
         Sufficient statistics: transforms of the column, which are keys of
-        `bayesgraph.statistics.leaves.TRANSFORMS`.
+        `bayesgraph.statistics.summaries.TRANSFORMS`.
     solve : callable
         Returns the maximum likelihood parameters, given the mean of each transform.
     spread : callable

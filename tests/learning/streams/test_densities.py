@@ -7,7 +7,7 @@ from scipy import stats
 from scipy.optimize import minimize
 from sklearn.datasets import load_iris
 
-from bayesgraph.learning.streams import density_kernels as kernels
+from bayesgraph.learning.streams import stream_kernels as kernels
 from bayesgraph.learning.streams.densities import (
     GaussianDensities,
     IntervalDensities,

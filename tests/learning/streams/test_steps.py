@@ -6,7 +6,7 @@ import pytest
 from scipy.special import log_softmax
 
 import bayesgraph as bg
-from bayesgraph.learning.streams import exponent_kernels as kernels
+from bayesgraph.learning.streams import stream_kernels as kernels
 
 MODES = {"variable": kernels.VARIABLE, "class": kernels.CLASS, "mixed": kernels.MIXED}
 K, D = 3, 4

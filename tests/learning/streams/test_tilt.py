@@ -7,7 +7,7 @@ from scipy.special import softmax
 from scipy.stats import norm
 
 import bayesgraph as bg
-from bayesgraph.learning.streams import density_kernels as kernels
+from bayesgraph.learning.streams import stream_kernels as kernels
 
 
 @pytest.mark.parametrize("degree", [1, 2, 4, 8])

@@ -1,0 +1,385 @@
+"""Loops over pairs of columns: their information, and spanning trees."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+
+
+@kernel()
+def listed_information(
+    cells: Floats,
+    shapes: NDArray[np.int64],
+    n_groups: int,
+    scores: Floats,
+    rows: Floats,
+) -> None:
+    """Write the information I(X; Y | C) and the weight of the rows of each pair of columns.
+
+    Parameters
+    ----------
+    cells : ndarray, one-dimensional
+        Tables of shape (n_groups, shapes[p, 0], shapes[p, 1]), one after the other.
+    shapes : ndarray, shape (n_pairs, 2)
+        Numbers of states of X and Y.
+    n_groups : int
+        Number of states of C.
+    scores, rows : ndarray, shape (n_pairs,)
+    """
+    at = 0
+    of_y = np.empty(shapes.max() if len(shapes) else 0)
+    for p in range(len(shapes)):
+        r, s = shapes[p]
+        size = n_groups * r * s
+        scores[p], rows[p] = table_information(cells[at : at + size], n_groups, r, s, of_y)
+        at += size
+
+
+@kernel()
+def table_information(
+    cells: Floats, n_groups: int, r: int, s: int, of_y: Floats
+) -> tuple[float, float]:
+    """Return I(X; Y | C), as `conditional_mutual_information`, and the sum of the counts.
+
+    `cells` has the counts of a table of shape (n_groups, r, s), in C order; `of_y`, of at least s
+    entries, is overwritten.
+    """
+    found = total = 0.0
+    for c in range(n_groups):
+        table = cells[c * r * s : (c + 1) * r * s]
+        of_y[:s] = 0.0
+        for x in range(r):
+            for y in range(s):
+                of_y[y] += table[x * s + y]
+        given = 0.0
+        for y in range(s):
+            given += of_y[y]
+        total += given
+        for y in range(s):
+            of_y[y] = given / of_y[y] if of_y[y] > 0.0 else 0.0
+        for x in range(r):
+            of_x = 0.0
+            for y in range(s):
+                of_x += table[x * s + y]
+            for y in range(s):
+                n = table[x * s + y]
+                if n > 0.0:
+                    # Quotients before products: products may exceed the range of floats.
+                    found += n * math.log((n / of_x) * of_y[y])
+    return (max(found / total, 0.0) if total > 0.0 else 0.0), total
+
+
+@kernel()
+def spanning_forest(weights: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the edges i < j of a maximum spanning forest of a complete graph (Prim 1957).
+
+    Of two edges of the same weight the one with the lower i, then j, is the heavier one, so that
+    there is only one such forest.
+
+    Parameters
+    ----------
+    weights : ndarray, shape (n, n)
+        Weight of each edge at [i, j] with i < j; minus infinity where there is no edge.
+    """
+    n = len(weights)
+    inside = np.zeros(n, dtype=np.bool_)
+    best = np.full(n, -np.inf)  # the heaviest edge from each node to those inside
+    left, right = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    found_left, found_right = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    n_found = 0
+    for _ in range(n):
+        at = -1
+        for v in range(n):
+            if not inside[v] and (
+                at < 0
+                or best[v] > best[at]
+                or (best[v] == best[at] and (left[v], right[v]) < (left[at], right[at]))
+            ):
+                at = v
+        inside[at] = True
+        if best[at] > -np.inf:
+            found_left[n_found], found_right[n_found] = left[at], right[at]
+            n_found += 1
+        for v in range(n):
+            if not inside[v]:
+                i, j = min(at, v), max(at, v)
+                w = weights[i, j]
+                if w > best[v] or (w == best[v] and w > -np.inf and (i, j) < (left[v], right[v])):
+                    best[v], left[v], right[v] = w, i, j
+    return found_left[:n_found], found_right[:n_found]
+
+
+# --- Loops over the tables of columns that may become parents: information and marginal likelihood
+
+
+@kernel(error_model="numpy")
+def extended_information(
+    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], out: Floats
+) -> None:
+    """Write what each column says about the child of its group, given the other columns.
+
+    Parameters
+    ----------
+    cells, cards, plan
+        See `extended.ExtendedTables`.
+    out : ndarray, shape (4, n_columns)
+        Zeros, to which what is found is added; see `extended.ExtendedInformation`.
+    """
+    most = cards.max()
+    of_state, share = np.empty(most), np.empty(most)
+    at = column = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        states, strata = cards[plan[stop - 1]], 1
+        for other in range(split, stop - 1):
+            strata *= cards[plan[other]]
+        step = strata * states
+        for new in range(place + 2, split):
+            card = cards[plan[new]]
+            tables = cells[at : at + card * step]
+            information, rows, degrees = _told(tables, card, strata, of_state[:states], share)
+            out[0, column] += information
+            out[1, column] += rows
+            out[2, column] += degrees
+            out[3, column] += (card - 1) * strata * (states - 1)
+            at += card * step
+            column += 1
+        place = stop
+
+
+@kernel(error_model="numpy")
+def _told(
+    cells: Floats, card: int, strata: int, of_state: Floats, share: Floats
+) -> tuple[float, float, int]:
+    """Return information, rows and degrees of freedom of tables by code, stratum and state."""
+    states = len(of_state)
+    step = strata * states
+    information = rows = 0.0
+    degrees = 0
+    for stratum in range(strata):
+        first = stratum * states
+        n_codes = _margins(cells, first, step, card, of_state)
+        total, n_seen = 0.0, 0
+        for state in range(states):
+            total += of_state[state]
+            n_seen += of_state[state] > 0.0
+        rows += total
+        if n_codes < 2 or n_seen < 2:
+            continue
+        degrees += (n_codes - 1) * (n_seen - 1)
+        for state in range(states):
+            if of_state[state] > 0.0:
+                share[state] = math.log(total) - math.log(of_state[state])
+        for code in range(card):
+            here, own, found = first + code * step, 0.0, 0.0
+            for state in range(states):
+                n = cells[here + state]
+                if n > 0.0:
+                    own += n
+                    found += n * (math.log(n) + share[state])
+            if own > 0.0:
+                information += found - own * math.log(own)
+    return information, rows, degrees
+
+
+@kernel()
+def _margins(cells: Floats, first: int, step: int, card: int, of_state: Floats) -> int:
+    """Write the counts of the states of a child in a stratum; return how many codes occur in it."""
+    of_state[:] = 0.0
+    n_codes = 0
+    for code in range(card):
+        seen = False
+        for state in range(len(of_state)):
+            n = cells[first + code * step + state]
+            of_state[state] += n
+            seen |= n > 0.0
+        n_codes += seen
+    return n_codes
+
+
+@kernel(error_model="numpy", interpreted=False)
+def extended_bdeu(
+    cells: Floats, cards: NDArray[np.int64], plan: NDArray[np.int64], ess: float, gains: Floats
+) -> None:
+    """Write the gain in the BDeu score of a child by each column as one more parent.
+
+    Parameters
+    ----------
+    cells, cards, plan
+        See `extended.ExtendedTables`.
+    ess : float
+        Equivalent sample size, see `scores.bdeu`.
+    gains : ndarray, shape (n_columns,)
+        Zeros, to which what is found is added.
+    """
+    of_state = np.empty(cards.max())
+    at = column = place = 0
+    while place < len(plan):
+        split = place + 2 + plan[place]
+        stop = split + plan[place + 1]
+        states, strata = cards[plan[stop - 1]], 1
+        for other in range(split, stop - 1):
+            strata *= cards[plan[other]]
+        below, of_one = ess / strata, ess / (strata * states)
+        for new in range(place + 2, split):
+            card = cards[plan[new]]
+            beside, of_cell = below / card, of_one / card
+            gain = 0.0
+            for stratum in range(strata):
+                of_state[:states] = 0.0
+                total = 0.0
+                for code in range(card):
+                    first = at + (code * strata + stratum) * states
+                    own = 0.0
+                    for state in range(states):
+                        n = cells[first + state]
+                        own += n
+                        of_state[state] += n
+                        gain += _rising(n, of_cell)
+                    total += own
+                    gain -= _rising(own, beside)
+                gain += _rising(total, below)
+                for state in range(states):
+                    gain -= _rising(of_state[state], of_one)
+            gains[column] += gain
+            at += card * strata * states
+            column += 1
+        place = stop
+
+
+@kernel(error_model="numpy", interpreted=False)
+def _rising(n: float, prior: float) -> float:
+    """Return log(Gamma(prior + n) / Gamma(prior))."""
+    return math.lgamma(prior + n) - math.lgamma(prior) if n > 0.0 else 0.0
+
+
+# ----------------------- Loops over the arcs of a graph: its paths, and the best change by one arc
+
+
+DROP, ADD, REVERSE = range(3)
+
+
+@kernel()
+def best_change(
+    gains: Floats,
+    arcs: NDArray[np.bool_],
+    paths: NDArray[np.bool_],
+    forced: NDArray[np.bool_],
+    full: NDArray[np.bool_],
+    unit: float,
+    marks: NDArray[np.int64],
+    graph: int,
+    last: NDArray[np.int64],
+) -> tuple[float, int, int, int]:
+    """Return the gain by the best change that leads to none of the last graphs, and the change.
+
+    Gains are rounded to a unit; of equal ones removals come first, then additions, then reversals,
+    and each in the order of the arcs.
+
+    Parameters
+    ----------
+    gains : ndarray, shape (2, d, d)
+        Gain by removing (first) or adding each arc, parents along the second axis; -inf where that
+        cannot be.
+    arcs : ndarray of bool, shape (d, d)
+        The arcs of the graph, parents along the first axis.
+    paths : ndarray of bool, shape (d, d)
+        Whether there is a directed path from i to j; True on the diagonal.
+    forced : ndarray of bool, shape (d, d)
+        Required arcs.
+    full : ndarray of bool, shape (d,)
+        Whether a column has the maximum number of parents.
+    unit : float
+    marks : ndarray of int, shape (d, d)
+        A graph is known by the exclusive or of the marks of its arcs (Zobrist 1970).
+    graph : int
+        Mark of the graph.
+    last : ndarray of int, one-dimensional
+        Marks of the last graphs.
+
+    Returns
+    -------
+    gain : float
+        In units; minus infinity if no change is possible.
+    kind, parent, child : int
+    """
+    d = len(full)
+    best, found = -np.inf, (0, 0, 0)
+    for kind in range(3):
+        for p in range(d):
+            for c in range(d):
+                if kind == ADD:
+                    if paths[c, p] or full[c]:
+                        continue
+                    gain = gains[ADD, p, c]
+                else:
+                    if not arcs[p, c] or forced[p, c]:
+                        continue
+                    gain = gains[DROP, p, c]
+                    if kind == REVERSE:
+                        if full[p]:
+                            continue
+                        gain += gains[ADD, c, p]
+                gain = np.rint(gain / unit)
+                if not gain > best:
+                    continue
+                after = graph ^ marks[p, c]
+                if kind == REVERSE:
+                    if _has_detour(arcs, paths, p, c):
+                        continue
+                    after ^= marks[c, p]
+                met = False
+                for one in last:
+                    met |= one == after
+                if not met:
+                    best, found = gain, (kind, p, c)
+    return best, found[0], found[1], found[2]
+
+
+@kernel()
+def _has_detour(arcs: NDArray[np.bool_], paths: NDArray[np.bool_], p: int, c: int) -> bool:
+    """Return whether a path leads from p to c besides the arc between them."""
+    found = False
+    for q in range(len(arcs)):
+        found |= q != p and arcs[q, c] and paths[p, q]
+    return found
+
+
+@kernel()
+def reach(arcs: NDArray[np.bool_], paths: NDArray[np.bool_]) -> None:
+    """Write whether a directed path leads from i to j, True on the diagonal.
+
+    Parameters
+    ----------
+    arcs : ndarray of bool, shape (d, d)
+        Those of an acyclic graph, parents along the first axis.
+    paths : ndarray of bool, shape (d, d)
+        Overwritten.
+    """
+    d = len(arcs)
+    waiting, ready = np.zeros(d, np.int64), np.empty(d, np.int64)
+    n_ready = 0
+    for p in range(d):
+        for c in range(d):
+            waiting[p] += arcs[p, c]
+            paths[p, c] = p == c
+        if not waiting[p]:
+            ready[n_ready] = p
+            n_ready += 1
+    while n_ready:
+        n_ready -= 1
+        c = ready[n_ready]
+        for p in range(d):
+            if arcs[p, c]:
+                for i in range(d):
+                    paths[p, i] |= paths[c, i]
+                waiting[p] -= 1
+                if not waiting[p]:
+                    ready[n_ready] = p
+                    n_ready += 1
