@@ -118,10 +118,8 @@ class Loopy(contract.Solver):
 
     name = "loopy belief propagation"
     condition = "a product of tables, and method='loopy'"
+    kinds = ("product", "tempered")
     works: ClassVar = {contract.Approximate: LoopyWork}
-
-    def serves(self, model: Any) -> bool:
-        return bool(model._kind in ("product", "tempered"))
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         return bool(question.method == LOOPY)
@@ -141,7 +139,7 @@ class Weighting(contract.Solver):
     works: ClassVar = {contract.Approximate: WeightingWork, contract.Samples: WeightingWork}
 
     def serves(self, model: Any) -> bool:
-        return hasattr(model, "_nodes")
+        return bool(model._nodes())
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         return isinstance(question, contract.Samples) or bool(question.method == WEIGHTING)
@@ -316,7 +314,6 @@ class Unfolded(contract.Solver):
 
     name = "auxiliary variables"
     condition = "a network with canonical CPDs, such as noisy ors"
-    form = "product"
     works: ClassVar = {
         contract.Joint: UnfoldedWork,
         contract.All: UnfoldedMarginals,
@@ -328,7 +325,7 @@ class Unfolded(contract.Solver):
     }
 
     def serves(self, model: Any) -> bool:
-        return getattr(model, "_unfolded", None) is not None
+        return model._unfolded is not None
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if isinstance(question, contract.Best):

@@ -633,8 +633,8 @@ class Solver(ABC):
     name : str
     condition : str
         Condition under which the solver is selected, in words.
-    form : str
-        Kind of models that the solver serves, by their joint distribution: "product" (of factors),
+    kinds : tuple of str
+        Kinds of models that the solver serves, by their joint distribution: "product" (of factors),
         "mixture" and others.
     works : mapping from type of query to type of Work
         Types of queries that the solver answers, and the class of the prepared query for each.
@@ -642,12 +642,12 @@ class Solver(ABC):
 
     name: ClassVar[str]
     condition: ClassVar[str]
-    form: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
     works: ClassVar[Mapping[type[Any], type[Work]]]
 
     def serves(self, model: Any) -> bool:
         """Return whether the solver handles this kind of model, whatever the query."""
-        return bool(model._kind == self.form)
+        return model._kind in self.kinds
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
         """Return whether the solver answers this query; if not, later solvers are tried.

@@ -624,7 +624,7 @@ class Mixture(Solver):
 
     name = "mixture"
     condition = "a mixture of networks"
-    form = "mixture"
+    kinds = ("mixture",)
     works: ClassVar = {
         Joint: MixtureJoint,
         All: MixtureAll,
@@ -657,7 +657,7 @@ class Average(Mixture):
 
     name = "average"
     condition = "an average of posteriors with fixed weights"
-    form = "average"
+    kinds = ("average",)
     works: ClassVar = {Joint: AverageJoint, All: AverageAll}
 
 

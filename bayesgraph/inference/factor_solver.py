@@ -312,7 +312,7 @@ class Factors(Solver):
 
     name = "factors"
     condition = "one case of a product with Gaussians, plates or trees"
-    form = "product"
+    kinds = ("product",)
     works: ClassVar = {
         Joint: FactorJoint,
         All: FactorAll,
@@ -463,10 +463,8 @@ class Leaves(Solver):
 
     name = "leaves"
     condition = "a leaf of any family, which is independent of the evidence given its parents"
+    kinds = ("product", "tempered")
     works: ClassVar = {Joint: LeafJoint}
-
-    def serves(self, model: Any) -> bool:
-        return bool(model._kind in ("product", "tempered"))
 
     def takes(self, model: Any, question: Any, pattern: Pattern) -> bool:
         return not pattern.rows and bool(leaves_of(model, question.targets, pattern))

@@ -324,7 +324,7 @@ class Rows(contract.Solver):
 
     name = "rows"
     condition = "a batch of rows of a product"
-    form = "product"
+    kinds = ("product",)
     works: ClassVar = {contract.Joint: RowsWork, contract.Mass: RowsWork}
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
@@ -390,7 +390,7 @@ class Tempered(Factors):
 
     name = "tempered"
     condition = "a weighted network, whose class follows from tempered conditionals"
-    form = "tempered"
+    kinds = ("tempered",)
     # Tempered conditionals give no probability of the evidence.
     works: ClassVar = {
         q: w for q, w in Factors.works.items() if q not in (contract.Mass, contract.Retractions)

@@ -615,7 +615,7 @@ class Forward(contract.Solver):
     works: ClassVar = {contract.Sample: ForwardWork}
 
     def serves(self, model: Any) -> bool:
-        return hasattr(model, "_nodes")
+        return bool(model._nodes())
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         above = _above(model, pattern)

@@ -654,11 +654,10 @@ class Families(Solver):
 
     name = "families"
     condition = "a network with Gaussians or other distributions besides tables"
-    form = "product"
     works: ClassVar = {Slopes: FamilySlopes}
 
     def serves(self, model: Any) -> bool:
-        return bool(model._kind == self.form and hasattr(model, "cpds") and model._compiled is None)
+        return model._compiled is None and bool(model._nodes())
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         target = question.target

@@ -133,6 +133,10 @@ class Answering:
         """The network with auxiliary variables that answers in place of this one; None if none."""
         return None
 
+    def _nodes(self) -> list[CPD]:
+        """Return the CPDs of a network, parents before children; none of other models."""
+        return []
+
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
         """Numbers and vectors that elimination cannot keep; see `leaves`."""
