@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -599,24 +598,17 @@ class AverageSlopes(Work):
         return [work.derivatives(own, None, memory_limit) for work in works]
 
 
-def _added(found: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitivity.PosteriorSlopes:
+def _added(parts: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitivity.Arrays:
     """Return the sum of the derivatives of the states' posteriors, each times its share."""
-    each = [own.slopes(own.both, share) for own, share in zip(found, shares.tolist(), strict=True)]
-    tables: dict[Any, list[Floats]] = {}
-    gaussians: dict[Any, list[Any]] = {}
-    for own in each:
-        for name, table in own.tables.items():
-            tables.setdefault(name, []).append(table)
-        for name, slopes in own.gaussians.items():
-            gaussians.setdefault(name, []).append(slopes)
-    fields = "mean", "variance", "coefficients"
-    return sensitivity.PosteriorSlopes(
-        {name: np.sum(some, axis=0) for name, some in tables.items()},
-        {
-            name: replace(some[0], **{f: sum(getattr(one, f) for one in some) for f in fields})
-            for name, some in gaussians.items()
-        },
-    )
+    each = [one.slopes(one.both, share) for one, share in zip(parts, shares.tolist(), strict=True)]
+    arrays: dict[Any, list[tuple[Floats, ...]]] = {}
+    for slopes in each:
+        for name, some in slopes.items():
+            arrays.setdefault(name, []).append(some)
+    return {
+        name: tuple(np.sum(alike, axis=0) for alike in zip(*some, strict=True))
+        for name, some in arrays.items()
+    }
 
 
 class Mixture(Solver):

@@ -157,27 +157,9 @@ class Sensitivity(Displayed):
         )
 
 
-class GaussianDerivatives(NamedTuple):
-    """Derivatives of two probabilities with respect to the arrays of a linear Gaussian.
-
-    Attributes
-    ----------
-    before, both : tuple of ndarray
-        Those of P(evidence), and of P(target = state, evidence): mean, variance, coefficients.
-    scales, parents
-        As in `GaussianSlopes`.
-    """
-
-    before: tuple[Floats, Floats, Floats]
-    both: tuple[Floats, Floats, Floats]
-    scales: tuple[Floats, Floats, Floats]
-    parents: tuple[Name, ...]
-
-    def slopes(self, posterior: float, share: float) -> GaussianSlopes:
-        """Return ``share * (both - posterior * before)``."""
-        pairs = zip(self.before, self.both, strict=True)
-        mean, variance, coefficients = (share * _difference(b, posterior * a) for a, b in pairs)
-        return GaussianSlopes(mean, variance, coefficients, self.scales, self.parents)
+# Derivatives by the name of a table or a Gaussian: of the table, or of mean, variance and
+# coefficients.
+Arrays: TypeAlias = Mapping[Any, tuple[Floats, ...]]
 
 
 class Derivatives(NamedTuple):
@@ -188,38 +170,36 @@ class Derivatives(NamedTuple):
 
     Attributes
     ----------
-    mass, both : float
-        The two probabilities.
-    tables : dict from name to pair of ndarray
-        Derivatives of both with respect to the entries of each table.
+    mass, before : float, dict from name to arrays
+        P(evidence), and its derivatives.
+    both, after : float, dict from name to arrays
+        P(target = state, evidence), and its derivatives.
     values : dict from name to ndarray
         The tables; empty for a factor graph, whose tables need not sum to one.
-    gaussians : dict from name to GaussianDerivatives
+    gaussians : dict from name to (scales, parents)
+        As in `GaussianSlopes`.
     axes, others
         As in `Sensitivity`.
     """
 
     mass: float
     both: float
-    tables: Mapping[Any, tuple[Floats, Floats]]
+    before: Arrays
+    after: Arrays
     values: Mapping[Any, Floats]
-    gaussians: Mapping[Name, GaussianDerivatives]
+    gaussians: Mapping[Name, Any]
     axes: Mapping[Any, tuple[Discrete, ...]]
     others: tuple[Name, ...]
 
-    def slopes(self, posterior: float, share: float = 1.0) -> PosteriorSlopes:
-        """Return ``share * (both - posterior * before)`` for each array."""
-        return PosteriorSlopes(
-            {n: share * _difference(e, posterior * d) for n, (d, e) in self.tables.items()},
-            {n: found.slopes(posterior, share) for n, found in self.gaussians.items()},
-        )
-
-
-class PosteriorSlopes(NamedTuple):
-    """Derivatives of a posterior with respect to tables and Gaussians, by name."""
-
-    tables: Mapping[Any, Floats]
-    gaussians: Mapping[Any, GaussianSlopes]
+    def slopes(self, posterior: float, share: float = 1.0) -> Arrays:
+        """Return ``share * (after - posterior * before)`` for each array."""
+        return {
+            name: tuple(
+                share * _difference(e, posterior * d)
+                for d, e in zip(self.before[name], after, strict=True)
+            )
+            for name, after in self.after.items()
+        }
 
 
 class SlopesWork(Work):
@@ -245,15 +225,15 @@ class SlopesWork(Work):
             return None
         target, state = self.question
         variable = self.model.variables[target]
-        slopes = found.slopes(found.both)
+        slopes: Mapping[Any, Any] = found.slopes(found.both)
         return Sensitivity(
             variable.name,
             variable.states[state],
             found.both,
-            slopes.tables,
-            {n: covaried_slopes(found.values[n], slopes.tables[n]) for n in found.values},
+            {n: arrays[0] for n, arrays in slopes.items() if n not in found.gaussians},
+            {n: covaried_slopes(table, slopes[n][0]) for n, table in found.values.items()},
             found.axes,
-            slopes.gaussians,
+            {n: GaussianSlopes(*slopes[n], *more) for n, more in found.gaussians.items()},
             found.others,
         )
 
@@ -262,7 +242,7 @@ def sensitivity_of_parts(
     target: Discrete,
     state: int,
     posterior: float,
-    parts: Mapping[int, tuple[Derivatives, PosteriorSlopes]],
+    parts: Mapping[int, tuple[Derivatives, Mapping[Any, Any]]],
     weights: Floats,
 ) -> Sensitivity:
     """Return the derivatives of the posterior of a mixture or an average.
@@ -282,11 +262,13 @@ def sensitivity_of_parts(
     for place, (own, slopes) in parts.items():
         others.update(dict.fromkeys(own.others))
         axes.update({(place, name): scope for name, scope in own.axes.items()})
-        gaussians.update({(place, name): found for name, found in slopes.gaussians.items()})
-        for name, table in slopes.tables.items():
-            tables[place, name] = table
+        for name, arrays in slopes.items():
+            if name in own.gaussians:
+                gaussians[place, name] = GaussianSlopes(*arrays, *own.gaussians[name])
+                continue
+            tables[place, name] = arrays[0]
             if name in own.values:
-                covaried[place, name] = covaried_slopes(own.values[name], table)
+                covaried[place, name] = covaried_slopes(own.values[name], arrays[0])
     return Sensitivity(
         target.name,
         target.states[state],
@@ -619,10 +601,10 @@ class FamilySlopes(SlopesWork):
         numbers = (target, *case.hard, *case.soft)
         above: Mapping[Any, Any] = {cpd.variable: cpd.parents for cpd in model.cpds}
         relevant = ancestral_set(above, [model.variables[v] for v in numbers])
-        tables: dict[Name, tuple[Floats, Floats]] = {}
+        slopes: tuple[dict[Name, Any], dict[Name, Any]] = {}, {}
         values: dict[Name, Floats] = {}
         axes: dict[Name, tuple[Discrete, ...]] = {}
-        gaussians: dict[Name, GaussianDerivatives] = {}
+        gaussians: dict[Name, Any] = {}
         others = []
         for cpd in model.cpds:
             family, name = cpd.family, cpd.variable.name
@@ -630,20 +612,17 @@ class FamilySlopes(SlopesWork):
             if isinstance(family, TableFamily):
                 axes[name], values[name] = family.axes, family.values
                 nothing = np.zeros(family.values.shape)
-                tables[name] = nothing, nothing
-                if bears:
-                    tables[name] = given[0].table(family), given[1].table(family)
+                for arrays, part in zip(slopes, given, strict=True):
+                    arrays[name] = (part.table(family) if bears else nothing,)
             elif isinstance(family, GaussianFamily) and bears:
                 axes[name] = family.axes
-                gaussians[name] = GaussianDerivatives(
-                    given[0].gaussian(family),
-                    given[1].gaussian(family),
-                    (np.sqrt(family.variance), family.variance, family.coefficients),
-                    tuple(v.name for v in family.numbers[1:]),
-                )
+                scales = np.sqrt(family.variance), family.variance, family.coefficients
+                gaussians[name] = scales, tuple(v.name for v in family.numbers[1:])
+                for arrays, part in zip(slopes, given, strict=True):
+                    arrays[name] = part.gaussian(family)
             elif bears:
                 others.append(name)
-        return Derivatives(mass, joint, tables, values, gaussians, axes, tuple(others))
+        return Derivatives(mass, joint, *slopes, values, gaussians, axes, tuple(others))
 
 
 class Families(Solver):

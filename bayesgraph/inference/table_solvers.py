@@ -573,7 +573,8 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
         return sensitivity.Derivatives(
             mass,
             both,
-            dict(zip(names, slopes, strict=True)),
+            {name: (before,) for name, (before, _) in zip(names, slopes, strict=True)},
+            {name: (after,) for name, (_, after) in zip(names, slopes, strict=True)},
             dict(zip(names, values, strict=True)) if is_network else {},
             {},
             dict(zip(names, tables.scopes(), strict=True)),
