@@ -18,6 +18,7 @@ from .evaluation import PairedTest as PairedTest
 from .evaluation import evaluate as evaluate
 from .evaluation import paired_tests as paired_tests
 from .intake import check_fitted as check_fitted
+from .intake import set_columns as set_columns
 from .naive_bayes import AODEClassifier as AODEClassifier
 from .naive_bayes import AveragedTANClassifier as AveragedTANClassifier
 from .naive_bayes import ComplementNaiveBayesClassifier as ComplementNaiveBayesClassifier

@@ -58,29 +58,6 @@ _MAX_SUBTREES = 50
 
 
 @dataclass(frozen=True)
-class Encoded:
-    """A table encoded for scikit-learn's trees, which learn on single-precision columns.
-
-    A continuous column is replaced by the ranks of its values, so that neither its unit nor its
-    precision matters. The threshold is then the middle between the largest value that goes left and
-    the smallest one that goes right. A discrete column becomes one indicator column for each state
-    (a single column if there are two states).
-
-    Attributes
-    ----------
-    table : Table
-    matrix : ndarray of float32, shape (n_rows, n_columns)
-        NaN where missing.
-    meaning : list of (index of the feature, code of a state or None)
-        Contents of each column: the indicator of a state, or (None) the ranks of values.
-    """
-
-    table: Table
-    matrix: NDArray[np.float32]
-    meaning: list[tuple[int, int | None]]
-
-
-@dataclass(frozen=True)
 class Pruning:
     """Options of the pruning of a grown tree.
 
@@ -111,8 +88,21 @@ class Pruning:
             raise DataError(f"cv is a number of folds, 2 or more; got {self.cv!r}.")
 
 
-def encoded(table: Table) -> Encoded:
-    """Return a table encoded for scikit-learn's trees."""
+def encoded(table: Table) -> tuple[NDArray[np.float32], list[tuple[int, int | None]]]:
+    """Return a table encoded for scikit-learn's trees, which learn on single-precision columns.
+
+    A continuous column is replaced by the ranks of its values, so that neither its unit nor its
+    precision matters. The threshold is then the middle between the largest value that goes left and
+    the smallest one that goes right. A discrete column becomes one indicator column for each state
+    (a single column if there are two states).
+
+    Returns
+    -------
+    matrix : ndarray of float32, shape (n_rows, n_columns)
+        NaN where missing.
+    meaning : list of (index of the feature, code of a state or None)
+        Contents of each column: the indicator of a state, or (None) the ranks of values.
+    """
     columns: list[Floats] = []
     meaning: list[tuple[int, int | None]] = []
     for place, variable in enumerate(table.variables):
@@ -129,7 +119,7 @@ def encoded(table: Table) -> Encoded:
                 meaning.append((place, state))
     # scikit-learn's trees need at least one column.
     columns = columns or [np.zeros(table.n_rows)]
-    return Encoded(table, np.array(columns, dtype=np.float32).T, meaning)
+    return np.array(columns, dtype=np.float32).T, meaning
 
 
 def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | None, Floats]]:
@@ -186,14 +176,18 @@ class ScikitLearn:
     Attributes
     ----------
     learner : DecisionTreeClassifier or DecisionTreeRegressor
-    data : Encoded
+    table : Table
+    matrix, meaning
+        The table as `encoded` returns it.
     y, weights : ndarray, shape (n_rows,)
     parameters : mapping
         Parameters of the learner.
     """
 
     learner: Learner
-    data: Encoded
+    table: Table
+    matrix: NDArray[np.float32]
+    meaning: list[tuple[int, int | None]]
     y: NDArray[Any]
     weights: Floats
     parameters: Mapping[str, Any]
@@ -201,7 +195,7 @@ class ScikitLearn:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The variables of the table."""
-        return self.data.table.variables
+        return self.table.variables
 
     @property
     def is_class(self) -> bool:
@@ -210,12 +204,12 @@ class ScikitLearn:
 
     def tree(self, alpha: float) -> Trees:
         """Return the tree that is pruned with the complexity parameter `alpha`."""
-        return _taken_over(self._fitted(slice(None), alpha).tree_, self.data)
+        return _taken_over(self._fitted(slice(None), alpha).tree_, self)
 
     def alphas(self) -> Floats:
         """Return complexity parameters at which the pruned tree changes, ascending."""
         path = self.learner(**self.parameters).cost_complexity_pruning_path(
-            self.data.matrix, self.y, sample_weight=self.weights
+            self.matrix, self.y, sample_weight=self.weights
         )
         return np.unique(np.maximum(path.ccp_alphas, 0.0))
 
@@ -227,17 +221,17 @@ class ScikitLearn:
         result = np.empty((len(test), len(alphas)))
         y = self.y[test]
         for k, alpha in enumerate(alphas.tolist()):
-            predicted = self._fitted(train, alpha).predict(self.data.matrix[test])
+            predicted = self._fitted(train, alpha).predict(self.matrix[test])
             result[:, k] = predicted != y if self.is_class else (predicted - y) ** 2
         return result
 
     def _fitted(self, rows: Any, alpha: float) -> Any:
         estimator = self.learner(**self.parameters, ccp_alpha=alpha)
         weights = self.weights[rows]
-        return estimator.fit(self.data.matrix[rows], self.y[rows], sample_weight=weights)
+        return estimator.fit(self.matrix[rows], self.y[rows], sample_weight=weights)
 
 
-def _taken_over(grown: Any, data: Encoded) -> Trees:
+def _taken_over(grown: Any, data: ScikitLearn) -> Trees:
     """Return scikit-learn's tree `grown` as trees, with features as indices of table variables.
 
     A split that only separates missing from observed values (its threshold is infinite) is replaced
@@ -525,7 +519,7 @@ class _GrownTree(base.Smoothed, base.Updated):
         # Pruning and class weights are applied here, not by scikit-learn's learner.
         names = self._learner().get_params().keys() - {"ccp_alpha", "class_weight"}
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
-        return ScikitLearn(self._learner, encoded(table), y, weights, growth)
+        return ScikitLearn(self._learner, table, *encoded(table), y, weights, growth)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Table, Any, Floats]:
         """Return the rows of positive weight, as Columns and encoded, their y and weights."""

@@ -641,6 +641,14 @@ def note_names(estimator: Any, names: list[Name]) -> None:
         del estimator.feature_names_in_
 
 
+def set_columns(estimator: Any, layout: Layout, *, named: bool) -> None:
+    """Set the layout of columns on an estimator, and their names if they were `named`."""
+    note_names(estimator, list(layout.columns))
+    if not named:
+        vars(estimator).pop("feature_names_in_", None)
+    estimator.layout_ = layout
+
+
 def _matching(
     estimator: Any, columns: dict[Name, Column], expected: Sequence[Name]
 ) -> dict[Name, Column]:

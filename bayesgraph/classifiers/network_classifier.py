@@ -862,11 +862,6 @@ class NetworkClassifier(base.GraphClassifier):
         base.note_training(self, rows)
         return self
 
-    @property
-    def _fitted_rows(self) -> TrainingRows | None:
-        """The rows behind the network; None if that is not known."""
-        return None if self.network_.training is None else self.network_.training.rows
-
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Return the network of a source: learn its structure, then estimate its parameters."""
         structure = self._learner()(source, smoothing)
@@ -1083,12 +1078,6 @@ class NetworkClassifier(base.GraphClassifier):
         self._noted(part.rows)
         return self
 
-    def _set_columns(self, layout: Layout, *, named: bool) -> None:
-        intake.note_names(self, list(layout.columns))
-        if not named:
-            self.__dict__.pop("feature_names_in_", None)
-        self.layout_ = layout
-
     @property
     def collected_(self) -> CollectedStatistics:
         """The statistics of all rows so far, with columns and states: a part as of `collect`.
@@ -1108,9 +1097,9 @@ class NetworkClassifier(base.GraphClassifier):
                 self._check_updatable()
             except DataError as error:
                 raise UnavailableError(str(error)) from error
-            return self._summed(
-                self.features_, self.target_, self.classes_, self.statistics_, self._fitted_rows
-            )
+            training = self.network_.training
+            rows = None if training is None else training.rows
+            return self._summed(self.features_, self.target_, self.classes_, self.statistics_, rows)
 
     @classmethod
     def from_statistics(cls, parts: Any, **parameters: Any) -> Self:
@@ -1153,7 +1142,7 @@ class NetworkClassifier(base.GraphClassifier):
             raise DataError(_needs_all_rows(classifier))
         classifier._check_updatable()
         check_unseen(classifier.unseen)
-        classifier._set_columns(part.layout, named=part.named)
+        intake.set_columns(classifier, part.layout, named=part.named)
         return classifier._estimated(part)
 
     def __sklearn_tags__(self) -> Any:

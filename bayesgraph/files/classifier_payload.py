@@ -243,15 +243,8 @@ def _made(
     """Return an estimator that knows its columns, and is not fitted."""
     model = estimator_class(estimator)(**parameters)
     check_parameters(model)
-    _set_columns(model, layout, named=named)
+    classifiers.set_columns(model, layout, named=named)
     return model
-
-
-def _set_columns(model: Any, layout: classifiers.Layout, *, named: bool) -> None:
-    model.layout_ = layout
-    model.n_features_in_ = len(layout.columns)
-    if named:
-        model.feature_names_in_ = np.array(layout.columns, dtype=object)
 
 
 # ---------------------------------------------------------------------------- fitted estimators
@@ -322,7 +315,7 @@ RECORDS["estimator"] = Record(_holds, _fields, _estimator)
 
 def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
     estimator = copy(part.estimator)
-    estimator._set_columns(part.layout, named=part.named)
+    classifiers.set_columns(estimator, part.layout, named=part.named)
     return {
         **_about(estimator),
         "features": list(part.features),

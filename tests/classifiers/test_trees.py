@@ -362,10 +362,10 @@ def test_columns_that_cannot_split_are_not_shown():
     variables = (bg.Discrete("a", ["x", "y", "z"]), bg.Discrete("b", ["u"]), bg.Continuous("c"))
     codes = np.array([[0, 0], [1, 0], [-1, 0], [1, 0]], dtype=np.int8)
     values = np.array([[5.0], [np.nan], [-1.0], [5.0]])
-    found = encoded(Table(variables, codes, values))
-    assert found.meaning == [(0, 0), (0, 1), (2, None)]
+    matrix, meaning = encoded(Table(variables, codes, values))
+    assert meaning == [(0, 0), (0, 1), (2, None)]
     expected = [[1, 0, 1], [0, 1, np.nan], [np.nan, np.nan, 0], [0, 1, 1]]
-    np.testing.assert_array_equal(found.matrix, np.array(expected, dtype=np.float32))
+    np.testing.assert_array_equal(matrix, np.array(expected, dtype=np.float32))
 
 
 def test_files_keep_trees(tmp_path):
