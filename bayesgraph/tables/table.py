@@ -8,8 +8,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import narwhals as nw
 import numpy as np
@@ -898,9 +897,6 @@ def to_frame(
 # --------- What a model was fitted on: numbers of rows and missing values, settings; never a value
 
 
-_EMPTY: Mapping[Any, Any] = MappingProxyType({})
-
-
 @dataclass(frozen=True)
 class TrainingRows:
     """The rows that a model was fitted on, as numbers; those of several parts are added by ``+``.
@@ -922,7 +918,7 @@ class TrainingRows:
     """
 
     n_rows: int
-    missing: Mapping[Any, int] = field(default_factory=lambda: _EMPTY)
+    missing: Mapping[Any, int] = field(default_factory=dict)
     weight: float | None = None
 
     def __post_init__(self) -> None:
@@ -934,10 +930,7 @@ class TrainingRows:
         ):
             raise ModelError(f"The weight of rows is a finite number; got {self.weight!r:.80}.")
         there = {name: number for name, number in self.missing.items() if number}
-        object.__setattr__(self, "missing", MappingProxyType(there))
-
-    def __reduce__(self) -> tuple[type[TrainingRows], tuple[Any, ...]]:
-        return TrainingRows, (self.n_rows, dict(self.missing), self.weight)
+        object.__setattr__(self, "missing", there)
 
     @property
     def total(self) -> float:
@@ -981,7 +974,7 @@ class Training:
     version : str, optional
         That of bayesgraph.
     history : EMHistory, optional
-        The course of EM, of a network that it estimated; files and copies have none.
+        The course of EM, of a network that it estimated; files have none.
 
     Raises
     ------
@@ -992,7 +985,7 @@ class Training:
     method: str
     n_columns: int
     rows: TrainingRows | None = None
-    settings: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    settings: Mapping[str, str] = field(default_factory=dict)
     version: str = __version__
     history: EMHistory | None = field(default=None, compare=False)
 
@@ -1002,21 +995,11 @@ class Training:
             raise ModelError(f"Settings and methods are text; got {texts!r:.200}.")
         if type(self.n_columns) is not int or self.n_columns < 0:
             raise ModelError(f"n_columns is 0 or more; got {self.n_columns!r:.80}.")
-        object.__setattr__(self, "settings", MappingProxyType(dict(self.settings)))
-
-    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
-        return type(self), (
-            self.method,
-            self.n_columns,
-            self.rows,
-            dict(self.settings),
-            self.version,
-        )
 
     @property
     def missing(self) -> Mapping[Name, int]:
         """Number of missing values in each column that has any."""
-        return _EMPTY if self.rows is None else self.rows.missing
+        return {} if self.rows is None else self.rows.missing
 
 
 @dataclass(frozen=True)
