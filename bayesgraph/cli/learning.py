@@ -130,7 +130,10 @@ def learn(
             if option in options:
                 options[option] = [parsed(text, names) for text in options[option]]
         if intervals is not None:
-            options["variables"] = models.intervals_of(table, intervals, categorical)
+            if texts.is_many(data):
+                raise DataError(f"--discretizer goes with a single file; got {data}.")
+            variables = intervals.set_params(categorical=categorical).fit(table).variables_
+            options["variables"] = [v for v in variables if isinstance(v, bg.Binned)]
         models.check_holds(saved, table, categorical, options.get("variables", ()), lossy=lossy)
         drawn: Any
         if bootstrap is None:

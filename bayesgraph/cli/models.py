@@ -302,20 +302,6 @@ def checked_intervals(discretizer: str | None, bins: int | None) -> Discretizer 
     return kind() if bins is None else kind(bins)  # type: ignore[no-any-return]
 
 
-def intervals_of(table: Any, discretizer: Discretizer, categorical: Any) -> list[Variable]:
-    """Return the variables of the columns of numbers, whose states are intervals.
-
-    Raises
-    ------
-    DataError
-        For a dataset, of which there is no table in memory.
-    """
-    if isinstance(table, bg.tables.Dataset):
-        raise DataError(f"--discretizer goes with a single file; got {table.source}.")
-    variables = discretizer.set_params(categorical=categorical).fit(table).variables_
-    return [variable for variable in variables if isinstance(variable, bg.Binned)]
-
-
 def check_holds(
     output: Output, table: Any, categorical: Any, declared: Iterable[Variable], *, lossy: bool
 ) -> None:

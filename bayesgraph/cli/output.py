@@ -103,16 +103,12 @@ class Output:
 
     def save(self, model: Any, *, lossy: bool = False) -> Any:
         """Save a model; `lossy` lets the writer change what its format cannot hold."""
-        options = {"strict": False} if lossy and bg.files.format_of(self.name).is_strict else {}
+        is_strict = bg.files.format_of(f"model{self.suffix}").is_strict
+        options = {"strict": False} if lossy and is_strict else {}
         try:
             return self.write(partial(model.save, **options))
         except LossyExportError as error:
             raise LossyExportError(str(error).replace("strict=False", "--lossy")) from error
-
-    @property
-    def name(self) -> str:
-        """A file name with the suffix."""
-        return f"model{self.suffix}" if is_stream(self.path) else str(self.path)
 
 
 def output_to(path: Path, suffixes: Sequence[str]) -> Output:

@@ -123,12 +123,14 @@ def variables_table(network: Model) -> RichTable:
     exponents = network.exponents if network.target is not None else None
     inner = network.networks[0].cpds if len(network.networks) == 1 else ()
     cpds = {cpd.variable: cpd for cpd in inner}
+    # Such as "gaussian".
+    families = {kind: name for name, family in FAMILIES.items() for kind in family.stored.values()}
     rows = []
     for variable in network.variables:
         cells = [str(variable.name), _states(variable), "", ""]
         if cpd := cpds.get(variable):
             if not isinstance(variable, Discrete):
-                cells[1] = f"{cells[1]}: {family_name(cpd)}"
+                cells[1] += f": {families.get(type(cpd), type(cpd).__name__)}"
             cells[2:] = ", ".join(str(p.name) for p in cpd.parents), f"{cpd.n_parameters:,}"
         if exponents is not None:
             values = exponents.get(variable.name, np.empty(0))
@@ -155,12 +157,6 @@ _WIDTH = 80
 # Rows and columns of each table where those of all variables are printed.
 _SOME = 20, 24
 _ALL = 1 << 30, 1 << 30
-
-
-def family_name(cpd: CPD) -> str:
-    """Return what the family of a leaf is called, such as "gaussian"."""
-    kinds = {kind: name for name, family in FAMILIES.items() for kind in family.stored.values()}
-    return kinds.get(type(cpd), type(cpd).__name__)
 
 
 def distributions_text(network: Any, names: Sequence[Name]) -> str:

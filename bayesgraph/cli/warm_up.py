@@ -88,12 +88,8 @@ def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:
     for name in DISCRETIZERS:
         yield f"intervals {name}", partial(DISCRETIZERS[name]().fit, numbers, y)
     # The mean of what a detector watches changes in the middle.
-    yield "detector adwin", partial(_watch, ADWIN(), [0] * (N_ROWS // 2) + [1] * (N_ROWS // 2))
-
-
-def _watch(detector: Any, values: list[int]) -> None:
-    for value in values:
-        detector.update(value)
+    values = [0] * (N_ROWS // 2) + [1] * (N_ROWS // 2)
+    yield "detector adwin", partial(list, map(ADWIN().update, values))
 
 
 def _network(n: int, n_numbers: int = 0) -> bg.BayesianNetwork:

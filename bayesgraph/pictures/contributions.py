@@ -72,7 +72,9 @@ def contributions_figure(
     terms = contributions.sorted_terms()
     shown = terms if len(terms) <= max_findings + 1 else terms[:max_findings]
     shown = sorted(shown, key=lambda term: math.isinf(term.log_odds))
-    labels = texts([_label(term) for term in shown], _LONGEST_LABEL)
+    values = [number(t.value) if isinstance(t.value, float) else t.value for t in shown]
+    terms_shown = zip(shown, values, strict=True)
+    labels = texts([f"{term.name} = {value}" for term, value in terms_shown], _LONGEST_LABEL)
     bars = [_Bar("prior", contributions.prior, grey=True)]
     for term, label in zip(shown, labels, strict=True):
         bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
@@ -100,11 +102,6 @@ class _Bar(NamedTuple):
     value: float
     piece: bool = False
     grey: bool = False
-
-
-def _label(term: Contribution) -> str:
-    value = number(term.value) if isinstance(term.value, float) else term.value
-    return f"{term.name} = {value}"
 
 
 def _pieces(term: Contribution, label: str) -> list[_Bar]:

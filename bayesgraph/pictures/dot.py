@@ -470,7 +470,8 @@ class _Drawing:
         """Return the labels in a variable's node: name, states or posterior, table of its CPD."""
         parts = [dot_labels.title(self.titles[variable.name])]
         if isinstance(variable, CountVector):
-            parts.append(dot_labels.item_number(variable))
+            n = len(variable.items)
+            parts.append(dot_labels.muted(f"counts of {n:,} item{'s' * (n > 1)}"))
         if belief := self.belief(variable):
             parts.append(belief)
         elif variable in self.evidence:

@@ -153,12 +153,6 @@ def value_list(variable: Variable, maximum: int) -> list[str]:
     return [muted("0, 1, 2, …")] if isinstance(variable, Count) else []
 
 
-def item_number(variable: CountVector) -> str:
-    """Return the number of items of a count vector as an HTML-like text."""
-    n = len(variable.items)
-    return muted(f"counts of {n:,} item{'s' * (n > 1)}")
-
-
 def counts_seen(variable: CountVector, counts: Floats, maximum: int) -> str:
     """Return the items that occur in an observed row, with their counts, as a line of text."""
     at = np.flatnonzero(counts)

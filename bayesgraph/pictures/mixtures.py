@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -228,12 +227,10 @@ def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: 
 
 def _shown(named: Named) -> list[str]:
     """Return the names of the results as short texts; repeated names get a number."""
-    names: list[str] = []
-    count: Counter[str] = Counter()
-    for name, _ in named:
-        count[name] += 1
-        names.append(name if count[name] == 1 else f"{name} ({count[name]})")
-    return texts(names, _LONGEST_NAME)
+    names = [name for name, _ in named]
+    places = [names[: i + 1].count(name) for i, name in enumerate(names)]
+    pairs = zip(names, places, strict=True)
+    return texts([name if n == 1 else f"{name} ({n})" for name, n in pairs], _LONGEST_NAME)
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:
