@@ -215,7 +215,7 @@ class Wanted:
 
 
 def title_of(path: str) -> str:
-    """Return what a saved model is called in tables, which no other model is."""
+    """Return the name of a saved model in tables, which no other model has."""
     file = Path(path)
     return file.name if file.stem in models() else file.stem
 

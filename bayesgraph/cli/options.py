@@ -74,7 +74,7 @@ CHOICES = {
 
 
 def registered(title: str) -> Any:
-    """Return what the library has of a list that options choose from."""
+    """Return a list of the library that options choose from."""
     names = pkgutil.resolve_name(LISTS[title])
     return names() if title == "models" else names
 
@@ -140,7 +140,7 @@ _REPEATED = {
 
 
 def documented(docstring: str | None) -> dict[str, str]:
-    """Return what a docstring in numpydoc's form says of each parameter."""
+    """Return the text of each parameter of a docstring in numpydoc's form."""
     text = inspect.cleandoc(docstring or "")
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
     entries = re.findall(

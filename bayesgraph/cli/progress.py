@@ -6,6 +6,7 @@ has one; those that know what share of their work is done say so.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -105,13 +106,11 @@ def say_share(share: float, text: str) -> None:
 @contextmanager
 def steps_done(verb: str, total: int) -> Iterator[Callable[[str], None]]:
     """Yield a function that is called with the name of each step of a known number when it ends."""
-    done = 0
+    steps = itertools.count(1)
     say_share(0.0, verb)
 
     def progress(name: str) -> None:
-        nonlocal done
-        done += 1
-        LINE.share, LINE.detail = done / total, name
+        LINE.share, LINE.detail = next(steps) / total, name
 
     yield progress
     LINE.share, LINE.detail = None, ""

@@ -115,7 +115,7 @@ def _of(question: str) -> list[inspect.Parameter]:
 
 
 def answer(question: str, path: Path, parameters: Mapping[str, Any]) -> Any:
-    """Return what a function of `bayesgraph.questions` answers, given texts."""
+    """Ask a function of `bayesgraph.questions`, given texts, and return its result."""
     loaded, name = texts.load_answering(path), parameters["target"]
     (target,) = texts.targets_of(loaded, path, None if name is None else [name])
     model = texts.network_of(loaded)

@@ -355,7 +355,7 @@ def is_classifier(model: Any) -> TypeGuard[GraphClassifier]:
 
 
 def network_of(loaded: Any) -> Model:
-    """Return what answers questions: the network of an estimator, or the model itself."""
+    """Return the network of an estimator, or the model itself."""
     if is_classifier(loaded):
         return loaded.network_
     # Collected statistics name the estimator to make of them; models have none.
@@ -366,7 +366,7 @@ def network_of(loaded: Any) -> Model:
 
 
 def load_whole(path: Path, load: Callable[[Path], Any] | None = None) -> Any:
-    """Return what a file or standard input holds, with all that it learns from.
+    """Load a model from a file or standard input, with all that it learns from.
 
     Parameters
     ----------
@@ -401,7 +401,7 @@ def load_whole(path: Path, load: Callable[[Path], Any] | None = None) -> Any:
 
 
 def load_answering(path: Path) -> Any:
-    """Return what a file or standard input holds; of a classifier, what answers questions."""
+    """Load a model as `load_whole` does, but of a classifier only what answers questions."""
     return load_whole(path, bg.files.load_saved)
 
 

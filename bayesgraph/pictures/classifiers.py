@@ -54,7 +54,7 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
     DataError
         If there are no results.
     DataTypeError
-        For anything else than results.
+        If an object is not an `Evaluation`.
     MissingDependencyError
         If matplotlib is not installed.
     """
@@ -117,7 +117,7 @@ def roc_figure(
         If there are no results, for a class that is none of theirs, no `positive` of more than two
         classes, and if all rows are of that class, or none.
     DataTypeError
-        For anything else than results.
+        If an object is not an `Evaluation`.
     MissingDependencyError
         If matplotlib is not installed.
     """

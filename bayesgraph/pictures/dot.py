@@ -175,7 +175,7 @@ def drawn_graph(kind: str, rankdir: str, body: Iterable[str]) -> str:
 
 
 def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
-    """Return what is drawn of a model, and a note or none on what is not.
+    """Return the part of a model that is drawn, and a note or none on the rest.
 
     Of an average of a network and random trees it is the network: trees of all features have an arc
     from each of them, which shows nothing.

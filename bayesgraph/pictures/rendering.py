@@ -87,7 +87,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
     Raises
     ------
     DataTypeError
-        For anything else.
+        If `drawn` is none of these.
     sklearn.exceptions.NotFittedError
         For an estimator that has learned nothing yet.
     UnknownVariableError, EvidenceError, ImpossibleEvidenceError, GraphError
@@ -302,7 +302,7 @@ def plot(result: Any, **options: Any) -> Figure:
     Raises
     ------
     DataTypeError
-        For anything else than such a result.
+        If `result` is of none of these classes.
     DataError
         If there is nothing to draw, or for an invalid option.
     MissingDependencyError

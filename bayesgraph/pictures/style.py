@@ -194,7 +194,7 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
     Raises
     ------
     DataTypeError
-        For anything else than a figure.
+        If `figure` has no method `savefig`.
     FileFormatError
         For another suffix.
     """
