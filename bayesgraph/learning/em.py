@@ -107,7 +107,7 @@ class Expectation:
         return total, expected.log_likelihood
 
     def _counted(self, blocks: list[_Block]) -> _Expected:
-        """Return what is constant in EM: sums of families without hidden or missing variables."""
+        """Return the sums of families without hidden or missing variables, which are constant."""
         self.total += sum(float(block.weights.sum()) for block in blocks)
         return sum((block.fixed for block in blocks), _Expected())
 
@@ -274,13 +274,12 @@ def _groups(
     inverse = inverse.reshape(-1)
     order = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
     frequent = [int(k) for k in order if counts[k] >= _OWN_ROWS or len(patterns) == 1]
-    for k in frequent:
-        missing = (v for v, is_there in zip(asked, patterns[k], strict=True) if not is_there)
-        yield np.flatnonzero(inverse == k), (*hidden, *missing)
-    rest = np.flatnonzero(~np.isin(inverse, frequent))
-    if len(rest):
-        partial = (v for k, v in enumerate(asked) if not there[rest, k].all())
-        yield rest, (*hidden, *partial)
+    group = np.where(np.isin(inverse, frequent), inverse, -1)
+    for k in (*frequent, -1):
+        rows = np.flatnonzero(group == k)
+        if len(rows):
+            missing = (v for j, v in enumerate(asked) if not there[rows, j].all())
+            yield rows, (*hidden, *missing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -278,7 +278,9 @@ def informative_indicators(source: RowSource) -> tuple[MissingIndicator, ...]:
     if table.complete:
         return ()
     labels = table.column(target).astype(np.int64)
-    weights = _as_rows(source.weights) if len(source.weights) else None
+    weights = None
+    if len(source.weights):  # as many rows as they are worth (Kish 1965)
+        weights = source.weights * (source.weights.sum() / np.square(source.weights).sum())
     names = {variable.name for variable in table.variables}
     indicators: list[MissingIndicator] = []
     for name, is_missing in _patterns(table, target):
@@ -307,11 +309,6 @@ def _patterns(table: Table, target: Discrete) -> Iterator[tuple[Name, NDArray[np
         if gone.any() and not gone.all() and pattern not in patterns:
             patterns.add(pattern)
             yield variable.name, gone
-
-
-def _as_rows(weights: Floats) -> Floats:
-    """Return weights whose sum is the number of rows that they are worth (Kish 1965)."""
-    return np.asarray(weights * (weights.sum() / np.square(weights).sum()))
 
 
 def _fresh(name: str, names: Collection[Name]) -> str:

@@ -85,12 +85,24 @@ def estimate_network(
         If a variable has other parents than the class, and its distribution allows only the class.
     """
     parents = structure.parents()
-    _refuse_continuous_parents(parents)
+    for child, above in parents.items():
+        numeric = [p.name for p in above if isinstance(p, Continuous)]
+        if numeric and isinstance(child, Discrete):
+            raise CPDError(
+                f"The discrete variable {child.name!r} cannot have continuous parents; got "
+                f"{quoted(numeric)}. Reverse the arcs or discretise the parents."
+            )
     named = {v: family_of(v, distributions or {}) for v in structure.variables}
     blocks = _leaves(parents, named, source, smoothing)
     leaves = {child for block in blocks for child in block.children}
     rest = [v for v in structure.variables if v not in leaves]
-    _refuse_unknown(rest, named)
+    for child in rest:
+        if not FAMILIES[named[child]].any_parents:
+            raise UnsupportedModelError(
+                f"{child.name!r} is {named[child]}: such a feature has the class as its only "
+                "parent, as in NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other "
+                "structures."
+            )
     families = {v: Family.of(*parents[v], v) for v in rest}
     everything = Family(() if source.target is None else (source.target,))
     sums = source.families([*families.values(), *(() if complete else (everything,))])
@@ -100,9 +112,9 @@ def estimate_network(
     variances = source.variances(numbers)
     ridge = dict(zip(numbers, smoothing.ridge(variances), strict=True))
     if not complete:
-        above = {v: parents[v] for v in rest}
+        others = {v: parents[v] for v in rest}
         spread = dict[Variable, float](zip(numbers, variances.tolist(), strict=True))
-        sums |= _beside_gaps(source, above, sums, float(sums[everything].counts.sum()), spread)
+        sums |= _beside_gaps(source, others, sums, float(sums[everything].counts.sum()), spread)
     for child, family in families.items():
         args = (parents[child], sums[family], smoothing)
         if isinstance(child, Continuous):
@@ -112,17 +124,6 @@ def estimate_network(
             assert isinstance(child, Discrete)  # count vectors are in `blocks`, or refused
             blocks.append(estimate_table(child, *args, source.target, priors))
     return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
-
-
-def _refuse_continuous_parents(parents: Mapping[Variable, Sequence[Variable]]) -> None:
-    for child, above in parents.items():
-        if not isinstance(child, Discrete):
-            continue
-        if wrong := [p.name for p in above if isinstance(p, Continuous)]:
-            raise CPDError(
-                f"The discrete variable {child.name!r} cannot have continuous parents; got "
-                f"{quoted(wrong)}. Reverse the arcs or discretise the parents."
-            )
 
 
 def _leaves(
@@ -162,20 +163,6 @@ def _leaves(
         for name, children in leaves.items()
         for plate in FAMILIES[name].estimate(children, target, source, smoothing)
     ]
-
-
-def _refuse_unknown(rest: Sequence[Variable], named: Mapping[Variable, str]) -> None:
-    """Raise an UnsupportedModelError if a distribution does not allow other parents than the class.
-
-    `rest` has the variables that need CPDs of their own, `named` the names of all distributions.
-    """
-    for child in rest:
-        if not FAMILIES[named[child]].any_parents:
-            raise UnsupportedModelError(
-                f"{child.name!r} is {named[child]}: such a feature has the class as its only "
-                "parent, as in NaiveBayesClassifier. Choose 'gaussian' or 'categorical' for other "
-                "structures."
-            )
 
 
 def _beside_gaps(

@@ -344,7 +344,7 @@ def partition_of(
     curvature = sample.rows(terms).curvature(without, impurity) / sample.weights.sum()
     whole = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
     both = list(zip(*whole, strict=True))
-    partition: list[Groups] = []
+    partition: list[Groups] = [np.arange(len(view.share)) for view in terms.views]
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):
             tables = _tables_of(terms, feature, both)
@@ -370,9 +370,7 @@ def partition_of(
             if feature in terms.joint:
                 # A joint table has a cell for each combination: no more intervals than its groups.
                 groups = merged_view(view, groups).joint[groups]
-            partition.append(groups)
-        else:
-            partition.append(np.arange(len(view.share)))
+            partition[feature] = groups
     return tuple(partition)
 
 
