@@ -216,7 +216,7 @@ def _described(request: Request) -> str:
 def _part(item: Any, name: str) -> CollectedStatistics:
     if isinstance(item, CollectedStatistics):
         return item
-    # A property of classifiers that add rows, which raises what is the matter with this one.
+    # `collected_` raises if the classifier cannot be updated.
     if not hasattr(type(item), "collected_"):
         raise DataTypeError(
             "The parts are what collect returned, or fitted classifiers whose rows can be added; "
@@ -1009,8 +1009,19 @@ class NetworkClassifier(base.GraphClassifier):
         self._check_updatable()
         with self._lock:
             model = self._as_it_is() if hasattr(self, "network_") else None
-        if model is not None and dataset_of(X, y) is None:
+        if model is not None:
             return model._part(X, y, sample_weight, classes)
+        return self._site(X, y, sample_weight, classes)
+
+    def _site(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: ArrayLike | None,
+        model: NetworkClassifier | None = None,
+    ) -> CollectedStatistics:
+        """Return the statistics of a fit on rows; see `_fit`."""
         site = self._without_states()
         site._fit(X, y, sample_weight, classes, model)
         collected: CollectedStatistics = site.collected_
@@ -1028,6 +1039,8 @@ class NetworkClassifier(base.GraphClassifier):
 
         They are of its states, intervals and classes and, unless `unseen` is "error", new ones.
         """
+        if unseen != "error" and dataset_of(X, y) is not None:
+            return self._site(X, y, sample_weight, classes, self)
         labels = intake.labels_of(y)
         columns = intake.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         check_consistent_length(range(columns.n_rows), labels)

@@ -17,7 +17,6 @@ from bayesgraph.core.errors import (
     DataTypeError,
     EmptyColumnsWarning,
     quoted,
-    unknown_variable,
     warn,
 )
 from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, Variable
@@ -31,6 +30,7 @@ from bayesgraph.tables import (
     as_counts,
     categorical_names,
     check_unseen,
+    column_named,
     columns_of,
     encode_table,
     grouped,
@@ -247,20 +247,14 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
         _check_family(family)
         several = isinstance(key, tuple) and key not in there
         items = key if several else (key,)
-        families[tuple(_column(item, names, there) for item in items)] = family
+        families[tuple(column_named(item, names, there, "distributions=") for item in items)] = (
+            family
+        )
     flat = [name for key in families for name in key]
     if len(set(flat)) < len(flat):
         twice = sorted({n for n in flat if flat.count(n) > 1}, key=repr)
         raise DataError(f"distributions= names {quoted(twice)} more than once.")
     return families
-
-
-def _column(item: Any, names: tuple[Name, ...], there: set[Name]) -> Name:
-    if item in there:
-        return item  # type: ignore[no-any-return]
-    if isinstance(item, (int, np.integer)) and 0 <= item < len(names):
-        return names[int(item)]
-    raise unknown_variable(item, names, where="distributions=: the table")
 
 
 def _check_family(family: Any) -> None:

@@ -57,6 +57,7 @@ from .table import as_frame as as_frame
 from .table import assembled as assembled
 from .table import categorical_names as categorical_names
 from .table import check_magnitudes as check_magnitudes
+from .table import column_named as column_named
 from .table import columns_of as columns_of
 from .table import encode_table as encode_table
 from .table import engine_of as engine_of

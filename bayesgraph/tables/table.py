@@ -386,15 +386,20 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
             f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
             f"Write [{categorical!r}] for a single column."
         )
-    chosen = set()
-    for item in categorical:
-        if item in there:
-            chosen.add(item)
-        elif isinstance(item, (int, np.integer)) and 0 <= item < len(names):
-            chosen.add(names[int(item)])
-        else:
-            raise errors.unknown_variable(item, names, where="categorical=: the table")
-    return chosen
+    return {column_named(item, names, there, "categorical=") for item in categorical}
+
+
+def column_named(item: Any, names: Sequence[Name], there: set[Name], where: str) -> Name:
+    """Return the column that a name, or else a position, means.
+
+    `names` are those of all columns, in their order and as the set `there`; `where` is what names
+    it, for the error.
+    """
+    if item in there:
+        return item  # type: ignore[no-any-return]
+    if isinstance(item, (int, np.integer)) and 0 <= item < len(names):
+        return names[int(item)]
+    raise errors.unknown_variable(item, names, where=f"{where}: the table")
 
 
 def grouped(

@@ -232,3 +232,17 @@ def test_the_warning_of_a_sample_names_the_line_of_the_user(files):
         bg.BayesianNetworkClassifier(max_steps=1).fit(data, "class")
     assert __file__ in {w.filename for w in seen}
     assert not any(w.filename.endswith("functools.py") for w in seen)
+
+
+@pytest.mark.parametrize("name", ["nb", "tan"])
+def test_partial_fit_on_datasets(table, tmp_path, name):
+    halves = [table.slice(0, 160), table.slice(160)]
+    parts, memory = MODELS[name](check_columns=False), MODELS[name](check_columns=False)
+    for i, half in enumerate(halves):
+        pq.write_table(half, tmp_path / f"{i}.parquet")
+        parts.partial_fit(tmp_path / f"{i}.parquet", "class")
+        memory.partial_fit(half.drop_columns("class"), half.select(["class"]))
+    assert parts.network_ == memory.network_
+    assert parts.collected_.n_rows == N_ROWS
+    with pytest.raises(DataTypeError, match="y is a label for each row"):
+        parts.forget(tmp_path / "0.parquet", "class")
