@@ -310,7 +310,7 @@ def as_numbers(column: Column, name: Name) -> Floats:
 
 
 def _first_text(values: Sequence[Any]) -> str:
-    """Return what is wrong with texts among numbers: the first that is no number, if one is."""
+    """Describe texts among numbers: the first that is no number, if one is."""
     for value in values:
         try:
             float(value)

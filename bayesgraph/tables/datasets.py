@@ -102,7 +102,7 @@ def _default_client() -> Any:
 
 
 def as_executor(executor: Any) -> Executor | None:
-    """Return what a user gave as executor as an Executor; None stays None.
+    """Return the executor that a user gave as an Executor; None stays None.
 
     Raises
     ------

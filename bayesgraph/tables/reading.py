@@ -115,7 +115,7 @@ def n_fields(line: bytes, delimiter: str) -> int:
 
 
 def sniffed_delimiter(text: bytes, source: str, *, decimal: str | None) -> str:
-    """Return what separates the fields, decided by the first lines.
+    """Return the separator of the fields, decided by the first lines.
 
     It is the one of comma, semicolon, tab and bar that is in the header, outside of quotes, and
     equally often in every line. If none is, the table is ragged, and it is the one of which that

@@ -115,7 +115,7 @@ class Examined(NamedTuple):
 
     @classmethod
     def of(cls, table: Table) -> Self:
-        """Return what the checks see of a table; vectors of counts are not among it."""
+        """Return a table as the checks see it, without vectors of counts."""
         numeric, discrete = table.continuous, table.discrete
         names = [v.name for v in numeric], [v.name for v in discrete]
         states = [v.states for v in discrete]
