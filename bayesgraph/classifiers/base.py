@@ -446,7 +446,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
     def _counted_rows(
         self, X: Any, finish: Callable[[Floats], NDArray[Any]]
     ) -> tuple[NDArray[Any], int]:
-        """Return the results of `_by_rows`, and the number of impossible rows, without a warning."""
+        """Return the results of `_by_rows` without a warning, and the number of impossible rows."""
         return joined(self._as_it_is()._scored_chunks(X), finish)
 
     def predict_log_proba(self, X: Any) -> Floats:

@@ -74,6 +74,7 @@ from bayesgraph.statistics import (
     variables_of,
 )
 from bayesgraph.tables import (
+    EVERY,
     Column,
     Dataset,
     Examined,
@@ -590,7 +591,7 @@ def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     n_rows = data.n_rows
     if n_rows is None:
         n_rows = sum(len(run) for run in data.runs([y]))
-    table = sample_of(data, data.names, n_rows)
+    table = sample_of(data, data.names, n_rows, EVERY)
     return _parts(table, [name for name in data.names if name not in (y, weight)], y, weight)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import LOG_2PI, Floats, random_generator, whole_number
+from bayesgraph.core.arrays import LOG_2PI, Floats, log_integral, random_generator, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, more, rounded
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -661,7 +661,7 @@ class NumberMixture(Displayed):
         ----------
         x : array_like, shape (...,) for one variable, (..., n) for several
         """
-        return scipy.special.logsumexp(self.log_densities(x), b=self.weights, axis=-1)
+        return log_integral(np.moveaxis(self.log_densities(x), -1, 0), self.weights)[()]
 
     def log_densities(self, x: ArrayLike) -> Floats:
         """Return the log density of each component, shape (..., k), with x as in `log_density`."""

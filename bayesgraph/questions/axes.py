@@ -817,7 +817,7 @@ def _decomposed(
     else:
         inertias = (q / (q - 1.0)) ** 2 * (values - 1.0 / q) ** 2
         total = q / (q - 1.0) * (total - (len(masses) - q) / q**2)
-    standard = signs(vectors) * vectors / roots[:, None]
+    standard = signs(vectors[: used[0].sum()]) * vectors / roots[:, None]
     places = np.split(np.arange(len(masses)), np.cumsum([mask.sum() for mask in used])[:-1])
     points = tuple(
         Points(v, _states(v, mask), masses[at], standard[at], inertias)

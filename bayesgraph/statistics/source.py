@@ -8,12 +8,13 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from operator import call
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bayesgraph import tables
 from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
@@ -40,11 +41,6 @@ from bayesgraph.statistics.moments import safe_divide
 from bayesgraph.statistics.requests import Extensions, Families, Request, Totals
 from bayesgraph.statistics.summaries import FamilyStatistics
 from bayesgraph.tables import (
-    EVERY,
-    Dataset,
-    EncodedRows,
-    Rows,
-    Run,
     Table,
     TrainingRows,
     arrow,
@@ -54,8 +50,10 @@ from bayesgraph.tables import (
     infer_variables,
     is_discrete,
     naturally_ordered,
-    summed,
 )
+
+if TYPE_CHECKING:
+    from bayesgraph.tables import Dataset, EncodedRows, Rows, Run
 
 # --------- Count sources: objects that give learners statistics, from a table or already collected
 
@@ -540,7 +538,7 @@ class DatasetSource(CountSource):
         self._cached: EncodedRows | None = None
         if is_kept and dataset.cache is not False:
             described = [rows.columns_of([v]) for v in self._all], n_rows, rows.described
-            self._cached = EncodedRows(dataset, self._all, described, self._read)
+            self._cached = tables.EncodedRows(dataset, self._all, described, self._read)
 
     def training_rows(self) -> TrainingRows:
         """Return how many rows and missing values there are; see `TableSource`.
@@ -636,7 +634,7 @@ class DatasetSource(CountSource):
         variables = tuple(v for v in self._order if v in wanted)
         new = self._uncounted(variables)
         if self._cached is not None:
-            found = summed(partial(_counted, request, new), self._cached.runs(variables))
+            found = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
         else:
             counting = _Counting(self._rows, variables, request, new)
             found = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
@@ -691,7 +689,7 @@ def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Fou
     return _Found(Statistics.collect(table, requests, weights), counted)
 
 
-def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Rows = EVERY) -> Any:
+def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Rows) -> Any:
     """Return some columns of all of n_rows rows, or of a sample of `sample_rows`, as a Table.
 
     Warns
@@ -714,7 +712,7 @@ def sampled_rows(
     data: Dataset,
     names: Sequence[str],
     n_rows: int,
-    rows: Rows = EVERY,
+    rows: Rows,
     *,
     size: int | None = None,
 ) -> Any:
