@@ -285,11 +285,14 @@ class _Discrete(_Term):
         self._alpha = self.rows.smoothing.state_counts(self.child)
         self._all = float(self._alpha.sum())
         if self.rows.smoothing.is_hierarchy:
-            parts = (
-                self._cells.reshape(len(counts), -1, merged, states).sum(axis=2)
-                for merged in self._levels()
-            )
-            self._tables = [(table, table.sum(axis=-1)) for table in parts]
+            # A cell of the first table, given the class alone, merges all configurations of the
+            # parents; in the last table each has a cell of its own.
+            sizes = [p.cardinality for p in self.parents if isinstance(p, Discrete)]
+            steps = sizes[::-1] if self.rows.smoothing.scheme == "backoff" else []
+            self._tables = []
+            for merged in np.cumprod([1, *steps])[::-1].tolist():
+                table = self._cells.reshape(len(counts), -1, merged, states).sum(axis=2)
+                self._tables.append((merged, table, table.sum(axis=-1)))
             return
         share = _shares(self._cells + self._alpha, self._total[..., None] + self._all, 1.0 / states)
         # For a configuration and a state, the values of all classes are contiguous.
@@ -328,26 +331,13 @@ class _Discrete(_Term):
         total = np.maximum(whole.sum() - removed, 0.0) + self._all
         share = _shares(cells, total, 1.0 / n_states)[:, None]
         at_labels = np.arange(len(labels)), labels
-        for merged, (table, totals) in zip(self._levels(), self._tables, strict=True):
+        for merged, table, totals in self._tables:
             cells = table[:, at // merged, state].T
             total = totals[:, at // merged].T
             cells[at_labels] -= removed
             total[at_labels] -= removed
             share = _shares(cells + pull * share, np.maximum(total, 0.0) + pull, share)
         return _logs(share)
-
-    def _levels(self) -> list[int]:
-        """Return the number of parent configurations that a cell of each back-off table merges.
-
-        The first table is given the class alone and merges all configurations; the last table is
-        given all parents and merges none (the number is 1).
-        """
-        if self.rows.smoothing.scheme != "backoff":
-            return [1]
-        levels = [1]
-        for parent in reversed([p for p in self.parents if isinstance(p, Discrete)]):
-            levels.append(levels[-1] * parent.cardinality)
-        return levels[::-1]
 
 
 def _shares(cells: Floats, total: Floats, otherwise: Floats | float) -> Floats:
