@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_463,
-    "nodes of syntax trees": 631_211,
+    "lines of code": 55_452,
+    "nodes of syntax trees": 631_103,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,
-    "comments that silence a check": 113,
+    "comments that silence a check": 112,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -66,23 +66,23 @@ class StreamColumns:
         self._known_names = dict.fromkeys(self.names)
 
     @classmethod
-    def of(cls, found: Columns, categorical: Collection[Name]) -> StreamColumns:
+    def of(cls, table: Columns, categorical: Collection[Name]) -> StreamColumns:
         """Return the columns of a table, with empty vocabularies.
 
         Text and booleans are discrete, even if they are not in `categorical`, the names of the
         numeric columns to treat as discrete.
         """
-        typed = found.typed()
-        booleans = found.matrix is not None and found.matrix.dtype.kind == "b"
+        typed = table.typed()
+        booleans = table.matrix is not None and table.matrix.dtype.kind == "b"
         states = [
             n
-            for n in found.names
+            for n in table.names
             if booleans
             or n in categorical
             or (isinstance(typed, Mapping) and is_discrete(typed[n], n))
         ]
         discrete = set(states)
-        numbers = [n for n in found.names if n not in discrete]
+        numbers = [n for n in table.names if n not in discrete]
         return cls(numbers, states, [{} for _ in states])
 
     @property
@@ -92,36 +92,36 @@ class StreamColumns:
 
     # ------------------------------------------------------------------------------ tables
 
-    def learned(self, found: Columns | Mapping[Name, Any], star: StreamingStar) -> Encoded:
+    def learned(self, rows: Columns | Mapping[Name, Any], star: StreamingStar) -> Encoded:
         """Return rows encoded for learning; new states are added to the vocabularies.
 
-        `found` is a table or a single row. If an error is raised, the vocabularies are unchanged.
+        `rows` is a table or a single row. If an error is raised, the vocabularies are unchanged.
         """
-        numbers = self._numbers(found)
+        numbers = self._numbers(rows)
         _check_squares(numbers, self.numbers, star)
         if not self.states:
             return numbers, _no_codes(numbers)
         limit = star.settings.max_categories
-        return numbers, self._codes(found, lambda j, s: self._learn(j, s, limit))
+        return numbers, self._codes(rows, lambda j, s: self._learn(j, s, limit))
 
     def known(
-        self, found: Columns | Mapping[Name, Any], unseen: Unseen, star: StreamingStar
+        self, rows: Columns | Mapping[Name, Any], unseen: Unseen, star: StreamingStar
     ) -> Encoded:
         """Return rows encoded for prediction; see `_known` for the codes of unknown states.
 
-        `found` is a table or a single row.
+        `rows` is a table or a single row.
         """
         if not self.states:
-            numbers = self._numbers(found)
+            numbers = self._numbers(rows)
             return numbers, _no_codes(numbers)
-        codes = self._codes(found, lambda j, s: self._known(j, s, star, unseen))
+        codes = self._codes(rows, lambda j, s: self._known(j, s, star, unseen))
         if isinstance(unseen, UnseenValues):
             for name, column in zip(self.states, codes, strict=True):
                 strange = column == _UNSEEN
                 if strange.any():
                     unseen.add(name, int(strange.sum()))
                 column[strange] = -1
-        return self._numbers(found), codes
+        return self._numbers(rows), codes
 
     def examined(self, encoded: Encoded) -> Examined:
         """Return encoded rows as the checks of columns see them."""
@@ -129,40 +129,40 @@ class StreamColumns:
         numbers, codes = encoded
         return Examined(numbers.T, self.numbers, codes.T, self.states, states)
 
-    def _numbers(self, found: Columns | Mapping[Name, Any]) -> Floats:
-        if not isinstance(found, Columns):
-            _check_mapping(found)
-            return self._row_numbers(found, self.numbers)
-        matrix = found.matrix
+    def _numbers(self, rows: Columns | Mapping[Name, Any]) -> Floats:
+        if not isinstance(rows, Columns):
+            _check_mapping(rows)
+            return self._row_numbers(rows, self.numbers)
+        matrix = rows.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
             # A view: blocks of rows are transposed when they are used, and are in the cache.
             columns = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan).T
         else:
-            parts = found.as_columns()
-            columns = np.empty((len(self.numbers), found.n_rows))
+            parts = rows.as_columns()
+            columns = np.empty((len(self.numbers), rows.n_rows))
             for j, name in enumerate(self.numbers):
                 columns[j] = as_numbers(parts[name], name)
         _check_finite(columns, self.numbers)
         return columns
 
     def _codes(
-        self, found: Columns | Mapping[Name, Any], code_of: Callable[[int, Any], int]
+        self, rows: Columns | Mapping[Name, Any], code_of: Callable[[int, Any], int]
     ) -> NDArray[np.int64]:
-        if not isinstance(found, Columns):
-            _check_mapping(found)
+        if not isinstance(rows, Columns):
+            _check_mapping(rows)
             codes = np.empty((len(self.states), 1), dtype=np.int64)
             for j, name in enumerate(self.states):
-                value = plain(found.get(name))
+                value = plain(rows.get(name))
                 codes[j, 0] = (
                     -1 if is_missing(value) or not _is_hashable(value) else code_of(j, value)
                 )
             return codes
-        columns = found.as_columns()
+        columns = rows.as_columns()
         factorised_columns = [factorise(columns[name], name) for name in self.states]
         for j, factorised in enumerate(factorised_columns):
             if not any((type(s), s) in self.vocabularies[j] for s in factorised.states):
                 self._check_kind(j, factorised)
-        codes = np.empty((len(self.states), found.n_rows), dtype=np.int64)
+        codes = np.empty((len(self.states), rows.n_rows), dtype=np.int64)
         for j, factorised in enumerate(factorised_columns):
             used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
@@ -180,9 +180,9 @@ class StreamColumns:
 
         `categorical` are the numeric columns to treat as discrete, by name or position, or "all".
         """
-        known = set(self.names)
-        names = [n for n in columns if n not in known and _has_values(columns[n], n)]
-        listed = _listed(categorical, names, len(known))
+        present = set(self.names)
+        names = [n for n in columns if n not in present and _has_values(columns[n], n)]
+        listed = _listed(categorical, names, len(present))
         states = [n for n in names if n in listed or is_discrete(columns[n], n)]
         return StreamColumns([n for n in names if n not in states], states, [{} for _ in states])
 
@@ -192,8 +192,8 @@ class StreamColumns:
         """Return the columns `names`; a column that the table lacks has only missing values."""
         missing, unknown = np.full(n_rows, np.nan), np.full(n_rows, None)
         states = set(self.states)
-        found = {n: columns.get(n, unknown if n in states else missing) for n in names}
-        return Columns(tuple(names), n_rows, found, None)
+        arrays = {n: columns.get(n, unknown if n in states else missing) for n in names}
+        return Columns(tuple(names), n_rows, arrays, None)
 
     # ------------------------------------------------------------------------- single rows
 
@@ -206,13 +206,13 @@ class StreamColumns:
         _check_mapping(x)
         if not self.states and list(x) == self.numbers:
             return NO_COLUMNS
-        known = self._known_names
-        names = [n for n in x if n not in known and not is_missing(plain(x[n]))]
-        listed = _listed(categorical, names, len(known)) if names else ()
+        present = self._known_names
+        names = [n for n in x if n not in present and not is_missing(plain(x[n]))]
+        listed = _listed(categorical, names, len(present)) if names else ()
         states = [n for n in names if n in listed or isinstance(plain(x[n]), (str, bool))]
         numbers = [n for n in names if n not in states]
-        found = [*self.numbers, *numbers]
-        _check_squares(self._row_numbers(x, found), found, star)
+        numeric = [*self.numbers, *numbers]
+        _check_squares(self._row_numbers(x, numeric), numeric, star)
         for name in states:
             factorise(_cell(x[name]), name)
         for j, name in enumerate(self.states):
@@ -221,10 +221,10 @@ class StreamColumns:
                 self._check_kind(j, factorise(_cell(value), name))
         return StreamColumns(numbers, states, [{} for _ in states])
 
-    def _check_kind(self, j: int, found: Factorised) -> None:
-        """Raise an error if discrete column j has text and `found` numbers, or vice versa."""
+    def _check_kind(self, j: int, factorised: Factorised) -> None:
+        """Raise an error if discrete column j has text and `factorised` numbers, or vice versa."""
         if self.vocabularies[j]:
-            check_kinds(Discrete(self.states[j], self._known_states(j)), found)
+            check_kinds(Discrete(self.states[j], self._known_states(j)), factorised)
 
     def __bool__(self) -> bool:
         return bool(self.numbers or self.states)
@@ -287,19 +287,19 @@ class StreamColumns:
         An unknown state has as its code a hash key if the model counts only the frequent states of
         the column. Otherwise the code is -1, or an error is raised if `unseen` is "error".
         """
-        found = self.vocabularies[j].get(self._key(j, state))
-        if found is not None:
-            return found
+        code = self.vocabularies[j].get(self._key(j, state))
+        if code is not None:
+            return code
         if star.is_sketched(j):
             return key_of(state)
         if isinstance(unseen, UnseenValues):
             unseen.add(self.states[j], 0, [state])
             return _UNSEEN
         if unseen == "error":
-            known = self._known_states(j)
+            states = self._known_states(j)
             raise UnknownStateError(
                 f"Column {self.states[j]!r} has a value that was never learned: {state!r}."
-                f"{suggestion(state, known)} Its states are {quoted(known)}."
+                f"{suggestion(state, states)} Its states are {quoted(states)}."
             )
         return -1
 
@@ -327,15 +327,15 @@ class StreamColumns:
         Their states are those of the model's current class-conditional densities: intervals,
         states, or groups of states.
         """
-        found: list[Variable] = list(star.numbers.variables(self.numbers))
+        variables: list[Variable] = list(star.numbers.variables(self.numbers))
         sizes = np.diff(star.states.start).tolist()
         for j, (name, n) in enumerate(zip(self.states, sizes, strict=True)):
             groups = star.states.groups(j)
             if groups is None:
-                found.append(Discrete(name, self._known_states(j, n) or ["(none yet)"]))
+                variables.append(Discrete(name, self._known_states(j, n) or ["(none yet)"]))
             else:
-                found.append(self._grouped(j, n, *groups))
-        return found
+                variables.append(self._grouped(j, n, *groups))
+        return variables
 
     def _grouped(
         self, j: int, n_groups: int, keys: NDArray[np.int64], places: NDArray[np.int64]
@@ -357,16 +357,16 @@ class StreamColumns:
 
     def state_order(self, star: StreamingStar) -> list[int]:
         """Return where the model has the density of each state, for all `variables` in order."""
-        start, found = star.states.start.tolist(), []
+        start, order = star.states.start.tolist(), []
         for j, (vocabulary, a, b) in enumerate(
             zip(self.vocabularies, start[:-1], start[1:], strict=True)
         ):
             if star.states.groups(j) is None:
                 states = self._known_states(j, b - a)
-                found += [a + vocabulary[type(state), state] for state in states]
+                order += [a + vocabulary[type(state), state] for state in states]
             else:
-                found += range(a, b)
-        return found
+                order += range(a, b)
+        return order
 
 
 # What a row brings that has known columns alone.

@@ -74,13 +74,13 @@ class ArcRules:
         # The arcs that lead from a tier to an earlier one.
         if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
             raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
-        known, earlier = set(names), list[Any]()
+        allowed, earlier = set(names), list[Any]()
         against: set[Arc] = set()
         for tier in () if tiers is None else tiers:
-            is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in known)
+            is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in allowed)
             members = [tier] if is_name else list(tier)
             for name in members:
-                if name not in known:
+                if name not in allowed:
                     raise unknown_variable(name, names, where="tiers=: the learner")
                 if name in earlier or members.count(name) > 1:
                     raise GraphError(f"tiers= names {name!r} more than once.")
@@ -124,10 +124,10 @@ class ArcRules:
     def forced(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
         """Return a mask of the required arcs, shape (d, d), parents along the first axis."""
         place = {v.name: i for i, v in enumerate(columns)}
-        found = np.zeros((len(columns), len(columns)), dtype=np.bool_)
+        mask = np.zeros((len(columns), len(columns)), dtype=np.bool_)
         for parent, child in self.required:
-            found[place[parent], place[child]] = True
-        return found
+            mask[place[parent], place[child]] = True
+        return mask
 
 
 def _kind(variable: Variable) -> int:
@@ -137,12 +137,12 @@ def _kind(variable: Variable) -> int:
     return 1 if isinstance(variable, Continuous) and not isinstance(variable, Count) else -1
 
 
-def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> tuple[Arc, ...]:
-    found: dict[Arc, None] = {}
-    known = set(names)
-    if given is not None and not isinstance(given, Iterable):
-        raise GraphError(f"{parameter}= takes (parent, child) pairs of names; got {given!r}.")
-    for arc in () if given is None else given:
+def _arcs(listed: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> tuple[Arc, ...]:
+    arcs: dict[Arc, None] = {}
+    allowed = set(names)
+    if listed is not None and not isinstance(listed, Iterable):
+        raise GraphError(f"{parameter}= takes (parent, child) pairs of names; got {listed!r}.")
+    for arc in () if listed is None else listed:
         try:
             if isinstance(arc, str):
                 raise TypeError("a string is not a pair")
@@ -152,12 +152,12 @@ def _arcs(given: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> 
                 f"{parameter}= takes (parent, child) pairs of names; got {arc!r}."
             ) from error
         for end in (parent, child):
-            if end not in known:
+            if end not in allowed:
                 raise unknown_variable(end, names, where=f"{parameter}=: the learner")
         if parent == child:
             raise GraphError(f"{parameter}= has an arc from {parent!r} to itself.")
-        found[parent, child] = None
-    return tuple(found)
+        arcs[parent, child] = None
+    return tuple(arcs)
 
 
 def n_moments(family: Sequence[Variable]) -> float:
@@ -303,17 +303,17 @@ def _parameters(summary: PairsSummary) -> Floats:
     """
     cards, k, rows = summary.at.cards, len(summary.singles.totals), summary.singles.totals.sum()
     free = cards - 1.0
-    found = np.outer(k * free, free)
+    parameters = np.outer(k * free, free)
     if not is_sparse(free.max(initial=0.0) ** 2, rows):
-        return found
+        return parameters
     wide = np.triu(is_sparse(np.outer(free, free), rows), k=1)
     for i, j in np.argwhere(wide).tolist():
         there = summary.pair_table(i, j) > 0
         for parent, child, axis in ((i, j, 2), (j, i, 1)):
             worth = there.sum() * 2.0 * math.log(cards[child]) / math.log(max(rows, 2.0))
             worth += 1 + there.sum() - there.any(axis=axis).sum()
-            found[parent, child] = min(found[parent, child], worth)
-    return found
+            parameters[parent, child] = min(parameters[parent, child], worth)
+    return parameters
 
 
 def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothing) -> Floats:
@@ -325,12 +325,12 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
     Columns that are neither discrete nor continuous have the value 0.
     """
     at = single.at
-    found = dict.fromkeys(single.request.columns, 0.0)
+    scores = dict.fromkeys(single.request.columns, 0.0)
     all_rows = float(single.totals.sum())
     for v in at.discrete:
         table = single.counts[:, at.states(v)]
         share = table.sum() / max(all_rows, 1e-300)
-        found[v] = float(information.conditional_mutual_information(table[None])) * share
+        scores[v] = float(information.conditional_mutual_information(table[None])) * share
     if at.continuous:
         ridge = smoothing.ridge(source.variances(at.continuous))
         part, whole = single.moments, single.overall
@@ -342,8 +342,8 @@ def class_scores(source: CountSource, single: SinglesSummary, smoothing: Smoothi
         split, joint = (np.log(np.maximum(variance, tiny)) for variance in parts)
         gain = np.sum(part.count * (joint - split), axis=0)
         gain = 0.5 * safe_divide(gain, np.full(gain.shape, all_rows))
-        found.update(zip(at.continuous, gain, strict=True))
-    return np.array([found[v] for v in single.request.columns])
+        scores.update(zip(at.continuous, gain, strict=True))
+    return np.array([scores[v] for v in single.request.columns])
 
 
 def by_score(scores: Floats) -> list[int]:

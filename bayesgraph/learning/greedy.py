@@ -122,14 +122,14 @@ def ranked_parents(
         # first, and `cells` is the size of the table without parents. A parent that would make the
         # table too large is skipped.
         cells = classes * states[child]
-        found: list[int] = []
+        parents: list[int] = []
         for parent in ranked:
-            if len(found) == k:
+            if len(parents) == k:
                 break
             if cells * states[parent] <= _MAX_CELLS:
-                found.append(parent)
+                parents.append(parent)
                 cells *= states[parent]
-        chosen[child] = found
+        chosen[child] = parents
         if not set(np.flatnonzero(forced[:, child]).tolist()) <= set(chosen[child]):
             names = quoted(features[i].name for i in np.flatnonzero(forced[:, child]))
             raise GraphError(
@@ -144,18 +144,18 @@ def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
 
     `forced` is the mask of required arcs, parents along the first axis.
     """
-    found: dict[int, None] = {}
+    entered: dict[int, None] = {}
 
     def enter(column: int) -> None:
         for parent in np.flatnonzero(forced[:, column]).tolist():
-            if parent not in found:
+            if parent not in entered:
                 enter(parent)
-        found[column] = None
+        entered[column] = None
 
     for column in order:
-        if column not in found:
+        if column not in entered:
             enter(column)
-    return list(found)
+    return list(entered)
 
 
 def _named(
@@ -299,20 +299,20 @@ def _prefix_losses(
         [(tuple(features[p] for p in chosen[c][:n]), features[c]) for c in order] for n in parents
     ]
     rows.learn(key for row in keys for key in row)
-    found = np.zeros((len(parents), len(order) + 1))
+    sums = np.zeros((len(parents), len(order) + 1))
     for part in rows.parts():
         prior = rows.prior(part)
         terms: dict[Any, Floats] = {}
         for i, row in enumerate(keys):
             joint = prior.copy()
-            found[i, 0] += losses(joint, part, loss)
+            sums[i, 0] += losses(joint, part, loss)
             # Most features have fewer than n allowed parents: their terms do not change, and are
             # reused.
             terms = {key: terms[key] if key in terms else rows.term(*key, part) for key in row}
             for j, key in enumerate(row, start=1):
                 joint += terms[key]
-                found[i, j] += losses(joint, part, loss)
-    return found
+                sums[i, j] += losses(joint, part, loss)
+    return sums
 
 
 def with_unused(structure: Structure, features: Sequence[Variable]) -> Structure:

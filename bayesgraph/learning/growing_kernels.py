@@ -442,7 +442,7 @@ def chi_squared_splits(
     codes, n_codes, is_number, labels, _, _, mass, _, classes = node
     n_features, n_classes = len(codes), len(classes)
     log_ps, gains = np.zeros(n_features), np.zeros(n_features)
-    found = np.zeros((n_features, 3), dtype=np.int64)
+    facts = np.zeros((n_features, 3), dtype=np.int64)
     for j in range(n_features):
         n = n_codes[j]
         table, size = np.zeros((n + 1, n_classes)), np.zeros(n + 1)
@@ -464,8 +464,8 @@ def chi_squared_splits(
         for i in range(n_known):
             branch_of[j, kept[i]] = number[group[i]]
         parts = counts[:n_known][is_first]
-        found[j, 0], found[j, 1] = n_known, len(parts)
-        found[j, 2] = floating >= 0 and not alone
+        facts[j, 0], facts[j, 1] = n_known, len(parts)
+        facts[j, 2] = floating >= 0 and not alone
         if len(parts) < 2:
             continue
         whole = parts.sum(axis=0)
@@ -485,4 +485,4 @@ def chi_squared_splits(
         if present > 1:
             log_ps[j] = log_chi_squared_tail(statistic, (len(parts) - 1.0) * (present - 1.0))
         gains[j] = gain
-    return log_ps, gains, found
+    return log_ps, gains, facts

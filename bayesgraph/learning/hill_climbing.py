@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import GraphError, quoted
@@ -208,7 +207,7 @@ def _general(
     max_parents: int | None,
     arcs: tuple[Any, Any, Any],
 ) -> tuple[tuple[Variable, ...], Gains, ArcRules, int]:
-    """Return what a search for a general network takes, from the parameters of a learner."""
+    """Check the parameters of a learner; return the columns, gains, rules and parents at most."""
     check_source(source, name)
     if source.target is None:
         one_of("score", score, GENERAL_SCORES)
@@ -315,7 +314,11 @@ class Climber:
         met, total, best, since = {self._graph}, 0.0, 0.0, 0
         kept = self._copy()
         while since < max(self.patience, 1):
-            change = self._best(np.array(last))
+            # The gain is rounded, in units of `TIE_DECIMALS` decimals of a nat a row.
+            graph = self._arcs, self._paths, self._forced, self._full, self._unit, self._marks
+            change: tuple[float, int, int, int] = structure_kernels.best_change(
+                self.changes, *graph, self._graph, np.array(last)
+            )
             if change[0] == -np.inf or not (self.patience or change[0] > 0):
                 break
             self._refresh(self._apply(change))
@@ -425,17 +428,6 @@ class Climber:
             others.remove(target)
             others.insert(0, target)
         return tuple(others)
-
-    def _best(self, last: NDArray[np.int64]) -> tuple[float, int, int, int]:
-        """Return the gain by the best change, and its kind, parent and child.
-
-        The gain is rounded, in units of `TIE_DECIMALS` decimals of a nat a row.
-        """
-        graph = self._arcs, self._paths, self._forced, self._full
-        found: tuple[float, int, int, int] = structure_kernels.best_change(
-            self.changes, *graph, self._unit, self._marks, self._graph, last
-        )
-        return found
 
     def _apply(self, change: tuple[float, int, int, int]) -> list[int]:
         """Make a change of the arc p -> c; return the columns with changed parents."""

@@ -164,44 +164,44 @@ class PairTests:
         There is none for tables that are too large to be counted, and where given columns leave no
         degree of freedom.
         """
-        found = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
+        results = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
         held, batch = 0, list[int]()
-        for i, (one, other, given) in enumerate(asked):
+        for i, (one, other, condition) in enumerate(asked):
             if self._wide[one, other]:
-                some: list[Any] = [self._columns[c] for c in (one, other, *given)]
+                some: list[Any] = [self._columns[c] for c in (one, other, *condition)]
                 assert self._in_memory is not None
                 told = many_states(self._in_memory, some[0], some[1], some[2:])
-                found.p_values[i], found.information[i] = told.p_value, told.information
+                results.p_values[i], results.information[i] = told.p_value, told.information
                 continue
             # An upper bound on the number of values in the statistics of a test.
-            cards = [self._cards[c] for c in (one, other, *given)]
+            cards = [self._cards[c] for c in (one, other, *condition)]
             size = math.prod(filter(None, cards)) * (1 + cards.count(0)) ** 2
             if size > MAX_CELLS:
                 continue
             if held + size > MAX_HELD:
-                self._test(asked, batch, found)
+                self._test(asked, batch, results)
                 held, batch = 0, []
             batch.append(i)
             held += size
-        self._test(asked, batch, found)
-        return found
+        self._test(asked, batch, results)
+        return results
 
-    def _test(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
+    def _test(self, asked: Sequence[Asked], batch: Sequence[int], results: Results) -> None:
         """Write the results of some tests, from one request for each kind."""
         families = {i: self._family(asked[i]) for i in batch} if 0 in self._cards else {}
         mixed = {i: family for i, family in families.items() if family.continuous}
         if tables := [i for i in batch if i not in mixed]:
-            self._test_tables(asked, tables, found)
+            self._test_tables(asked, tables, results)
         counted = self._source.families(mixed.values(), keep=False) if mixed else {}
         for i, family in mixed.items():
-            statistics, (one, other, given) = counted[family], asked[i]
+            statistics, (one, other, condition) = counted[family], asked[i]
             few = self._are_few(statistics.counts.sum(), 1.0)
             told = self._of_family(one, other, family, statistics)
             decided = told.degrees > 0 or not family.discrete
-            if not given or (decided and not few):
-                found.p_values[i], found.information[i] = told.p_value, told.information
+            if not condition or (decided and not few):
+                results.p_values[i], results.information[i] = told.p_value, told.information
 
-    def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], found: Results) -> None:
+    def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], results: Results) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
         tables: dict[tuple[int, ...], list[int]] = {}
         for i in batch:
@@ -215,12 +215,12 @@ class PairTests:
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
         shares = told.information / np.maximum(told.rows, 1.0)
         at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
-        found.p_values[at] = np.where(decided, p_values, 1.0)
-        found.information[at] = shares
+        results.p_values[at] = np.where(decided, p_values, 1.0)
+        results.information[at] = shares
         for i in at[silent].tolist():
             if asked[i][2]:
                 # Nothing varies where the given columns determine one of the two: no test.
-                found.p_values[i] = found.information[i] = np.nan
+                results.p_values[i] = results.information[i] = np.nan
 
     def _are_few(self, rows: Any, degrees: Any) -> Any:
         """Return whether tests have too few rows to tell independence, see `ArcScores`."""
@@ -229,9 +229,9 @@ class PairTests:
 
     def _family(self, asked: Asked) -> Family:
         """Return the columns of a test: what is given first of the discrete ones."""
-        one, other, given = asked
-        discrete = [c for c in (*given, one, other) if self._cards[c]]
-        continuous = [c for c in (one, other, *given) if not self._cards[c]]
+        one, other, condition = asked
+        discrete = [c for c in (*condition, one, other) if self._cards[c]]
+        continuous = [c for c in (one, other, *condition) if not self._cards[c]]
         return Family.of(*(self._columns[c] for c in (*discrete, *continuous)))
 
     def _of_family(
@@ -296,7 +296,7 @@ class Skeleton:
                 self._order = np.argsort(-(shown + shown.T).round(12), axis=1, kind="stable")
 
     def _neighbours(self) -> list[list[int]]:
-        """Return what may be a parent of each column, the most informative first."""
+        """Return the possible parents of each column, the most informative first."""
         near = np.take_along_axis(self.linked & self._allowed.T, self._order, axis=1)
         return [order[there].tolist() for order, there in zip(self._order, near, strict=True)]
 
@@ -365,12 +365,12 @@ class Skeleton:
         least = np.minimum.reduceat(np.where(counts, information, np.inf), starts)
         a, b = np.array(list(tests)).T
         self.least[a, b] = np.minimum(self.least[a, b], least)
-        found = set()
+        separated = set()
         for pair, hit, end in zip(tests, hits.tolist(), (starts + sizes).tolist(), strict=True):
             if hit < end:
                 self.separators[pair] = frozenset(asked[hit][2]), float(p_values[hit])
-                found.add(pair)
-        return found
+                separated.add(pair)
+        return separated
 
 
 def directed(
@@ -397,10 +397,10 @@ def directed(
 def _colliders(skeleton: Skeleton, allowed: NDArray[np.bool_]) -> list[tuple[int, int, int]]:
     """Return pairs with a common child that does not separate them, the most certain first."""
     near = [set(np.flatnonzero(row).tolist()) for row in skeleton.linked]
-    found = [
+    colliders = [
         (-p_value, a, b, child)
-        for (a, b), (given, p_value) in skeleton.separators.items()
+        for (a, b), (separator, p_value) in skeleton.separators.items()
         for child in near[a] & near[b]
-        if child not in given and allowed[a, child] and allowed[b, child]
+        if child not in separator and allowed[a, child] and allowed[b, child]
     ]
-    return [(a, b, child) for _, a, b, child in sorted(found)]
+    return [(a, b, child) for _, a, b, child in sorted(colliders)]

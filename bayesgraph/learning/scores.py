@@ -65,9 +65,9 @@ def bdeu(counts: Floats, ess: float) -> Floats:
         Equivalent sample size, in rows.
     """
     q, r = counts.shape[-2:]
-    given = gammaln(ess / q) - gammaln(ess / q + counts.sum(axis=-1))
+    strata = gammaln(ess / q) - gammaln(ess / q + counts.sum(axis=-1))
     cells = gammaln(ess / (q * r) + counts) - gammaln(ess / (q * r))
-    return np.asarray(given.sum(axis=-1) + cells.sum(axis=(-2, -1)))
+    return np.asarray(strata.sum(axis=-1) + cells.sum(axis=(-2, -1)))
 
 
 def log_marginal_ratio(counts: Floats, ess: float) -> Floats:
@@ -184,7 +184,7 @@ class Gains:
         sizes = [self._sizes(extension) for extension in asked]
         if sum(map(sum, sizes)) <= MAX_CELLS:
             return self._batch(asked)
-        found = [np.full(len(extension.new), -np.inf) for extension in asked]
+        gains = [np.full(len(extension.new), -np.inf) for extension in asked]
         batches: dict[int, dict[int, list[int]]] = {}
         held = 0.0
         for number, cells in enumerate(sizes):
@@ -199,8 +199,8 @@ class Gains:
                 for i, places in parts.items()
             ]
             for (i, places), gain in zip(parts.items(), self._batch(smaller), strict=True):
-                found[i][places] = gain
-        return found
+                gains[i][places] = gain
+        return gains
 
     def _sizes(self, extension: Extension) -> list[float]:
         """Return upper bounds on the numbers of values in the statistics with each new parent."""

@@ -322,9 +322,9 @@ def _discrete_first(
     # Edges are taken by levels: required and allowed ones of discrete columns, then such as are not
     # allowed, then required and allowed ones of continuous columns.
     level = 2.0 * discrete + (forced + 1.0) * (allowed & discrete) + (forced & ~discrete)
-    own = np.where(allowed & ~forced, np.round(weights, TIE_DECIMALS), 0.0)
-    step = 1.0 + 2.0 * np.abs(own).max()
-    edges = spanning_edges(own + step * level, allowed | discrete)
+    priority = np.where(allowed & ~forced, np.round(weights, TIE_DECIMALS), 0.0)
+    step = 1.0 + 2.0 * np.abs(priority).max()
+    edges = spanning_edges(priority + step * level, allowed | discrete)
     return [(i, j) for i, j in edges if allowed[i, j]]
 
 

@@ -48,16 +48,16 @@ class Structure:
             If the arcs are invalid, see `graph`.
         """
         by_name = {v.name: v for v in self.variables}
-        found: dict[Variable, list[Variable]] = {v: [] for v in self.variables}
+        parents: dict[Variable, list[Variable]] = {v: [] for v in self.variables}
         try:
             for parent, child in self.arcs:
-                found[by_name[child]].append(by_name[parent])
+                parents[by_name[child]].append(by_name[parent])
         except (KeyError, TypeError, ValueError):
             build_dag(by_name, self.arcs)  # raises an error that says what is wrong
             raise
         if len(set(self.arcs)) < len(self.arcs):
             build_dag(by_name, self.arcs)
-        return found
+        return parents
 
     @property
     def graph(self) -> nx.DiGraph:
@@ -90,8 +90,8 @@ class LearnerCard:
         if isinstance(self.counts_ahead, bool):
             return self.counts_ahead
         defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
-        given = {**defaults, **options}
-        return all(given[name] in values for name, values in self.counts_ahead.items())
+        chosen = {**defaults, **options}
+        return all(chosen[name] in values for name, values in self.counts_ahead.items())
 
 
 # All structure learners by name; the decorator `learner` adds them.
@@ -130,8 +130,8 @@ def counts_ahead(value: Any) -> bool:
 
     False for learners that are not registered.
     """
-    found = card_of(value)
-    return found is not None and LEARNERS[found[0]].counts_ahead_with(found[1])
+    card = card_of(value)
+    return card is not None and LEARNERS[card[0]].counts_ahead_with(card[1])
 
 
 @learner(counts_ahead=True)

@@ -49,19 +49,19 @@ def table_information(
     `cells` has the counts of a table of shape (n_groups, r, s), in C order; `of_y`, of at least s
     entries, is overwritten.
     """
-    found = total = 0.0
+    information = total = 0.0
     for c in range(n_groups):
         table = cells[c * r * s : (c + 1) * r * s]
         of_y[:s] = 0.0
         for x in range(r):
             for y in range(s):
                 of_y[y] += table[x * s + y]
-        given = 0.0
+        of_group = 0.0
         for y in range(s):
-            given += of_y[y]
-        total += given
+            of_group += of_y[y]
+        total += of_group
         for y in range(s):
-            of_y[y] = given / of_y[y] if of_y[y] > 0.0 else 0.0
+            of_y[y] = of_group / of_y[y] if of_y[y] > 0.0 else 0.0
         for x in range(r):
             of_x = 0.0
             for y in range(s):
@@ -70,8 +70,8 @@ def table_information(
                 n = table[x * s + y]
                 if n > 0.0:
                     # Quotients before products: products may exceed the range of floats.
-                    found += n * math.log((n / of_x) * of_y[y])
-    return (max(found / total, 0.0) if total > 0.0 else 0.0), total
+                    information += n * math.log((n / of_x) * of_y[y])
+    return (max(information / total, 0.0) if total > 0.0 else 0.0), total
 
 
 @kernel()
@@ -177,14 +177,14 @@ def _told(
             if of_state[state] > 0.0:
                 share[state] = math.log(total) - math.log(of_state[state])
         for code in range(card):
-            here, own, found = first + code * step, 0.0, 0.0
+            here, of_code, gained = first + code * step, 0.0, 0.0
             for state in range(states):
                 n = cells[here + state]
                 if n > 0.0:
-                    own += n
-                    found += n * (math.log(n) + share[state])
-            if own > 0.0:
-                information += found - own * math.log(own)
+                    of_code += n
+                    gained += n * (math.log(n) + share[state])
+            if of_code > 0.0:
+                information += gained - of_code * math.log(of_code)
     return information, rows, degrees
 
 
@@ -194,12 +194,12 @@ def _margins(cells: Floats, first: int, step: int, card: int, of_state: Floats) 
     of_state[:] = 0.0
     n_codes = 0
     for code in range(card):
-        seen = False
+        occurs = False
         for state in range(len(of_state)):
             n = cells[first + code * step + state]
             of_state[state] += n
-            seen |= n > 0.0
-        n_codes += seen
+            occurs |= n > 0.0
+        n_codes += occurs
     return n_codes
 
 
@@ -236,14 +236,14 @@ def extended_bdeu(
                 total = 0.0
                 for code in range(card):
                     first = at + (code * strata + stratum) * states
-                    own = 0.0
+                    of_code = 0.0
                     for state in range(states):
                         n = cells[first + state]
-                        own += n
+                        of_code += n
                         of_state[state] += n
                         gain += _rising(n, of_cell)
-                    total += own
-                    gain -= _rising(own, beside)
+                    total += of_code
+                    gain -= _rising(of_code, beside)
                 gain += _rising(total, below)
                 for state in range(states):
                     gain -= _rising(of_state[state], of_one)
@@ -310,7 +310,7 @@ def best_change(
     kind, parent, child : int
     """
     d = len(full)
-    best, found = -np.inf, (0, 0, 0)
+    best, change = -np.inf, (0, 0, 0)
     for kind in range(3):
         for p in range(d):
             for c in range(d):
@@ -338,17 +338,17 @@ def best_change(
                 for one in last:
                     met |= one == after
                 if not met:
-                    best, found = gain, (kind, p, c)
-    return best, found[0], found[1], found[2]
+                    best, change = gain, (kind, p, c)
+    return best, change[0], change[1], change[2]
 
 
 @kernel()
 def _has_detour(arcs: NDArray[np.bool_], paths: NDArray[np.bool_], p: int, c: int) -> bool:
     """Return whether a path leads from p to c besides the arc between them."""
-    found = False
+    detour = False
     for q in range(len(arcs)):
-        found |= q != p and arcs[q, c] and paths[p, q]
-    return found
+        detour |= q != p and arcs[q, c] and paths[p, q]
+    return detour
 
 
 @kernel()

@@ -423,10 +423,10 @@ def mixed_moments(
         for i in range(n):
             for k in range(d):
                 x = block[i, k] - origin[k]
-                known = x == x
-                complete &= known
-                deviation[i, k] = x if known else 0.0
-                there[i, k] = 1.0 if known else 0.0
+                is_there = x == x
+                complete &= is_there
+                deviation[i, k] = x if is_there else 0.0
+                there[i, k] = 1.0 if is_there else 0.0
         for j in range(len(cards)):
             n_cells = n_groups * cards[j]
             _row_keys(codes[j, begin : begin + n], rows, cards[j], keys)

@@ -515,6 +515,6 @@ def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_
     for i in range(1, n_cells + 1):
         prior[i] = math.log(total) + log_factorial(total + i - 1.0, factorial)
         prior[i] -= log_factorial(i - 1.0, factorial) + log_factorial(float(total), factorial)
-    found = merge_greedily(sums, factorial, prior)
-    improve(sums, factorial, prior, found)
-    begins[:] = found
+    starts = merge_greedily(sums, factorial, prior)
+    improve(sums, factorial, prior, starts)
+    begins[:] = starts

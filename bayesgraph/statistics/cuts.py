@@ -274,13 +274,13 @@ def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) ->
     far = np.abs(places) >= len(_POWERS)
     scale = _POWERS[np.where(far, 0, np.abs(places))]
     up = places >= 0
-    given = np.where(up, numbers * np.where(up, scale, 1.0), numbers / scale)
-    whole = np.rint(given / unit) * unit
-    found = np.where(up, whole / scale, whole * np.where(up, 1.0, scale))
+    scaled = np.where(up, numbers * np.where(up, scale, 1.0), numbers / scale)
+    whole = np.rint(scaled / unit) * unit
+    rounded = np.where(up, whole / scale, whole * np.where(up, 1.0, scale))
     for at in np.flatnonzero(far & (np.abs(places) <= _MAX_PLACES)).tolist():
         count = round(float(numbers[at]) * 10.0 ** int(places[at]) / unit) * int(unit)
-        found[at] = float(f"{count}e{-int(places[at])}")
-    return np.asarray(found)
+        rounded[at] = float(f"{count}e{-int(places[at])}")
+    return np.asarray(rounded)
 
 
 # ---------- Unsupervised discretisation: cut points of intervals of equal width or equal frequency
@@ -448,13 +448,13 @@ def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
     """
     total = float(column.weights.sum() if column.weights.size else column.low.size)
     ends = [0, *np.searchsorted(column.low, cuts, side="right").tolist(), column.low.size]
-    found = [cuts]
+    parts = [cuts]
     for begin, end in pairwise(ends):
         bins = bins_of(column.part(begin, end))
         if len(bins.low) > 1:
             at = np.flatnonzero(cut_kernels.split_recursively(bins.sums, total))[1:]
-            found.append(round_between(bins.high[at - 1], bins.low[at]))
-    return np.unique(np.concatenate(found))
+            parts.append(round_between(bins.high[at - 1], bins.low[at]))
+    return np.unique(np.concatenate(parts))
 
 
 # ---------- Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)
@@ -579,9 +579,9 @@ def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals
     for granularity in range(1, last + 1):
         bins = bins_of(column, _equal_bins(column.low, below, 2**granularity))
         prior = _granular_prior(len(bins.low), total, granularity, last, n_columns)
-        found = best_intervals(bins, prior)
-        if best is None or found.cost < best.cost - 1e-6:
-            best = found
+        intervals = best_intervals(bins, prior)
+        if best is None or intervals.cost < best.cost - 1e-6:
+            best = intervals
     assert best is not None  # the loop has at least one granularity
     return best
 
@@ -853,8 +853,8 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
     sums[1:2] = 0.0
     logs = log_of(sums)
     series = np.concatenate([logs, np.full(max(0, maximum - len(logs)), -1.0)])
-    found = [scipy.special.logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
-    return np.concatenate([[np.inf], np.log(n_values) + np.array(found)])
+    costs = [scipy.special.logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
+    return np.concatenate([[np.inf], np.log(n_values) + np.array(costs)])
 
 
 def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, float]:
@@ -942,7 +942,7 @@ def _recoded(table: Table, old: Variable, new: Discrete) -> Codes:
         return new.codes(codes)
     if new == old or not isinstance(old, Discrete):
         return codes
-    found = [new.find(state) for state in old.states]
+    places = [new.find(state) for state in old.states]
     # The last entry is for missing values, whose code is -1.
-    translation = np.array([*(-1 if code is None else code for code in found), -1])
+    translation = np.array([*(-1 if code is None else code for code in places), -1])
     return np.asarray(translation[codes])

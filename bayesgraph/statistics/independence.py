@@ -68,8 +68,8 @@ class IndependenceTest(Displayed):
     n_rows: int
 
     def _display(self) -> DisplayTable:
-        x, y, given = (", ".join(map(str, names)) for names in (self.x, self.y, self.given))
-        title = f"Independence of {x} and {y}" + (f" given {given}" if given else "")
+        x, y, others = (", ".join(map(str, names)) for names in (self.x, self.y, self.given))
+        title = f"Independence of {x} and {y}" + (f" given {others}" if others else "")
         rows = [
             (self.method.replace("_", " "), rounded(self.statistic, 6)),
             ("degrees of freedom", f"{self.degrees_of_freedom:,}"),
@@ -174,12 +174,12 @@ def independence_test(
         raise DataError(f"method= is one of {quoted(_METHODS)}; got {method!r}.")
     if chosen == "conditional_gaussian":
         columns = _with_covariances(columns)
-    found = _METHODS[chosen](columns)
-    return IndependenceTest(*names, chosen, *found[:3], columns.table.n_rows)
+    outcome = _METHODS[chosen](columns)
+    return IndependenceTest(*names, chosen, *outcome[:3], columns.table.n_rows)
 
 
-def _as_names(given: Names) -> tuple[Name, ...]:
-    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+def _as_names(names: Names) -> tuple[Name, ...]:
+    return tuple(names) if isinstance(names, (tuple, list)) else (names,)
 
 
 def _default(columns: _Columns) -> str:
@@ -463,9 +463,9 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
     covariance = comoment / total + np.diag(np.broadcast_to(ridge, n))
     scale = np.sqrt(covariance.diagonal()[2:])
     beside = safe_divide(covariance[:2, 2:], np.broadcast_to(scale, (2, n - 2)))
-    given = safe_divide(covariance[2:, 2:], np.outer(scale, scale))
+    others = safe_divide(covariance[2:, 2:], np.outer(scale, scale))
     left = covariance[:2, :2]
-    left = left - beside @ np.linalg.pinv(given, _ROUNDING, hermitian=True) @ beside.T
+    left = left - beside @ np.linalg.pinv(others, _ROUNDING, hermitian=True) @ beside.T
     rounding = _ROUNDING * covariance.diagonal() + (8.0 * np.finfo(float).eps * mean) ** 2
     varies = (left.diagonal() > rounding[:2]).all()
     r = float(left[0, 1] / math.sqrt(left[0, 0] * left[1, 1])) if varies else 0.0

@@ -227,9 +227,9 @@ def grown_variable(
     """Return the variable to which `renamed` maps `variable`; if there is none, `variable`."""
     if variable is None:
         return None
-    found = renamed.get(variable, variable)
-    assert isinstance(found, Discrete)  # growing keeps the kind
-    return found
+    grown = renamed.get(variable, variable)
+    assert isinstance(grown, Discrete)  # growing keeps the kind
+    return grown
 
 
 def state_positions(old: Discrete | None, new: Discrete | None) -> NDArray[np.intp] | None:
@@ -315,10 +315,10 @@ def grown_request(request: _Request, renamed: Mapping[Variable, Variable]) -> _R
             for f in request.families
         )
         return Families(tuple(families))  # type: ignore[return-value]
-    found: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
+    changed: dict[str, Any] = {"given": grown_variable(request.given, renamed)}  # type: ignore[attr-defined]
     if hasattr(request, "columns"):
-        found["columns"] = tuple(renamed.get(v, v) for v in request.columns)
-    return replace(request, **found)  # type: ignore[type-var]
+        changed["columns"] = tuple(renamed.get(v, v) for v in request.columns)
+    return replace(request, **changed)  # type: ignore[type-var]
 
 
 def grown_groups(old: Discrete | None, new: Discrete | None) -> tuple[NDArray[np.intp] | None, int]:

@@ -131,8 +131,8 @@ class ArrayState:
         self.__dict__.update({axis: n for axis, n in lengths.items() if n is not None})
         for name, field in self.fields.items():
             array = getattr(self, name, np.empty([0] * len(field.axes), field.dtype))
-            known = zip(field.axes, array.shape, strict=True)
-            shape = tuple(n if axis is None else getattr(self, axis) for axis, n in known)
+            sizes = zip(field.axes, array.shape, strict=True)
+            shape = tuple(n if axis is None else getattr(self, axis) for axis, n in sizes)
             setattr(self, name, widened(array, shape, field.initial))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -296,16 +296,12 @@ def checked_rows(
         raise DataError(
             f"classes takes codes from 0 to {n_classes - 1}; got {codes.min()} to {codes.max()}."
         )
-    return codes, _weights(weights, n_rows)
-
-
-def _weights(weights: ArrayLike | None, n_rows: int) -> Floats:
     if weights is None:
-        return np.empty(0)
-    found = np.ascontiguousarray(weights, dtype=np.float64)
-    if found.shape != (n_rows,) or not (np.isfinite(found) & (found >= 0)).all():
+        return codes, np.empty(0)
+    checked = np.ascontiguousarray(weights, dtype=np.float64)
+    if checked.shape != (n_rows,) or not (np.isfinite(checked) & (checked >= 0)).all():
         raise DataError(f"weights takes {n_rows} finite numbers that are not negative.")
-    return np.empty(0) if (found == 1.0).all() else found
+    return codes, np.empty(0) if (checked == 1.0).all() else checked
 
 
 def checked_size(name: str, value: Any, minimum: int) -> int:
@@ -359,9 +355,11 @@ def state_array(
         or array.ndim != len(shape)
         or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True))
     ):
-        found = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
+        described = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
         expected = ", ".join("any" if n is None else str(n) for n in shape)
-        raise DataError(f"A saved state has {name} as {dtype} of shape ({expected}); got {found}.")
+        raise DataError(
+            f"A saved state has {name} as {dtype} of shape ({expected}); got {described}."
+        )
     valid = np.isfinite(array) & (array >= field.minimum) & (array <= field.maximum)
     if not (valid | np.isclose(array, field.initial, 0.0, 0.0, equal_nan=True)).all():
         raise DataError(
@@ -373,8 +371,8 @@ def state_array(
 
 def part_of(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
     """Return the arrays whose names start with a prefix, by their names without the prefix."""
-    found = arrays.items()
-    return {name.removeprefix(prefix): a for name, a in found if name.startswith(prefix)}
+    items = arrays.items()
+    return {name.removeprefix(prefix): a for name, a in items if name.startswith(prefix)}
 
 
 def check_ascending(name: str, values: Floats, used: NDArray[np.bool_], *, ties: bool) -> None:
@@ -505,15 +503,15 @@ class FrequentValues(ArrayState):
         counts = flat.reshape(-1, self.n_classes).astype(np.float64)
         self.totals += counts.sum(axis=0)
         together = np.union1d(self.keys, distinct)
-        seen, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
+        held, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
         for k, s, c in (
             (self.keys, self.seen, self.credit),
             (distinct, counts, counts.sum(axis=1)),
         ):
             place = np.searchsorted(together, k)
-            seen[place] += s
+            held[place] += s
             credit[place] += c
-        self.keys, self.seen, self.credit = together, seen, credit
+        self.keys, self.seen, self.credit = together, held, credit
         excess = len(together) - self.size
         if excess > 0:
             lost = float(np.partition(credit, excess - 1)[excess - 1])
@@ -750,8 +748,8 @@ class GKSummary(CutSummaries):
         It is g + delta without the weight of the rows that equal the tuple's value; 0 for unused
         tuples.
         """
-        own, delta = self.entries[..., sketch_kernels.OWN], self.entries[..., sketch_kernels.DELTA]
-        return np.asarray((self._weights.sum(axis=2) - own + delta) * self._is_used)
+        equal, delta = (self.entries[..., c] for c in (sketch_kernels.OWN, sketch_kernels.DELTA))
+        return np.asarray((self._weights.sum(axis=2) - equal + delta) * self._is_used)
 
     def quantile(self, share: float) -> Floats:
         """Return the quantile of each feature at the level `share`, from 0 to 1.
@@ -761,7 +759,7 @@ class GKSummary(CutSummaries):
         """
         if not 0.0 <= share <= 1.0:
             raise ModelError(f"A share lies between 0 and 1; got {share!r}.")
-        found = np.full(self.n_features, np.nan)
+        quantiles = np.full(self.n_features, np.nan)
         for f in np.flatnonzero(self.used).tolist():
             values, weights, delta = self.tuples(f)
             below = np.cumsum(weights.sum(axis=1))
@@ -769,33 +767,33 @@ class GKSummary(CutSummaries):
             # The weight of values equal to that of the tuple covers the ranks up to the tuple's
             # own.
             above = below + delta - self.entries[f, : len(below), sketch_kernels.OWN] - rank
-            found[f] = values[np.argmin(np.maximum(rank - below, above))]
-        return found
+            quantiles[f] = values[np.argmin(np.maximum(rank - below, above))]
+        return quantiles
 
     def rank(self, values: ArrayLike) -> Floats:
         """Return the approximate weight of the values up to ``values[f]`` for each feature f.
 
         It is off by at most `rank_error`.
         """
-        found = np.zeros(self.n_features)
-        for f, x in enumerate(np.broadcast_to(np.asarray(values, dtype=np.float64), found.shape)):
-            known, weights, delta = self.tuples(f)
-            at = int(np.searchsorted(known, x, side="right"))
-            found[f] = weights[:at].sum()
+        ranks = np.zeros(self.n_features)
+        for f, x in enumerate(np.broadcast_to(np.asarray(values, dtype=np.float64), ranks.shape)):
+            ascending, weights, delta = self.tuples(f)
+            at = int(np.searchsorted(ascending, x, side="right"))
+            ranks[f] = weights[:at].sum()
             # Half of the weight that may be on either side.
-            if at and known[at - 1] == x:
-                found[f] += delta[at - 1] / 2
-            elif at < len(known):
-                found[f] += self._spread[f, at] / 2
-        return found
+            if at and ascending[at - 1] == x:
+                ranks[f] += delta[at - 1] / 2
+            elif at < len(ascending):
+                ranks[f] += self._spread[f, at] / 2
+        return ranks
 
     def tuples(self, feature: int = 0) -> tuple[Floats, Floats, Floats]:
         """Return the values, class weights and deltas of a feature's tuples."""
-        found = self.entries[feature, : self.used[feature]].copy()
+        entries = self.entries[feature, : self.used[feature]].copy()
         return (
-            found[:, sketch_kernels.VALUE],
-            found[:, sketch_kernels.GAPS :],
-            found[:, sketch_kernels.DELTA],
+            entries[:, sketch_kernels.VALUE],
+            entries[:, sketch_kernels.GAPS :],
+            entries[:, sketch_kernels.DELTA],
         )
 
     def cells(self) -> Cells:

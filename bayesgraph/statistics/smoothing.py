@@ -22,9 +22,9 @@ _HIERARCHIES = ("marginal", "backoff")
 
 def one_of(name: str, value: object, choices: Iterable[object]) -> None:
     """Raise a DataError if the value of the parameter `name` is not one of its choices."""
-    known = list(choices)
-    if value not in known:
-        raise DataError(f"{name}= is one of {quoted(known)}; got {value!r}.")
+    options = list(choices)
+    if value not in options:
+        raise DataError(f"{name}= is one of {quoted(options)}; got {value!r}.")
 
 
 def _is_number(value: Any) -> bool:
@@ -36,9 +36,9 @@ def _is_number(value: Any) -> bool:
 
 def _checked_alpha(value: Any) -> Floats:
     try:
-        given = np.asarray(value)
-        alpha = given.astype(np.float64)
-        good = given.dtype.kind in "iuf" and given.ndim <= 1
+        numbers = np.asarray(value)
+        alpha = numbers.astype(np.float64)
+        good = numbers.dtype.kind in "iuf" and numbers.ndim <= 1
         good &= bool((np.isfinite(alpha) & (alpha >= 0)).all())
     except (TypeError, ValueError):
         good = False
@@ -160,8 +160,8 @@ class Smoothing:
             )
         if not _is_number(self.threshold):
             raise DataError(f"threshold takes a finite number; got {self.threshold!r}.")
-        given = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
-        for value in given:
+        alphas = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
+        for value in alphas:
             _checked_alpha(value)
         for name in ("shrinkage", "var_smoothing"):
             value = getattr(self, name)
@@ -226,10 +226,10 @@ class Smoothing:
         """
         if self.estimation == "ml":
             return np.zeros(())
-        given = self.alpha
-        if isinstance(given, Mapping):
-            given = given.get(variable.name, 1.0)
-        alpha = _checked_alpha(given)
+        prior = self.alpha
+        if isinstance(prior, Mapping):
+            prior = prior.get(variable.name, 1.0)
+        alpha = _checked_alpha(prior)
         if alpha.ndim and alpha.shape != (n,):
             raise DataError(
                 f"alpha of {variable.name!r} takes one number, or {n}, one for each state; got "
@@ -261,8 +261,8 @@ class Smoothing:
     def state_counts(self, variable: Discrete) -> Floats:
         """Return the pseudo-counts of a variable's states in a table, shape (n_states,)."""
         n = variable.cardinality
-        own = self.pull(n) / n if self.scheme == "m" else self.pseudo_counts(variable, n)
-        return np.broadcast_to(own, (n,))
+        added = self.pull(n) / n if self.scheme == "m" else self.pseudo_counts(variable, n)
+        return np.broadcast_to(added, (n,))
 
     def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
         """Return the smoothed table P(last axis | other axes) from counts.
@@ -422,8 +422,8 @@ class ParameterPosterior:
 
     def of_child(self, place: int) -> ParameterPosterior:
         """Return the posterior of the child of a plate with this index, as of a single CPD."""
-        found = self.of_children([place])
-        return ParameterPosterior(found.rows[..., 0], found.strength[..., 0])
+        posterior = self.of_children([place])
+        return ParameterPosterior(posterior.rows[..., 0], posterior.strength[..., 0])
 
     def chosen(self, mask: NDArray[np.bool_], other: ParameterPosterior) -> ParameterPosterior:
         """Return the posterior with the values of `other` where `mask` is true.
@@ -469,8 +469,8 @@ def draw_probabilities(
     -------
     ndarray, shape (n, total number of states)
     """
-    known = np.isinf(strengths)
-    spread = np.repeat(np.where(known, 1.0, strengths), cards)
+    is_fixed = np.isinf(strengths)
+    spread = np.repeat(np.where(is_fixed, 1.0, strengths), cards)
     # Draws are the last axis here, along which sums and quotients are fast.
     drawn = random.standard_gamma((means * spread)[:, None], (len(means), n))
     starts = np.cumsum(cards) - cards
@@ -481,9 +481,9 @@ def draw_probabilities(
         drawn[at, draw] = random.multinomial(1, means[at] / means[at].sum())
         totals[which, draw] = 1.0
     drawn /= np.repeat(totals, cards, axis=0)
-    if known.any():
-        given = np.repeat(known, cards)
-        drawn[given] = means[given, None]
+    if is_fixed.any():
+        fixed = np.repeat(is_fixed, cards)
+        drawn[fixed] = means[fixed, None]
     return np.ascontiguousarray(drawn.T)
 
 
@@ -514,11 +514,13 @@ def draw_gaussians(
         Each with a first axis of length n.
     """
     dof = posterior.strength
-    known = np.isinf(dof)
-    share = random.chisquare(np.where(known, 1.0, dof), (n, *dof.shape)) / np.where(known, 1.0, dof)
-    share = np.where(known, 1.0, np.maximum(share, _LEAST_SHARE))
+    is_fixed = np.isinf(dof)
+    share = random.chisquare(np.where(is_fixed, 1.0, dof), (n, *dof.shape)) / np.where(
+        is_fixed, 1.0, dof
+    )
+    share = np.where(is_fixed, 1.0, np.maximum(share, _LEAST_SHARE))
     variances = variance / share
-    scale = np.where(known, 0.0, np.sqrt(variances))
+    scale = np.where(is_fixed, 0.0, np.sqrt(variances))
     # A configuration without rows has the mean of others, which counts as one row.
     rows = np.where(posterior.rows > 0, posterior.rows, 1.0)
     means = mean + scale * random.standard_normal(scale.shape) / np.sqrt(rows)

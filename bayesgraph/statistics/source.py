@@ -58,16 +58,6 @@ if TYPE_CHECKING:
 # --------- Count sources: objects that give learners statistics, from a table or already collected
 
 
-Summary: TypeAlias = (
-    summaries.SinglesSummary
-    | summaries.PairsSummary
-    | summaries.FamiliesSummary
-    | summaries.MomentsSummary
-    | summaries.SamplesSummary
-    | summaries.HistogramsSummary
-    | summaries.TotalsSummary
-)
-
 # The class of the summary that answers each type of request.
 _SUMMARIES: dict[type[requests.Request], Any] = {
     requests.Singles: summaries.SinglesSummary,
@@ -99,7 +89,7 @@ def _collected(table: Table, request: requests.Request, weights: Floats) -> Any:
 class Statistics:
     """A set of summaries by request, with + and -; ``Statistics()`` is the neutral element."""
 
-    summaries: Mapping[requests.Request, Summary] = field(default_factory=dict)
+    summaries: Mapping[requests.Request, Any] = field(default_factory=dict)
 
     @classmethod
     def collect(
@@ -114,12 +104,12 @@ class Statistics:
         if not other.summaries:
             return self
         self._check_requests(other)
-        return Statistics({r: s + other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
+        return Statistics({r: s + other.summaries[r] for r, s in self.summaries.items()})
 
     def __sub__(self, other: Statistics) -> Statistics:
         """Return the statistics of the remaining rows when the rows of `other` are removed."""
         self._check_requests(other)
-        return Statistics({r: s - other.summaries[r] for r, s in self.summaries.items()})  # type: ignore[operator]
+        return Statistics({r: s - other.summaries[r] for r, s in self.summaries.items()})
 
     def _check_requests(self, other: Statistics) -> None:
         if self.summaries.keys() != other.summaries.keys():
@@ -132,7 +122,7 @@ class Statistics:
         """Return the statistics of a family by the first summary that holds them, else None."""
         for summary in self.summaries.values():
             if statistics := summary.family(family):
-                return statistics
+                return statistics  # type: ignore[no-any-return]
         return None
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> Statistics:
@@ -463,8 +453,8 @@ def complete_rows(
         # Names of other columns are for other tests of the same table.
         categorical = [name for name in categorical if name in names or name not in columns]
     encoded = infer_variables({name: columns[name] for name in names}, categorical)
-    given = checked_weights(sample_weight, encoded.n_rows)
-    weights = given if len(given) else np.ones(encoded.n_rows)
+    checked = checked_weights(sample_weight, encoded.n_rows)
+    weights = checked if len(checked) else np.ones(encoded.n_rows)
     kept = weights > 0
     for variable in encoded.variables:
         column = encoded.column(variable)
@@ -557,10 +547,10 @@ class DatasetSource(CountSource):
     def _uncounted(self, variables: Sequence[Variable]) -> tuple[Variable, ...]:
         return tuple(v for v in variables if v.name not in self._missing)
 
-    def _note(self, found: _Found | None) -> Statistics:
-        assert found is not None  # the dataset has rows
-        self._missing |= found.missing
-        return found.statistics
+    def _note(self, counted: _Found | None) -> Statistics:
+        assert counted is not None  # the dataset has rows
+        self._missing |= counted.missing
+        return counted.statistics
 
     @property
     def table(self) -> Table:
@@ -611,7 +601,7 @@ class DatasetSource(CountSource):
     def with_features(self, features: Sequence[Variable], *, is_kept: bool = True) -> DatasetSource:
         """Return a source of the same rows with other features of the same columns."""
         target = () if self.target is None else (self.target,)
-        found = DatasetSource(
+        source = DatasetSource(
             self._dataset,
             (*features, *target),
             self.target,
@@ -619,9 +609,9 @@ class DatasetSource(CountSource):
             n_rows=self.n_rows,
             is_kept=is_kept,
         )
-        found._missing = self._missing  # what either reads is known to both
-        found.class_weights = self.class_weights
-        return found
+        source._missing = self._missing  # what either reads is known to both
+        source.class_weights = self.class_weights
+        return source
 
     def blocks(self, n_rows: int | None = None) -> Iterator[tuple[Table, Floats]]:
         """Yield all rows in blocks with their weights, read anew; see `TableSource`."""
@@ -634,11 +624,11 @@ class DatasetSource(CountSource):
         variables = tuple(v for v in self._order if v in wanted)
         new = self._uncounted(variables)
         if self._cached is not None:
-            found = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
+            counted = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
         else:
             counting = _Counting(self._rows, variables, request, new)
-            found = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
-        return self._note(found).summaries[request]
+            counted = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
+        return self._note(counted).summaries[request]
 
     @property
     def _order(self) -> tuple[Variable, ...]:
@@ -697,15 +687,15 @@ def sample_of(data: Dataset, names: Sequence[str], n_rows: int, rows: Rows) -> A
     BayesGraphWarning
         If it is a sample, with its size.
     """
-    found = sampled_rows(data, names, n_rows, rows)
-    if len(found) < n_rows:
+    sample = sampled_rows(data, names, n_rows, rows)
+    if len(sample) < n_rows:
         warn(
             f"What looks at the rows themselves (trees, training to predict) took a sample of "
-            f"{len(found):,} of the {n_rows:,} rows of {data.source}; "
+            f"{len(sample):,} of the {n_rows:,} rows of {data.source}; "
             "open_dataset(..., sample_rows=) takes more.",
             BayesGraphWarning,
         )
-    return found
+    return sample
 
 
 def sampled_rows(
@@ -764,9 +754,9 @@ class Domain:
     @classmethod
     def of(cls, table: Any, name: Name) -> Domain:
         """Return the domain of a column of a pyarrow Table."""
-        found = factorise(nw.from_native(table.column(name), series_only=True), name)
-        counts = found.counts()
-        occurs = zip(found.states, counts[1:].tolist(), strict=True)
+        factorised = factorise(nw.from_native(table.column(name), series_only=True), name)
+        counts = factorised.counts()
+        occurs = zip(factorised.states, counts[1:].tolist(), strict=True)
         by_state = Counter({(type(state), state): count for state, count in occurs if count})
         return cls(by_state, int(counts[0]))
 
@@ -862,16 +852,16 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     chosen = tuple(dict.fromkeys(names))
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
     finding = _Finding(chosen, rows, data.max_categories)
-    found = data.reduce(finding, [*read, *rows.columns])
-    if found is None:
+    domains = data.reduce(finding, [*read, *rows.columns])
+    if domains is None:
         return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)
-    for name, domain in found.columns.items():
-        if found.n_rows and not domain.counts:
+    for name, domain in domains.columns.items():
+        if domains.n_rows and not domain.counts:
             raise DataError(
-                f"Column {name!r} has no observed value in {found.n_rows:,} rows, so that its "
+                f"Column {name!r} has no observed value in {domains.n_rows:,} rows, so that its "
                 "states are unknown; leave it out."
             )
-    return found
+    return domains
 
 
 # --------------------- Count sources over plain columns of a dataset, without what classifiers add
@@ -916,13 +906,13 @@ def source_of_columns(
         )
     data.checked([weight] if weight else [], "sample_weight=")
     names = [name for name in names if name != weight]
-    known = dict(declared or {})
-    coded = [n for n in _discrete(data, names, categorical, target) if n not in known]
+    fixed = dict(declared or {})
+    coded = [n for n in _discrete(data, names, categorical, target) if n not in fixed]
     rows = Rows(data.source, target, weight, every=True)
     read = [*coded, *([] if target is None else [target])]
     # Rows of weight zero keep their states, as in memory.
-    found = find_domains(data, read, Rows(data.source, target, None))
-    domains, n_rows = found.columns, found.n_rows
+    counted = find_domains(data, read, Rows(data.source, target, None))
+    domains, n_rows = counted.columns, counted.n_rows
     if not n_rows:
         raise DataError(f"{data.source} has no rows.")
     if weight is not None and not find_domains(data, [], Rows(data.source, None, weight)).n_rows:
@@ -932,7 +922,7 @@ def source_of_columns(
             f"The target {target!r} is missing in {domains[target].n_missing:,} of {n_rows:,} "
             f"rows of {data.source}; leave these rows out, such as by where=."
         )
-    variables = variables_of(names, known, domains)
+    variables = variables_of(names, fixed, domains)
     chosen = None if target is None else variables[names.index(target)]
     assert chosen is None or isinstance(chosen, Discrete)  # it is among the coded ones
     return DatasetSource(
@@ -941,19 +931,19 @@ def source_of_columns(
         chosen,
         rows=rows,
         n_rows=n_rows,
-        missing=found.missing,
+        missing=counted.missing,
     )
 
 
 def variables_of(
-    names: Iterable[Name], known: Mapping[Name, Variable], domains: Mapping[Name, Domain]
+    names: Iterable[Name], declared: Mapping[Name, Variable], domains: Mapping[Name, Domain]
 ) -> list[Variable]:
     """Return the variable of each column: the known one, or one with the states of its domain.
 
     Columns without a domain are numbers.
     """
     return [
-        known.get(name)
+        declared.get(name)
         or (Discrete(name, domains[name].states) if name in domains else Continuous(name))
         for name in names
     ]

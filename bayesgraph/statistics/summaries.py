@@ -276,10 +276,10 @@ class SinglesSummary(requests.Additive):
 
     def family(self, family: requests.Family) -> FamilyStatistics | None:
         """Return the statistics of a family: the given variable, one column, or both; else None."""
-        given, at = self.request.given, self.at
-        conditional = given in family.discrete
-        rest = [v for v in family.columns if v is not given]
-        if not rest and (conditional or given is None):
+        condition, at = self.request.given, self.at
+        conditional = condition in family.discrete
+        rest = [v for v in family.columns if v is not condition]
+        if not rest and (conditional or condition is None):
             return _without_moments(self.totals)
         if len(rest) != 1 or rest[0] not in at.place:
             return None
@@ -290,7 +290,7 @@ class SinglesSummary(requests.Additive):
         table = self.counts[:, at.states(rest[0])]
         if not conditional:
             return _without_moments(table.sum(axis=0))
-        return _without_moments(table if family.discrete[0] is given else table.T)
+        return _without_moments(table if family.discrete[0] is condition else table.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,31 +375,31 @@ class PairsSummary(requests.Additive):
 
         The result is None for other families, or other columns.
         """
-        given, at = self.request.given, self.at
-        rest = [v for v in family.discrete if v is not given]
+        condition, at = self.request.given, self.at
+        rest = [v for v in family.discrete if v is not condition]
         columns = [*rest, *family.continuous]
         if len(columns) < 2:
             return self.singles.family(family)
-        is_conditional = given is None or given in family.discrete
+        is_conditional = condition is None or condition in family.discrete
         if len(columns) > 2 or not (is_conditional and at.place.keys() >= {*columns}):
             return None
         i, j = at.place[columns[0]], at.place[columns[1]]
-        axes = rest if given is None else [given, *rest]
+        axes = rest if condition is None else [condition, *rest]
         cards = tuple([v.cardinality for v in axes])
         if len(rest) == 2:
             table = self.pair_table(min(i, j), max(i, j))
-            found = _without_moments((table if i < j else table.swapaxes(1, 2)).reshape(cards))
+            statistics = _without_moments((table if i < j else table.swapaxes(1, 2)).reshape(cards))
         elif rest:
             arrays = self.mixed.count, self.mixed.mean, self.mixed.square
             shape = (len(self.singles.totals), -1, self.mixed.count.shape[-1])
             states = at.states(rest[0])
-            found = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
+            statistics = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
         else:
             m = self.pair_moments
             count, mean, square, both = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
             between = both[:, i, j]
             comoment = np.stack([square[:, i, j], between, between, square[:, j, i]], axis=-1)
-            found = FamilyStatistics(
+            statistics = FamilyStatistics(
                 count[:, i, j].reshape(cards),
                 np.stack([mean[:, i, j], mean[:, j, i]], axis=-1).reshape(*cards, 2),
                 comoment.reshape(*cards, 2, 2),
@@ -407,9 +407,9 @@ class PairsSummary(requests.Additive):
         order = [axes.index(v) for v in family.discrete]
         tail = len(order)
         return FamilyStatistics(
-            found.counts.transpose(order),
-            found.mean.transpose(*order, tail),
-            found.comoment.transpose(*order, tail, tail + 1),
+            statistics.counts.transpose(order),
+            statistics.mean.transpose(*order, tail),
+            statistics.comoment.transpose(*order, tail, tail + 1),
         )
 
 
@@ -756,8 +756,8 @@ class SamplesSummary(LeafSummary):
 
 def distinct_values(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """Return distinct values in ascending order, and the sum of the weights of each."""
-    found, at = np.unique(values, return_inverse=True)
-    return found, np.bincount(at, weights=weights, minlength=len(found)).astype(np.float64)
+    distinct, at = np.unique(values, return_inverse=True)
+    return distinct, np.bincount(at, weights=weights, minlength=len(distinct)).astype(np.float64)
 
 
 def _joined(a: Floats, w: Floats, b: Floats, v: Floats) -> tuple[Floats, Floats]:
@@ -838,15 +838,15 @@ def _length_histogram(
 
     A total is counted at the nearest length in `LENGTHS`; rows whose total is NaN are left out.
     """
-    known = np.flatnonzero(~np.isnan(totals))
-    total = totals[known]
+    rows = np.flatnonzero(~np.isnan(totals))
+    total = totals[rows]
     steps = np.log(np.maximum(total, EXACT_LENGTHS) / EXACT_LENGTHS) / np.log(LENGTH_STEP)
     place = np.where(total < EXACT_LENGTHS - 0.5, total, EXACT_LENGTHS + steps)
     at = np.minimum(np.rint(place).astype(np.int64), len(LENGTHS) - 1)
-    key = group[known] * np.int64(len(LENGTHS)) + at
+    key = group[rows] * np.int64(len(LENGTHS)) + at
     size = n_groups * len(LENGTHS)
-    found = np.bincount(key, weights=weight[known], minlength=size).astype(np.float64)
-    return found.reshape(n_groups, -1)
+    histogram = np.bincount(key, weights=weight[rows], minlength=size).astype(np.float64)
+    return histogram.reshape(n_groups, -1)
 
 
 # ------- Histograms of numeric columns within groups of rows, with minimum and maximum of each bin

@@ -250,17 +250,17 @@ class GaussianDensities(NumericDensities):
         # comes.
         floor = np.where(whole > 0, settings.smoothing.var_smoothing * whole, 1.0)
         variance = np.where(total > 0, variance + floor, 0.0)
-        found = np.where(count > 0, mean, centre)
-        centre = _mean_log_gaussians(centre, whole, found, variance)
-        return cls(mean=found, variance=variance, centre=centre)
+        means = np.where(count > 0, mean, centre)
+        centre = _mean_log_gaussians(centre, whole, means, variance)
+        return cls(mean=means, variance=variance, centre=centre)
 
     def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
         """Add features and classes; see Densities."""
         k, n = self.n_classes, self.n_features
         middle = (self.mean @ shares)[:, None]
         whole = ((self.variance + self.mean**2) @ shares)[:, None] - middle**2
-        known = (self.variance > 0).any(axis=1, keepdims=True)
-        whole = np.where(known, np.maximum(whole, 1e-300), 0.0)
+        is_known = (self.variance > 0).any(axis=1, keepdims=True)
+        whole = np.where(is_known, np.maximum(whole, 1e-300), 0.0)
         self.grow(n_features=n_features, n_classes=n_classes)
         self.mean[:n, k:], self.variance[:n, k:] = middle, whole
         self.centre[k:, :n] = _mean_log_gaussians(middle, whole, middle, whole)
@@ -286,10 +286,10 @@ def _mean_log_gaussians(centre: Floats, whole: Floats, mean: Floats, variance: F
     The closed form uses the mean (`centre`) and the variance (`whole`) of all rows, and the means
     and variances of the classes (`mean`, `variance`).
     """
-    known = variance > 0
-    safe = np.where(known, variance, 1.0)
+    is_known = variance > 0
+    safe = np.where(is_known, variance, 1.0)
     logs = -0.5 * np.log(2 * np.pi * safe) - (whole + (centre - mean) ** 2) / (2 * safe)
-    return np.ascontiguousarray(np.where(known, logs, 0.0).T)
+    return np.ascontiguousarray(np.where(is_known, logs, 0.0).T)
 
 
 # ---------- Class-conditional probabilities of intervals of numeric columns, from stream summaries
@@ -525,11 +525,11 @@ class StateDensities(CellDensities):
         columns = columns.copy() if self.grouped.any() else columns
         for j in np.flatnonzero(self.grouped).tolist():
             # The group index of each value: the last group if unlisted, -1 where missing.
-            keys, (known, places) = columns[j].copy(), self.groups(j) or (self.keys, self.places)
+            keys, (listed, places) = columns[j].copy(), self.groups(j) or (self.keys, self.places)
             columns[j] = np.where(keys >= 0, self.start[j + 1] - self.start[j] - 1, -1)
-            if len(known):
-                at = np.searchsorted(known, keys).clip(max=len(known) - 1)
-                columns[j] = np.where(known[at] == keys, places[at], columns[j])
+            if len(listed):
+                at = np.searchsorted(listed, keys).clip(max=len(listed) - 1)
+                columns[j] = np.where(listed[at] == keys, places[at], columns[j])
         is_state = (columns >= 0) & (columns < np.diff(self.start)[:, None])
         at = np.where(is_state, self.start[:-1, None] + columns, len(self.logs))
         logs = np.append(self.logs, np.zeros((1, self.n_classes)), axis=0)
@@ -551,16 +551,16 @@ def value_groups(
         Class weights of the groups. The last group, of all other values, has the weight that does
         not certainly belong to a listed value.
     """
-    keys, seen = sketch.listed()
-    n, k = seen.shape
+    keys, weights = sketch.listed()
+    n, k = weights.shape
     places = np.zeros(n, dtype=np.int64)
-    whole = np.rint(seen)  # MODL needs factorials, so whole counts
-    found = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, whole.ravel())
-    for group, values in enumerate(found.groups):
+    whole = np.rint(weights)  # MODL needs factorials, so whole counts
+    grouping = modl_groups(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), k, whole.ravel())
+    for group, values in enumerate(grouping.groups):
         places[values] = group
-    counts = np.zeros((max(1, len(found.groups)) if n else 0, k))
-    np.add.at(counts, places, seen)
-    others = np.maximum(sketch.totals - seen.sum(axis=0), 0.0)
+    counts = np.zeros((max(1, len(grouping.groups)) if n else 0, k))
+    np.add.at(counts, places, weights)
+    others = np.maximum(sketch.totals - weights.sum(axis=0), 0.0)
     return keys, places, np.concatenate([counts, others[None]])
 
 

@@ -177,14 +177,14 @@ class ADWIN(ArrayState):
             If a name is unknown, or the constructor refuses a value; the detector is then
             unchanged.
         """
-        known = self.get_params()
+        current = self.get_params()
         for name in params:
-            if name not in known:
+            if name not in current:
                 raise ModelError(
-                    f"{type(self).__name__} has the parameters {quoted(known)}; got {name!r}."
-                    f"{suggestion(name, known)}"
+                    f"{type(self).__name__} has the parameters {quoted(current)}; got {name!r}."
+                    f"{suggestion(name, current)}"
                 )
-        self.__dict__.update(type(self)(**known | params).__dict__)
+        self.__dict__.update(type(self)(**current | params).__dict__)
         return self
 
     def clone(self) -> Self:
@@ -194,8 +194,8 @@ class ADWIN(ArrayState):
 
 def _of_river(module: str, name: str, **options: Any) -> Any:
     """Return a new detector of river, given its module, the name of its class and arguments."""
-    found = optional_module(f"river.{module}", extra="river", what=f"The drift detector {name}")
-    return getattr(found, name)(**options)
+    river = optional_module(f"river.{module}", extra="river", what=f"The drift detector {name}")
+    return getattr(river, name)(**options)
 
 
 # What makes a new detector, by name. Errors are watched: their decrease is no alarm.
@@ -221,8 +221,8 @@ def chosen_detector(detector: Any) -> Any:
         return None
     if isinstance(detector, str) and detector in DETECTORS:
         return DETECTORS[detector]()
-    known = hasattr(detector, "update") and hasattr(detector, "drift_detected")
-    if isinstance(detector, type) or not known:
+    is_detector = hasattr(detector, "update") and hasattr(detector, "drift_detected")
+    if isinstance(detector, type) or not is_detector:
         hint = suggestion(detector, DETECTORS) if isinstance(detector, str) else ""
         raise ModelError(
             f"detector= is one of {quoted(DETECTORS)}, or a detector with update(error) and "
@@ -238,9 +238,9 @@ def alarms(detector: Any, errors: Floats) -> NDArray[np.intp]:
     """
     if isinstance(detector, ADWIN):
         return detector.feed(errors)
-    found = []
+    places = []
     for place, error in enumerate(errors.tolist()):
         detector.update(error)
         if detector.drift_detected:
-            found.append(place)
-    return np.array(found, dtype=np.intp)
+            places.append(place)
+    return np.array(places, dtype=np.intp)

@@ -88,15 +88,15 @@ class StreamSettings:
     def __post_init__(self) -> None:
         for one in fields(self):  # NumPy's numbers become Python's, for files
             object.__setattr__(self, one.name, plain(getattr(self, one.name)))
-        for name, known in (
+        for name, choices in (
             ("exponents", MODES),
             ("domain", DOMAINS),
             ("discretizer", DISCRETIZERS),
             ("on_drift", REACTIONS),
         ):
             value = getattr(self, name)
-            if not isinstance(value, (str, type(None))) or value not in known:
-                shown = [one for one in known if one is not None]
+            if not isinstance(value, (str, type(None))) or value not in choices:
+                shown = [one for one in choices if one is not None]
                 raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
         checked_size("max_categories", self.max_categories, 1)
         checked_size("bins", self.bins, 1)

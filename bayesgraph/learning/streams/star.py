@@ -234,9 +234,9 @@ class StreamingStar(ArrayState):
         ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
         weights = weights * ages
         if self.detector is not None:
-            found = alarms(self.detector, self.waiting_errors[:n])
-            self.drifts += (self._absorbed + found).tolist()
-            if len(found):
+            drifts = alarms(self.detector, self.waiting_errors[:n])
+            self.drifts += (self._absorbed + drifts).tolist()
+            if len(drifts):
                 self._react(np.bincount(classes, weights, self.n_classes).astype(np.float64))
         self._fade(decay**n)
         unit = np.empty(0) if (weights == 1.0).all() else weights
@@ -318,9 +318,9 @@ class StreamingStar(ArrayState):
     @property
     def log_prior(self) -> Floats:
         """Log prior of each class, without the learned bias."""
-        found = np.empty(self.n_classes)
-        stream_kernels.log_prior(self.totals, self.settings.smoothing.alpha, found)
-        return found
+        logs = np.empty(self.n_classes)
+        stream_kernels.log_prior(self.totals, self.settings.smoothing.alpha, logs)
+        return logs
 
     def is_sketched(self, column: int) -> bool:
         """Return whether a column of states is counted by a sketch, as it had too many states."""
@@ -328,11 +328,11 @@ class StreamingStar(ArrayState):
 
     def keys_in_use(self, column: int) -> set[int]:
         """Return the codes of a column's states that the buffer, sketch or densities still use."""
-        found = set(self.waiting_codes[column, : self._filled].tolist())
+        keys = set(self.waiting_codes[column, : self._filled].tolist())
         if self.is_sketched(column):
-            found.update(self.counts.sketches[column].listed()[0].tolist())
+            keys.update(self.counts.sketches[column].listed()[0].tolist())
         groups = self.states.groups(column)
-        return found if groups is None else found.union(groups[0].tolist())
+        return keys if groups is None else keys.union(groups[0].tolist())
 
     # --------------------------------------------------------------------------------- growth
 
@@ -374,8 +374,8 @@ class StreamingStar(ArrayState):
         }  # fmt: skip
         if isinstance(self.detector, ADWIN):
             parts["detector"] = self.detector
-        for part, found in parts.items():
-            state |= {f"{part}.{name}": array for name, array in found.arrays().items()}
+        for part, held in parts.items():
+            state |= {f"{part}.{name}": array for name, array in held.arrays().items()}
         return state
 
     @classmethod

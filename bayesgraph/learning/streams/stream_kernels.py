@@ -889,9 +889,9 @@ def update_adwin(
         if int(window[3]) % clock or window[0] <= grace:
             continue
         while True:
-            found = _cut(delta, min_length, counts, totals, window)
-            if found == 0:
+            direction = _cut(delta, min_length, counts, totals, window)
+            if direction == 0:
                 break
-            if (found > 0 and up) or (found < 0 and down):
+            if (direction > 0 and up) or (direction < 0 and down):
                 flags[row] = True
             _drop_oldest(counts, totals, squares, window)
