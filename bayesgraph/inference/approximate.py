@@ -36,8 +36,8 @@ _OPTIONS = {
 
 def _targets(model: Any, question: Any, pattern: contract.Pattern) -> Sequence[int]:
     if question.targets is not None:
-        found: Sequence[int] = question.targets
-        return found
+        targets: Sequence[int] = question.targets
+        return targets
     return [v for v in range(len(model.variables)) if v not in pattern.observed]
 
 
@@ -51,14 +51,14 @@ class _ApproximateWork(contract.Work):
             If no targets are named and an unobserved variable is continuous.
         """
         model = self.model
-        found = [model.variables[v] for v in _targets(model, self.question, self.pattern)]
-        continuous = [v.name for v in found if not isinstance(v, Discrete)]
+        targets = [model.variables[v] for v in _targets(model, self.question, self.pattern)]
+        continuous = [v.name for v in targets if not isinstance(v, Discrete)]
         if self.question.targets is None and continuous:
             raise UnsupportedModelError(
                 f"marginals with an approximate method takes a discrete model; "
                 f"{quoted(continuous)} are continuous. Query them with method={WEIGHTING!r}."
             )
-        return found
+        return targets
 
 
 class WeightingWork(_ApproximateWork):
@@ -107,10 +107,10 @@ class LoopyWork(_ApproximateWork):
         discrete = [v for v in wanted if isinstance(v, Discrete)]
         beliefs = loopy_belief_propagation(factors.potentials, discrete, **question.options)
         report = beliefs.report
-        found = [beliefs.marginals[v] for v in discrete]
+        marginals = [beliefs.marginals[v] for v in discrete]
         if question.targets is None:
-            return _collected(discrete, found, report.log_partition, report)
-        return Posterior((discrete[0],), found[0], report.log_partition, report)
+            return _collected(discrete, marginals, report.log_partition, report)
+        return Posterior((discrete[0],), marginals[0], report.log_partition, report)
 
 
 class Loopy(contract.Solver):
@@ -272,12 +272,12 @@ class UnfoldedMarginals(UnfoldedWork):
     """Prepared query for marginals, without those of auxiliary variables."""
 
     def _present(self, case: contract.Case, memory_limit: float | None) -> Any:
-        found = self._inner.run(case, memory_limit)
-        if not isinstance(found, Marginals):  # impossible evidence, or an approximate posterior
-            return found
+        inner = self._inner.run(case, memory_limit)
+        if not isinstance(inner, Marginals):  # impossible evidence, or an approximate posterior
+            return inner
         model = self.model
         names = [v.name for number, v in enumerate(model.variables) if number not in case.hard]
-        return Marginals(names, found.__getitem__, found.log_evidence, found.approximation)
+        return Marginals(names, inner.__getitem__, inner.log_evidence, inner.approximation)
 
 
 class UnfoldedBeliefs(UnfoldedMarginals):
@@ -302,8 +302,8 @@ class UnfoldedSlopes(UnfoldedWork):
     ) -> Derivatives | None:
         """Return the derivatives of both probabilities; see SlopesWork."""
         inner: Any = self._inner
-        found: Derivatives | None = inner.derivatives(case, log_unit, memory_limit)
-        return found
+        derivatives: Derivatives | None = inner.derivatives(case, log_unit, memory_limit)
+        return derivatives
 
 
 class Unfolded(contract.Solver):

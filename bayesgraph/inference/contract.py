@@ -165,7 +165,7 @@ class Plan(Displayed):
         kept = ", ".join(str(variable.name) for variable in self.keep) or "nothing"
         title = f"Plan: eliminate {len(self.order)} variables, keep {kept}\n  by {self.solver}"
         seconds = format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))
-        found = [
+        cells = [
             ("passes", self.passes > 1, str(self.passes)),
             ("induced width", True, str(self.width)),
             ("largest table", True, _size(self.largest_table)),
@@ -181,7 +181,7 @@ class Plan(Displayed):
             notes.append(f"{number:>2}. {verb} {step.variable.name} out of {_names(step.scope)}")
         return DisplayTable(
             f"{title}: {self.reason}" if self.reason else title,
-            [(label, cell) for label, shown, cell in found if shown],
+            [(label, cell) for label, shown, cell in cells if shown],
             note="\n".join([*notes, *map(repr, self.parts)]),
         )
 
@@ -701,10 +701,10 @@ class Memo:
     def get(self, key: object, make: Callable[[], Any]) -> Any:
         """Return the entry of a key; if there is none, store and return ``make()``."""
         with self._lock:
-            found = self._kept.pop(key, None)
-            if found is not None:
-                self._kept[key] = found  # the most recently used entry is last
-                return found[0]
+            entry_of = self._kept.pop(key, None)
+            if entry_of is not None:
+                self._kept[key] = entry_of  # the most recently used entry is last
+                return entry_of[0]
         made = make()
         entry = made, nbytes_of(made)
         with self._lock:
@@ -731,7 +731,7 @@ class Memo:
 
 def nbytes_of(value: Any) -> int:
     """Return the `nbytes` of an object (0 if it has none), summed over nested tuples."""
-    found = getattr(value, "nbytes", None)
-    if found is not None:
-        return int(found)
+    nbytes = getattr(value, "nbytes", None)
+    if nbytes is not None:
+        return int(nbytes)
     return sum(map(nbytes_of, value)) if isinstance(value, tuple) else 0

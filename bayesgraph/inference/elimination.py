@@ -119,10 +119,10 @@ class PlannedSlice:
 
     def plan_of(self, scopes: _Scopes) -> Plan:
         """Return the elimination plan for factors with the given scopes."""
-        found = self._plans.get(scopes)
-        if found is None:
-            found = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
-        return found
+        plan = self._plans.get(scopes)
+        if plan is None:
+            plan = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
+        return plan
 
     def marginal(
         self, evidence: Evidence, memory_limit: float | None = None
@@ -170,13 +170,13 @@ def planned_slice(
         tuple([number[v.name] for v in partial]),
         tuple([number[v.name] for v in likelihoods]),
     )
-    found: PlannedSlice = model._memo.get(
+    planned: PlannedSlice = model._memo.get(
         key,
         lambda: PlannedSlice(
             model._slice(tuple(columns), partial, tuple(likelihoods), keep), keep, model.variables
         ),
     )
-    return found
+    return planned
 
 
 def potential_scope(potential: Potential) -> tuple[Variable, ...]:
@@ -465,15 +465,15 @@ class Forest:
         masses = [*(up[c] for c in self.roots), *(factors[f] for f in self.constants)]
         others = _without_each(masses)
         down = dict(zip(self.roots, others, strict=False))
-        found = dict(zip(self.constants, others[len(self.roots) :], strict=True))
+        products = dict(zip(self.constants, others[len(self.roots) :], strict=True))
         for c in range(len(up) - 1, -1, -1):
             inside, below = self.inside[c], self.below[c]
             operands = [*(factors[f] for f in inside), *(up[d] for d in below), down.pop(c)]
             others = _without_each(operands)
-            found.update(zip(inside, others, strict=False))
+            products.update(zip(inside, others, strict=False))
             down.update(zip(below, others[len(inside) :], strict=False))
         log_mass = np.zeros(1) + sum(mass.log_values for mass in masses)
-        return [found[f] for f in range(len(factors))], log_mass
+        return [products[f] for f in range(len(factors))], log_mass
 
 
 def _without_each(operands: Sequence[Factor]) -> list[Factor]:
@@ -487,12 +487,12 @@ def _without_each(operands: Sequence[Factor]) -> list[Factor]:
     heads = itertools.accumulate(logs[:-1], np.add, initial=nothing)
     tails = [*itertools.accumulate(logs[:0:-1], np.add, initial=nothing)]
     cards = [variable.cardinality for variable in scope]
-    found = []
+    products = []
     for operand, head, tail in zip(operands, heads, reversed(tails), strict=True):
         total = head + tail
         product = Factor.from_log(scope, np.broadcast_to(total, (len(total), *cards)))
-        found.append(product.marginal(operand.scope))
-    return found
+        products.append(product.marginal(operand.scope))
+    return products
 
 
 class Calibration:
@@ -541,7 +541,7 @@ class Calibration:
         forest = self._forest
         products, up = forest.upward(factors)
         log_mass = np.zeros(1) + sum(up[c].log_values for c in forest.roots)
-        found: dict[int, Floats] = {}
+        posteriors: dict[int, Floats] = {}
         # P(separator | evidence) for each clique, computed at its parent. Its division by the
         # message from below is faster than the product of all other messages.
         shared = {
@@ -553,11 +553,11 @@ class Calibration:
             message = shared.pop(c) / up[c]
             belief = np.exp(products[c].log_values + message.aligned(scope))
             for f in forest.inside[c]:
-                found[f] = _marginal(belief, scope, factors[f].scope)
+                posteriors[f] = _marginal(belief, scope, factors[f].scope)
             for d in forest.below[c]:
                 separator = forest.separators[d]
                 shared[d] = Factor.from_log(separator, log_of(_marginal(belief, scope, separator)))
-        return [found[f] for f in range(len(factors))], log_mass
+        return [posteriors[f] for f in range(len(factors))], log_mass
 
 
 def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
@@ -599,8 +599,8 @@ def table_derivatives(
     factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
     others, log_mass = Forest(tree, variables).without_each(factors)
     scale = case.log_scale + tables.log_scale
-    found = [Factor.from_log(o.scope, o.log_values + scale) for o in others[: len(tables)]]
-    return found, float(log_mass[0]) + scale
+    derivatives = [Factor.from_log(o.scope, o.log_values + scale) for o in others[: len(tables)]]
+    return derivatives, float(log_mass[0]) + scale
 
 
 def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
@@ -748,8 +748,8 @@ def product_of(
 
 def summed_out(product: Potential, variable: Variable) -> Potential:
     """Return the sum (integral) of a factor over one variable."""
-    found: Potential = product.eliminate(variable, SUM)  # type: ignore[arg-type]
-    return found
+    rest: Potential = product.eliminate(variable, SUM)  # type: ignore[arg-type]
+    return rest
 
 
 def probabilities(product: Factor, variable: Discrete, parents: Sequence[Discrete]) -> Floats:
@@ -772,9 +772,9 @@ def linear(product: GaussianFactor, variable: Continuous, parents: Sequence[Vari
     mean, variance : ndarray, an axis for each discrete parent
     slopes : ndarray, on the last axis one for each continuous parent
     """
-    found: Any = product.conditional(variable)
+    conditional: Any = product.conditional(variable)
     discrete = [v for v in parents if isinstance(v, Discrete)]
     others = [v for v in product.variables if v != variable]
     wanted = [others.index(v) for v in parents if isinstance(v, Continuous)]
-    mean, variance, slopes = (align(x, product.scope, discrete)[0] for x in found)
+    mean, variance, slopes = (align(x, product.scope, discrete)[0] for x in conditional)
     return mean, variance, slopes[..., wanted]

@@ -69,10 +69,8 @@ def leaves_of(model: Any, targets: Iterable[int], pattern: Pattern) -> Mapping[V
     descendants with it.
     """
     given = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
-    found: Mapping[Variable, Any] = model._leaf_targets(
-        [model.variables[v] for v in targets], given
-    )
-    return found
+    cpds: Mapping[Variable, Any] = model._leaf_targets([model.variables[v] for v in targets], given)
+    return cpds
 
 
 def parent_cells(
@@ -144,10 +142,10 @@ def _posterior_of(
 ) -> Any:
     number = model._index_of[name]
     check_target(model, model.variables[number])
-    found = model._work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
-    if found is None:
+    posterior = model._work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
+    if posterior is None:
         raise impossible_case(model.variables, case)
-    return found
+    return posterior
 
 
 def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvidenceError:
@@ -181,12 +179,12 @@ class FactorBest(Work):
             )
             if np.isneginf(log_value[0]):
                 return None
-            found = {v: values[v][0] for v in free}
-            found |= self._leaf_means(case, found)
+            chosen = {v: values[v][0] for v in free}
+            chosen |= self._leaf_means(case, chosen)
             named = {
-                v.name: v.states[int(found[v])] if isinstance(v, Discrete) else float(found[v])
+                v.name: v.states[int(chosen[v])] if isinstance(v, Discrete) else float(chosen[v])
                 for v in model.variables
-                if v in found
+                if v in chosen
             }
             best = results.Assignment(named, float(log_value[0]))
             return Taken(lambda k: [best])
@@ -198,11 +196,11 @@ class FactorBest(Work):
         run = possible_run(compiled, program, Case({}), memory_limit, logarithmic=True)
         return None if run is None else TableAssignments(variables, run, over)
 
-    def _leaf_means(self, case: Case, found: Mapping[Variable, Any]) -> dict[Variable, float]:
+    def _leaf_means(self, case: Case, assigned: Mapping[Variable, Any]) -> dict[Variable, float]:
         """Return the conditional means of leaves that are not Gaussian, given the states found."""
         model = self.model
         codes = {model.variables[v]: x for v, x in case.hard.items()}
-        codes |= {v: int(x) for v, x in found.items() if isinstance(v, Discrete)}
+        codes |= {v: int(x) for v, x in assigned.items() if isinstance(v, Discrete)}
         silent = [
             v for v in model._unmarginalisable if isinstance(v, Continuous) and v not in codes
         ]
@@ -407,21 +405,21 @@ class LeafJoint(Work):
         if not self.inner.targets:
             log_evidence = log_mass(self.model, case, memory_limit)
             return None if log_evidence == -np.inf else _Inner(np.ones(1), (), log_evidence)
-        found = self.model._work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
-        if found is None:
+        posterior = self.model._work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
+        if posterior is None:
             return None
-        if isinstance(found, results.Posterior):
-            return _Inner(found.probabilities.reshape(-1), (), found.log_evidence)
-        if isinstance(found, results.MixedPosterior):
-            weights = found.discrete.probabilities.reshape(-1)
-            return _Inner(weights, found.mixtures, found.log_evidence)
-        return _Inner(np.ones(1), (found,), found.log_evidence)
+        if isinstance(posterior, results.Posterior):
+            return _Inner(posterior.probabilities.reshape(-1), (), posterior.log_evidence)
+        if isinstance(posterior, results.MixedPosterior):
+            weights = posterior.discrete.probabilities.reshape(-1)
+            return _Inner(weights, posterior.mixtures, posterior.log_evidence)
+        return _Inner(np.ones(1), (posterior,), posterior.log_evidence)
 
     def _cells(self, case: Case, n: int) -> Mapping[Variable, NDArray[np.intp]]:
         """Return the configuration of each leaf's parents in each of n joint configurations."""
         shape = [v.cardinality for v in self._axes]
-        found = np.unravel_index(np.arange(n), shape) if shape else ()
-        codes = dict(zip(self._axes, found, strict=True))
+        states = np.unravel_index(np.arange(n), shape) if shape else ()
+        codes = dict(zip(self._axes, states, strict=True))
         codes |= {p: np.full(n, case.hard[v]) for p, v in self._observed.items()}
         return {leaf: parent_cells(cpd, codes, n) for leaf, cpd in self._cpds.items()}
 

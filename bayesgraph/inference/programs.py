@@ -70,10 +70,10 @@ def restrict(
         start = np.append(arrays.start, len(arrays.item) + 1 + np.arange(len(soft)))
         child = np.append(arrays.child, np.full(len(soft), -1))
         scopes = start, np.append(arrays.item, _array(soft)), child
-    found = planning_kernels.restrict(
+    packed = planning_kernels.restrict(
         arrays, *scopes, _array(observed), _array(targets), relevance.value
     )
-    return Restricted(*unpacked(found, len(Restricted._fields)))
+    return Restricted(*unpacked(packed, len(Restricted._fields)))
 
 
 def plan_tree(
@@ -105,19 +105,19 @@ def plan_tree(
     order = planning_kernels.elimination_order(
         question.cards, start, item, own, planning_kernels.EFFORT, planning_kernels.MAXIMUM_WORK
     )
-    found, total, largest = planning_kernels.junction_tree(
+    packed, total, largest = planning_kernels.junction_tree(
         question, start, item, own, wanted, order
     )
     shared = question.variables, question.factors, question.cards, question.start, question.item
-    return Tree._make((*shared, question.at, *unpacked(found, _OF_CLIQUES), total, largest))
+    return Tree._make((*shared, question.at, *unpacked(packed, _OF_CLIQUES), total, largest))
 
 
 def with_intermediates(tree: Tree, everything: bool) -> Tree:
     """Return the tree with intermediate tables; see `planning_kernels.with_intermediates`."""
-    found = planning_kernels.with_intermediates(tree, everything)
-    if not len(found):
+    packed = planning_kernels.with_intermediates(tree, everything)
+    if not len(packed):
         return tree
-    return Tree._make((*tree[:6], *unpacked(found, _OF_CLIQUES), tree.total, tree.largest))
+    return Tree._make((*tree[:6], *unpacked(packed, _OF_CLIQUES), tree.total, tree.largest))
 
 
 def _with_data(program: Program, layout: Layout, limit: float) -> Program:
@@ -214,11 +214,11 @@ class CompiledTables:
         The last result is kept, because several solvers ask for it in turn.
         """
         key = tuple(observed), tuple(soft), tuple(targets), relevance
-        last, found = self._last
-        if found is None or last != key:
-            found = restrict(self.tables, observed, soft, targets, relevance)
-            self._last = key, found
-        return found
+        last, restricted = self._last
+        if restricted is None or last != key:
+            restricted = restrict(self.tables, observed, soft, targets, relevance)
+            self._last = key, restricted
+        return restricted
 
     def stages(self, maximized: Sequence[int] | None) -> Ints | None:
         """Return the elimination stage of each variable: 1 if it is maximised, otherwise 0."""
@@ -306,7 +306,7 @@ class CompiledTables:
         if layout is None and tree.total > planning_kernels.SMALL:
             tree = with_intermediates(tree, both)
         places = _DENSE if layout is None else layout.places
-        found, least, n_work, n_result = program_kernels.compile_tree(
+        packed, least, n_work, n_result = program_kernels.compile_tree(
             arrays,
             tree,
             arrays.cards[_array(soft)] if soft else _NOTHING,
@@ -316,7 +316,7 @@ class CompiledTables:
             places,
         )
         code, up, minima, source, kind, step, constant, soft_at, maximal, halves = unpacked(
-            found, 10
+            packed, 10
         )
         program = Program(
             tree, code, up, minima.view(np.float64), source, kind, step, constant, least, soft_at,
@@ -449,10 +449,10 @@ class CompiledTables:
             return range(len(self.tables)), self.free(observed)
         if relevance is Relevance.EVERYTHING:
             return None
-        found = self.restricted(observed, (), targets, relevance)
-        if len(found.variables) > FEW_VARIABLES:
+        restricted = self.restricted(observed, (), targets, relevance)
+        if len(restricted.variables) > FEW_VARIABLES:
             return None
-        return found.factors.tolist(), found.variables.tolist()
+        return restricted.factors.tolist(), restricted.variables.tolist()
 
 
 def held_entries(program: Program) -> int:

@@ -85,12 +85,12 @@ class RowsWork(contract.Work):
                 continue
             potential, _ = ready.marginal(part)
             assert isinstance(potential, Factor)  # the target is discrete
-            found = potential.aligned([] if target is None else [target])
+            logs = potential.aligned([] if target is None else [target])
             # An array with all rows that has no other owner is used without a copy.
-            if len(found) > 1 and found.shape == result.shape and found.flags.writeable:
-                result = found
+            if len(logs) > 1 and logs.shape == result.shape and logs.flags.writeable:
+                result = logs
             else:
-                result[chosen] = found[:, None] if target is None else found
+                result[chosen] = logs[:, None] if target is None else logs
         if target is None:
             return result[:, 0]
         if target in rows:
@@ -307,8 +307,8 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         program = CompiledTables(extended).program((), (), asked, Relevance.EVIDENCE)
         return RowProgram(program, extended, n_together, int(alone.total))
 
-    found: RowProgram = model._memo.get(("rows", seen, targets), made)
-    return found
+    program: RowProgram = model._memo.get(("rows", seen, targets), made)
+    return program
 
 
 class _Row:

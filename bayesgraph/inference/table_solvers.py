@@ -58,7 +58,7 @@ class TableAssignments:
         over = numbers if self._over is None else np.array(self._over, dtype=np.int64)
         places = np.searchsorted(numbers, over)
         variables = [self._variables[v] for v in over.tolist()]
-        found = self._best(k if self._over is None else 1)
+        best = self._best(k if self._over is None else 1)
         give_back(self._run.space)
         return [
             Assignment(
@@ -68,7 +68,7 @@ class TableAssignments:
                 },
                 log_mass,
             )
-            for states, log_mass in found
+            for states, log_mass in best
         ]
 
     def _best(self, k: int) -> list[tuple[Ints, float]]:
@@ -89,10 +89,10 @@ class TableAssignments:
         # `order` of the clique where it differs, its choice there, the choices excluded there.
         counter = 0
         heap: list[tuple[float, int, Ints, int, int, frozenset[int]]] = []
-        found = [(first[0], run.log_mass)]
+        assignments = [(first[0], run.log_mass)]
         branch: tuple[int, frozenset[int]] = (0, frozenset())
-        while len(found) < k:
-            states, log_mass = found[-1]
+        while len(assignments) < k:
+            states, log_mass = assignments[-1]
             begin, excluded = branch
             for at in range(begin, len(order)):
                 values, choices = _local(run, order[at], states)
@@ -116,9 +116,9 @@ class TableAssignments:
             below = np.zeros(len(tree.parent), dtype=np.int64)
             below[order[at + 1 :]] = 1
             _decode(run, row, below)
-            found.append((row[0], -negative))
+            assignments.append((row[0], -negative))
             branch = (at, here)
-        return found
+        return assignments
 
 
 class TableDraws:
@@ -171,7 +171,7 @@ def ranked(
         best assignment; None if all have probability zero.
     """
     free = {variable: np.zeros(variable.cardinality) for variable in variables}
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     # A candidate: its negative log probability, a tie-breaker, the assignment, and its part.
     heap: list[tuple[float, int, Assignment, dict[Discrete, Floats]]] = []
     counter = 0
@@ -184,10 +184,10 @@ def ranked(
             counter += 1
 
     push(free)
-    while heap and len(found) < k:
+    while heap and len(assignments) < k:
         _, _, assignment, part = heapq.heappop(heap)
-        found.append(assignment)
-        for variable in variables if len(found) < k else ():
+        assignments.append(assignment)
+        for variable in variables if len(assignments) < k else ():
             code = variable.index(assignment[variable.name])
             others = part[variable].copy()
             others[code] = -np.inf
@@ -196,7 +196,7 @@ def ranked(
             only = np.full(variable.cardinality, -np.inf)
             only[code] = 0.0
             part = {**part, variable: only}
-    return found
+    return assignments
 
 
 def _decode(run: Run, assigned: Ints, chosen: Ints, uniform: Floats = _NO_DRAWS) -> None:
@@ -274,16 +274,16 @@ class _TablePosteriors(_TableWork):
 
     def _answer(
         self,
-        found: tuple[Floats, float],
+        answer: tuple[Floats, float],
         case: contract.Case,
         memory_limit: float | None,
     ) -> Posterior | Marginals | None:
         """Return computed probabilities as a `Posterior` or as `Marginals`.
 
-        None if the evidence is impossible. `found` has the flat probabilities and the log of the
+        None if the evidence is impossible. `answer` has the flat probabilities and the log of the
         sum of the product of the tables.
         """
-        flat, log_mass = found
+        flat, log_mass = answer
         if log_mass == -np.inf:
             return None
         if isinstance(self.question, contract.All):
@@ -313,9 +313,9 @@ class EnumeratedPosteriors(_TablePosteriors):
         self._layout = self.compiled.enumeration(targets, few[0])
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
-        found = self.compiled.enumerated(case, self._layout)
-        if found is not None:
-            return self._answer(found, case, memory_limit)
+        answer = self.compiled.enumerated(case, self._layout)
+        if answer is not None:
+            return self._answer(answer, case, memory_limit)
         # The mass is zero or could underflow: a compiled program can run on logarithms.
         model, question, pattern = self.model, self.question, self.pattern
         program = model._memo.get(
@@ -449,9 +449,9 @@ class _Program(_TableWork):
 
         states = tuple(case.hard[v] for v in self.pattern.observed)
         key = ("case", type(self.question), self.question, self.pattern, states)
-        found: Program = self.model._memo.get(key, made)
+        program: Program = self.model._memo.get(key, made)
         limit = default_memory_limit() if memory_limit is None else memory_limit
-        return found if held_bytes(found) <= limit else made()
+        return program if held_bytes(program) <= limit else made()
 
     def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
         run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
@@ -562,12 +562,12 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
         """Return the derivatives of both probabilities; see SlopesWork."""
         tables, names = self.compiled.tables, self.model._table_names()
         target, state = self.question
-        found = sensitivity.table_derivatives_of_both(
+        derivatives = sensitivity.table_derivatives_of_both(
             self.compiled, target, state, case, log_unit, memory_limit=memory_limit
         )
-        if found is None:
+        if derivatives is None:
             return None
-        mass, both, slopes = found
+        mass, both, slopes = derivatives
         is_network = bool((tables.arrays.child >= 0).all())
         values = (tables.table(f)[1] for f in range(len(tables)))
         return sensitivity.Derivatives(
@@ -611,14 +611,14 @@ class CompiledPrograms(_TableSolver):
         passes = {contract.All: 2, contract.Slopes: 4, contract.Retractions: retractions}.get(
             type(question), 1
         )
-        found: dict[str, Any] = {}
+        sizes: dict[str, Any] = {}
         if issubclass(self.works[type(question)], _Program):
             program = _planned_program(compiled, question, pattern, tree)
             if program is not None:
-                found["workspace"] = held_entries(program)
+                sizes["workspace"] = held_entries(program)
                 if program.layout.size:
-                    found["entries"] = int(tree.total), int(program.tree.total)
-        return contract.plan_of_tree(tree, variables, kept, passes=passes, **found)
+                    sizes["entries"] = int(tree.total), int(program.tree.total)
+        return contract.plan_of_tree(tree, variables, kept, passes=passes, **sizes)
 
 
 def _planned_program(

@@ -507,20 +507,20 @@ def _relations(
 
     If `far` is set, the possible states of single variables are propagated through all tables.
     """
-    found: list[list[Relation]] = [[] for _ in shape.parent]
+    relations_of: list[list[Relation]] = [[] for _ in shape.parent]
     supports = list(_supports(tables, tree, hard))
     if far:
         domains = _propagated([support for _, support in supports])
-        for relations, order in zip(found, shape.orders, strict=True):
+        for relations, order in zip(relations_of, shape.orders, strict=True):
             known = [v for v in order if v in domains]
             relations += [Relation((v,), np.flatnonzero(domains[v])) for v in known]
     for home, (variables, mask) in supports:
-        found[home].append(Relation(variables, np.flatnonzero(mask)))
-    return found
+        relations_of[home].append(Relation(variables, np.flatnonzero(mask)))
+    return relations_of
 
 
 def _joined_supports(
-    tree: Tree, shape: _Shape, found: list[list[Relation]], allowed: Sequence[float]
+    tree: Tree, shape: _Shape, relations: list[list[Relation]], allowed: Sequence[float]
 ) -> list[Ints | None]:
     """Return the possible keys of each clique by its relations and those of the cliques below.
 
@@ -528,20 +528,22 @@ def _joined_supports(
     """
     keys: list[Ints | None] = []
     for c, p in enumerate(shape.parent):
-        own = join(found[c], tree.cards, shape.orders[c], allowed[c]) if found[c] else None
+        own = None
+        if relations[c]:
+            own = join(relations[c], tree.cards, shape.orders[c], allowed[c])
         keys.append(own)
         if own is not None and p >= 0 and not tree.unit[c]:
             outer = shape.outer(c, own)
             shown = outer[np.flatnonzero(np.diff(outer, prepend=-1))]
             if len(shown) < shape.shared[c]:
-                found[p].append(Relation(shape.separators[c], shown))
+                relations[p].append(Relation(shape.separators[c], shown))
     return keys
 
 
 def _reduce(
     tree: Tree,
     shape: _Shape,
-    found: list[list[Relation]],
+    relations: list[list[Relation]],
     allowed: Sequence[float],
     keys: list[Ints | None],
 ) -> None:
@@ -556,8 +558,8 @@ def _reduce(
         if own is not None:
             keys[c] = own[_among(shape.outer(c, own), shown)]
         else:
-            found[c].append(Relation(shape.separators[c], shown))
-            keys[c] = join(found[c], tree.cards, shape.orders[c], allowed[c])
+            relations[c].append(Relation(shape.separators[c], shown))
+            keys[c] = join(relations[c], tree.cards, shape.orders[c], allowed[c])
 
 
 def _shown(shape: _Shape, cards: Ints, c: int, above: Ints) -> Ints:
@@ -699,9 +701,9 @@ def _groups(tree: Tree, c: int) -> Iterator[Weights]:
 
 def _halves(make: Callable[[], Ints]) -> Ints:
     """Return numbers as pairs of 32-bit integers in the halves of 64-bit ones."""
-    found = make()
-    pairs = np.zeros(-(-len(found) // 2) * 2, dtype=np.int32)
-    pairs[: len(found)] = found
+    numbers = make()
+    pairs = np.zeros(-(-len(numbers) // 2) * 2, dtype=np.int32)
+    pairs[: len(numbers)] = numbers
     return pairs.view(np.int64)
 
 
@@ -741,9 +743,9 @@ def compressed(
         most if large else min(most, max(_FREE_ROWS, LARGEST_SHARE * n))
         for large, n in zip(too_large, shape.entries, strict=True)
     ]
-    found = _relations(tables, tree, shape, hard or {}, needed)
-    keys = _joined_supports(tree, shape, found, allowed)
-    _reduce(tree, shape, found, allowed, keys)
+    relations = _relations(tables, tree, shape, hard or {}, needed)
+    keys = _joined_supports(tree, shape, relations, allowed)
+    _reduce(tree, shape, relations, allowed, keys)
     price = 0.0
     for c, (own, large, n) in enumerate(zip(keys, too_large, shape.entries, strict=True)):
         if own is None and large:
