@@ -143,14 +143,14 @@ def _is_locked() -> bool:
 
 def cache_folder() -> Path | None:
     """Return the folder that says whether the cache is complete; None if none can be written."""
-    given = os.environ.get("NUMBA_CACHE_DIR")
-    folders = [Path(given)] if given else [PACKAGE / "__pycache__"]
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    folders = [Path(named)] if named else [PACKAGE / "__pycache__"]
     folders.append(Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "bayesgraph")
     for folder in folders:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
-                return None if given and open_to_others(folder) else folder
+                return None if named and open_to_others(folder) else folder
     return None
 
 
@@ -176,12 +176,12 @@ def open_to_others(folder: Path) -> Path | None:
 
 def _compiler() -> list[Path]:
     """Return files that change with the version of the compiler, without importing it."""
-    found = [find_spec("numba"), find_spec("llvmlite")]
-    return [Path(each.origin) for each in found if each is not None and each.origin is not None]
+    specs = [find_spec("numba"), find_spec("llvmlite")]
+    return [Path(each.origin) for each in specs if each is not None and each.origin is not None]
 
 
 def _stamp() -> str:
-    """Return what the compiled kernels depend on: sources, compiler and processor."""
+    """Return a digest of the sources, the compiler and the processor of the compiled kernels."""
     state = hashlib.sha256()
     for path in [*sorted(PACKAGE.rglob("*kernels.py")), *_compiler()]:
         status = path.stat()
@@ -407,23 +407,23 @@ _compiled_globals: dict[int, dict[str, Any]] = {}
 _lock = RLock()
 
 
-def _with_globals(function: FunctionType, found: dict[int, dict[str, Any]]) -> FunctionType:
+def _with_globals(function: FunctionType, tier: dict[int, dict[str, Any]]) -> FunctionType:
     """Return a copy of a kernel's function in whose globals the kernels are those of one tier."""
     with _lock:
-        names = _globals_of(function, found)
+        names = _globals_of(function, tier)
     copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
     return cast(FunctionType, update_wrapper(copy, function))
 
 
-def _globals_of(function: FunctionType, found: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _globals_of(function: FunctionType, tier: dict[int, dict[str, Any]]) -> dict[str, Any]:
     names = function.__globals__
-    if id(names) not in found:
+    if id(names) not in tier:
         # Kernels may call themselves and each other: what they find is filled in afterwards.
-        mine = found[id(names)] = dict(names)
-        interpret = found is _interpreted_globals
+        mine = tier[id(names)] = dict(names)
+        interpret = tier is _interpreted_globals
         for name, value in names.items():
             if isinstance(value, Kernel):
                 mine[name] = value.interpreted if interpret else value.compiled
             elif interpret and isinstance(value, ModuleType) and value is math:
                 mine[name] = _MATH
-    return found[id(names)]
+    return tier[id(names)]

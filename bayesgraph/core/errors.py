@@ -180,7 +180,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
 
 
-def suggestion(wrong: object, known: Iterable[object]) -> str:
+def suggestion(wrong: object, names: Iterable[object]) -> str:
     """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string.
 
     Examples
@@ -188,7 +188,7 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
     >>> suggestion("smokr", ["smoker", "age"])
     " Did you mean 'smoker'?"
     """
-    by_text = {str(item): item for item in known}
+    by_text = {str(item): item for item in names}
     text = str(wrong)
     if text in by_text:
         return f" Did you mean {by_text[text]!r}?"
@@ -196,16 +196,16 @@ def suggestion(wrong: object, known: Iterable[object]) -> str:
         return ""
     short = ((t.lower(), item) for t, item in by_text.items() if len(t) <= _COMPARED_CHARACTERS)
     lowered = dict(islice(short, _COMPARED_NAMES))
-    found = difflib.get_close_matches(text.lower(), lowered, n=1)
-    return f" Did you mean {lowered[found[0]]!r}?" if found else ""
+    near = difflib.get_close_matches(text.lower(), lowered, n=1)
+    return f" Did you mean {lowered[near[0]]!r}?" if near else ""
 
 
-def unknown_variable(name: object, known: Iterable[object], *, where: str) -> UnknownVariableError:
+def unknown_variable(name: object, names: Iterable[object], *, where: str) -> UnknownVariableError:
     """Return the error for a name that is not among the known names of variables.
 
     `where` begins the message: a description of the model or the table that lacks the name.
     """
-    names = list(known)
+    names = list(names)
     near = suggestion(name, names) or f" It has {quoted(names)}."
     return UnknownVariableError(f"{where} has no variable {name!r}.{near}")
 

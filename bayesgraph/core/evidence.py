@@ -51,11 +51,11 @@ class Arrangement(tuple[Variable, ...]):
 
     def places(self, variables: tuple[Variable, ...]) -> NDArray[np.int64]:
         """Return the places of several variables, -1 for those that the table lacks."""
-        asked, found = self._last[0]
+        asked, places = self._last[0]
         if asked is not variables:
-            found = np.array([self.place.get(v, -1) for v in variables], dtype=np.int64)
-            self._last[0] = variables, found
-        return found
+            places = np.array([self.place.get(v, -1) for v in variables], dtype=np.int64)
+            self._last[0] = variables, places
+        return places
 
     @cached_property
     def _last(self) -> list[tuple[tuple[Variable, ...], NDArray[np.int64]]]:
@@ -105,12 +105,12 @@ class MatrixColumns(Mapping[Variable, NDArray[Any]]):
     def only(
         self, variables: Sequence[Variable]
     ) -> tuple[Arrangement, NDArray[Any], Floats, Mapping[CountVector, Any]]:
-        """Return what the columns of some of the variables, in their order, are made of."""
+        """Return the arrangement and the matrices of some of the variables, in their order."""
         place = self.arrangement.place
-        found = arranged(variables)
-        codes = self._codes[:, [place[v] for v in found.discrete]]
-        values = self._values[:, [place[v] for v in found.continuous]]
-        return found, codes, values, {v: self._counts[v] for v in found.vectors}
+        arrangement = arranged(variables)
+        codes = self._codes[:, [place[v] for v in arrangement.discrete]]
+        values = self._values[:, [place[v] for v in arrangement.continuous]]
+        return arrangement, codes, values, {v: self._counts[v] for v in arrangement.vectors}
 
     def __getitem__(self, variable: Variable) -> NDArray[Any]:
         at = self.arrangement.place[variable]
@@ -184,7 +184,7 @@ class Evidence:
 
     def has_all(self, variables: Sequence[Variable]) -> bool:
         """Return whether each of the variables has a column."""
-        if any(known == variables for known, _ in self.matrices):
+        if any(scope == variables for scope, _ in self.matrices):
             return True
         return all(variable in self.columns for variable in variables)
 
@@ -202,8 +202,8 @@ class Evidence:
         The variables are all discrete or all continuous. A stored matrix of exactly these variables
         is returned without a copy.
         """
-        for known, matrix in self.matrices:
-            if known == variables:
+        for scope, matrix in self.matrices:
+            if scope == variables:
                 return matrix
         if not variables:
             return np.empty((self.n_rows, 0), dtype=np.int8)
@@ -237,7 +237,7 @@ class Evidence:
             return Evidence.of_matrices(*self.columns.only(variables))
         columns = {variable: self.columns[variable] for variable in variables}
         # For kernels that read all columns that are left at once.
-        left = [_without_empty(known, matrix, columns) for known, matrix in self.matrices]
+        left = [_without_empty(scope, matrix, columns) for scope, matrix in self.matrices]
         return replace(self, columns=columns, matrices=tuple([m for m in left if m[0]]))
 
     def _observed_counts(self, columns: tuple[Variable, ...]) -> list[int]:
@@ -246,15 +246,15 @@ class Evidence:
         for variables, matrix in self.matrices:
             # The columns of a matrix are counted together.
             observed = _is_observed(variables[0], matrix)
-            seen: list[int]
+            numbers: list[int]
             if self.n_rows < _MANY:
-                seen = (observed[0] if self.n_rows == 1 else observed.sum(axis=0)).tolist()
+                numbers = (observed[0] if self.n_rows == 1 else observed.sum(axis=0)).tolist()
             else:
                 # Several times faster than sums of many rows.
-                seen = [int(np.count_nonzero(column)) for column in observed.T]
+                numbers = [int(np.count_nonzero(column)) for column in observed.T]
             if variables == columns:
-                return seen
-            counts.update(zip(variables, seen, strict=True))
+                return numbers
+            counts.update(zip(variables, numbers, strict=True))
         for variable in columns:
             if variable not in counts:
                 counts[variable] = int(np.count_nonzero(self.observed_rows(variable)))

@@ -74,8 +74,8 @@ def _plain_name(name: Name) -> Name:
         ) from error
     if is_missing(name):
         raise DataTypeError(f"A variable needs a name; got {name!r}.")
-    found: Name = plain(name)
-    return found
+    value: Name = plain(name)
+    return value
 
 
 # Maximum number of states, all text or all whole numbers, whose indices variables share.
@@ -149,7 +149,7 @@ class _Unique(type):
 
 
 def _types(value: Any) -> Any:
-    """Return what tells equal values apart: the types, also in tuples, and the sign of zero."""
+    """Return types, also in tuples, and signs of floats, which tell equal values apart."""
     if type(value) is not tuple:
         return math.copysign(1.0, value) if type(value) is float else type(value)
     types = tuple(map(type, value))
@@ -311,9 +311,9 @@ class Binned(Discrete):
         cuts = np.array(self.cuts)
         if len(numbers) >= _MANY and 0 < len(cuts) <= _FEW_CUTS and numbers.dtype == np.float64:
             return np.asarray(find_intervals(cuts, numbers))
-        found = np.searchsorted(cuts, numbers, side="left")
-        found[np.isnan(numbers)] = -1
-        return np.asarray(found)
+        codes = np.searchsorted(cuts, numbers, side="left")
+        codes[np.isnan(numbers)] = -1
+        return np.asarray(codes)
 
     @property
     def edges(self) -> NDArray[np.float64]:
@@ -451,10 +451,10 @@ class Grouped(Discrete):
         code = self._values.find(state)
         if code is not None:
             return code if code < 0 else self.group_of[code]
-        found = super().find(state)
-        if found is None and self.others and isinstance(state, Hashable) and not is_missing(state):
+        code = super().find(state)
+        if code is None and self.others and isinstance(state, Hashable) and not is_missing(state):
             return len(self.groups) - 1
-        return found
+        return code
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Grouped, (self.name, self.groups, self.others)
@@ -471,20 +471,20 @@ _LABEL_LENGTH = 60
 def _group_labels(groups: Sequence[Sequence[State]]) -> list[State]:
     """Return the state of each group: its only value, or a text that lists its values."""
     values = {value for group in groups for value in group}
-    found: list[State] = []
+    labels: list[State] = []
     for group in groups:
         if len(group) == 1:
-            found.append(group[0])
+            labels.append(group[0])
             continue
         shown = [str(group[0])]
         while len(shown) < len(group) and len(", ".join(shown)) < _LABEL_LENGTH:
             shown.append(str(group[len(shown)]))
         left = len(group) - len(shown)
         label = "{" + ", ".join(shown) + (f", and {left} more" if left else "") + "}"
-        while label in found or label in values:
+        while label in labels or label in values:
             label += "'"
-        found.append(label)
-    return found
+        labels.append(label)
+    return labels
 
 
 class MissingIndicator(Discrete):
@@ -639,8 +639,8 @@ class CountVector(metaclass=_Unique):
         if not {type(item) for item in self.items} <= _PLAIN:
             self.items = tuple(_plain_name(item) for item in self.items)
         if len(set(self.items)) < len(self.items):
-            seen: set[Name] = set()
-            twice = next(item for item in self.items if item in seen or seen.add(item))  # type: ignore[func-returns-value]
+            before: set[Name] = set()
+            twice = next(item for item in self.items if item in before or before.add(item))  # type: ignore[func-returns-value]
             raise EvidenceError(f"The counts {name!r} have the item {twice!r} more than once.")
 
     @cached_property
@@ -672,16 +672,16 @@ class CountVector(metaclass=_Unique):
             return numbers
         dense = value.toarray() if hasattr(value, "toarray") else value
         try:
-            given = np.asarray(dense, dtype=object).reshape(-1)
+            entries = np.asarray(dense, dtype=object).reshape(-1)
         except (TypeError, ValueError):
-            given = np.empty(0, dtype=object)
-        if isinstance(value, (str, bytes)) or given.shape != numbers.shape:
+            entries = np.empty(0, dtype=object)
+        if isinstance(value, (str, bytes)) or entries.shape != numbers.shape:
             raise EvidenceError(
                 f"{self.name!r} takes a mapping from item to count, or {len(self.items)} counts in "
                 f"the order of its items; got {value!r:.80}."
             )
         numbers[:] = [
-            self._number(item, count) for item, count in zip(self.items, given, strict=True)
+            self._number(item, count) for item, count in zip(self.items, entries, strict=True)
         ]
         return numbers
 

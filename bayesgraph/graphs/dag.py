@@ -72,7 +72,7 @@ def scored_dag(
 def union_of_arcs(
     nodes: Iterable[Node],
     members: Iterable[tuple[Mapping[Arc, float], float]],
-    given: Mapping[Arc, float],
+    probabilities: Mapping[Arc, float],
 ) -> nx.DiGraph:
     """Return the frozen union of several graphs, in which arcs have a `probability`.
 
@@ -81,17 +81,17 @@ def union_of_arcs(
     nodes : iterable of hashable
     members : iterable of (probabilities of arcs, weight)
         One item for each graph; the probability of an arc is its weighted sum, at most 1.
-    given : mapping from arc to probability
+    probabilities : mapping from arc to probability
         Probabilities that replace these sums.
     """
     union: nx.DiGraph = nx.DiGraph()
     union.add_nodes_from(nodes)
     for arcs, weight in members:
         for arc, share in arcs.items():
-            known = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
-            union.add_edge(*arc, probability=min(known + weight * share, 1.0))
-    own = {arc: p for arc, p in given.items() if union.has_edge(*arc)}
-    nx.set_edge_attributes(union, own, "probability")
+            before = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
+            union.add_edge(*arc, probability=min(before + weight * share, 1.0))
+    fixed = {arc: p for arc, p in probabilities.items() if union.has_edge(*arc)}
+    nx.set_edge_attributes(union, fixed, "probability")
     return nx.freeze(union)
 
 
@@ -100,12 +100,12 @@ def bipartite_graph(nodes: Iterable[Node], scopes: Iterable[Sequence[Node]]) -> 
 
     Nodes are ``("variable", node)`` and ``("factor", index)``.
     """
-    found: nx.Graph = nx.Graph()
-    found.add_nodes_from((("variable", node) for node in nodes), bipartite=0)
+    graph: nx.Graph = nx.Graph()
+    graph.add_nodes_from((("variable", node) for node in nodes), bipartite=0)
     for number, scope in enumerate(scopes):
-        found.add_node(("factor", number), bipartite=1)
-        found.add_edges_from((("factor", number), ("variable", node)) for node in scope)
-    return nx.freeze(found)
+        graph.add_node(("factor", number), bipartite=1)
+        graph.add_edges_from((("factor", number), ("variable", node)) for node in scope)
+    return nx.freeze(graph)
 
 
 def check_acyclic(dag: nx.DiGraph) -> None:
@@ -123,9 +123,9 @@ def topological_order(dag: nx.DiGraph) -> list[Node]:
     return list(nx.lexicographical_topological_sort(dag, key=position.__getitem__))
 
 
-def is_graph_or_model(given: Any) -> bool:
+def is_graph_or_model(value: Any) -> bool:
     """Tell whether an argument is a directed graph or a model, which is not to be iterated over."""
-    return isinstance(given, nx.DiGraph) or hasattr(given, "_kind")
+    return isinstance(value, nx.DiGraph) or hasattr(value, "_kind")
 
 
 def directed_graph(graph: Any) -> nx.DiGraph:
@@ -212,7 +212,7 @@ def d_separated(
     (True, False)
     """
     dag = directed_graph(graph)
-    left, right, z = (nodes_of(dag, given) for given in (x, y, evidence))
+    left, right, z = (nodes_of(dag, names) for names in (x, y, evidence))
     if shared := left & right | (left | right) & z:
         raise GraphError(
             f"x, y and the evidence must not overlap; {quoted(n for n in dag if n in shared)} "
@@ -241,19 +241,19 @@ def reachable(
     """
     among = dag if within is None else within
     waiting = [(node, True) for node in start]
-    seen = set(waiting)
+    reached = set(waiting)
     for node, is_from_child in waiting:
         steps: list[tuple[Node, bool]] = []
         if node not in evidence:
             steps += [(child, False) for child in dag.succ[node] if child in among]
         if is_from_child == (node not in evidence):
             steps += [(parent, True) for parent in dag.pred[node]]
-        waiting += [step for step in steps if step not in seen]
-        seen.update(steps)
-    return {node for node, _ in seen}
+        waiting += [step for step in steps if step not in reached]
+        reached.update(steps)
+    return {node for node, _ in reached}
 
 
-def nodes_of(nodes: Collection[Node], given: Node | Iterable[Node]) -> set[Node]:
+def nodes_of(nodes: Collection[Node], chosen: Node | Iterable[Node]) -> set[Node]:
     """Return the nodes that an argument names: a name, or a list or set of names.
 
     Raises
@@ -261,10 +261,10 @@ def nodes_of(nodes: Collection[Node], given: Node | Iterable[Node]) -> set[Node]
     UnknownVariableError
         For an unknown name; the message suggests the nearest one.
     """
-    names: list[Any] = [given]
-    is_name = isinstance(given, (str, bytes)) or (isinstance(given, Hashable) and given in nodes)
-    if isinstance(given, Iterable) and not is_name:
-        names = list(given)
+    names: list[Any] = [chosen]
+    is_name = isinstance(chosen, (str, bytes)) or (isinstance(chosen, Hashable) and chosen in nodes)
+    if isinstance(chosen, Iterable) and not is_name:
+        names = list(chosen)
     for name in names:
         if name not in nodes:
             raise unknown_variable(name, nodes, where="The graph")
@@ -347,8 +347,8 @@ class PDAG:
     render = Upward()
 
     def __repr__(self) -> str:
-        found = [f"{a} -> {b}" for a, b in self.arcs] + [f"{a} - {b}" for a, b in self.edges]
-        return f"PDAG with {len(self.nodes)} nodes: {', '.join(found) or 'no edges'}"
+        links = [f"{a} -> {b}" for a, b in self.arcs] + [f"{a} - {b}" for a, b in self.edges]
+        return f"PDAG with {len(self.nodes)} nodes: {', '.join(links) or 'no edges'}"
 
 
 def cpdag(graph: Any) -> PDAG:
@@ -469,14 +469,14 @@ class Pattern:
     @classmethod
     def of_class(cls, parents: Sequence[Sequence[int]]) -> Pattern:
         """Return the CPDAG of a directed acyclic graph, given the parents of each node."""
-        found = cls(len(parents), ((p, c) for c, above in enumerate(parents) for p in above))
+        pattern = cls(len(parents), ((p, c) for c, above in enumerate(parents) for p in above))
         for child, above in enumerate(parents):
             for a, b in combinations(above, 2):
-                if not found.adjacent(a, b):
-                    found.direct(a, child)
-                    found.direct(b, child)
-        found.close()
-        return found
+                if not pattern.adjacent(a, b):
+                    pattern.direct(a, child)
+                    pattern.direct(b, child)
+        pattern.close()
+        return pattern
 
     def link(self, a: int, b: int) -> None:
         """Add an undirected edge."""
@@ -507,13 +507,13 @@ class Pattern:
 
     def leads(self, a: int, b: int) -> bool:
         """Return whether a directed path leads from a to b."""
-        seen, stack = {a}, [a]
+        reached, stack = {a}, [a]
         while stack:
             for node in self.children[stack.pop()]:
                 if node == b:
                     return True
-                if node not in seen:
-                    seen.add(node)
+                if node not in reached:
+                    reached.add(node)
                     stack.append(node)
         return False
 

@@ -34,11 +34,11 @@ PLAIN = {str, int, bool, float}
 # ----------- What models share before any question: names, evidence, and work that solvers prepare
 
 
-def no_target(given: Mapping[Any, Any]) -> EvidenceError:
+def no_target(evidence: Mapping[Any, Any]) -> EvidenceError:
     """Return the error for evidence in the place of a target."""
     return EvidenceError(
         "The targets come first and the evidence second: query('rain', {'wet': True}). Without a "
-        f"target a classifier takes evidence by its name: evidence={given!s:.80}."
+        f"target a classifier takes evidence by its name: evidence={evidence!s:.80}."
     )
 
 
@@ -115,13 +115,13 @@ class Answering:
 
         Names of variables and names that are items of several vectors are left out.
         """
-        found: dict[CountVector, list[Name]] = {}
+        items: dict[CountVector, list[Name]] = {}
         if self._vectors:
             for name in names:
                 holders = [v for v in self._vectors if name in v.positions]
                 if len(holders) == 1 and name not in self._index_of:
-                    found.setdefault(holders[0], []).append(name)
-        return found
+                    items.setdefault(holders[0], []).append(name)
+        return items
 
     @property
     def _compiled(self) -> CompiledTables | None:
@@ -143,14 +143,14 @@ class Answering:
         return frozenset()
 
     def _leaf_targets(
-        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+        self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of the distributions of their CPD.
 
         Parameters
         ----------
         targets : sequence of Variable
-        given : sequence of Variable
+        evidence : sequence of Variable
             Variables with evidence.
 
         Returns
@@ -172,11 +172,11 @@ class Answering:
             For a mapping, which is evidence.
         """
         try:
-            found = self._by_name.get(name)
+            variable = self._by_name.get(name)
         except TypeError:
-            found = None
-        if found is not None:
-            return found
+            variable = None
+        if variable is not None:
+            return variable
         if isinstance(name, Variable) and self._by_name.get(name.name) == name:
             return name
         if isinstance(name, Mapping):
@@ -185,8 +185,8 @@ class Answering:
 
     def _answers(self, kind: type[Any]) -> bool:
         """Tell whether this model has a solver for queries of a type, a class of `Question`."""
-        known: bool = self._memo.get(kind, lambda: any(serving(self, kind)))
-        return known
+        is_answered: bool = self._memo.get(kind, lambda: any(serving(self, kind)))
+        return is_answered
 
     def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:  # most take all
         """Raise an UnsupportedModelError if the model allows no `Belief` about a variable.
@@ -242,8 +242,8 @@ class Answering:
 
     def _log_evidence_rows(self, evidence: Evidence) -> Floats:
         """Return the log probability (density) of each row of encoded evidence."""
-        found = self._work(Mass(), self._row_pattern(evidence)).run_rows(evidence)
-        return found - self._log_normaliser()
+        logs = self._work(Mass(), self._row_pattern(evidence)).run_rows(evidence)
+        return logs - self._log_normaliser()
 
     def _log_normaliser(self) -> float:
         """Return the log of the partition function, which is zero for a Bayesian network.

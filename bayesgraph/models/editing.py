@@ -63,11 +63,11 @@ def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variab
     if not isinstance(names, Mapping):
         raise ModelError(f"Expected a mapping from old names to new ones; got {names!r:.80}.")
     names = {model.variable(old).name: new for old, new in names.items()}
-    found = {v: _named(v, names) for v in model.variables}
-    taken = [v.name for v in found.values()]
+    renamed = {v: _named(v, names) for v in model.variables}
+    taken = [v.name for v in renamed.values()]
     if twice := [name for name in dict.fromkeys(taken) if taken.count(name) > 1]:
         raise ModelError(f"More than one variable would have the name {quoted(twice)}.")
-    return {old: new for old, new in found.items() if new != old}
+    return {old: new for old, new in renamed.items() if new != old}
 
 
 def _named(variable: Variable, names: Mapping[Name, Name]) -> Variable:
@@ -100,8 +100,8 @@ def new_states(
             f"{variable!r:.80}."
         )
     if isinstance(states, Mapping):
-        given = {variable.index(old): new for old, new in states.items()}
-        kept = [given.get(i, state) for i, state in enumerate(variable.states)]
+        names = {variable.index(old): new for old, new in states.items()}
+        kept = [names.get(i, state) for i, state in enumerate(variable.states)]
         return variable, Discrete(variable.name, kept), list(range(variable.cardinality))
     order = [variable.index(state) for state in states]
     if sorted(order) != list(range(variable.cardinality)):
@@ -136,19 +136,19 @@ def _changed(
 
     A CPD of several children without a form for the change is split into its children.
     """
-    found: list[CPD] = []
+    changed: list[CPD] = []
     for block in blocks:
         if not any(v in variables for v in block.scope):
-            found.append(block)
+            changed.append(block)
             continue
         try:
-            found.append(change(block))
+            changed.append(change(block))
         except UnsupportedModelError:
             singles = block.singles()
             if singles == (block,):
                 raise
-            found += [change(s) if any(v in variables for v in s.scope) else s for s in singles]
-    return found
+            changed += [change(s) if any(v in variables for v in s.scope) else s for s in singles]
+    return changed
 
 
 # ------------------------------------------------------------------------------- the graph
@@ -187,10 +187,10 @@ def merged(
     others = {v.name: v for v in other.variables}
     shared = [v for v in network.variables if v.name in others]
     if different := [v for v in shared if others[v.name] != v]:
-        own = different[0]
+        first = different[0]
         raise ModelError(
-            f"{own.name!r} is {own!r} in one network and {others[own.name]!r} in the other: name, "
-            "type, states and their order must agree. Rename one of them (renamed, with_states)."
+            f"{first.name!r} is {first!r} in one network and {others[first.name]!r} in the other: "
+            "name, type, states and their order must agree. Rename one (renamed, with_states)."
         )
     differing = [v for v in shared if network[v.name] != other[v.name]]
     if differing and prefer is None:
@@ -218,18 +218,18 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
     arcs = {arc for block in network._blocks for arc in block.arcs()}
     new: dict[Variable, CPD | None] = {variable: None}
     children = [network[child] for child in network._ancestral_order if (name, child) in arcs]
-    own = network[name]
+    gone = network[name]
     if children:
-        _check_summable(own, children)
+        _check_summable(gone, children)
         # A noisy maximum without a parent that is its cause alone; None if there is none.
         only = children[0] if len(children) == 1 else None
-        if isinstance(only, NoisyMaxCPD) and isinstance(own, TableCPD) and len(own.parents) < 2:
-            short = only.with_parent_summed(own)
+        if isinstance(only, NoisyMaxCPD) and isinstance(gone, TableCPD) and len(gone.parents) < 2:
+            short = only.with_parent_summed(gone)
         else:
             short = None
         new |= {short.variable: short} if short is not None else {}
     if children and short is None:
-        product: Potential = own.potential(_NOTHING)
+        product: Potential = gone.potential(_NOTHING)
         for cpd in children:
             what = f"leaving out {name!r}"
             product = product_of([product], partial(cpd.potential, _NOTHING), cpd.scope, what)
@@ -238,14 +238,14 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
     return replaced(network._blocks, new)
 
 
-def _check_summable(own: CPD, children: Sequence[CPD]) -> None:
+def _check_summable(cpd: CPD, children: Sequence[CPD]) -> None:
     """Raise an UnsupportedModelError if a child would have no CPD."""
-    variable = own.variable
+    variable = cpd.variable
     if isinstance(variable, Discrete):
-        wrong = [c for c in (own, *children) if not all(isinstance(v, Discrete) for v in c.scope)]
+        wrong = [c for c in (cpd, *children) if not all(isinstance(v, Discrete) for v in c.scope)]
         why = f"it would be a mixture with one component for each state of {variable.name!r}"
     else:
-        wrong = [c for c in (own, *children) if not c.is_linear]
+        wrong = [c for c in (cpd, *children) if not c.is_linear]
         why = f"it is an integral over {variable.name!r} without a closed form"
     if wrong:
         raise UnsupportedModelError(
@@ -283,11 +283,11 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
         if not variables:
             break
         last = max(variables, key=position.__getitem__)
-        own = [x for x in likelihoods if last in potential_scope(x)]
+        about_last = [x for x in likelihoods if last in potential_scope(x)]
         likelihoods = [x for x in likelihoods if last not in potential_scope(x)]
         cpd = singles[last]
         what = f"the likelihood of {last.name!r}"
-        product = product_of(own, partial(cpd.potential, _NOTHING), cpd.scope, what)
+        product = product_of(about_last, partial(cpd.potential, _NOTHING), cpd.scope, what)
         new[last] = _conditional(last, product, network)
         likelihoods.append(summed_out(product, last))
     for likelihood in likelihoods:
@@ -300,16 +300,16 @@ def _likelihoods(
     network: Network, values: Mapping[Variable, Any], evidence: Evidence
 ) -> list[Potential]:
     """Return the likelihoods of the observed variables, as functions of their other parents."""
-    found: list[Potential] = []
+    factors: list[Potential] = []
     for block in network._blocks:
-        seen = [child for child in block.children if child in values]
-        if seen and isinstance(block, Plate) and not block.siblings_depend:
-            found.append(block.over(seen).potential(evidence))
-        elif seen:
+        observed = [child for child in block.children if child in values]
+        if observed and isinstance(block, Plate) and not block.siblings_depend:
+            factors.append(block.over(observed).potential(evidence))
+        elif observed:
             for cpd in block.singles():
                 if cpd.variable in values:
-                    found += cpd.potentials(evidence)
-    return found
+                    factors += cpd.potentials(evidence)
+    return factors
 
 
 def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variable, Any]:

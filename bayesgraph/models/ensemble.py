@@ -187,18 +187,18 @@ class Ensemble(Model):
             if not 0 <= value <= 1:
                 raise ModelError(f"A probability lies between 0 and 1; {arc!r} has {value!r}.")
 
-    def _by_variable(self, argument: str, given: Any, lowest: float) -> dict[Name, Floats]:
+    def _by_variable(self, argument: str, by_name: Any, lowest: float) -> dict[Name, Floats]:
         """Return checked numbers about discrete variables, by the names of the variables.
 
         Exponents are one for each network, and ratios one for each state.
         """
-        if given is not None and not isinstance(given, Mapping):
+        if by_name is not None and not isinstance(by_name, Mapping):
             raise ModelError(
                 f"{argument}= maps the name of a variable to numbers, such as {{'class': [1, 2]}}; "
-                f"got {given!r:.200}."
+                f"got {by_name!r:.200}."
             )
         checked: dict[Name, Floats] = {}
-        for name, numbers in (given or {}).items():
+        for name, numbers in (by_name or {}).items():
             variable = self.variable(name)
             if not isinstance(variable, Discrete):
                 raise ModelError(f"{argument}= is of discrete variables; got {variable!r}.")
@@ -280,7 +280,7 @@ class Ensemble(Model):
         return {(a, b): p for a, b, p in self.graph.edges(data="probability")}
 
     def _leaf_targets(
-        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+        self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets that are leaves of all networks; see `Model.leaves`.
 
@@ -288,10 +288,10 @@ class Ensemble(Model):
         """
         common: Mapping[Variable, CPD] | None = None
         for network in self.networks:
-            known = set(network.variables)
-            asked, seen = ([v for v in some if v in known] for some in (targets, given))
-            own = network._leaf_targets(asked, seen)
-            common = own if common is None else {v: c for v, c in common.items() if v in own}
+            variables = set(network.variables)
+            asked, observed = ([v for v in some if v in variables] for some in (targets, evidence))
+            leaves = network._leaf_targets(asked, observed)
+            common = leaves if common is None else {v: c for v, c in common.items() if v in leaves}
         return common or {}
 
     @property
@@ -315,8 +315,8 @@ class Ensemble(Model):
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of all networks, and of the weights of a mixture."""
-        own = sum(network.n_parameters or 0 for network in self.networks)
-        return own + (len(self.networks) - 1 if self._is_joint else 0)
+        total = sum(network.n_parameters or 0 for network in self.networks)
+        return total + (len(self.networks) - 1 if self._is_joint else 0)
 
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
@@ -329,8 +329,8 @@ class Ensemble(Model):
     @cached_property
     def all_members(self) -> tuple[Member, ...]:
         """One `Member` for each network."""
-        own: Any = weakref.proxy(self)  # a weak reference avoids a cycle
-        return tuple(Member(own, place) for place in range(len(self.networks)))
+        ensemble: Any = weakref.proxy(self)  # a weak reference avoids a cycle
+        return tuple(Member(ensemble, place) for place in range(len(self.networks)))
 
     @cached_property
     def members(self) -> tuple[Member, ...]:
@@ -400,7 +400,7 @@ class Ensemble(Model):
         return shares
 
     def ratio_of(self, targets: Sequence[int]) -> Floats | None:
-        """Return what the joint posterior of targets is multiplied by, or None if by nothing.
+        """Return the factor of the joint posterior of targets, or None if there is none.
 
         Parameters
         ----------
@@ -428,8 +428,8 @@ class Ensemble(Model):
             return None
         ratio = np.ones(())
         for variable in chosen:
-            own = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
-            ratio = np.multiply.outer(ratio, own)
+            ratios = self.prior_ratios.get(variable.name, np.ones(variable.cardinality))
+            ratio = np.multiply.outer(ratio, ratios)
         return ratio
 
     def posterior_weights(self, evidence: EvidenceLike = None) -> Floats:
@@ -444,8 +444,8 @@ class Ensemble(Model):
         """
         if not self._is_joint:
             raise self._cannot("conditioned")
-        asked, given = with_findings(self, as_mapping(evidence))
-        weights = posterior_weights(asked, asked._case(given))
+        asked, states = with_findings(self, as_mapping(evidence))
+        weights = posterior_weights(asked, asked._case(states))
         if weights is None:
             raise impossible(evidence)
         return weights
@@ -483,8 +483,8 @@ class Ensemble(Model):
                 "interventions; query one without prior_ratios=."
             )
         chosen = read_values(self, values)
-        known = [member.values(chosen) for member in self.all_members]
-        networks = [m.do(own) if own else m for m, own in zip(self.networks, known, strict=True)]
+        settings = [member.values(chosen) for member in self.all_members]
+        networks = [m.do(x) if x else m for m, x in zip(self.networks, settings, strict=True)]
         return self._with_networks(networks)
 
     def _with_values_set(self, values: Mapping[Name, Any]) -> tuple[Model, Mapping[Name, Any]]:
@@ -507,8 +507,8 @@ class Ensemble(Model):
             )
         networks = []
         for network in self.networks:
-            own = {name: each for name, each in findings.items() if name in network._index_of}
-            networks.append(network._with_findings(own) if own else network)
+            chosen = {name: each for name, each in findings.items() if name in network._index_of}
+            networks.append(network._with_findings(chosen) if chosen else network)
         return self._with_networks(networks, findings)
 
     # --------------------------------------------------------------------------------- editing
@@ -517,7 +517,7 @@ class Ensemble(Model):
         """Return the mixture of its networks after a change; refuse that of an average."""
         if not self._is_joint:
             raise self._cannot(method)
-        return self._with_networks([getattr(own, method)(*arguments) for own in self.networks])
+        return self._with_networks([getattr(m, method)(*arguments) for m in self.networks])
 
     def without(self, *names: Name) -> Ensemble:
         """Return the mixture without variables that no network has below it; see `Model.without`.
@@ -547,21 +547,21 @@ class Ensemble(Model):
     def renamed(self, names: Mapping[Name, Name]) -> Ensemble:
         """Return the ensemble with other names of some variables; see `Model.renamed`."""
         new = {old.name: variable for old, variable in new_names(self, names).items()}
-        given = {old: variable.name for old, variable in new.items()}
+        renamed = {old: variable.name for old, variable in new.items()}
         return Ensemble(
             [
-                network.renamed({a: b for a, b in given.items() if a in network._index_of})
+                network.renamed({a: b for a, b in renamed.items() if a in network._index_of})
                 for network in self.networks
             ],
             self.weights,
             self.combine,
             first=[new.get(v.name, v) for v in self.variables],
             arc_probabilities={
-                (given.get(a, a), given.get(b, b)): p
+                (renamed.get(a, a), renamed.get(b, b)): p
                 for (a, b), p in self._given_probabilities.items()
             },
-            prior_ratios={given.get(a, a): ratio for a, ratio in self.prior_ratios.items()},
-            exponents={given.get(a, a): own for a, own in self.exponents.items()},
+            prior_ratios={renamed.get(a, a): ratio for a, ratio in self.prior_ratios.items()},
+            exponents={renamed.get(a, a): powers for a, powers in self.exponents.items()},
         )
 
     def __eq__(self, other: object) -> bool:
@@ -720,13 +720,13 @@ class Member:
         variable.
         """
         number = self._ensemble._index_of
-        known = [(number[v.name], v) for v in wholes if number[v.name] in self.places]
-        coded = [(v, whole) for v, whole in known if isinstance(whole, Discrete)]
+        columns = [(number[v.name], v) for v in wholes if number[v.name] in self.places]
+        coded = [(v, whole) for v, whole in columns if isinstance(whole, Discrete)]
         codes = [self.codes.get(v, np.arange(whole.cardinality)) for v, whole in coded]
         owns = Arrangement(self.network.variables[self.places[v]] for v, _ in coded)
-        starts = np.cumsum([1, *(len(own) + 1 for own in codes)])[:-1]
-        table = np.concatenate([np.empty(0), *(np.append(-1, own) for own in codes)])
-        others = [pair for pair in known if not isinstance(pair[1], Discrete)]
+        starts = np.cumsum([1, *(len(part) + 1 for part in codes)])[:-1]
+        table = np.concatenate([np.empty(0), *(np.append(-1, part) for part in codes)])
+        others = [pair for pair in columns if not isinstance(pair[1], Discrete)]
         return (
             tuple(whole for _, whole in coded),
             owns,
@@ -738,17 +738,17 @@ class Member:
 
     def values(self, values: Mapping[Name, Any]) -> dict[Name, Any]:
         """Return the values of variables that the network has, by name, as it takes them."""
-        known: dict[Name, Any] = {}
+        taken: dict[Name, Any] = {}
         for name, value in values.items():
             v = self._ensemble._index_of[name]
             if v in self.codes:
                 whole: Any = self._ensemble.variables[v]
                 code = int(self.codes[v][whole.encode(value)])
                 if code >= 0:
-                    known[name] = self.network.variables[self.places[v]].states[code]
+                    taken[name] = self.network.variables[self.places[v]].states[code]
             elif v in self.places:
-                known[name] = value
-        return known
+                taken[name] = value
+        return taken
 
     def _likelihoods(self, variable: int, logs: Floats) -> Floats:
         """Return log likelihoods of the network's states, (..., n_states), given the ensemble's."""
@@ -807,9 +807,9 @@ class Member:
         for axis, target in enumerate(targets):
             if self.exponent(target) != 1.0:
                 others = tuple(other for other in range(len(targets)) if other != axis)
-                own = values.sum(axis=others)
-                new = self.shares(target, log_of(own[None]))[0]
-                values = values * np.expand_dims(divided(new, own), others)
+                marginal = values.sum(axis=others)
+                new = self.shares(target, log_of(marginal[None]))[0]
+                values = values * np.expand_dims(divided(new, marginal), others)
         return values
 
 
@@ -829,10 +829,10 @@ def _checked_networks(networks: Any, is_joint: bool) -> tuple[Any, ...]:
 
 def _check_same(networks: Sequence[Model]) -> None:
     """Raise a ModelError unless all networks of a mixture have the same variables."""
-    known = set(networks[0].variables)
+    variables = set(networks[0].variables)
     for i, network in enumerate(networks):
-        if set(network.variables) != known:
-            different = known.symmetric_difference(network.variables)
+        if set(network.variables) != variables:
+            different = variables.symmetric_difference(network.variables)
             raise ModelError(
                 "The networks of a joint distribution have the same variables, states and their "
                 f"order included; network {i} and the first one differ in "
@@ -899,14 +899,14 @@ def _joined(variables: Sequence[Variable]) -> Variable:
     )
 
 
-def codes_in(own: Discrete, whole: Discrete) -> NDArray[np.int64]:
+def codes_in(variable: Discrete, whole: Discrete) -> NDArray[np.int64]:
     """Return the code in a network of each state of the ensemble's variable; -1 for none."""
-    if isinstance(own, Binned) and isinstance(whole, Binned):
-        return own.codes_of(whole)
+    if isinstance(variable, Binned) and isinstance(whole, Binned):
+        return variable.codes_of(whole)
     codes = []
     for state in whole.states:
         try:
-            codes.append(int(own.encode(state)))
+            codes.append(int(variable.encode(state)))
         except UnknownStateError:
             codes.append(-1)
     return np.array(codes, dtype=np.int64)

@@ -181,7 +181,7 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     beliefs: dict[Discrete, Floats] = {}
     empty: set[int] = set()
     number, variables = model._index_of, model.variables
-    for name, given in _with_vectors(model, as_mapping(evidence)).items():
+    for name, entered in _with_vectors(model, as_mapping(evidence)).items():
         at = number.get(name)
         if at is None:
             at = number[model.variable(name).name]
@@ -189,10 +189,10 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
         if at in hard or at in soft or (beliefs and variable in beliefs):
             raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
         # A float that is not itself is NaN, which is missing.
-        if type(given) in PLAIN and given == given and not isinstance(variable, CountVector):
-            hard[at] = variable.encode(given)
+        if type(entered) in PLAIN and entered == entered and not isinstance(variable, CountVector):
+            hard[at] = variable.encode(entered)
             continue
-        value = scalar(given)
+        value = scalar(entered)
         _refuse_other(variable, value)
         if isinstance(value, Belief):
             beliefs.update([believed(variable, value)])
@@ -225,13 +225,13 @@ def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Nam
     items = model._items_among(evidence)
     if not items:
         return evidence
-    found = dict(evidence)
+    collected = dict(evidence)
     for vector, names in items.items():
         if vector.name in evidence:
             raise EvidenceError(f"The evidence names {vector.name!r} and some of its items.")
-        given = {name: found.pop(name) for name in names}
-        found[vector.name] = {item: given.get(item) for item in vector.items}
-    return found
+        counts = {name: collected.pop(name) for name in names}
+        collected[vector.name] = {item: counts.get(item) for item in vector.items}
+    return collected
 
 
 def _by_jeffrey(
@@ -263,12 +263,12 @@ def _by_jeffrey(
     def posterior(variable: Discrete, logs: Mapping[Discrete, Floats]) -> Floats:
         """Return a posterior given the case and log likelihoods; zeros if it is impossible."""
         soft = {**case.soft, **{number[v.name]: values for v, values in logs.items()}}
-        given = case._replace(soft=soft)
-        answer = model._work(Joint((number[variable.name],)), given.pattern).run(given)
+        judged = case._replace(soft=soft)
+        answer = model._work(Joint((number[variable.name],)), judged.pattern).run(judged)
         return np.zeros(variable.cardinality) if answer is None else answer.probabilities
 
     try:
-        found = jeffrey_likelihoods(beliefs, posterior)
+        logs_by_variable = jeffrey_likelihoods(beliefs, posterior)
     except MemoryLimitError as error:
         raise MemoryLimitError(
             f"A Belief takes exact posteriors, however the question is answered. {error}"
@@ -277,7 +277,7 @@ def _by_jeffrey(
         if not posterior(next(iter(beliefs)), {}).any():
             raise impossible(evidence) from None
         raise
-    return {number[v.name]: logs for v, logs in found.items()}
+    return {number[v.name]: logs for v, logs in logs_by_variable.items()}
 
 
 def read_targets(
@@ -311,17 +311,17 @@ def read_targets(
     names = list(targets) if several else [targets]
     if not names:
         raise EvidenceError("A query needs at least one target; got none.")
-    found = [model._index_of[model.variable(name).name] for name in names]
-    if len(set(found)) < len(found):
+    numbers = [model._index_of[model.variable(name).name] for name in names]
+    if len(set(numbers)) < len(numbers):
         raise EvidenceError(f"Each target is named once; got {quoted(names)}.")
-    for number in found:
+    for number in numbers:
         check_target(model, model.variables[number], vectors=vectors)
         if number in observed:
             raise EvidenceError(
                 f"{model.variables[number].name!r} is both a target and observed; leave it out of "
                 f"one of them.{_why_observed(model.variables[number])}"
             )
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _why_observed(variable: Variable) -> str:
@@ -442,9 +442,9 @@ def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, F
 
 def impossible(evidence: Mapping[Any, Any] | None) -> ImpossibleEvidenceError:
     """Return the error for evidence of probability zero."""
-    given = dict(as_mapping(evidence))
-    if given:
-        text = f"The model gives probability zero to the evidence {given!r}."
+    values = dict(as_mapping(evidence))
+    if values:
+        text = f"The model gives probability zero to the evidence {values!r}."
     else:
         text = "The product of the factors is zero everywhere, as if one is the constant 0."
     return ImpossibleEvidenceError(text)
@@ -554,7 +554,7 @@ def whole_intervals(variable: Binned, value: Between) -> Any:
 
 
 def slopes_of_findings(
-    model: Answering, evidence: Mapping[Name, Any], found: Sensitivity
+    model: Answering, evidence: Mapping[Name, Any], sensitivity: Sensitivity
 ) -> Sensitivity:
     """Return derivatives with respect to the distributions of numbers that findings are about.
 
@@ -570,14 +570,18 @@ def slopes_of_findings(
         The model without findings.
     evidence : mapping from name to value
         As the user gave it.
-    found : Sensitivity
+    sensitivity : Sensitivity
         Of the model with findings.
     """
     bounds = {model.variable(name).name: value for name, value in evidence.items()}
-    tables, covaried, axes = dict(found.derivatives), dict(found.covaried), dict(found.axes)
-    gaussians, others = dict(found.gaussians), dict.fromkeys(found.others)
-    for key in found.derivatives:
-        place, name = (None, key) if found.weights is None else key
+    tables, covaried, axes = (
+        dict(sensitivity.derivatives),
+        dict(sensitivity.covaried),
+        dict(sensitivity.axes),
+    )
+    gaussians, others = dict(sensitivity.gaussians), dict.fromkeys(sensitivity.others)
+    for key in sensitivity.derivatives:
+        place, name = (None, key) if sensitivity.weights is None else key
         variable = model.variable(name)
         if isinstance(variable, Discrete):
             continue
@@ -592,7 +596,7 @@ def slopes_of_findings(
             del axes[key]
             others[name] = None
     return replace(
-        found,
+        sensitivity,
         derivatives=tables,
         covaried=covaried,
         axes=axes,
@@ -647,19 +651,19 @@ def read_values(model: Answering, values: Any) -> dict[Name, Any]:
             "An intervention is a mapping from variable name to the value that it is set to, such "
             f"as {{'smoke': 'no'}}; got {values!r:.80}."
         )
-    found: dict[Name, Any] = {}
-    for name, given in values.items():
-        variable, value = model.variable(name), scalar(given)
-        if variable.name in found:
+    settings: dict[Name, Any] = {}
+    for name, entered in values.items():
+        variable, value = model.variable(name), scalar(entered)
+        if variable.name in settings:
             raise EvidenceError(f"The intervention names {variable.name!r} more than once.")
         soft = isinstance(value, Belief) or is_soft(value)
         if not isinstance(variable, CountVector) and (soft or is_missing(value)):
             raise EvidenceError(
-                f"An intervention sets {variable.name!r} to one value; got {given!r:.80}. Leave it "
-                "out if it is not set, or average the answers over its values."
+                f"An intervention sets {variable.name!r} to one value; got {entered!r:.80}. Leave "
+                "it out if it is not set, or average the answers over its values."
             )
-        found[variable.name] = value
-    return found
+        settings[variable.name] = value
+    return settings
 
 
 def without_distributions(blocks: Iterable[CPD], chosen: Collection[Variable]) -> list[CPD]:
@@ -692,19 +696,19 @@ def set_to(blocks: Iterable[CPD], values: Mapping[Variable, Any]) -> list[CPD]:
 
 def replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> list[CPD]:
     """Return the CPDs in order, with those of some variables replaced, or left out if None."""
-    found: list[CPD] = []
+    cpds: list[CPD] = []
     for block in blocks:
         chosen = [child for child in block.children if child in others]
         if not chosen:
-            found.append(block)
+            cpds.append(block)
             continue
-        found += [cpd for cpd in map(others.__getitem__, chosen) if cpd is not None]
+        cpds += [cpd for cpd in map(others.__getitem__, chosen) if cpd is not None]
         rest = [child for child in block.children if child not in others]
         if isinstance(block, Plate) and not block.siblings_depend:
-            found += [block.over(rest)] if rest else []
+            cpds += [block.over(rest)] if rest else []
         elif rest:
-            found += [single for single in block.singles() if single.variable not in others]
-    return found
+            cpds += [single for single in block.singles() if single.variable not in others]
+    return cpds
 
 
 # ----------------------------------- The rows of a table as evidence on the variables of a model
@@ -715,8 +719,8 @@ def evidence_rows(model: Answering, table: TableLike, target: Variable, unseen: 
 
     For `unseen` and the errors see `Model.query_rows`.
     """
-    known = told_table(model, table, target, unseen)
-    return Evidence(known.n_rows, {v: known.column(v) for v in known.variables})
+    encoded = told_table(model, table, target, unseen)
+    return Evidence(encoded.n_rows, {v: encoded.column(v) for v in encoded.variables})
 
 
 def told_table(model: Answering, table: TableLike, target: Variable | None, unseen: str) -> Table:
@@ -725,10 +729,10 @@ def told_table(model: Answering, table: TableLike, target: Variable | None, unse
     check_unseen(unseen)
     n_rows = length(next(iter(columns.values())))
     policy = of_rows(unseen, n_rows)
-    known = table_for(model, columns, target, unseen=policy)
+    encoded = table_for(model, columns, target, unseen=policy)
     tell(policy, unseen, n_rows)
-    model._expected.warn_of(model._expected.far(known.continuous, known.values))
-    return known
+    model._expected.warn_of(model._expected.far(encoded.continuous, encoded.values))
+    return encoded
 
 
 def table_for(
@@ -749,7 +753,7 @@ def table_for(
     """
     n_rows = length(next(iter(columns.values())))
     columns = _with_matrices(model, columns)
-    known = [v for v in model.variables if v != target and _is_told(v, columns, target)]
+    observed = [v for v in model.variables if v != target and _is_told(v, columns, target)]
     strangers = [name for name in columns if name not in model._index_of]
     silent = [v.name for v in model.variables if v.name not in columns]
     by_text = {_plain(name): name for name in silent if isinstance(name, str)}
@@ -760,14 +764,14 @@ def table_for(
                 f"The table has a column {name!r}, which the model does not know, and none called "
                 f"{near!r}. Did you mean {near!r}? Rename the column, or leave it out."
             )
-    if not known and not (target is not None and target.name in columns):
+    if not observed and not (target is not None and target.name in columns):
         raise DataError(
             f"The table has none of the model's variables {quoted(model.names)}; its columns are "
             f"{quoted(columns)}."
         )
-    if not known:
+    if not observed:
         return Table((), np.empty((n_rows, 0), dtype=np.int8, order="F"), np.empty((n_rows, 0)))
-    return encode_table(columns, known, unseen=unseen)
+    return encode_table(columns, observed, unseen=unseen)
 
 
 def _is_told(variable: Variable, columns: Mapping[Name, Column], target: Variable | None) -> bool:
@@ -782,15 +786,15 @@ def _with_matrices(model: Answering, columns: Mapping[Name, Column]) -> Mapping[
 
     Items without a column are not observed.
     """
-    found = dict(columns)
+    collected = dict(columns)
     for vector, names in model._items_among(columns).items():
         if vector.name in columns:
             raise DataError(f"The table has a column {vector.name!r} and columns of its items.")
         matrix = np.full((length(columns[names[0]]), len(vector.items)), np.nan)
         for name in names:
-            matrix[:, vector.positions[name]] = as_numbers(found.pop(name), name)
-        found[vector.name] = matrix
-    return found
+            matrix[:, vector.positions[name]] = as_numbers(collected.pop(name), name)
+        collected[vector.name] = matrix
+    return collected
 
 
 def _plain(name: str) -> str:

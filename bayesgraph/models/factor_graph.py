@@ -296,8 +296,8 @@ class FactorGraph(Model):
         """
         if not hasattr(model, "_to_factor_graph"):
             raise UnsupportedModelError(f"{model!r:.80} is no product of distributions.")
-        given = () if exponents is None else (exponents,)
-        graph: FactorGraph = model._to_factor_graph(*given, **options)
+        arguments = () if exponents is None else (exponents,)
+        graph: FactorGraph = model._to_factor_graph(*arguments, **options)
         return graph
 
     def __init__(
@@ -408,13 +408,13 @@ class FactorGraph(Model):
 
     def _addends(self, target: Discrete) -> list[Addend]:
         """Return the terms, each of which is of its child or of all its variables."""
-        found = []
+        addends = []
         for term in self.terms:
             shown = tuple(v for v in term.scope if v != target)
             if isinstance(term.source, CPD) and term.source.variable != target:
                 shown = (term.source.variable,)
-            found.append(Addend(shown, None, term))
-        return found
+            addends.append(Addend(shown, None, term))
+        return addends
 
     def _slice(
         self,

@@ -211,10 +211,10 @@ class Model(Edits, Answering):
 
         Numbers that are far outside of what the model expects are told of.
         """
-        asked, given = under(self, do, evidence) if do else (self, evidence)
+        asked, observed = under(self, do, evidence) if do else (self, evidence)
         numbers: dict[Variable, float] = {}
         is_plain = True
-        for name, value in as_mapping(given).items():
+        for name, value in as_mapping(observed).items():
             if type(value) is str:  # most often
                 continue
             is_plain &= type(value) in PLAIN
@@ -225,7 +225,7 @@ class Model(Edits, Answering):
         if numbers:
             values = np.array([[*numbers.values()]])
             self._expected.warn_of(self._expected.far([*numbers], values))
-        return (asked, given) if is_plain else with_findings(asked, as_mapping(given))
+        return (asked, observed) if is_plain else with_findings(asked, as_mapping(observed))
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> Model:
         """Return the model with numbers replaced by the states of findings about them.
@@ -469,10 +469,12 @@ class Model(Edits, Answering):
         case: Case | None = None,
     ) -> list[Assignment]:
         case = self._checked_case(Best, evidence) if case is None else case
-        found: list[Assignment] = self._possible(question, case, evidence, memory_limit).take(k)
-        if not found:
+        assignments: list[Assignment] = self._possible(question, case, evidence, memory_limit).take(
+            k
+        )
+        if not assignments:
             raise impossible(evidence)
-        return found
+        return assignments
 
     def _best_over(
         self, k: int, targets: Targets, evidence: EvidenceLike, memory_limit: float | None
@@ -496,8 +498,8 @@ class Model(Edits, Answering):
             soft = dict(case.soft)
             for at, variable in zip(over, wanted, strict=True):
                 soft[at] = allowed[variable] + soft.get(at, 0.0)
-            given = case._replace(soft=soft)
-            answer = self._answer(Best(over), given, memory_limit)
+            judged = case._replace(soft=soft)
+            answer = self._answer(Best(over), judged, memory_limit)
             return None if answer is None else next(iter(answer.take(1)), None)
 
         return ranked(k, wanted, best)
@@ -516,10 +518,10 @@ class Model(Edits, Answering):
         refused.
         """
         asked, evidence = self._asked(do, evidence)
-        given = as_mapping(evidence)
+        observed = as_mapping(evidence)
         if asked._answers(Mass):
-            _check_no_belief(given)
-        mass: float = asked._answer(Mass(), asked._checked_case(Mass, given), memory_limit)
+            _check_no_belief(observed)
+        mass: float = asked._answer(Mass(), asked._checked_case(Mass, observed), memory_limit)
         return mass - asked._log_normaliser()
 
     def sample(
@@ -576,8 +578,8 @@ class Model(Edits, Answering):
         draws = asked._possible(question, case, evidence, memory_limit)
         asked._check_rows(size, memory_limit)
         drawn = draws.take(size, random_generator(random_state))
-        given = case.evidence(asked.variables).columns
-        drawn = {**{v: np.repeat(column, size, axis=0) for v, column in given.items()}, **drawn}
+        columns = case.evidence(asked.variables).columns
+        drawn = {**{v: np.repeat(column, size, axis=0) for v, column in columns.items()}, **drawn}
         return to_frame([v for v in asked.variables if v in drawn], drawn, frame)
 
     def _check_rows(self, n: int, memory_limit: float | None) -> None:
@@ -623,8 +625,8 @@ class Model(Edits, Answering):
             "random_state": random_state,
         }
         wanted = read_targets(asked, targets, case.hard)
-        found: WeightedSamples = select(asked, Samples(wanted, options), case.pattern).run(case)
-        return found
+        samples: WeightedSamples = select(asked, Samples(wanted, options), case.pattern).run(case)
+        return samples
 
     def _sensitivity(
         self,
@@ -636,8 +638,8 @@ class Model(Edits, Answering):
     ) -> Sensitivity:
         if not self._answers(Slopes):
             raise refused(self, Slopes)
-        asked, given = self._asked(None, evidence)
-        case = asked._case(given)
+        asked, observed = self._asked(None, evidence)
+        case = asked._case(observed)
         (number,) = read_targets(asked, [target], case.hard)
         variable = asked.variables[number]
         if not isinstance(variable, Discrete):
@@ -645,20 +647,20 @@ class Model(Edits, Answering):
                 f"{variable.name!r} is continuous and has no probability of a state."
             )
         if state is None:
-            state = asked.query(variable.name, given, memory_limit=memory_limit).argmax
+            state = asked.query(variable.name, observed, memory_limit=memory_limit).argmax
         question = Slopes(number, variable.index(state))
-        found: Sensitivity = asked._possible(question, case, evidence, memory_limit)
+        slopes: Sensitivity = asked._possible(question, case, evidence, memory_limit)
         if asked is self:
-            return found
-        return slopes_of_findings(self, as_mapping(evidence), found)
+            return slopes
+        return slopes_of_findings(self, as_mapping(evidence), slopes)
 
     def _conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
         asked, evidence = self._asked(None, evidence)
         if asked._answers(Retractions):
             _check_no_belief(as_mapping(evidence))
         case = asked._checked_case(Retractions, evidence)
-        found: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
-        return found
+        conflict: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
+        return conflict
 
     def plan(
         self,
@@ -846,8 +848,8 @@ class Model(Edits, Answering):
             What a value becomes that is not a state: an error, or a missing value, with "warn" told
             by one warning for all rows.
         """
-        known = told_table(self, table, None, unseen)
-        return self._log_evidence_rows(known.evidence()) if known.n_rows else np.empty(0)
+        encoded = told_table(self, table, None, unseen)
+        return self._log_evidence_rows(encoded.evidence()) if encoded.n_rows else np.empty(0)
 
     def query_rows(
         self,
@@ -912,7 +914,7 @@ class Model(Edits, Answering):
     to_html = Upward()
 
     def _repr_svg_(self) -> str | None:
-        """Return what a notebook shows; None without Graphviz, or if it fails or is too slow."""
+        """Return a picture for notebooks; None without Graphviz, or if it fails or is too slow."""
         try:
             picture: str = self.render()
             return picture
@@ -941,8 +943,8 @@ def _is_mapping(evidence: Any) -> bool:
     return isinstance(evidence, Mapping) or hasattr(evidence, "to_dict")
 
 
-def _check_no_belief(given: Mapping[Name, Any]) -> None:
-    if any(isinstance(value, Belief) for value in given.values()):
+def _check_no_belief(evidence: Mapping[Name, Any]) -> None:
+    if any(isinstance(value, Belief) for value in evidence.values()):
         raise EvidenceError(
             "A Belief says what a posterior shall be; that has no probability. Leave it out."
         )
@@ -964,12 +966,12 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
     Both are returned as they are if there are no such findings. The model is changed once for each
     set of findings, whatever the likelihoods.
     """
-    found: dict[Name, Finding] = {}
-    given: dict[Name, Any] = {}
+    findings: dict[Name, Finding] = {}
+    states: dict[Name, Any] = {}
     has_intervals = False
     for name, value in evidence.items():
         if not isinstance(value, Between | Belief | Mapping):
-            given[name] = value
+            states[name] = value
             continue
         variable = model.variable(name)
         has_intervals |= isinstance(value, Between)
@@ -977,7 +979,7 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
             if isinstance(variable, Binned):
                 value = whole_intervals(variable, value)
             elif isinstance(variable, Continuous):
-                found[variable.name] = Finding((value.low, value.high))
+                findings[variable.name] = Finding((value.low, value.high))
             elif value not in getattr(variable, "states", ()):  # of a finding that was entered
                 raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
         elif isinstance(variable, Count):
@@ -985,19 +987,19 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
             named: dict[Any, float] = {
                 whole_count(variable, count): x for count, x in shares.items() if count != OTHER
             }
-            found[variable.name] = Finding(counts=tuple(named))
+            findings[variable.name] = Finding(counts=tuple(named))
             named[OTHER] = shares.get(OTHER, 0.0)
             value = Belief(named) if isinstance(value, Belief) else named
-        given[variable.name] = value
-    if not found:
-        return model, given if has_intervals else evidence
+        states[variable.name] = value
+    if not findings:
+        return model, states if has_intervals else evidence
     # The finding has the name of the number, and says that it is not missing.
     for at, indicator in model._indicators:
-        if model.variables[at].name in found:
-            given.setdefault(model.variables[indicator].name, "no")
-    key = ("findings", *found.items())
-    changed: Model = model._cut_models.get(key, lambda: model._with_findings(found))
-    return changed, given
+        if model.variables[at].name in findings:
+            states.setdefault(model.variables[indicator].name, "no")
+    key = ("findings", *findings.items())
+    changed: Model = model._cut_models.get(key, lambda: model._with_findings(findings))
+    return changed, states
 
 
 def under(
@@ -1009,12 +1011,12 @@ def under(
     """
     if type(do) is not dict or any(type(x) not in PLAIN or x != x for x in do.values()):
         do = read_values(model, do)
-    given = evidence if type(evidence) is dict else as_mapping(evidence)
-    if any(name in given for name in do):
-        both = quoted(name for name in do if name in given)
+    observed = evidence if type(evidence) is dict else as_mapping(evidence)
+    if any(name in observed for name in do):
+        both = quoted(name for name in do if name in observed)
         raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
-    cut, known = model._with_values_set(do)
-    return cut, {**given, **known}
+    cut, settings = model._with_values_set(do)
+    return cut, {**observed, **settings}
 
 
 def networks_in(model: Model, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:

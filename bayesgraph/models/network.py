@@ -210,16 +210,16 @@ class BayesianNetwork(Model):
         )
 
     def _leaf_targets(
-        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+        self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
         numbers = [v for v in targets if not isinstance(v, Discrete)]
-        found = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
-        if not found:
+        leaves = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
+        if not leaves:
             return {}
-        relevant = ancestral_set(self._parents, [*targets, *given])
+        relevant = ancestral_set(self._parents, [*targets, *evidence])
         inner = {parent for variable in relevant for parent in self._parents[variable]}
-        return {v: cpd for v, cpd in found.items() if v not in inner}
+        return {v: cpd for v, cpd in leaves.items() if v not in inner}
 
     @cached_property
     def _cpd_of(self) -> dict[Variable, CPD]:
@@ -227,18 +227,17 @@ class BayesianNetwork(Model):
 
     def _check_parents(self, cpd: CPD) -> None:
         for parent in cpd.parents:
-            own = self._by_name.get(parent.name)
-            if own is None:
+            variable = self._by_name.get(parent.name)
+            if variable is None:
                 near = suggestion(parent.name, self._by_name)
                 raise ModelError(
                     f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its "
                     f"own.{near}"
                 )
-            if own is not parent:
+            if variable is not parent:
                 raise ModelError(
-                    f"{cpd.title} has the parent {parent!r}, but the network has {own!r}: name, "
-                    "type, "
-                    "states and their order must agree."
+                    f"{cpd.title} has the parent {parent!r}, but the network has {variable!r}: "
+                    "name, type, states and their order must agree."
                 )
 
     fit = Upward()
@@ -282,15 +281,15 @@ class BayesianNetwork(Model):
         The term of a target's ancestor does not follow from its distribution.
         """
         above = ancestral_set(self._parents, [target])
-        found = []
+        addends = []
         for cpd in self._nodes():
             others = tuple(p for p in cpd.parents if p != target)
             is_local = cpd.variable not in above
             if cpd.variable != target:
                 depends = bool(others) or not is_local
                 source = cpd if is_local else None
-                found.append(Addend((cpd.variable,), others if depends else None, source))
-        return found
+                addends.append(Addend((cpd.variable,), others if depends else None, source))
+        return addends
 
     @property
     def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]
@@ -403,8 +402,8 @@ class BayesianNetwork(Model):
         if all(isinstance(table, CanonicalCPD) for table in tables):
             return None
         pieces = [*(b for b in self._blocks if not isinstance(b, CanonicalCPD)), *tables]
-        known = set(self.variables)
-        hidden = [v for piece in pieces for v in piece.children if v not in known]
+        visible = set(self.variables)
+        hidden = [v for piece in pieces for v in piece.children if v not in visible]
         return BayesianNetwork(pieces, order=[*self.variables, *hidden])
 
     @cached_property
@@ -414,16 +413,16 @@ class BayesianNetwork(Model):
         Each is of one parent, given by its index, or a constant: no effect says of each cause for
         itself that it had none.
         """
-        found = {}
+        factors_of = {}
         for block in self._blocks:
             if isinstance(block, NoisyMaxCPD):
                 none = Evidence(1, {block.variable: np.zeros(1, dtype=np.intp)})
                 factors = [f for f in block.potentials(none) if isinstance(f, Factor)]
-                found[self._index_of[block.variable.name]] = [
+                factors_of[self._index_of[block.variable.name]] = [
                     (tuple([self._index_of[v.name] for v in f.scope]), f.log_values[0])
                     for f in factors
                 ]
-        return found
+        return factors_of
 
     @property
     def _ancestral_order(self) -> tuple[Name, ...]:
@@ -455,8 +454,8 @@ class BayesianNetwork(Model):
 
     def do(self, values: Mapping[Name, Any]) -> BayesianNetwork:
         """Return the network after an intervention; see `Model.do`."""
-        given = read_values(self, values)
-        encoded = {v: v.encode(given[v.name]) for v in self.variables if v.name in given}
+        settings = read_values(self, values)
+        encoded = {v: v.encode(settings[v.name]) for v in self.variables if v.name in settings}
         return self._of(set_to(self._blocks, encoded))
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
@@ -498,7 +497,7 @@ class BayesianNetwork(Model):
     def renamed(self, names: Mapping[Name, Name]) -> BayesianNetwork:
         """Return the network with other names of some variables; see `Model.renamed`."""
         new = editing.new_names(self, names)
-        name = {old.name: found.name for old, found in new.items()}
+        name = {old.name: variable.name for old, variable in new.items()}
         return BayesianNetwork(
             [editing.substituted(block, new) for block in self._blocks],
             arc_scores={
@@ -518,10 +517,10 @@ class BayesianNetwork(Model):
 
     def conditioned(self, evidence: EvidenceLike) -> BayesianNetwork:
         """Return the distribution of the other variables; see `Model.conditioned`."""
-        asked, known = with_findings(self, as_mapping(evidence))
+        asked, states = with_findings(self, as_mapping(evidence))
         if asked is not self:
-            return cast("BayesianNetwork", asked.conditioned(known))
-        blocks, log_mass = editing.given(self, self._case(known))
+            return cast("BayesianNetwork", asked.conditioned(states))
+        blocks, log_mass = editing.given(self, self._case(states))
         if log_mass == -math.inf:
             raise impossible(evidence)
         return self._of(blocks)
@@ -530,11 +529,11 @@ class BayesianNetwork(Model):
         """Return the distribution of the other variables; see `Model.marginalised`."""
         chosen = {self.variable(name) for name in names}
         editing.check_something_left(self, chosen)
-        found = self
+        network = self
         for name in reversed(self._order):  # children first: most of them are just left out
             if self.variable(name) in chosen:
-                found = found._of(editing.without_variable(found, self.variable(name)))
-        return found
+                network = network._of(editing.without_variable(network, self.variable(name)))
+        return network
 
     def _merged(
         self, other: BayesianNetwork, *, prefer: Literal["self", "other"] | None = None
@@ -548,15 +547,15 @@ class BayesianNetwork(Model):
 
     def _annotated(self, annotations: Annotations) -> BayesianNetwork:
         """Return the network with other notes; see `bayesgraph.models.annotated`."""
-        found = BayesianNetwork(
+        network = BayesianNetwork(
             self._blocks,
             arc_scores=self.arc_scores,
             order=self.variables,
             history=self._history,
             annotations=annotations,
         )
-        found.training = self.training
-        return found
+        network.training = self.training
+        return network
 
     def _expanded(self) -> BayesianNetwork:
         """Return the network with tables for canonical CPDs; see `bayesgraph.models.expanded`."""
@@ -604,10 +603,10 @@ class BayesianNetwork(Model):
         domain : {"nonnegative", "unit", "free"}
             Range of the exponents.
         """
-        given = dict(exponents or {})
-        for name in given:
+        chosen = dict(exponents or {})
+        for name in chosen:
             self.variable(name)
-        ordered = [given.get(cpd.variable.name) for cpd in self.cpds]
+        ordered = [chosen.get(cpd.variable.name) for cpd in self.cpds]
         return FactorGraph(self.cpds, exponents=ordered, domain=domain)
 
     def __eq__(self, other: object) -> bool:
@@ -652,13 +651,13 @@ class NetworkSlice(GraphSlice):
 
         Empty if there are no such CPDs, or if one of them is not linear Gaussian.
         """
-        found = [
+        numeric = [
             piece
             for piece, free in zip(self.pieces, self.scopes, strict=True)
             if any(isinstance(variable, Continuous) for variable in free)
         ]
-        linear = (p.is_linear and self.shown.isdisjoint(p.discrete_parents) for p in found)
-        return tuple(found) if all(linear) else ()
+        linear = (p.is_linear and self.shown.isdisjoint(p.discrete_parents) for p in numeric)
+        return tuple(numeric) if all(linear) else ()
 
     @cached_property
     def _integrated(self) -> tuple[Integrated, Combination] | None:
@@ -669,10 +668,10 @@ class NetworkSlice(GraphSlice):
         """
         if not self._linear:
             return None
-        found = Integrated(self._linear, self.shown, self.keep)
+        integrated = Integrated(self._linear, self.shown, self.keep)
         linear = set(map(id, self._linear))  # equality would compare all parameters
         rest = [piece for piece in self.pieces if id(piece) not in linear]
-        return (found, Combination.of(rest, self.shown)) if found.is_small else None
+        return (integrated, Combination.of(rest, self.shown)) if integrated.is_small else None
 
     def _potentials(self, shown: Evidence, summed: bool) -> list[Potential]:
         if summed and shown.n_rows == 1 and self._integrated is not None:
@@ -706,15 +705,15 @@ def summed_roots(cpds: Iterable[CPD], targets: Collection[Variable]) -> dict[Var
     if not summing:
         return {}
     n_children = Counter(parent for cpd in cpds for parent in cpd.parents)
-    own = {cpd.variable: cpd for cpd in cpds}
+    cpd_of = {cpd.variable: cpd for cpd in cpds}
     return {
-        parent: own[parent]
+        parent: cpd_of[parent]
         for cpd in summing
         for parent in cpd.parents
-        if not own[parent].parents
+        if not cpd_of[parent].parents
         and n_children[parent] == 1
         and parent not in targets
-        and not isinstance(own[parent], SetCPD)  # it is observed in all rows
+        and not isinstance(cpd_of[parent], SetCPD)  # it is observed in all rows
     }
 
 
@@ -742,8 +741,8 @@ def without_summed_roots(
         if cpd.variable in roots and cpd.variable not in observed:
             continue  # the CPD of its child includes it
         if isinstance(cpd, TreesCPD):
-            own = {parent: roots[parent] for parent in cpd.parents if parent in roots}
-            cpd = cpd.summed(own, observed)
+            summed = {parent: roots[parent] for parent in cpd.parents if parent in roots}
+            cpd = cpd.summed(summed, observed)
             cpd.check_observed(observed)
         result.append(cpd)
     return result

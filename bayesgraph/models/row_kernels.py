@@ -289,7 +289,7 @@ def add_marginal_gaussians(
         Range of the patterns.
     """
     d = values.shape[1]
-    seen = np.empty(d, dtype=np.int64)
+    observed = np.empty(d, dtype=np.int64)
     factor = np.empty((d, d))
     # One row for each observed child: forward substitution treats a block of rows at once.
     z = np.empty((d, _ROWS))
@@ -298,7 +298,7 @@ def add_marginal_gaussians(
         p = 0
         for j in range(d):
             if values[members[0], j] == values[members[0], j]:
-                seen[p] = j
+                observed[p] = j
                 p += 1
         constant = 0.0
         for cell in range(out.shape[0]):
@@ -307,16 +307,16 @@ def add_marginal_gaussians(
                 constant = -0.5 * p * LOG_2PI
                 for i in range(p):
                     for j in range(i + 1):
-                        total = correlation[kind, seen[i], seen[j]]
+                        total = correlation[kind, observed[i], observed[j]]
                         for k in range(j):
                             total -= factor[i, k] * factor[j, k]
                         factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
-                    constant -= math.log(factor[i, i]) + math.log(scale[kind, seen[i]])
+                    constant -= math.log(factor[i, i]) + math.log(scale[kind, observed[i]])
             for first in range(0, len(members), _ROWS):
                 block = members[first : first + _ROWS]
                 n = len(block)
                 for i in range(p):
-                    j = seen[i]
+                    j = observed[i]
                     for r in range(n):
                         z[i, r] = (values[block[r], j] - mean[cell, j]) / scale[kind, j]
                     for k in range(i):
@@ -429,17 +429,18 @@ def add_linear(
             n_parents = first[k + 1] - first[k] - 1
             for cell in range(n_cells):
                 target = out[cell, begin : begin + n]
-                own = start[k] + cell
+                offset = start[k] + cell
                 if n_parents == 1 and first_choice[k] == first_choice[k + 1]:
                     # The arcs of a tree of numbers, without a choice of parameters.
                     parent = columns[place[first[k] + 1], begin : begin + n]
-                    m, s, c, b = mean[own], scale[own], constant[own], slopes[first_slope[k] + cell]
+                    m, s, c = mean[offset], scale[offset], constant[offset]
+                    b = slopes[first_slope[k] + cell]
                     for i in range(n):
                         z = (child[i] - m - b * parent[i]) * s
                         added = c - 0.5 * z * z
                         target[i] += added if added == added else 0.0
                     continue
-                means = mean[own:]
+                means = mean[offset:]
                 for i in range(n):
                     residual[i] = child[i] - means[entry[i]]
                 for j in range(n_parents):
@@ -447,7 +448,7 @@ def add_linear(
                     parent = columns[place[first[k] + 1 + j], begin : begin + n]
                     for i in range(n):
                         residual[i] -= loading[entry[i] * n_parents] * parent[i]
-                scales, constants = scale[own:], constant[own:]
+                scales, constants = scale[offset:], constant[offset:]
                 for i in range(n):
                     z = residual[i] * scales[entry[i]]
                     added = constants[entry[i]] - 0.5 * z * z

@@ -96,7 +96,7 @@ def descend(
     steps, is_number, _, threshold, states, leaf_of, depth = trees
     n_parents, m, n_lanes = codes.shape[0], table.shape[1], len(lanes)
     # The last column is that of leaves. Rows behind the last one go down with the others in vain.
-    own = np.zeros((_BLOCK + n_lanes, n_parents + 1), dtype=codes.dtype)
+    rows_first = np.zeros((_BLOCK + n_lanes, n_parents + 1), dtype=codes.dtype)
     node, weight = np.empty(n_lanes, dtype=np.uint64), np.empty(n_lanes)
     # The right branches that wait for each lane.
     height = np.empty(n_lanes, dtype=np.int64)
@@ -106,7 +106,7 @@ def descend(
         n = min(_BLOCK, end - start)
         for i in range(n):
             for j in range(n_parents):
-                own[i, j] = codes[j, start + i]
+                rows_first[i, j] = codes[j, start + i]
         for root in roots:
             for first in range(0, n, n_lanes):
                 walking = min(n_lanes, n - first)
@@ -120,7 +120,7 @@ def descend(
                             at = node[k]
                             step = steps[at, 0]
                             place = step >> _PARENT
-                            code = own[first + k, place]
+                            code = rows_first[first + k, place]
                             below = step & _NODE
                             if code == missing or code != code:
                                 below = at

@@ -60,20 +60,20 @@ class Conditionals:
             return None
         missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
         soft = any(v in evidence.likelihoods for v in (variable, *above))
-        known = np.full(evidence.n_rows, not (soft or missing))
-        for parent in above if known.any() else ():
-            known &= evidence.observed_rows(parent)
-        if not known.any():
+        is_local = np.full(evidence.n_rows, not (soft or missing))
+        for parent in above if is_local.any() else ():
+            is_local &= evidence.observed_rows(parent)
+        if not is_local.any():
             return self._ratio(variable, above, evidence)
         columns = {v: evidence.columns[v] for v in (*above, variable)}
-        if known.all():
+        if is_local.all():
             return self._local(cpd, Evidence(evidence.n_rows, columns))
-        found = np.empty((evidence.n_rows, self.target.cardinality))
-        rows, others = np.flatnonzero(known), np.flatnonzero(~known)
+        logs = np.empty((evidence.n_rows, self.target.cardinality))
+        rows, others = np.flatnonzero(is_local), np.flatnonzero(~is_local)
         some = {v: column[rows] for v, column in columns.items()}
-        found[rows] = self._local(cpd, Evidence(len(rows), some))
-        found[others] = self._ratio(variable, above, evidence.rows(others))
-        return found
+        logs[rows] = self._local(cpd, Evidence(len(rows), some))
+        logs[others] = self._ratio(variable, above, evidence.rows(others))
+        return logs
 
     def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
         potential = cpd.potential(evidence)
@@ -96,8 +96,8 @@ class Conditionals:
     def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
         columns = {v: evidence.columns[v] for v in variables if v in evidence}
         soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
-        given = Evidence(evidence.n_rows, columns, soft)
-        return self.network._log_posterior_rows(self.target, given)
+        joint = Evidence(evidence.n_rows, columns, soft)
+        return self.network._log_posterior_rows(self.target, joint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +138,10 @@ class PoweredTables:
         Each feature adds its exponent times log p(x_i | c); `out` has the shape (n_classes,
         n_rows).
         """
-        seen = tuple(v for v in self.place if v in evidence)
-        if seen:
-            start = self.start[[self.place[v] for v in seen]]
-            row_kernels.add_states(out, evidence.matrix(seen), start, self.table)
+        features = tuple(v for v in self.place if v in evidence)
+        if features:
+            start = self.start[[self.place[v] for v in features]]
+            row_kernels.add_states(out, evidence.matrix(features), start, self.table)
 
 
 # ------------- Weighted networks: classifiers that raise each feature's conditional to an exponent
@@ -253,20 +253,20 @@ class WeightedNetwork(Model):
         if self.bias.shape != (n,) or not np.isfinite(self.bias).all():
             raise ModelError(f"bias takes {n} finite numbers, one for each class; got {bias!r}.")
         names = [v.name for v in network.variables if v != variable]
-        given = dict(exponents or {})
-        for name in given:
+        chosen = dict(exponents or {})
+        for name in chosen:
             if name not in names:
                 raise unknown_variable(name, names, where="exponents=: the features")
         check_negative(network[target], np.array(self.prior_exponent))
-        self.exponents = {name: self._of_feature(name, given.get(name, 1.0)) for name in names}
+        self.exponents = {name: self._of_feature(name, chosen.get(name, 1.0)) for name in names}
 
-    def _of_feature(self, name: Name, given: ArrayLike) -> Floats:
-        exponent = self._checked(name, given, (self.target.cardinality,))
+    def _of_feature(self, name: Name, numbers: ArrayLike) -> Floats:
+        exponent = self._checked(name, numbers, (self.target.cardinality,))
         cpd = self.network[name]
         if exponent.ndim and self.target not in cpd.parents:
             raise ModelError(
                 f"{name!r} does not have the class {self.target.name!r} as a parent: its exponent "
-                f"is one number, not one for each class; got {given!r}."
+                f"is one number, not one for each class; got {numbers!r}."
             )
         # A feature is tempered only where it is observed, so its density needs no integral.
         if (exponent < 0).any() and not cpd.is_positive_where_observed:
@@ -332,17 +332,17 @@ class WeightedNetwork(Model):
             Evidence on features; evidence on the class variable itself is ignored.
         """
         # Classes first in memory: kernels run along the rows.
-        found = np.empty((self.target.cardinality, evidence.n_rows)).T
-        found[:] = self._log_prior
-        given = _without(evidence, self.target)
-        self._tables.add(given, found.T)
-        together = self._tables.place.keys() - given.likelihoods.keys()
+        scores = np.empty((self.target.cardinality, evidence.n_rows)).T
+        scores[:] = self._log_prior
+        features = _without(evidence, self.target)
+        self._tables.add(features, scores.T)
+        together = self._tables.place.keys() - features.likelihoods.keys()
         for cpd in self.network.cpds:
             apart = cpd.variable != self.target and cpd.variable not in together
-            logs = self.tempered(cpd, given) if apart else None
+            logs = self.tempered(cpd, features) if apart else None
             if logs is not None:
-                found += logs
-        return found
+                scores += logs
+        return scores
 
     def tempered(self, cpd: CPD, evidence: Evidence) -> Floats | None:
         """Return a feature's log conditional times its exponent, shape (n_rows, n_classes).
@@ -374,8 +374,8 @@ class WeightedNetwork(Model):
         inner = self.network._slice(observed, partial, soft, [*keep, self.target])
         alone = self.target not in observed and not set(keep) - {self.target}
         # The model's cache holds its submodels: a weak reference avoids a cycle.
-        own: Any = weakref.proxy(self)
-        return ClassSlice(own) if alone else TurnedSlice(own, inner)
+        model: Any = weakref.proxy(self)
+        return ClassSlice(model) if alone else TurnedSlice(model, inner)
 
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
@@ -383,10 +383,10 @@ class WeightedNetwork(Model):
         return self.network._unmarginalisable
 
     def _leaf_targets(
-        self, targets: Sequence[Variable], given: Sequence[Variable] = ()
+        self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
         """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
-        return self.network._leaf_targets(targets, given)
+        return self.network._leaf_targets(targets, evidence)
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
         """Return the network with numbers replaced by states; see `Model.with_findings`."""
@@ -413,7 +413,7 @@ class WeightedNetwork(Model):
 
     def renamed(self, names: Mapping[Name, Name]) -> WeightedNetwork:
         """Return the model with other names of some variables; see `Model.renamed`."""
-        new = {old.name: found.name for old, found in new_names(self, names).items()}
+        new = {old.name: variable.name for old, variable in new_names(self, names).items()}
         target = new.get(self.target.name, self.target.name)
         exponents = {new.get(name, name): x for name, x in self.exponents.items()}
         return self._of(self.network.renamed(names), target, exponents, self.bias)
@@ -450,12 +450,12 @@ class WeightedNetwork(Model):
                 f"The log odds of a weighted network are those of its class {self.target.name!r}; "
                 "query its `network` for those of another variable."
             )
-        found = []
+        addends = []
         for addend in self.network._addends(target):
             cpd = addend.source
             exponent = _spread(self.exponents[cpd.variable.name], cpd, target)
-            found.append(addend._replace(source=Term(cpd, np.asarray(exponent))))
-        return found
+            addends.append(addend._replace(source=Term(cpd, np.asarray(exponent))))
+        return addends
 
     @property
     def networks(self) -> tuple[BayesianNetwork]:  # type: ignore[override]
@@ -495,7 +495,7 @@ class WeightedNetwork(Model):
             For a negative exponent of a Gaussian: the product then has no integral.
         """
         cpds = self.network.cpds
-        given: list[ArrayLike] = [
+        exponents: list[ArrayLike] = [
             self.prior_exponent
             if cpd.variable == self.target
             else _spread(self.exponents[cpd.variable.name], cpd, self.target)
@@ -504,8 +504,8 @@ class WeightedNetwork(Model):
         factors: list[Any] = [*cpds]
         if self.bias.any():
             factors.append(Factor.from_log([self.target], self.bias[None]))
-            given.append(1.0)
-        return FactorGraph(factors, exponents=given, domain=self.domain)
+            exponents.append(1.0)
+        return FactorGraph(factors, exponents=exponents, domain=self.domain)
 
     def __eq__(self, other: object) -> bool:
         """Tell whether network, class, exponents, bias and domain are equal."""
@@ -586,10 +586,10 @@ class TurnedSlice:
         """Return the network's potentials given the evidence, and the correction factor."""
         model = self.model
         problem = self.inner.problem(evidence, summed=summed)
-        given = _without(evidence, model.target)
-        before = model.network._log_posterior_rows(model.target, given)
+        features = _without(evidence, model.target)
+        before = model.network._log_posterior_rows(model.target, features)
         with np.errstate(invalid="ignore"):
-            turned = np.where(np.isneginf(before), -np.inf, model.log_scores(given) - before)
+            turned = np.where(np.isneginf(before), -np.inf, model.log_scores(features) - before)
         factor = Factor.from_log([model.target], turned)
         return Problem([*problem.potentials, factor], problem.columns)
 

@@ -66,8 +66,8 @@ def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)
     ends = ["-inf", *cut_texts(variable.cuts[:n], (longest - len("(, ]")) // 2), "inf"]
-    found = [f"({a}, {b}]" for a, b in pairwise(ends)]
-    return [*found[:-1], f"{found[-1][:-1]})"][:n]
+    intervals = [f"({a}, {b}]" for a, b in pairwise(ends)]
+    return [*intervals[:-1], f"{intervals[-1][:-1]})"][:n]
 
 
 def _line(text: str) -> str:
@@ -430,12 +430,12 @@ class CPD(Displayed, ABC):
         UnsupportedModelError
             If it has such a parent, and no form without it.
         """
-        known = [parent for parent in self.parents if parent in values]
-        if not known:
+        fixed = [parent for parent in self.parents if parent in values]
+        if not fixed:
             return self
-        if not self.sliceable or any(isinstance(parent, Continuous) for parent in known):
+        if not self.sliceable or any(isinstance(parent, Continuous) for parent in fixed):
             raise UnsupportedModelError(
-                f"{self.title} has no form in which {known[0].name!r} is a constant; ask the query "
+                f"{self.title} has no form in which {fixed[0].name!r} is a constant; ask the query "
                 "itself, with do= or evidence, which needs none."
             )
         at = tuple(values[p] if p in values else slice(None) for p in self.discrete_parents)
@@ -599,8 +599,8 @@ class CPD(Displayed, ABC):
         return Description([], [], None, f"{self.n_parameters:,} parameters")
 
     def _display(self) -> DisplayTable:
-        found = self.describe(_MAX_ROWS, _MAX_COLUMNS)
-        return DisplayTable(self.title, found.rows, found.header, note=found.note)
+        table = self.describe(_MAX_ROWS, _MAX_COLUMNS)
+        return DisplayTable(self.title, table.rows, table.header, note=table.note)
 
     def to_text(self, *, max_rows: int = 1_000, max_columns: int = 100) -> str:
         """Return the distribution as lines of text, within 80 columns where names are short.
@@ -617,9 +617,9 @@ class CPD(Displayed, ABC):
             Columns that do not fit beside each other continue below, each time with the states of
             the parents.
         """
-        found = self.describe(max_rows, max_columns)
-        table = replace(self._display(), rows=found.rows, header=found.header, note=found.note)
-        return table.folded(found.keys)
+        shown = self.describe(max_rows, max_columns)
+        table = replace(self._display(), rows=shown.rows, header=shown.header, note=shown.note)
+        return table.folded(shown.keys)
 
     @property
     def title(self) -> str:
@@ -627,9 +627,9 @@ class CPD(Displayed, ABC):
         names = [str(child.name) for child in self.children[:_MAX_NAMES]]
         if more := len(self.children) - len(names):
             names.append(f"… {more:,} more")
-        given = ", ".join(str(parent.name) for parent in self.parents)
+        parents = ", ".join(str(parent.name) for parent in self.parents)
         letter = "P" if isinstance(self.variable, (Discrete, CountVector)) else "p"
-        return f"{type(self).__name__} {letter}({', '.join(names)}{' | ' * bool(given)}{given})"
+        return f"{type(self).__name__} {letter}({', '.join(names)}{' | ' * bool(parents)}{parents})"
 
 
 class ParameterTitle(NamedTuple):

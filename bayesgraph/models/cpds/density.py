@@ -74,8 +74,8 @@ class CellComponents:
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats]:
-        found: tuple[Floats, Floats] = self.cpd.cell_moments(self.cells)
-        return found
+        moments: tuple[Floats, Floats] = self.cpd.cell_moments(self.cells)
+        return moments
 
     @property
     def means(self) -> Floats:
@@ -104,14 +104,14 @@ class CellComponents:
     def cdf(self, x: Floats) -> Floats:
         """Return cumulative probabilities; see Components."""
         flat = np.asarray(x, dtype=np.float64).reshape(-1)
-        found: Floats = self.cpd.cell_cdf(flat, self.cells)
-        return found.reshape(*np.shape(x), -1)
+        below: Floats = self.cpd.cell_cdf(flat, self.cells)
+        return below.reshape(*np.shape(x), -1)
 
     def sf(self, x: Floats) -> Floats:
         """Return probabilities of more than x; see Components."""
         flat = np.asarray(x, dtype=np.float64).reshape(-1)
-        found: Floats = self.cpd.cell_sf(flat, self.cells)
-        return found.reshape(*np.shape(x), -1)
+        above: Floats = self.cpd.cell_sf(flat, self.cells)
+        return above.reshape(*np.shape(x), -1)
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return bounds of quantiles: those of the components, or by Cantelli's inequality."""
@@ -258,10 +258,10 @@ class Plate(base.CPD):
         if len(children) == len(self._children):
             return self
         at = [self._place[child] for child in children]
-        found = self._take(at)
+        plate = self._take(at)
         if self.parameter_posterior is not None:
-            found.parameter_posterior = self.parameter_posterior.of_children(at)
-        return found
+            plate.parameter_posterior = self.parameter_posterior.of_children(at)
+        return plate
 
     def singles(self) -> tuple[base.CPD, ...]:
         """Return a CPD for each child; see CPD."""
@@ -282,12 +282,12 @@ class Plate(base.CPD):
 
         See CPD.
         """
-        seen = [child for child in self._children if child in observed]
-        found: list[base.CPD] = [self.over(seen)] if seen else []
-        if len(seen) < len(self._children):
+        observed_children = [child for child in self._children if child in observed]
+        pieces: list[base.CPD] = [self.over(observed_children)] if observed_children else []
+        if len(observed_children) < len(self._children):
             free = [c for c in self._children if c in relevant and c not in observed]
-            found += [single for child in free for single in self.over([child]).singles()]
-        return found
+            pieces += [single for child in free for single in self.over([child]).singles()]
+        return pieces
 
     def potential(self, evidence: Evidence) -> Potential:
         """Return the potential of the observed children, a factor over the free parents; see CPD.
@@ -379,11 +379,11 @@ class DensityCPD(Plate):
         cls.__signature__ = inspect.Signature(taken)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        given = self.__signature__.bind(*args, **kwargs).arguments
-        self._set_family(given["children"], given.get("parents", ()))
+        arguments = self.__signature__.bind(*args, **kwargs).arguments
+        self._set_family(arguments["children"], arguments.get("parents", ()))
         shape = (*self._lead, len(self._children))
         for key, above in self.parameters.items():
-            array = self._parameter(key, given[key], shape, above=above, by_child=True)
+            array = self._parameter(key, arguments[key], shape, above=above, by_child=True)
             setattr(self, key, array)
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -433,7 +433,7 @@ class DensityCPD(Plate):
         upper = below > beyond
         mass = np.where(upper, above - beyond, whole - below)
         least = np.maximum(_LEAST_SHARE * np.where(upper, above, whole), _LEAST_MASS)
-        found = log_of(np.maximum(mass, 0.0))
+        logs = log_of(np.maximum(mass, 0.0))
         components = self.components(cells)
         for i in np.flatnonzero((mass < least).any(axis=1)).tolist():
             # Intervals are open below: that of the count 0 begins at -1.
@@ -441,9 +441,9 @@ class DensityCPD(Plate):
             b = min(float(high[i]), self.support[1])
             if a < b:
                 x, weights = _counts(a, b) if components.whole else _nodes(a, b)
-                own = log_integral(components.log_density(x[:, None]), weights)
-                found[i] = np.where(mass[i] < least[i], own, found[i])
-        return found
+                integral = log_integral(components.log_density(x[:, None]), weights)
+                logs[i] = np.where(mass[i] < least[i], integral, logs[i])
+        return logs
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in k configurations, shape (k,) each."""
@@ -499,8 +499,8 @@ def _counts(low: float, high: float) -> tuple[Floats, Floats]:
     first = math.floor(low) + 1.0
     last = math.floor(min(high, first + _COUNTS if math.isinf(high) else high))
     steps = np.arange(min(last - first + 1.0, _COUNTS))
-    found = np.union1d(first + steps, last - steps)
-    return found, np.ones(len(found))
+    counts = np.union1d(first + steps, last - steps)
+    return counts, np.ones(len(counts))
 
 
 # ------------------------ Plates of Gaussian children, and plates of discrete children with tables
@@ -654,7 +654,7 @@ class Expected(NamedTuple):
 
     @classmethod
     def of(cls, cpds: Iterable[base.CPD]) -> Expected:
-        """Return what is expected of Gaussians and other densities, by CPDs with parents first.
+        """Return the expectations of Gaussians and other densities, given CPDs with parents first.
 
         The mean of a linear Gaussian lies between those that the least and the greatest mean of
         each parent give, and its deviation is at most that of parents which move together. Far is
@@ -692,14 +692,14 @@ class Expected(NamedTuple):
         """
         low, high, _, _ = self.limits[:, [self.place.get(v, 0) for v in variables]]
         least, greatest = extremes(values)
-        found = {}
+        farthest = {}
         for j in np.flatnonzero((least < low) | (greatest > high)).tolist():
             with np.errstate(over="ignore"):
                 away = np.abs(2.0 * values[:, j] - low[j] - high[j]) / (high[j] - low[j])
             at = np.nanargmax(away)
             if away[at] > math.sqrt(len(values)) or np.mean(away > 1.0) > _SHARE:
-                found[variables[j]] = float(values[at, j])
-        return found
+                farthest[variables[j]] = float(values[at, j])
+        return farthest
 
     def warn_of(self, far: Mapping[Variable, float]) -> None:
         """Warn, once for all, of numbers that are far outside."""

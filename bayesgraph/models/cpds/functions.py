@@ -95,8 +95,8 @@ class DeterministicCPD(CanonicalCPD):
                 f"called for, more than {MAX_TABLE:,}. Say how one parent after the other changes "
                 "a result so far: DeterministicCPD.fold."
             )
-        given = itertools.product(*[parent.states for parent in self.parents])
-        table = np.array([variable.index(function(*states)) for states in given])
+        joint_states = itertools.product(*[parent.states for parent in self.parents])
+        table = np.array([variable.index(function(*states)) for states in joint_states])
         self._set_steps(_steps_of(table, [parent.cardinality for parent in self.parents]))
 
     @classmethod
@@ -325,10 +325,10 @@ class DeterministicCPD(CanonicalCPD):
             [texts_[c] for c in code]
             for texts_, code in zip(map(_state_texts, self.parents), codes, strict=True)
         ]
-        found = [_state_texts(self.variable)[c] for c in self._states(codes)]
+        values = [_state_texts(self.variable)[c] for c in self._states(codes)]
         names = texts([v.name for v in self.scope], _LONGEST)
         shown = max_columns if len(columns) > max_columns else len(columns)
-        rows = [list(row) for row in zip(*columns[len(columns) - shown :], found, strict=True)]
+        rows = [list(row) for row in zip(*columns[len(columns) - shown :], values, strict=True)]
         more = [f"{cells - n:,} more rows"] if cells > n else []
         more += [f"{len(columns) - shown} more parents"] if len(columns) > shown else []
         note = f"… {' and '.join(more)}" if more else ""
@@ -362,17 +362,17 @@ def _minimal(steps: Sequence[Codes]) -> list[Codes]:
 
     States that are never reached are left out.
     """
-    found, reached = [], np.array([0])
+    minimal, reached = [], np.array([0])
     for table in steps:
         used = table[reached]
         reached, places = np.unique(used, return_inverse=True)
-        found.append(places.reshape(used.shape))
-    if found:
-        found[-1] = reached[found[-1]]
-    for k in range(len(found) - 1, 0, -1):
-        found[k], places = np.unique(found[k], axis=0, return_inverse=True)
-        found[k - 1] = places.reshape(-1)[found[k - 1]]
-    return found
+        minimal.append(places.reshape(used.shape))
+    if minimal:
+        minimal[-1] = reached[minimal[-1]]
+    for k in range(len(minimal) - 1, 0, -1):
+        minimal[k], places = np.unique(minimal[k], axis=0, return_inverse=True)
+        minimal[k - 1] = places.reshape(-1)[minimal[k - 1]]
+    return minimal
 
 
 # ------ Logistic distributions: each state of each parent adds to the log odds of a discrete child
@@ -439,15 +439,15 @@ class LogisticCPD(AdditiveCPD):
         self.weights = tuple(map(self._terms, self.parents, terms))
         self._start, self._parts = self.intercept, self.weights
 
-    def _terms(self, parent: Discrete, given: ArrayLike) -> Floats:
+    def _terms(self, parent: Discrete, weights: ArrayLike) -> Floats:
         """Return the terms of a parent, shape (its states, states of the child)."""
         what = f"{self.title}: the weights of {parent.name!r}"
-        if self.variable.cardinality == 2 and np.ndim(given) < 2:
-            if np.ndim(given) == 0 and parent.cardinality == 2:
-                given = [0.0, given]  # type: ignore[assignment]
-            numbers = checked_numbers(given, (parent.cardinality,), what=what)
-            given = np.stack([np.zeros_like(numbers), numbers], axis=-1)
-        return checked_numbers(given, (parent.cardinality, self.variable.cardinality), what=what)
+        if self.variable.cardinality == 2 and np.ndim(weights) < 2:
+            if np.ndim(weights) == 0 and parent.cardinality == 2:
+                weights = [0.0, weights]  # type: ignore[assignment]
+            numbers = checked_numbers(weights, (parent.cardinality,), what=what)
+            weights = np.stack([np.zeros_like(numbers), numbers], axis=-1)
+        return checked_numbers(weights, (parent.cardinality, self.variable.cardinality), what=what)
 
     @property
     def n_parameters(self) -> int:
@@ -466,7 +466,7 @@ class LogisticCPD(AdditiveCPD):
         """Return a chain whose links are the sums so far, if few of these differ."""
         sums = self.intercept[None]
         scale = np.abs(sums).max() + sum(np.abs(terms).max() for terms in self.weights)
-        found: list[Floats] = []
+        tables: list[Floats] = []
         for terms in self.weights[:-1]:
             wide = sums[:, None] + terms
             flat = wide.reshape(-1, wide.shape[-1])
@@ -475,10 +475,10 @@ class LogisticCPD(AdditiveCPD):
             if len(first) > MAX_LINK_STATES:
                 return None
             sums = flat[first]
-            found.append(one_hot(steps.reshape(wide.shape[:-1]), len(first)))
+            tables.append(one_hot(steps.reshape(wide.shape[:-1]), len(first)))
         if not self.weights:
             return None
-        return [*found, _softmax(sums[:, None] + self.weights[-1])]
+        return [*tables, _softmax(sums[:, None] + self.weights[-1])]
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> CPD:
         """Return the CPD with the states of a variable in another order; see CPD."""

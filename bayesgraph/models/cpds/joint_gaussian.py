@@ -150,9 +150,9 @@ class JointGaussianCPD(Plate):
                 where = ""
                 if self.parents and not self.shared:
                     codes = np.unravel_index(cell, self._lead)
-                    given = zip(self.parents, codes, strict=True)
+                    states = zip(self.parents, codes, strict=True)
                     where = " given " + ", ".join(
-                        f"{p.name}={p.states[code]!r}" for p, code in given
+                        f"{p.name}={p.states[code]!r}" for p, code in states
                     )
                 before = quoted(child.name for child in self._children[:at])
                 raise CPDError(
@@ -239,12 +239,12 @@ class JointGaussianCPD(Plate):
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
         """Return one joint CPD of the observed children, and those of the free relevant ones."""
-        seen = [child for child in self._children if child in observed]
+        fixed = [child for child in self._children if child in observed]
         free = [child for child in self._children if child in relevant and child not in observed]
-        pieces: list[CPD] = [self.over(seen)] if seen else []
+        pieces: list[CPD] = [self.over(fixed)] if fixed else []
         if free:
-            places = [self._place[child] for child in (*seen, *free)]
-            pieces += self._take(places).singles()[len(seen) :]
+            places = [self._place[child] for child in (*fixed, *free)]
+            pieces += self._take(places).singles()[len(fixed) :]
         return pieces
 
     def _take(self, at: Sequence[int]) -> Self:
@@ -303,8 +303,8 @@ class JointGaussianCPD(Plate):
         deviation = np.empty_like(noise)
         for j in range(len(self._children)):
             row = self.roots[kind, j]
-            known = np.einsum("nk,nk->n", row[:, :j], deviation[:, :j])
-            deviation[:, j] = (noise[:, j] - known) / row[:, j]
+            explained = np.einsum("nk,nk->n", row[:, :j], deviation[:, :j])
+            deviation[:, j] = (noise[:, j] - explained) / row[:, j]
         return np.asarray(self._means[cell] + deviation)
 
 

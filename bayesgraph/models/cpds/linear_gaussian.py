@@ -131,16 +131,16 @@ class GaussianCPD(CPD):
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the CPD given values of some parents, which it then lacks; see CPD."""
-        known = np.array([parent in values for parent in self.continuous_parents], dtype=bool)
-        if not known.any():
+        fixed = np.array([parent in values for parent in self.continuous_parents], dtype=bool)
+        if not fixed.any():
             return super().with_parents_set(values)
         numbers = [values[p] for p in self.continuous_parents if p in values]
         rest = GaussianCPD(
             self.variable,
-            self.mean + self.coefficients[..., known] @ np.array(numbers),
+            self.mean + self.coefficients[..., fixed] @ np.array(numbers),
             self.variance,
             [p for p in self.parents if p not in values or isinstance(p, Discrete)],
-            self.coefficients[..., ~known],
+            self.coefficients[..., ~fixed],
         )
         return rest.with_parents_set(values)
 
@@ -202,15 +202,15 @@ class GaussianCPD(CPD):
         chosen = [[p for p in cpd.discrete_parents if p in observed] for cpd in cpds]
         families = [(cpd.variable, *cpd.continuous_parents) for cpd in cpds]
         pairs = zip(cpds, chosen, strict=True)
-        numbers = [cpd._flat([*known, *scope]) for cpd, known in pairs]
+        numbers = [cpd._flat([*parents, *scope]) for cpd, parents in pairs]
         return [LinearStack.of(numbers, chosen, families)]
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
         """Return mean, variance and slopes for each configuration of the parents, `scope`."""
-        found = (self.mean, self.variance, self.coefficients)
+        arrays = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
-            found = tuple(align(values[None], self.discrete_parents, scope)[0] for values in found)
-        mean, variance, slopes = found
+            arrays = tuple(align(x[None], self.discrete_parents, scope)[0] for x in arrays)
+        mean, variance, slopes = arrays
         return mean.reshape(-1), variance.reshape(-1), slopes.reshape(mean.size, -1)
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
@@ -316,8 +316,8 @@ class Integrated:
         self, cpds: Sequence[CPD], observed: Collection[Variable], keep: Collection[Variable]
     ) -> None:
         wholes = [_whole(cpd) for cpd in cpds]
-        seen = (v for whole in wholes for v in whole.variables if v in observed)
-        self._columns = tuple(dict.fromkeys(seen))
+        columns = (v for whole in wholes for v in whole.variables if v in observed)
+        self._columns = tuple(dict.fromkeys(columns))
         rows = {Continuous(_Row()): whole for whole in wholes}
         factors = [_with_row(whole, row, self._columns) for row, whole in rows.items()]
         plan = make_plan(map(potential_scope, factors), [*rows, *keep])

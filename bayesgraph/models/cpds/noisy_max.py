@@ -111,15 +111,15 @@ class CanonicalCPD(base.CPD):
         return [self.to_table()] if self.n_entries <= MAX_TABLE else [self]
 
     def _chain(self, links: Sequence[Floats]) -> list[base.CPD]:
-        found: list[base.CPD] = []
+        chain: list[base.CPD] = []
         before: tuple[Discrete, ...] = ()
         for k, (parent, table) in enumerate(zip(self.parents, links, strict=True), 1):
             after = self.variable
             if k < len(self.parents):
                 after = Discrete(LinkName(self.variable.name, k), range(table.shape[2]))
-            found.append(TableCPD(after, table if before else table[0], [*before, parent]))
+            chain.append(TableCPD(after, table if before else table[0], [*before, parent]))
             before = (after,)
-        return found
+        return chain
 
     def to_table(self) -> TableCPD:
         """Return the distribution as a table.
@@ -162,13 +162,13 @@ class CanonicalCPD(base.CPD):
         logs = log_of(values if self.parents else values[None])
         if self.variable not in columns:
             return Factor.from_log([*free, self.variable], logs)
-        seen = columns[self.variable]
-        missing = seen < 0
-        known = [np.where(missing, 0, seen)]
-        rest, found = take_codes([*free, self.variable], logs, [self.variable], known)
+        column = columns[self.variable]
+        missing = column < 0
+        codes = [np.where(missing, 0, column)]
+        rest, logs = take_codes([*free, self.variable], logs, [self.variable], codes)
         if missing.any():
-            found[missing] = 0.0
-        return Factor.from_log(rest, found)
+            logs[missing] = 0.0
+        return Factor.from_log(rest, logs)
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""
@@ -188,7 +188,7 @@ class AdditiveCPD(CanonicalCPD):
     _start: Floats
 
     def _added(self, start: Floats, part: Floats) -> Floats:
-        """Return what there is without parents, and the effect of a state of a parent, as one."""
+        """Return the array without parents joined by the effect of a parent in one state."""
         return start + part
 
     @property
@@ -333,12 +333,12 @@ class NoisyMaxCPD(AdditiveCPD):
     ) -> None:
         self._set_family(variable, parents)
         title = self.title
-        given = listed(influences, self.parents, "influences", title)
+        entries = listed(influences, self.parents, "influences", title)
         lowest = np.arange(variable.cardinality) == 0
         self.leak = _shares(lowest if leak is None else leak, [variable], f"{title}: leak")
         tables = [
             _shares(table, [parent, variable], f"{title}: the influence of {parent.name!r}")
-            for parent, table in zip(self.parents, given, strict=True)
+            for parent, table in zip(self.parents, entries, strict=True)
         ]
         self.influences = self._parts = tuple(tables)
         self._start = self.leak
@@ -354,10 +354,10 @@ class NoisyMaxCPD(AdditiveCPD):
 
         Nothing is subtracted, so that small probabilities keep their digits.
         """
-        found = self.leak
+        maximum = self.leak
         for table, code in zip(self.influences, codes, strict=True):
-            found = _maximum(found, table[code])
-        return found
+            maximum = _maximum(maximum, table[code])
+        return maximum
 
     def links(self) -> list[Floats]:
         """Return a chain whose links are the maxima so far; see CanonicalCPD."""
@@ -375,12 +375,12 @@ class NoisyMaxCPD(AdditiveCPD):
         column = evidence.columns.get(self.variable)
         if column is None or evidence.n_rows > 1 or column[0] != 0:
             return super().potentials(evidence)
-        found: list[Potential] = [Factor.from_log((), log_of(self.leak[:1]))]
+        factors: list[Potential] = [Factor.from_log((), log_of(self.leak[:1]))]
         for parent, table in zip(self.parents, self.influences, strict=True):
             factor = Factor.from_log([parent], log_of(table[None, :, 0]))
-            seen = evidence.columns.get(parent)
-            found.append(factor if seen is None else factor.take(parent, seen))
-        return found
+            codes = evidence.columns.get(parent)
+            factors.append(factor if codes is None else factor.take(parent, codes))
+        return factors
 
     def _added(self, start: Floats, part: Floats) -> Floats:
         return _maximum(start, part)
@@ -389,12 +389,12 @@ class NoisyMaxCPD(AdditiveCPD):
     def _nothing(self) -> Floats:
         return np.asarray(np.eye(1, len(self.leak))[0])
 
-    def with_parent_summed(self, given: TableCPD) -> base.CPD | None:
+    def with_parent_summed(self, table: TableCPD) -> base.CPD | None:
         """Return the CPD with a parent summed out, if its effect is then one of another parent.
 
         Parameters
         ----------
-        given : TableCPD
+        table : TableCPD
             Distribution of the parent, which has no other children and at most one parent.
 
         Returns
@@ -402,15 +402,15 @@ class NoisyMaxCPD(AdditiveCPD):
         CPD or None
             None if the parent's own parent is a parent of the child too.
         """
-        k = self.parents.index(given.variable)
+        k = self.parents.index(table.variable)
         parents, parts = list(self.parents), list(self._parts)
-        effect = np.minimum(given.values @ parts[k], 1.0)  # rounded
-        if not given.parents:
+        effect = np.minimum(table.values @ parts[k], 1.0)  # rounded
+        if not table.parents:
             del parents[k], parts[k]
             return self._with(parents, parts, self._added(self._start, effect))
-        if given.parents[0] in parents:
+        if table.parents[0] in parents:
             return None
-        parents[k], parts[k] = given.parents[0], effect
+        parents[k], parts[k] = table.parents[0], effect
         return self._with(parents, parts, self._start)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
@@ -486,10 +486,10 @@ class NoisyOrCPD(NoisyMaxCPD):
                 f"{title} takes a child with two states; {variable.name!r} has "
                 f"{variable.cardinality}. Use NoisyMaxCPD."
             )
-        given = listed(probabilities, self.parents, "probabilities", title)
+        entries = listed(probabilities, self.parents, "probabilities", title)
         self.probabilities = tuple(
             _of_states(value, parent, what)
-            for parent, value in zip(self.parents, given, strict=True)
+            for parent, value in zip(self.parents, entries, strict=True)
         )
         background = base.checked_numbers(leak, (), what=f"{title}: leak")
         every = np.concatenate([*self.probabilities, background[None]])
@@ -529,9 +529,9 @@ def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
 
 def _maximum(a: Floats, b: Floats) -> Floats:
     """Return the distribution of the maximum of two independent variables, on the last axis."""
-    found = np.asarray(a * np.cumsum(b, axis=-1))
-    found[..., 1:] += np.cumsum(a, axis=-1)[..., :-1] * b[..., 1:]
-    return found
+    maximum = np.asarray(a * np.cumsum(b, axis=-1))
+    maximum[..., 1:] += np.cumsum(a, axis=-1)[..., :-1] * b[..., 1:]
+    return maximum
 
 
 def listed(

@@ -229,7 +229,7 @@ class Combination:
     @property
     def nbytes(self) -> int:
         """Bytes of the copies of parameters that the groups of CPDs hold."""
-        return sum(adder.nbytes for found in self.sums.values() for adder in found.adders)
+        return sum(adder.nbytes for group in self.sums.values() for adder in group.adders)
 
     @classmethod
     def of(cls, cpds: Iterable[CPD], observed: Container[Variable]) -> Combination:
@@ -274,10 +274,10 @@ class Combination:
                 potentials.append(potential)
         constant = None
         for free, several in self.sums.items():
-            found = several.factor(evidence, whole.pop(free, None), constant)
+            product = several.factor(evidence, whole.pop(free, None), constant)
             # What depends on no free variable, which comes first, is a part of the next factor.
-            constant = found if not free and len(self.sums) > 1 else None
+            constant = product if not free and len(self.sums) > 1 else None
             if constant is None:
-                potentials.append(found)
+                potentials.append(product)
         potentials += whole.values()
         return potentials

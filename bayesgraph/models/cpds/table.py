@@ -149,12 +149,12 @@ class TableCPD(base.CPD):
         See CPD.
         """
         cells = math.prod(variable.cardinality for variable in scope)
-        seen = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
+        scopes = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
         tables = [
-            align(cpd.log_values[None], cpd._axes, [*scope, *own]).reshape(cells, -1)
-            for cpd, own in zip(cpds, seen, strict=True)
+            align(cpd.log_values[None], cpd._axes, [*scope, *axes]).reshape(cells, -1)
+            for cpd, axes in zip(cpds, scopes, strict=True)
         ]
-        return [TableStack.of(tables, seen)]
+        return [TableStack.of(tables, scopes)]
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""

@@ -196,11 +196,11 @@ class Trees:
     @cached_property
     def _continued(self) -> NDArray[np.bool_]:
         """Whether the right child of each node continues its split."""
-        found = np.zeros(self.n_nodes, dtype=bool)
+        continued = np.zeros(self.n_nodes, dtype=bool)
         if len(self.continues):
             inner = np.flatnonzero(self.feature >= 0)
-            found[inner] = self.continues[self.below[inner] + 1]
-        return found
+            continued[inner] = self.continues[self.below[inner] + 1]
+        return continued
 
     @cached_property
     def depth(self) -> int:
@@ -271,7 +271,7 @@ class Trees:
         return table
 
     def codes(self, places: Ints, columns: Any, n_rows: int) -> NDArray[Any]:
-        """Return what rows go down trees by, shape (n_parents, n_rows).
+        """Return the values by which rows go down trees, shape (n_parents, n_rows).
 
         Parameters
         ----------
@@ -495,13 +495,13 @@ class TreesCPD(CPD):
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the table given values of some parents, if all others are discrete; see CPD."""
-        known = [parent for parent in self.parents if parent in values]
+        fixed = [parent for parent in self.parents if parent in values]
         rest = [p for p in self.discrete_parents if p not in values]
         cells = math.prod([parent.cardinality for parent in rest])
-        if not known or len(known) + len(rest) < len(self.parents) or cells > _MAX_CELLS:
+        if not fixed or len(fixed) + len(rest) < len(self.parents) or cells > _MAX_CELLS:
             return super().with_parents_set(values)
-        found = self.potential(Evidence(1, {v: np.array([values[v]]) for v in known}))
-        return TableCPD(self.variable, np.exp(found.aligned([*rest, self.variable])[0]), rest)
+        factor = self.potential(Evidence(1, {v: np.array([values[v]]) for v in fixed}))
+        return TableCPD(self.variable, np.exp(factor.aligned([*rest, self.variable])[0]), rest)
 
     def summed(self, roots: Mapping[Variable, CPD], observed: Collection[Variable]) -> TreesCPD:
         """Return the CPD that sums out the given root parents in rows where they are missing.
@@ -515,15 +515,15 @@ class TreesCPD(CPD):
             parents of the result.
         """
         # The shares are cached, as they are the same for all evidence.
-        known, share = self._cached
-        if share is None or any(known.get(parent) is not root for parent, root in roots.items()):
+        cached, share = self._cached
+        if share is None or any(cached.get(parent) is not root for parent, root in roots.items()):
             share = self.log_shares(roots)
             self._cached = dict(roots), share
-        found = copy.copy(self)
+        cpd = copy.copy(self)
         kept = [k for k, p in enumerate(self.parents) if p in observed or p not in roots]
-        found.parents = tuple([self.parents[k] for k in kept])
-        found._places, found._share = np.array(kept, dtype=np.int64), share
-        return found
+        cpd.parents = tuple([self.parents[k] for k in kept])
+        cpd._places, cpd._share = np.array(kept, dtype=np.int64), share
+        return cpd
 
     def log_shares(self, roots: Mapping[Variable, CPD]) -> Floats:
         """Return the logarithms of the shares of the branches of splits on root parents.
@@ -551,11 +551,11 @@ class TreesCPD(CPD):
             raise memory_error("a table", entries, len(cards), default_memory_limit())
         out = np.zeros((*cards, cells, n_rows))
         for codes in np.ndindex(*cards):
-            known = evidence
+            row_evidence = evidence
             if free or not columns:
                 fixed = {p: np.full(n_rows, c) for p, c in zip(free, codes, strict=True)}
-                known = Evidence(n_rows, columns | fixed)
-            self._add(known, out[codes])
+                row_evidence = Evidence(n_rows, columns | fixed)
+            self._add(row_evidence, out[codes])
         rows_first = np.moveaxis(out, -1, 0)
         if self.variable in evidence:
             return Factor.from_log(free, rows_first[..., 0])
@@ -823,14 +823,14 @@ def _checked(trees: Trees, variable: Discrete, parents: Sequence[Variable], what
 
 def _array(what: str, name: str, values: Any, kind: Any, n_axes: int) -> NDArray[Any]:
     """Return a copy of an array as the type `kind`; raise a CPDError if that changes it."""
-    given = np.asarray(values)
-    if given.ndim != n_axes:
-        raise CPDError(f"{what}: {name} has {n_axes} axes; got shape {given.shape}.")
+    taken = np.asarray(values)
+    if taken.ndim != n_axes:
+        raise CPDError(f"{what}: {name} has {n_axes} axes; got shape {taken.shape}.")
     is_float = kind is np.float64
-    right = given.dtype.kind in ("biuf" if is_float else "biu") or not given.size
-    array = np.array(given, dtype=kind, order="C") if right else given
-    if not right or not (is_float or np.array_equal(array, given)):
-        raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {given!r:.200}.")
+    right = taken.dtype.kind in ("biuf" if is_float else "biu") or not taken.size
+    array = np.array(taken, dtype=kind, order="C") if right else taken
+    if not right or not (is_float or np.array_equal(array, taken)):
+        raise CPDError(f"{what}: {name} takes values of {np.dtype(kind)}; got {taken!r:.200}.")
     return array
 
 

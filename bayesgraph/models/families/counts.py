@@ -169,10 +169,10 @@ class PoissonCPD(DensityCPD):
         values = self._numbers(evidence)
         rate = self._flat("rate")
         there = ~np.isnan(values)
-        known = np.where(there, values, 0.0)
-        out += np.log(rate) @ known.T
+        counts = np.where(there, values, 0.0)
+        out += np.log(rate) @ counts.T
         out -= rate @ there.T.astype(np.float64)
-        out -= gammaln(known + 1.0).sum(axis=1)
+        out -= gammaln(counts + 1.0).sum(axis=1)
 
     def _cdf(self, x: Floats, rate: Floats) -> Floats:
         return np.where(x >= 0, scipy.special.pdtr(np.floor(np.maximum(x, 0.0)), rate), 0.0)

@@ -179,11 +179,11 @@ def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
     by_dof += share @ (pull * z**2 / v - np.log1p(z**2 / v))
     score = np.array([share @ (pull * z) / scale, share @ (pull * z**2) - 1, 0.5 * v * by_dof])
     shared = -2 * v / ((v + 1) * (v + 3))
-    own = 0.25 * (polygamma(1, v / 2) - polygamma(1, (v + 1) / 2))
-    own -= (v + 5) / (2 * v * (v + 1) * (v + 3))
+    of_dof = 0.25 * (polygamma(1, v / 2) - polygamma(1, (v + 1) / 2))
+    of_dof -= (v + 5) / (2 * v * (v + 1) * (v + 3))
     by_scale = 2 * v / (v + 3)
-    # For many degrees of freedom `own` is mostly rounding error, and its limit is used instead.
-    by_log_dof = v**2 * own if v < _MANY_DOF else shared**2 / by_scale + 1.5 / v**2
+    # For many degrees of freedom `of_dof` is mostly rounding error, and its limit is used instead.
+    by_log_dof = v**2 * of_dof if v < _MANY_DOF else shared**2 / by_scale + 1.5 / v**2
     information = np.diag([(v + 1) / ((v + 3) * scale**2), by_scale, by_log_dof])
     information[1, 2] = information[2, 1] = shared
     return score, information
@@ -625,10 +625,10 @@ def _solve_beta(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
     for _ in range(_BETA_STEPS):
         both, shared = digamma(a + b), polygamma(1, a + b)
         gradient = log_mean - digamma(a) + both, log1m_mean - digamma(b) + both
-        own = polygamma(1, a), polygamma(1, b)
-        determinant = own[0] * own[1] - shared * (own[0] + own[1])
-        step_a = ((own[1] - shared) * gradient[0] + shared * gradient[1]) / determinant
-        step_b = ((own[0] - shared) * gradient[1] + shared * gradient[0]) / determinant
+        trigamma = polygamma(1, a), polygamma(1, b)
+        determinant = trigamma[0] * trigamma[1] - shared * (trigamma[0] + trigamma[1])
+        step_a = ((trigamma[1] - shared) * gradient[0] + shared * gradient[1]) / determinant
+        step_b = ((trigamma[0] - shared) * gradient[1] + shared * gradient[0]) / determinant
         new_a, new_b = np.maximum(a + step_a, a / 5.0), np.maximum(b + step_b, b / 5.0)
         moved = np.maximum(np.abs(new_a - a) / a, np.abs(new_b - b) / b)
         a, b = new_a, new_b

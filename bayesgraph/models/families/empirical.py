@@ -339,33 +339,33 @@ class KernelDensityCPD(Plate):
     def _tails(self, x: Floats, cells: NDArray[np.intp], sign: float) -> Floats:
         """Return probabilities below x for the sign 1, above x for -1, shape (m, k)."""
         distinct, places = np.unique(cells, return_inverse=True)
-        found = np.empty((len(x), len(distinct)))
+        masses = np.empty((len(x), len(distinct)))
         for k, cell in enumerate(distinct.tolist()):
             values, weights, width = self._kernels(cell)
             # Blocks of rows bound the memory.
             for rows in np.array_split(np.arange(len(x)), 1 + len(x) * len(values) // 10**7):
-                found[rows, k] = ndtr(sign * (x[rows, None] - values) / width) @ weights
-        return found[:, places]
+                masses[rows, k] = ndtr(sign * (x[rows, None] - values) / width) @ weights
+        return masses[:, places]
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         """Return log P(low < child <= high) in each configuration; see `CPD`."""
-        found = np.empty((len(low), self.cells))
+        out = np.empty((len(low), self.cells))
         for cell in range(self.cells):
             values, weights, width = self._kernels(cell)
             for i, (a, b) in enumerate(zip(low, high, strict=True)):
                 logs = log_normal_mass(a, b, values, np.array(width))
-                found[i, cell] = log_integral(logs, weights)
-        return found
+                out[i, cell] = log_integral(logs, weights)
+        return out
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in configurations of the parents; see `DensityCPD`."""
         distinct, places = np.unique(cells, return_inverse=True)
-        found = np.empty((2, len(distinct)))
+        moments = np.empty((2, len(distinct)))
         for k, cell in enumerate(distinct.tolist()):
             values, weights, width = self._kernels(cell)
             mean = weights @ values
-            found[:, k] = mean, weights @ (values - mean) ** 2 + width**2
-        mean, variance = found[:, places]
+            moments[:, k] = mean, weights @ (values - mean) ** 2 + width**2
+        mean, variance = moments[:, places]
         return mean, variance
 
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:

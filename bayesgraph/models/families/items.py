@@ -171,9 +171,9 @@ class CountTable:
         x = points[..., 0]
         top = self.logs.shape[1] - 1
         possible = (x >= 0) & (x <= top) & (x == np.floor(x))
-        found = self.logs.T[np.where(possible, x, 0).astype(np.intp)]
-        found = np.where(possible[..., None], found, -np.inf)
-        return np.where(np.isnan(x)[..., None], np.nan, found)
+        logs = self.logs.T[np.where(possible, x, 0).astype(np.intp)]
+        logs = np.where(possible[..., None], logs, -np.inf)
+        return np.where(np.isnan(x)[..., None], np.nan, logs)
 
     def cdf(self, x: Floats) -> Floats:
         """Return cumulative probabilities; see Components."""
@@ -189,8 +189,8 @@ class CountTable:
     def _looked_up(self, table: Floats, x: Floats) -> Floats:
         """Return the entries for x of a table whose columns are for -1, 0, ..., n."""
         at = np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1
-        found = table.T[np.nan_to_num(at).astype(np.intp)]
-        return np.where(np.isnan(x)[..., None], np.nan, found)
+        entries = table.T[np.nan_to_num(at).astype(np.intp)]
+        return np.where(np.isnan(x)[..., None], np.nan, entries)
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return 0 and n; see Components."""
@@ -212,7 +212,7 @@ def known_counts(
 
     Returns
     -------
-    known : ndarray or csr_array
+    filled : ndarray or csr_array
     missing : None, or (rows, absent)
         `rows` holds the indices of the rows with missing counts. `absent` is a matrix for these
         rows with 1 where a count is missing, else 0. None if no count is missing.
@@ -224,21 +224,21 @@ def known_counts(
         gone = np.isnan(counts.data)
         if not gone.any():
             return counts, None
-        known = counts.copy()
-        known.data = np.where(gone, 0.0, counts.data)
+        filled = counts.copy()
+        filled.data = np.where(gone, 0.0, counts.data)
         absent = counts.copy()
         absent.data = gone.astype(np.float64)
         absent.eliminate_zeros()
         rows = np.flatnonzero(np.diff(absent.indptr))
-        return known, (rows, absent[rows])
+        return filled, (rows, absent[rows])
     # The sum of a row is NaN if one of its counts is NaN: this needs no array of flags.
     rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
     if not len(rows):
         return counts, None
     gone = np.isnan(counts[rows])
-    known = counts.copy()
-    known[rows] = np.where(gone, 0.0, counts[rows])
-    return known, (rows, gone.astype(np.float64))
+    filled = counts.copy()
+    filled[rows] = np.where(gone, 0.0, counts[rows])
+    return filled, (rows, gone.astype(np.float64))
 
 
 def known_mass(shares: Floats, absent: Any) -> Floats:
@@ -256,14 +256,14 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
     ndarray, shape (n_rows, cells)
     """
     whole = shares.sum(axis=1)
-    known = np.asarray(whole - absent @ shares.T)
+    mass = np.asarray(whole - absent @ shares.T)
     # A difference that is small relative to the whole has lost digits: sum directly instead.
-    doubtful = np.flatnonzero((known < 0.5 * whole).any(axis=1))
+    doubtful = np.flatnonzero((mass < 0.5 * whole).any(axis=1))
     for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
         some = absent[rows]
         dense = some.toarray() if is_sparse(some) else some
-        known[rows] = (1.0 - dense) @ shares.T
-    return known
+        mass[rows] = (1.0 - dense) @ shares.T
+    return mass
 
 
 def present(counts: Any, threshold: float) -> Any:
@@ -359,9 +359,9 @@ class MultinomialCPD(ItemsCPD):
             "probabilities", probabilities, self._shape, above=above
         )
         check_sums(self.probabilities, self.parents, what=self.title)
-        given = np.zeros((*self._lead, 0)) if lengths is None else lengths
-        shape = (*self._lead, np.shape(given)[-1])
-        self.lengths = self._parameter("lengths", given, shape, above=above)
+        histograms = np.zeros((*self._lead, 0)) if lengths is None else lengths
+        shape = (*self._lead, np.shape(histograms)[-1])
+        self.lengths = self._parameter("lengths", histograms, shape, above=above)
 
     @property
     def n_parameters(self) -> int:
@@ -382,13 +382,13 @@ class MultinomialCPD(ItemsCPD):
         return Weights(self._logs)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence, self.variable)
-        self._weights.add(known, out)
+        counts, missing = known_counts(evidence, self.variable)
+        self._weights.add(counts, out)
         if missing is None:
             return
         rows, absent = missing
         log_kept = _log_positive(known_mass(self._shares, absent))
-        total = np.asarray(known[rows].sum(axis=1)).reshape(-1, 1)
+        total = np.asarray(counts[rows].sum(axis=1)).reshape(-1, 1)
         out[:, rows] -= (total * log_kept).T
 
     @property
@@ -402,16 +402,16 @@ class MultinomialCPD(ItemsCPD):
         share = self._shares[cells, place][:, None]
         count = np.arange(length + 1.0)
         orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
-        own, rest = scipy.special.xlogy(count, share), length - count
-        return np.asarray(orders + own + scipy.special.xlog1py(rest, -share))
+        chosen, rest = scipy.special.xlogy(count, share), length - count
+        return np.asarray(orders + chosen + scipy.special.xlog1py(rest, -share))
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return a term, count times log probability, for each item that occurs in the row.
 
         Probabilities are renormalised over the items whose counts are known.
         """
-        known, missing = known_counts(evidence, self.variable)
-        row = dense_row(known)
+        counts, missing = known_counts(evidence, self.variable)
+        row = dense_row(counts)
         at = np.flatnonzero(row)
         logs = self._logs[:, at].T
         if missing is not None:
@@ -491,11 +491,14 @@ class DirichletMultinomialCPD(ItemsCPD):
         return True
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence, self.variable)
+        counts, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
-        sparse = scipy.sparse.csr_array(known)
-        for logs, own in zip(out, a, strict=True):
-            gained = gammaln(own[sparse.indices] + sparse.data) - gammaln(own)[sparse.indices]
+        sparse = scipy.sparse.csr_array(counts)
+        for logs, concentration in zip(out, a, strict=True):
+            gained = (
+                gammaln(concentration[sparse.indices] + sparse.data)
+                - gammaln(concentration)[sparse.indices]
+            )
             terms = scipy.sparse.csr_array(
                 (gained, sparse.indices, sparse.indptr), shape=sparse.shape
             )
@@ -504,7 +507,7 @@ class DirichletMultinomialCPD(ItemsCPD):
         if missing is not None:
             rows, absent = missing
             total[:, rows] = known_mass(a, absent).T
-        n = np.asarray(known.sum(axis=1)).reshape(-1)
+        n = np.asarray(counts.sum(axis=1)).reshape(-1)
         out += np.where(n > 0, gammaln(np.maximum(total, 1e-300)) - gammaln(total + n), 0.0)
 
     def _item_shares(self) -> Floats:
@@ -513,21 +516,23 @@ class DirichletMultinomialCPD(ItemsCPD):
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
         a = self.concentration.reshape(self.cells, -1)[cells]
-        own = a[:, place, None]
+        chosen = a[:, place, None]
         rest = np.delete(a, place, axis=1).sum(axis=1)[:, None]
         if a.shape[1] == 1:  # the only item
-            return np.where(np.arange(length + 1) == length, 0.0, -np.inf) + np.zeros_like(own)
+            return np.where(np.arange(length + 1) == length, 0.0, -np.inf) + np.zeros_like(chosen)
         count = np.arange(length + 1.0)
         orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
-        return np.asarray(orders + betaln(own + count, rest + length - count) - betaln(own, rest))
+        return np.asarray(
+            orders + betaln(chosen + count, rest + length - count) - betaln(chosen, rest)
+        )
 
     def item_terms(self, evidence: Evidence) -> ItemTerms:
         """Return the log potential as a sum of terms: one for each item that occurs, one for n.
 
         The term of item i is log(G(a_i + x_i) / G(a_i)), that of the total n log(G(A) / G(A + n)).
         """
-        known, missing = known_counts(evidence, self.variable)
-        row = dense_row(known)
+        counts, missing = known_counts(evidence, self.variable)
+        row = dense_row(counts)
         at = np.flatnonzero(row)
         a = self.concentration.reshape(self.cells, -1)
         total = a.sum(axis=1)
@@ -559,8 +564,8 @@ def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.int
     """Return the indices of n items, drawn independently with the probabilities `shares`."""
     cumulative = np.cumsum(shares)
     last = int(np.flatnonzero(shares)[-1])
-    found = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
-    return np.asarray(np.minimum(found, last))
+    drawn = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
+    return np.asarray(np.minimum(drawn, last))
 
 
 def item_sums(summary: TotalsSummary) -> Floats:
@@ -583,7 +588,7 @@ def _estimate_multinomial(
     If counts are missing, an item's sum is divided by the fraction of rows in which its count is
     known (available-case analysis; unbiased if counts are missing completely at random).
     """
-    found: list[CPD] = []
+    cpds: list[CPD] = []
     for child in children:
         assert isinstance(child, CountVector)  # the family's type of variable
         summary: TotalsSummary = source.summary(Totals(child, target))
@@ -592,14 +597,14 @@ def _estimate_multinomial(
         alpha = smoothing.pseudo_counts(child, n)
         if smoothing.estimation == "predictive":
             concentration = np.maximum(sums + alpha, _NEVER)
-            found.append(DirichletMultinomialCPD(child, concentration, [target]))
+            cpds.append(DirichletMultinomialCPD(child, concentration, [target]))
             continue
         cells = smoothing.weighted(sums, alpha)
         total = cells.sum(axis=1, keepdims=True)
         shares = np.where(total > 0, safe_divide(cells, total), 1.0 / n)
         last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
-        found.append(MultinomialCPD(child, shares, [target], summary.lengths[:, :last]))
-    return found
+        cpds.append(MultinomialCPD(child, shares, [target], summary.lengths[:, :last]))
+    return cpds
 
 
 MULTINOMIAL = LeafFamily(
@@ -691,21 +696,21 @@ class PresenceCPD(ItemsCPD):
         return Weights(yes - absent), absent, certain
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        known, missing = known_counts(evidence, self.variable)
+        counts, missing = known_counts(evidence, self.variable)
         odds, finite, certain = self._terms
-        odds.add(known, out, self.threshold)
+        odds.add(counts, out, self.threshold)
         out += finite.sum(axis=1, keepdims=True)
         if missing is not None:
             rows, absent = missing
             out[:, rows] -= (absent @ finite.T).T
         if certain.any():
             # A document in which a certain item is known to be absent is impossible.
-            there = present(known, self.threshold)
+            there = present(counts, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
-            seen = (there @ certain.T.astype(np.float64)).T
+            present_items = (there @ certain.T.astype(np.float64)).T
             if missing is not None:
-                seen[:, rows] += (absent @ certain.T.astype(np.float64)).T
-            out[seen < needed] = -np.inf
+                present_items[:, rows] += (absent @ certain.T.astype(np.float64)).T
+            out[present_items < needed] = -np.inf
 
     def _item_shares(self) -> Floats:
         return self.probabilities
@@ -761,7 +766,7 @@ def _estimate_presence(
     The probability of presence is (present + alpha) / (rows + 2 alpha), where `present` is the
     number of the class's rows in which the item is present, and alpha is the item's pseudo-count.
     """
-    found: list[CPD] = []
+    cpds: list[CPD] = []
     for child in children:
         assert isinstance(child, CountVector)  # the family's type of variable
         threshold = float(smoothing.threshold)
@@ -771,8 +776,8 @@ def _estimate_presence(
         absent = smoothing.weighted(summary.seen - summary.sums, alpha)
         total = there + absent
         share = np.where(total > 0, safe_divide(there, total), 0.5)
-        found.append(PresenceCPD(child, np.clip(share, 0.0, 1.0), [target], threshold))
-    return found
+        cpds.append(PresenceCPD(child, np.clip(share, 0.0, 1.0), [target], threshold))
+    return cpds
 
 
 BERNOULLI = LeafFamily(

@@ -141,8 +141,8 @@ def from_means(
         constant = overall.square.reshape(by_function[1:])[0] == 0
         means[:, :, constant] = np.stack(spread(pooled[0]))[:, constant]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = solve(*np.moveaxis(means, 1, 0))
-        return [_made(cpd, columns, target, found, smoothing)]
+            parameters = solve(*np.moveaxis(means, 1, 0))
+        return [_made(cpd, columns, target, parameters, smoothing)]
 
     return estimate
 
@@ -166,7 +166,7 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
         smoothing.refuse_predictive(cpd.__name__)
         columns = _numeric(children)
         summary = source.summary(Samples(columns, target))
-        found = np.empty((len(cpd.parameters), target.cardinality, len(columns)))
+        parameters = np.empty((len(cpd.parameters), target.cardinality, len(columns)))
         alpha = _alpha(columns, smoothing)
         for j, (values, weights) in enumerate(zip(summary.values, summary.weights, strict=True)):
             pooled, heavy = distinct_values(np.concatenate(values), np.concatenate(weights))
@@ -179,8 +179,8 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
                 x, w = distinct_values(
                     np.concatenate([values[k], pooled]), np.concatenate([weights[k], rows * share])
                 )
-                found[:, k, j] = solve(x[w > 0], w[w > 0], bound)
-        return [_made(cpd, columns, target, list(found), smoothing)]
+                parameters[:, k, j] = solve(x[w > 0], w[w > 0], bound)
+        return [_made(cpd, columns, target, list(parameters), smoothing)]
 
     return estimate
 
@@ -227,11 +227,11 @@ def _made(
     cpd: type[DensityCPD],
     columns: Sequence[Continuous],
     target: Discrete,
-    found: Sequence[Floats],
+    parameters: Sequence[Floats],
     smoothing: Smoothing,
 ) -> CPD:
     wrong = np.zeros((target.cardinality, len(columns)), dtype=bool)
-    for values, above in zip(found, cpd.parameters.values(), strict=True):
+    for values, above in zip(parameters, cpd.parameters.values(), strict=True):
         wrong |= ~(np.isfinite(values) & (values > above))
     if wrong.any():
         column = columns[int(np.flatnonzero(wrong.any(axis=0))[0])]
@@ -246,6 +246,6 @@ def _made(
             "that; give alpha or var_smoothing a positive value."
         )
     family: Any = cpd  # each constructor takes its parameters by name
-    named = dict(zip(cpd.parameters, found, strict=True))
+    named = dict(zip(cpd.parameters, parameters, strict=True))
     made: CPD = family(columns, parents=[target], **named)
     return made

@@ -116,9 +116,9 @@ def family_of(variable: Variable, chosen: Mapping[Variable, str]) -> str:
     It is ``chosen[variable]`` if the user chose one, or else the default of the variable's type.
     """
     kind = type(variable)
-    found = chosen.get(variable) or _DEFAULTS.get(kind)
-    if found is not None:
-        return found
+    name = chosen.get(variable) or _DEFAULTS.get(kind)
+    if name is not None:
+        return name
     return next(_DEFAULTS[base] for base in kind.__mro__ if base in _DEFAULTS)
 
 
@@ -157,10 +157,10 @@ def best_families(
     moments = source.summary(Moments(tuple(columns), functions, source.target)).moments
     count = moments.count.reshape(shape)
     n = count[:, 0]
-    found: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
+    families: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
     positive = np.flatnonzero((n == count[:, 1]).all(axis=0))
     if not len(positive):
-        return found
+        return families
     overall = moments.merged(shape[:1], 0)
     x, log = np.moveaxis(moments.mean.reshape(shape)[..., positive], 1, 0)
     variance = safe_divide(moments.square, moments.count).reshape(shape)
@@ -181,5 +181,5 @@ def best_families(
     for name, logs in others.items():
         sums = np.sum(n * logs, axis=0, where=n > 0)
         for j in np.flatnonzero(np.isfinite(sums) & (sums > best)).tolist():
-            found[chosen[j]], best[j] = name, sums[j]
-    return found
+            families[chosen[j]], best[j] = name, sums[j]
+    return families
