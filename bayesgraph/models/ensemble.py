@@ -606,14 +606,14 @@ class Member:
         self.weight = float(ensemble.weights[place])
         self.log_weight = float(log_of(ensemble.weights[place]))
         self.exponents = {
-            name: float(own[place]) for name, own in ensemble.exponents.items() if own[place] != 1.0
+            name: float(x[place]) for name, x in ensemble.exponents.items() if x[place] != 1.0
         }
         number = self.network._index_of
         names = enumerate(ensemble.names)
         self.places = {v: number[name] for v, name in names if name in number}
         self._ensemble = ensemble
         self._has_same_rows = set(self.network.variables) == set(ensemble.variables)
-        self._is_same = self._has_same_rows and all(v == own for v, own in self.places.items())
+        self._is_same = self._has_same_rows and all(v == at for v, at in self.places.items())
         # By target, what is needed for each row.
         self._prior_terms: dict[int, Floats] = {}
         # How variables that differ are read: states, numbers in intervals, items of vectors.
@@ -622,15 +622,15 @@ class Member:
         self.items: dict[int, list[int]] = {}
         for v, at in self.places.items():
             whole: Any = ensemble.variables[v]
-            own: Any = self.network.variables[at]
-            if whole == own:
+            part: Any = self.network.variables[at]
+            if whole == part:
                 continue
             if isinstance(whole, CountVector):
-                self.items[v] = [whole.positions[item] for item in own.items]
+                self.items[v] = [whole.positions[item] for item in part.items]
             elif isinstance(whole, Discrete):
-                self.codes[v] = codes_in(own, whole)
-            elif isinstance(own, Binned):
-                self.cut[v] = own
+                self.codes[v] = codes_in(part, whole)
+            elif isinstance(part, Binned):
+                self.cut[v] = part
 
     def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
         """Return the network's indices of variables, given their indices in the ensemble."""

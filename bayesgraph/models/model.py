@@ -162,7 +162,9 @@ class Model(Edits, Answering):
         The posterior of the class is multiplied by the ratio and normalised, too, whatever else is
         observed (Saerens, Latinne, Decaestecker 2002, equation 2.4). The class has no parents.
         """
-        return self._with_networks([own._with_prior(target, ratio) for own in self.networks])
+        return self._with_networks(
+            [network._with_prior(target, ratio) for network in self.networks]
+        )
 
     def _case(self, evidence: EvidenceLike) -> Case:
         """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
