@@ -32,7 +32,7 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_465,
+    "lines of code": 55_467,
     "nodes of syntax trees": 631_107,
     "files": 220,
     "public names": 70,

@@ -186,7 +186,7 @@ class Terms:
         return information, kept - (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
 
     def bounds(self, before: Floats) -> tuple[float, float]:
-        """Return what answers with all of the probability contribute to both measures at most.
+        """Return upper bounds of both measures over answers of probability one.
 
         Parameters
         ----------
@@ -445,7 +445,7 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
     total = log_total(model._log_posterior_rows(terms.variable, rows))[0]
 
     def shares(x: Floats) -> Floats:
-        """Return what answers add to information, gain and mass, shape (n_answers, 3)."""
+        """Return the part of each answer in information, gain and mass, shape (n_answers, 3)."""
         # P(t | e, x) times p(x | e), or else p(t, x | e).
         logs = model._log_posterior_rows(terms.variable, with_values(rows, variable, x))
         if gaussian:

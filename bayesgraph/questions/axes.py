@@ -328,36 +328,36 @@ def _moments(
         rows, weights = complete_rows(
             source, chosen, None if target is None else [target], sample_weight
         )
-        found = list(rows.variables)
+        variables = list(rows.variables)
     else:
         _refuse("sample_weight=", sample_weight, "a table")
-        found = list(map(model.variable, chosen))
-    labels = found.pop(0) if target is not None else None
+        variables = list(map(model.variable, chosen))
+    labels = variables.pop(0) if target is not None else None
     if labels is not None and not isinstance(labels, Discrete):
         raise DataError(f"The class of discriminant axes is a discrete variable; got {labels!r}.")
-    if wrong := [v.name for v in found if not isinstance(v, Continuous)]:
+    if wrong := [v.name for v in variables if not isinstance(v, Continuous)]:
         raise DataError(f"Axes are of numeric variables; {quoted(wrong)} are not.")
     if model is not None:
-        shares, given = np.ones(1), [dict(evidence or {})]
+        shares, cases = np.ones(1), [dict(evidence or {})]
         if labels is not None:
             shares = model.query(labels.name, evidence).probabilities
-            given = [{**given[0], labels.name: state} for state in labels.states]
-        seen = np.flatnonzero(shares > 0)
-        answers = [model.query(list(names), given[k]) for k in seen.tolist()]
+            cases = [{**cases[0], labels.name: state} for state in labels.states]
+        classes = np.flatnonzero(shares > 0)
+        answers = [model.query(list(names), cases[k]) for k in classes.tolist()]
         means = np.array([np.atleast_1d(answer.mean) for answer in answers])
-        within = np.einsum("k,kij->ij", shares[seen], [answer.covariance for answer in answers])
+        within = np.einsum("k,kij->ij", shares[classes], [answer.covariance for answer in answers])
     else:
         codes = np.zeros(rows.n_rows, dtype=np.intp) if labels is None else rows.column(labels)
         values, counts = rows.values, np.bincount(codes, weights)
-        seen, shares = np.flatnonzero(counts > 0), counts / counts.sum()
-        means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in seen])
-        away = values - means[np.searchsorted(seen, codes)]
-        freedom = weights.sum() - len(seen)
+        classes, shares = np.flatnonzero(counts > 0), counts / counts.sum()
+        means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in classes])
+        away = values - means[np.searchsorted(classes, codes)]
+        freedom = weights.sum() - len(classes)
         if freedom <= 0 and labels is not None:
-            raise DataError(f"There are {len(seen)} classes of {target!r} in as many rows.")
+            raise DataError(f"There are {len(classes)} classes of {target!r} in as many rows.")
         within = away.T @ (away * weights[:, None]) / max(freedom, 1.0 if labels is None else 0.0)
-    states = () if labels is None else tuple(labels.states[k] for k in seen.tolist())
-    return states, shares[seen], means, within
+    states = () if labels is None else tuple(labels.states[k] for k in classes.tolist())
+    return states, shares[classes], means, within
 
 
 # -------- Cross tables of two discrete variables: profiles, chi-squared, and which cells stand out
@@ -611,9 +611,9 @@ class Points:
 
     def __getitem__(self, state: State) -> Floats:
         """Return the principal coordinates of a state, shape (k,)."""
-        known = [(type(s), s) for s in self.states]
+        states = [(type(s), s) for s in self.states]
         try:
-            place = known.index((type(state), state))
+            place = states.index((type(state), state))
         except ValueError:
             where = f"The points of {self.variable.name!r}"
             raise unknown_variable(state, self.states, where=where) from None

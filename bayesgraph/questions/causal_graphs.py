@@ -248,11 +248,11 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
         # A variable that is in one term only, as a target of a distribution, sums to one.
         while alone := [name for name in left if uses[name] == heads[name] == 1]:
             name = alone[0]
-            place, own = next((i, term) for i, term in enumerate(terms) if name in term.free)
-            assert isinstance(own, Conditional)
-            rest = tuple(target for target in own.targets if target != name)
-            terms[place : place + 1] = [Conditional(rest, own.given)] if rest else []
-            uses.subtract([name] if rest else own.free)
+            place, holder = next((i, term) for i, term in enumerate(terms) if name in term.free)
+            assert isinstance(holder, Conditional)
+            rest = tuple(target for target in holder.targets if target != name)
+            terms[place : place + 1] = [Conditional(rest, holder.given)] if rest else []
+            uses.subtract([name] if rest else holder.free)
             left.remove(name)
         inner = [term for term in terms if not term.free.isdisjoint(left)]
         outer = [term for term in terms if term.free.isdisjoint(left)]
@@ -264,19 +264,19 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
 
 def _joined(terms: Sequence[Expression]) -> list[Expression]:
     """Return terms in which P(b | a, c) P(a | c) is P(a, b | c), by the chain rule."""
-    found = list(terms)
+    joined = list(terms)
     places = {
         frozenset(term.given): place
-        for place, term in reversed(list(enumerate(found)))
+        for place, term in reversed(list(enumerate(joined)))
         if isinstance(term, Conditional)
     }
-    for i, first in enumerate(found):
+    for i, first in enumerate(joined):
         j = places.get(first.free, -1)
-        if isinstance(first, Conditional) and isinstance(then := found[j], Conditional) and j >= 0:
+        if isinstance(first, Conditional) and isinstance(then := joined[j], Conditional) and j >= 0:
             both = Conditional((*first.targets, *then.targets), first.given)
-            rest = [term for k, term in enumerate(found) if k not in (i, j)]
+            rest = [term for k, term in enumerate(joined) if k not in (i, j)]
             return _joined([*rest[: min(i, j)], both, *rest[min(i, j) :]])
-    return found
+    return joined
 
 
 def ratio(top: Expression, bottom: Expression) -> Expression:
@@ -304,24 +304,24 @@ def _text(expression: Expression, names: Mapping[Name, str], *, inside: bool = F
         Whether something follows, so that a sum needs brackets.
     """
     if isinstance(expression, Conditional):
-        targets, given = (
+        targets, condition = (
             ", ".join(names[name] for name in group)
             for group in (expression.targets, expression.given)
         )
-        return f"P({targets} | {given})" if given else f"P({targets})"
+        return f"P({targets} | {condition})" if condition else f"P({targets})"
     if isinstance(expression, Ratio):
         top, bottom = (_text(part, names) for part in (expression.top, expression.bottom))
         return f"[{top}] / [{bottom}]"
     if isinstance(expression, Sum):
-        own = dict(names)
+        inner = dict(names)
         for name in expression.over:
             mark = str(name)
             while mark in names.values():
                 mark += "'"
-            own[name] = mark
-        over = ", ".join(own[name] for name in expression.over)
+            inner[name] = mark
+        over = ", ".join(inner[name] for name in expression.over)
         over = f"{{{over}}}" if len(expression.over) > 1 else over
-        text = f"Σ_{over} {_text(expression.body, own)}"
+        text = f"Σ_{over} {_text(expression.body, inner)}"
         return f"[{text}]" if inside else text
     # Sums are written last, where they need no brackets.
     terms = sorted(expression.terms, key=lambda term: isinstance(term, Sum))
@@ -358,28 +358,28 @@ def _sum_of_product(factors: Sequence[Factor], over: Collection[Name]) -> Factor
     try:
         if not kept:
             return Factor.from_log((), np.full(1, graph.log_partition + scale))
-        found = graph.query([v.name for v in kept])
+        posterior = graph.query([v.name for v in kept])
     except ImpossibleEvidenceError:
         return Factor.from_log(kept, np.full((1, *shape), -np.inf))
-    logs = log_of(found.probabilities).reshape(shape) + found.log_evidence + scale
+    logs = log_of(posterior.probabilities).reshape(shape) + posterior.log_evidence + scale
     return Factor.from_log(kept, logs[None])
 
 
 def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any]) -> Factor:
     """Return a conditional probability; 0 where the condition is impossible."""
-    known = {name: fixed[name] for name in expression.given if name in fixed}
-    given = [model.variable(name) for name in expression.given if name not in fixed]
+    evidence = {name: fixed[name] for name in expression.given if name in fixed}
+    conditions = [model.variable(name) for name in expression.given if name not in fixed]
     targets = [model.variable(name) for name in expression.targets]
-    scope = [v for v in (*given, *targets) if isinstance(v, Discrete)]
-    free = [v for v in scope if v in given or v.name not in fixed]
+    scope = [v for v in (*conditions, *targets) if isinstance(v, Discrete)]
+    free = [v for v in scope if v in conditions or v.name not in fixed]
     try:
-        found: Posterior = model.query([v.name for v in scope], known)
+        posterior: Posterior = model.query([v.name for v in scope], evidence)
     except ImpossibleEvidenceError:
         return Factor.from_log(free, np.full((1, *(v.cardinality for v in free)), -np.inf))
-    joint = Factor.from_log(scope, log_of(found.probabilities)[None])
-    if given:
-        below = found.marginal(*(v.name for v in given)).probabilities
-        joint = joint / Factor.from_log(scope[: len(given)], log_of(below)[None])
+    joint = Factor.from_log(scope, log_of(posterior.probabilities)[None])
+    if conditions:
+        below = posterior.marginal(*(v.name for v in conditions)).probabilities
+        joint = joint / Factor.from_log(scope[: len(conditions)], log_of(below)[None])
     logs = joint.log_values[0]
     chosen = tuple(slice(None) if v in free else v.index(fixed[v.name]) for v in scope)
     return Factor.from_log(free, logs[chosen][None])
@@ -405,10 +405,10 @@ class Estimand:
     expression: Expression
 
     def __repr__(self) -> str:
-        targets, set_, seen = (
+        targets, set_, evidence = (
             ", ".join(map(str, names)) for names in (self.outcome, self.do, self.given)
         )
-        condition = ", ".join(part for part in (f"do({set_})", seen) if part)
+        condition = ", ".join(part for part in (f"do({set_})", evidence) if part)
         named = (*self.outcome, *self.do, *self.given, *self.expression.free)
         names = {name: str(name) for name in named}
         return f"P({targets} | {condition}) = {_text(self.expression, names)}"
@@ -465,8 +465,8 @@ class Estimand:
         others = sorted(self.expression.free - fixed.keys() - set(self.outcome), key=str)
         if others:
             fixed |= dict(model.most_probable({name: fixed[name] for name in self.do}, over=others))
-        found = _factor(self.expression, model, fixed)
-        logs = align(found.log_values, found.scope, outcome)[0]
+        factor = _factor(self.expression, model, fixed)
+        logs = align(factor.log_values, factor.scope, outcome)[0]
         values = np.broadcast_to(np.exp(logs), [v.cardinality for v in outcome])
         total = float(values.sum())
         if not abs(total - 1.0) <= _TOLERANCE:
@@ -479,15 +479,15 @@ class Estimand:
 
     @staticmethod
     def _values(
-        model: Model, given: Mapping[Name, Any], wanted: Sequence[Name], what: str
+        model: Model, states: Mapping[Name, Any], wanted: Sequence[Name], what: str
     ) -> dict[Name, Any]:
-        found = read_values(model, given) if given else {}
-        if set(found) != set(wanted):
+        codes = read_values(model, states) if states else {}
+        if set(codes) != set(wanted):
             raise EvidenceError(
                 f"{what} takes the states of {quoted(wanted) or 'no variables'}; got "
-                f"{quoted(found) or 'none'}."
+                f"{quoted(codes) or 'none'}."
             )
-        return found
+        return codes
 
     @staticmethod
     def _discrete(model: Model, name: Name) -> Discrete:
@@ -722,10 +722,10 @@ class CausalGraph:
     @cached_property
     def dag(self) -> nx.DiGraph:
         """The directed acyclic graph in which each unobserved common cause is a `Hidden` node."""
-        found = build_dag(self.nodes, self.arcs)
+        dag = build_dag(self.nodes, self.arcs)
         for pair in self.confounded:
-            found.add_edges_from((Hidden(pair), name) for name in pair)
-        return nx.freeze(found)
+            dag.add_edges_from((Hidden(pair), name) for name in pair)
+        return nx.freeze(dag)
 
     @cached_property
     def parents(self) -> dict[Name, list[Name]]:
@@ -863,13 +863,15 @@ class CausalGraph:
             For a graph with confounded pairs; `pairwise_independencies` works for those too.
         """
         _check_unconfounded(self, "pairwise_independencies() lists what it implies.")
-        found = []
+        statements = []
         for node in self.nodes:
             parents = set(self.dag.pred[node])
             rest = set(self.nodes) - parents - below(self.dag, [node])
             if rest:
-                found.append(Independence((node,), self.in_order(rest), self.in_order(parents)))
-        return found
+                statements.append(
+                    Independence((node,), self.in_order(rest), self.in_order(parents))
+                )
+        return statements
 
     def pairwise_independencies(self, maximum: int | None = None) -> list[Independence]:
         """Return an independence for each pair of variables that some set separates.
@@ -1027,20 +1029,20 @@ class CausalGraph:
         x, y = self.disjoint([treatment], [outcome])
         spoiled = below(self.dag, on_causal_paths(self.dag, x, y) | y) | x
         cut = proper_back_door_graph(self.dag, x, y)
-        found: list[Instrument] = []
+        instruments: list[Instrument] = []
         for node in self.nodes:
-            if node in spoiled or len(found) >= maximum:
+            if node in spoiled or len(instruments) >= maximum:
                 continue
             allowed = set(self.nodes) - spoiled - {node}
 
             # The nearer to the outcome a separator is, the less it keeps from the treatment.
-            def acts(given: Iterable[Name], node: Name = node) -> bool:
-                return not d_separated(self.dag, node, x, given)
+            def acts(separator: Iterable[Name], node: Name = node) -> bool:
+                return not d_separated(self.dag, node, x, separator)
 
-            left = maximum - len(found)
+            left = maximum - len(instruments)
             sets = minimal_separators(self, cut, y, {node}, set(), allowed, left, acts)
-            found += [Instrument(node, given) for given in sets]
-        return sorted(found, key=lambda one: len(one.given))
+            instruments += [Instrument(node, separator) for separator in sets]
+        return sorted(instruments, key=lambda one: len(one.given))
 
     def identify(self, outcome: Names, *, do: Names, given: Names = ()) -> Estimand:
         """Return an interventional distribution as an expression in observed probabilities.
@@ -1075,8 +1077,8 @@ class CausalGraph:
         try:
             if not z:
                 return Estimand(*names, _id(y, x, observed, self, order))
-            acting, seen = _exchanged(self, y, x, z)
-            joint = _id(y | seen, acting, observed, self, order)
+            acting, observing = _exchanged(self, y, x, z)
+            joint = _id(y | observing, acting, observed, self, order)
         except _HedgeError as hedge:
             targets, set_, condition = (", ".join(map(str, some)) for some in names)
             larger, smaller = hedge.args
@@ -1088,7 +1090,7 @@ class CausalGraph:
                 "experiment.",
                 (larger, smaller),
             ) from None
-        return Estimand(*names, ratio(joint, summed(names[0], joint)) if seen else joint)
+        return Estimand(*names, ratio(joint, summed(names[0], joint)) if observing else joint)
 
     def to_dag(self) -> list[Pair]:
         """Return arcs of a directed acyclic graph that fits every distribution of the variables.
@@ -1128,30 +1130,30 @@ def causal_graph(model: Model, latent: Collection[Name] = ()) -> CausalGraph:
     return CausalGraph.of(model, latent)
 
 
-def _pairs(kind: str, given: Any) -> tuple[Pair, ...]:
+def _pairs(kind: str, pairs: Any) -> tuple[Pair, ...]:
     """Return the pairs of an argument as tuples."""
-    found = []
-    for pair in given:
+    tuples = []
+    for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise GraphError(
                 f"{kind}= takes pairs of names, or a network for arcs=; got {pair!r:.80}."
             )
-        found.append((pair[0], pair[1]))
-    return tuple(found)
+        tuples.append((pair[0], pair[1]))
+    return tuple(tuples)
 
 
 def _sorted_pairs(pairs: Iterable[Pair], nodes: tuple[Name, ...]) -> tuple[Pair, ...]:
     """Return pairs whose names have the order of the nodes, after checking them."""
     place = {name: i for i, name in enumerate(nodes)}
-    found: dict[Pair, None] = {}
+    ordered: dict[Pair, None] = {}
     for a, b in pairs:
         for name in (a, b):
             if name not in place:
                 raise unknown_variable(name, nodes, where=f"Pair {a!r}, {b!r}: the graph")
         pair = (a, b) if place[a] < place[b] else (b, a)
-        if a == b or pair in found:
+        if a == b or pair in ordered:
             raise GraphError(
                 f"confounded= takes pairs of two variables, each once; got {(a, b)!r}."
             )
-        found[pair] = None
-    return tuple(found)
+        ordered[pair] = None
+    return tuple(ordered)

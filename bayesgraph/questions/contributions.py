@@ -577,7 +577,7 @@ class Step(NamedTuple):
     values: Sequence[Any] = ()
 
     def moved(self, contrast: Contrast) -> Floats:
-        """Return by how much the finding moves the log odds, shape (n,).
+        """Return the change of the log odds by the finding, shape (n,).
 
         Nothing moves infinite log odds, and nothing more is added to an impossible class.
         """
@@ -625,7 +625,7 @@ class Walk:
         return Evidence(len(places), columns)
 
     def _observed(self, variables: Sequence[Variable]) -> NDArray[np.bool_]:
-        """Return which rows observe all of the variables, shape (n_rows,)."""
+        """Return a mask of the rows that observe all of the variables, shape (n_rows,)."""
         observed = np.ones(self.rows.n_rows, dtype=bool)
         for variable in variables:
             observed &= variable in self.rows and self.rows.observed_rows(variable)
@@ -725,7 +725,7 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
 
 
 def _sets(addend: Addend, row: Evidence) -> list[tuple[Variable, ...]]:
-    """Return what is known without and with a finding, after none, one, two, ... of its parents."""
+    """Return the sets of 0, 1, 2, ... parents of a finding, each without and with the finding."""
     if addend.parents is None:
         return []
     parents = [p for p in addend.parents if p in row]
@@ -957,7 +957,7 @@ def shapes(
 def _curves(
     target: Discrete, positive: State | None, negative: State | None
 ) -> tuple[tuple[str, ...], Floats]:
-    """Return what is compared, and the weights of the classes' log scores, (n_curves, n_classes).
+    """Return labels of curves, and the weights of the classes' log scores, (n_curves, n_classes).
 
     The weights of a curve sum to zero.
     """
@@ -978,7 +978,7 @@ def _curves(
 
 
 def _obstacle(model: Model, target: Discrete) -> str:
-    """Return why the log odds of complete rows are no sum of a few features' terms, or nothing."""
+    """Return the reason why log odds are no sum of terms of a few features; empty if they are."""
     if not any(network is model for network in model.networks):
         return f"it is of the form {model!r}"
     network: Any = model

@@ -233,8 +233,8 @@ class _Pair:
         """Return the joint probability of discrete variables in the first network."""
         if not scope:
             return np.ones(())
-        found: Floats = self.before.query([v.name for v in scope]).probabilities
-        return found
+        probabilities: Floats = self.before.query([v.name for v in scope]).probabilities
+        return probabilities
 
     def _of_tables(
         self, p: Factor, q: Factor, scope: Sequence[Discrete], child: Discrete
@@ -513,9 +513,9 @@ def _difference(old: Variable, new: Variable) -> str:
 
 
 def _by_value(what: str, old: tuple[object, ...], new: tuple[object, ...]) -> str:
-    known, wanted = ({(type(v), v) for v in values} for values in (old, new))
-    more = [v for v in new if (type(v), v) not in known]
-    fewer = [v for v in old if (type(v), v) not in wanted]
+    before, after = ({(type(v), v) for v in values} for values in (old, new))
+    more = [v for v in new if (type(v), v) not in before]
+    fewer = [v for v in old if (type(v), v) not in after]
     parts = [f"{what} added: {quoted(more)}"] if more else []
     parts += [f"{what} removed: {quoted(fewer)}"] if fewer else []
     return "; ".join(parts) or f"{what} in another order: {quoted(new)}"
@@ -599,7 +599,7 @@ class PredictionChanges:
             for n, which in zip(self.impossible, ("first", "second"), strict=True)
             if n
         ]
-        found = [
+        tables = [
             DisplayTable(
                 title, [(f"{a} → {b}", f"{n:,}") for (a, b), n in moves], note="\n".join(notes)
             )
@@ -616,8 +616,8 @@ class PredictionChanges:
             ]
             header = ("row", "prediction", "probability", "why (change of log odds, nats)")
             note = more(self.n_changed, len(rows), "changed rows")
-            found.append(DisplayTable("Rows that change most", rows, header=header, note=note))
-        return found
+            tables.append(DisplayTable("Rows that change most", rows, header=header, note=note))
+        return tables
 
 
 class _Side(NamedTuple):
@@ -643,7 +643,7 @@ class _Side(NamedTuple):
 def prediction_changes(
     before: Model, after: Model, target: Name, frame: TableLike, n: int
 ) -> PredictionChanges:
-    """Return how predictions of a discrete variable for the rows of a table change.
+    """Compare the predictions of a discrete variable for the rows of a table.
 
     Unknown categories are missing values. Columns that a model lacks are ignored by it.
 
@@ -722,8 +722,8 @@ def _reasons(
             return ()
         for name, value in {"prior": terms.prior, **terms}.items():
             gaps[name] = gaps.get(name, 0.0) + sign * value
-    known = [(n, gap) for n, gap in gaps.items() if not math.isnan(gap) and abs(gap) > _NEGLIGIBLE]
-    return tuple(sorted(known, key=lambda item: -abs(item[1]))[:_REASONS])
+    moved = [(n, gap) for n, gap in gaps.items() if not math.isnan(gap) and abs(gap) > _NEGLIGIBLE]
+    return tuple(sorted(moved, key=lambda item: -abs(item[1]))[:_REASONS])
 
 
 # --------------- The difference between two models: variables, arcs, distributions and predictions
@@ -800,7 +800,7 @@ def diff(
     target: Name | None = None,
     n: int = 10,
 ) -> Diff:
-    """Return what differs between two models: arcs, distributions and predictions.
+    """Compare two models: their arcs, distributions and predictions.
 
     Parameters
     ----------
@@ -874,13 +874,13 @@ def _listed(numbers: Any) -> Any:
 
 
 def _model(source: Any) -> Model:
-    found = getattr(source, "network_", source)
-    if not isinstance(found, Model):
+    model = getattr(source, "network_", source)
+    if not isinstance(model, Model):
         raise DataTypeError(
             f"diff compares two models or fitted estimators; got {source!r:.200}. Load files by "
             "bayesgraph.load, and fit estimators first."
         )
-    return found
+    return model
 
 
 def _target(a: Any, b: Any) -> Name:
@@ -970,8 +970,8 @@ class FamilyDrift:
     @property
     def title(self) -> str:
         """The child and its parents, such as ``wet | rain, sprinkler``."""
-        given = ", ".join(map(str, self.parents))
-        return f"{self.name} | {given}" if given else str(self.name)
+        parents = ", ".join(map(str, self.parents))
+        return f"{self.name} | {parents}" if parents else str(self.name)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -1032,7 +1032,7 @@ def _change(before: float, after: float) -> str:
 
 
 def _unknown(families: Sequence[FamilyDrift]) -> str:
-    """Return what cannot be told because parents have no column; empty if all have one."""
+    """Return a note on parents without a column; empty if all have one."""
     names = dict.fromkeys(name for family in families for name in family.latent)
     if not names:
         return ""
@@ -1047,7 +1047,7 @@ def _unknown(families: Sequence[FamilyDrift]) -> str:
 def table_drift(
     model: Any, before: TableLike, after: TableLike, *, alpha: float = 0.05
 ) -> TableDrift:
-    """Return which families of a model moved between two tables.
+    """Test each family of a model for drift between two tables.
 
     Parameters
     ----------

@@ -301,11 +301,11 @@ def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableL
     return list(sets[0])
 
 
-def _among(rows: Table, given: Mapping[Name, State]) -> NDArray[np.bool_]:
-    """Return which rows have the given states."""
+def _among(rows: Table, states: Mapping[Name, State]) -> NDArray[np.bool_]:
+    """Return a mask of the rows with some states."""
     chosen = np.ones(rows.n_rows, dtype=bool)
     by_name = {variable.name: variable for variable in rows.variables}
-    for name, state in given.items():
+    for name, state in states.items():
         variable = by_name[name]
         if not isinstance(variable, Discrete):
             raise EvidenceError(
@@ -314,7 +314,7 @@ def _among(rows: Table, given: Mapping[Name, State]) -> NDArray[np.bool_]:
             )
         chosen &= rows.column(variable) == variable.index(state)
     if not chosen.any():
-        raise DataError(f"No row has {dict(given)!r}.")
+        raise DataError(f"No row has {dict(states)!r}.")
     return chosen
 
 

@@ -48,16 +48,16 @@ def question(
         @wraps(function)
         def ask(asked: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
             bound = signature.bind(asked, *args, **kwargs)
-            given = bound.arguments
-            is_default = target in parameters and given.get(target) is None
+            arguments = bound.arguments
+            is_default = target in parameters and arguments.get(target) is None
             if hasattr(type(asked), "_fitted_model"):
-                given[first] = asked._fitted_model
+                arguments[first] = asked._fitted_model
                 if is_default:
-                    given[target] = asked.target_.name
+                    arguments[target] = asked.target_.name
                 if "evidence" in parameters:
-                    given["evidence"] = asked._given(given.get("evidence"))
-                if rows is not None and given[target] in (asked.target_.name, asked.target_):
-                    given[rows] = asked._encoded(given[rows])
+                    arguments["evidence"] = asked._given(arguments.get("evidence"))
+                if rows is not None and arguments[target] in (asked.target_.name, asked.target_):
+                    arguments[rows] = asked._encoded(arguments[rows])
             elif not isinstance(asked, Model):
                 raise DataTypeError(
                     f"{function.__name__} asks a model or a fitted estimator; got {asked!r:.200}."
@@ -67,8 +67,8 @@ def question(
                     f"{function.__name__} needs a target, which is by default the class of a "
                     f"fitted classifier; the model has the variables {quoted(asked.names)}."
                 )
-            if kind in given[first]._declined:
-                raise refused(given[first], kind)
+            if kind in arguments[first]._declined:
+                raise refused(arguments[first], kind)
             return function(*bound.args, **bound.kwargs)
 
         vars(ask).update(__signature__=signature, is_question=True)

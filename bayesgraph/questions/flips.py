@@ -234,7 +234,7 @@ def choices_of(
 
 
 def _kind_that_stays(variable: Variable, value: Any) -> str:
-    """Return what a finding that cannot change is; nothing if it can."""
+    """Return the kind of a finding that cannot change; empty if it can."""
     if isinstance(value, Between):
         return "in an interval"
     if is_soft(value):
@@ -565,7 +565,7 @@ class Goal:
             return np.asarray(np.where(np.isneginf(score), -np.inf, score - others))
 
     def excess(self, margins: Floats) -> Floats:
-        """Return by how much log odds exceed what is needed; positive values are flips."""
+        """Return log odds less those that are needed; positive values are flips."""
         if self.log_odds is None or margins.shape[-1] < 2:
             return np.asarray(margins.min(axis=-1, initial=np.inf) - self.needed)
         return np.asarray(-log_total(-np.maximum(margins, -_MOST)) - self.needed)

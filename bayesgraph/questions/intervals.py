@@ -579,7 +579,7 @@ def tornado(
     spread: float = 0.1,
     n: int = 12,
 ) -> Tornado:
-    """Return how far a posterior probability moves with single parameters or findings.
+    """Vary single parameters or findings, and compare the posterior probabilities.
 
     Parameters
     ----------
@@ -727,7 +727,7 @@ class _Parameter:
         return self.cpd.from_arrays((self.cpd.variable,), self.cpd.parents, numbers)
 
     def width(self, slopes: Sensitivity) -> float:
-        """Return by how much a posterior moves with the parameter, to first order."""
+        """Return the change of a posterior between the ends, to first order."""
         name = self.cpd.variable.name
         key = (*self.place, name) if self.place else name
         if isinstance(self.cpd, TableCPD):

@@ -95,10 +95,10 @@ def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.
         For no values, a label given twice, or a value that is not a label (the message suggests
         the nearest one).
     """
-    known = [plain(label) for label in labels]
-    places: dict[Any, int] = {label: code for code, label in enumerate(known)}
-    if len(places) < len(known):
-        raise DataError(f"Every label is given once; got {quoted(known)}.")
+    plain_labels = [plain(label) for label in labels]
+    places: dict[Any, int] = {label: code for code, label in enumerate(plain_labels)}
+    if len(places) < len(plain_labels):
+        raise DataError(f"Every label is given once; got {quoted(plain_labels)}.")
     column = np.asarray(values)
     if column.ndim != 1 or not len(column):
         raise DataError(f"{what} takes one label a row and at least one row; got {column.shape}.")
@@ -114,7 +114,7 @@ def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.
     if unknown:
         raise DataError(
             f"{what} has {quoted(unknown)}, which is not among the labels."
-            f"{suggestion(unknown[0], known)} They are {quoted(known)}."
+            f"{suggestion(unknown[0], plain_labels)} They are {quoted(plain_labels)}."
         )
     codes = np.array([places[kind] for kind in kinds], dtype=np.intp)
     return codes[inverse]

@@ -315,7 +315,7 @@ def most_relevant(
             f"{_MAX_EXPLANATIONS:,} are compared. Name fewer targets."
         )
     names = [v.name for v in discrete]
-    before, after = (model.query(names, known).probabilities for known in (None, evidence))
+    before, after = (model.query(names, findings).probabilities for findings in (None, evidence))
     return list(_best(discrete, _partial(before), _partial(after), k))
 
 

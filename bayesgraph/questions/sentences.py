@@ -288,7 +288,7 @@ def explanation(
     finding: Name | None = None,
     state: State | None = None,
 ) -> Explanation:
-    """Return why a posterior is as it is, in sentences that can be read aloud.
+    """Explain a posterior in sentences that can be read aloud.
 
     A sentence on each finding says how strongly it speaks for or against the state, and what would
     be believed without it. Others tell the paths of the network by which it reaches the target,
@@ -390,7 +390,7 @@ class _Told:
         return 1.0 if p > 1.0 - _ROUNDING else p
 
     def bearing(self, name: Name, answer: Posterior | NumberMixture) -> Bearing:
-        """Return what a finding does to the answer, by leaving it out."""
+        """Measure the effect of a finding on the answer, by leaving it out."""
         others = {n: value for n, value in self.evidence.items() if n != name}
         left_out = self.model.query(self.target.name, others)
         p, q = self.value_of(answer), self.value_of(left_out)
@@ -403,7 +403,7 @@ class _Told:
         return Bearing(name, value, q, factor, *self.links(name))
 
     def strength(self, bearing: Bearing) -> float:
-        """Return what a finding does, above 0 if it speaks for the state or raises the mean."""
+        """Return a size, above 0 if a finding speaks for the state or raises the mean."""
         if self.state is None or bearing.factor == math.inf:
             return bearing.factor
         return math.log(bearing.factor) if bearing.factor > 0 else -math.inf
@@ -499,7 +499,7 @@ class _Told:
         return {(_JUDGEMENT, n) if n in self._judged else n for n in self.evidence if n != name}
 
     def _blocked(self, linked: Links | Bearing) -> str:
-        """Return why a variable says nothing about the target; nothing if a path is active."""
+        """Return the reason why a variable says nothing; empty if a path is active."""
         if linked.paths or self._graph is None:
             return ""
         if not linked.blockers:
@@ -555,7 +555,7 @@ class _Told:
         return _listed(clauses)
 
     def _how_known(self, graph: nx.DiGraph[Name], common: Name, name: Name) -> str:
-        """Return how a common effect is known: itself, by a judgement, or by what follows it."""
+        """Say how a common effect is known: itself, by a judgement, or by its descendants."""
         below = known_below(graph, common, self._nodes_besides(name))
         if common in below:
             return "known"
