@@ -908,14 +908,17 @@ def source_of_columns(
     names = [name for name in names if name != weight]
     fixed = dict(declared or {})
     coded = [n for n in _discrete(data, names, categorical, target) if n not in fixed]
-    rows = Rows(data.source, target, weight, every=True)
+    rows = tables.Rows(data.source, target, weight, every=True)
     read = [*coded, *([] if target is None else [target])]
     # Rows of weight zero keep their states, as in memory.
-    counted = find_domains(data, read, Rows(data.source, target, None))
+    counted = find_domains(data, read, tables.Rows(data.source, target, None))
     domains, n_rows = counted.columns, counted.n_rows
     if not n_rows:
         raise DataError(f"{data.source} has no rows.")
-    if weight is not None and not find_domains(data, [], Rows(data.source, None, weight)).n_rows:
+    if (
+        weight is not None
+        and not find_domains(data, [], tables.Rows(data.source, None, weight)).n_rows
+    ):
         raise DataError(f"The weights in {weight!r} of {data.source} are zero for every row.")
     if target is not None and domains[target].n_missing:
         raise DataError(

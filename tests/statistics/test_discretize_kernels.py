@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from cutting import modl
 
-from bayesgraph.statistics import boulle as boulle_intervals
 from bayesgraph.statistics import cut_kernels as kernels
+from bayesgraph.statistics import cuts
 from bayesgraph.statistics.cuts import factorials, published_prior
 
 
@@ -87,7 +87,7 @@ def test_very_many_bins_are_put_together_first(monkeypatch):
     values = random.uniform(0, 4, 4000)
     classes = np.where(random.random(4000) < 0.9, np.floor(values).astype(int) % 2, 0)
     exact = modl(values, classes, 2)
-    monkeypatch.setattr(boulle_intervals, "_MAX_BINS", 50)
+    monkeypatch.setattr(cuts, "_MAX_BINS", 50)
     found = modl(values, classes, 2)
     np.testing.assert_allclose(found.cuts, [1, 2, 3], atol=0.01)
     assert found.cost == pytest.approx(exact.cost)
