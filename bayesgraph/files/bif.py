@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.core import files
-from bayesgraph.core.errors import FileFormatError, LossyExportError, quoted, suggestion
+from bayesgraph.core.errors import LossyExportError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.blocks import BlockText
 from bayesgraph.files.exporting import Export, skip, skip_name
@@ -43,13 +43,9 @@ _TYPE = re.compile(
     rf"\s*+(?:type\s++(?P<type>\w++)\s*+(?:\[\s*+(?P<count>\d{{1,9}}+)\s*+\]\s*+)?+=?+\s*+"
     rf"\{{(?P<states>{_FLAT})\}}\s*+;|{_PROPERTY})"
 )
-_NUMBERS = r"([-+.0-9eE,\s]*+)"
 _ENTRY = re.compile(
-    r'\s*+(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)'
-    + _NUMBERS
-    + r";|\b(table|default)\b"
-    + _NUMBERS
-    + rf";|{_PROPERTY})"
+    r'\s*+(?:(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)|\b(table|default)\b)'
+    rf"([-+.0-9eE,\s]*+);|{_PROPERTY})"
 )
 
 
@@ -139,15 +135,11 @@ class _Parser:
             match = _BLOCK.match(text, at)
             if match is None:
                 kind = _KIND.match(text, self._text.after_blanks(at))
-                if kind is None:
-                    expected = "'network', 'variable' or 'probability' at the start of a block"
-                elif text.count('"', at) % 2:
+                expected = "'network', 'variable' or 'probability' at the start of a block"
+                if kind is not None:
                     expected = (
-                        f"the end of a quote in the {kind[0]} block that starts here or after it"
-                    )
-                else:
-                    expected = (
-                        f"'{{' and '}}' around the {kind[0]} block here; the file may be truncated"
+                        f"'{{' and '}}' around the {kind[0]} block here, and the end of a quote in "
+                        "it; the file may be truncated"
                     )
                 raise self._error(at, f"expected {expected}; got {self._text.seen(at)}.")
             block = _Block(match.start("kind"), match["head"].strip(), match.span("body"))
@@ -157,22 +149,27 @@ class _Parser:
             raise self._error(0, "expected at least one 'variable' block; this is not a BIF file.")
         return blocks
 
-    def _states(self, block: _Block, name: str) -> list[str]:
-        states: list[str] | None = None
+    def _entries(
+        self, block: _Block, pattern: re.Pattern[str], of: str, expected: str
+    ) -> Iterator[re.Match[str]]:
+        """Yield the entries of a block that a pattern matches; those without groups are skipped."""
         at, end = block.body
-        while match := _TYPE.match(self._text.text, at, end):
-            if match["states"] is not None:
-                states = self._declared(match, name)
+        while match := pattern.match(self._text.text, at, end):
+            if match.lastindex is None:
+                skip(of, "property")
             else:
-                skip("variables", "property")
+                yield match
             at = match.end()
-        if states is None or self._text.after_blanks(at) < end:
-            raise self._error(
-                at,
-                f"expected 'type discrete [ n ] {{ states }};' or 'property ...;' for {name!r}; "
-                f"got {self._text.seen(at, end)}.",
-            )
-        return states
+        if self._text.after_blanks(at) < end:
+            raise self._error(at, f"expected {expected}; got {self._text.seen(at, end)}.")
+
+    def _states(self, block: _Block, name: str) -> list[str]:
+        expected = f"'type discrete [ n ] {{ states }};' or 'property ...;' for {name!r}"
+        entries = self._entries(block, _TYPE, "variables", expected)
+        declared = [self._declared(match, name) for match in entries]
+        if not declared:
+            raise self._error(block.start, f"expected {expected}; got the end.")
+        return declared[-1]
 
     def _declared(self, match: re.Match[str], name: str) -> list[str]:
         if match["type"] != "discrete":
@@ -229,77 +226,52 @@ class _Parser:
         *parents, child = family
         shape = self._draft.shape(block.start, family)
         codes = [{str(s): code for code, s in enumerate(parent.states)} for parent in parents]
-        counts = {"table": math.prod(shape), "default": shape[-1]}
-        lists: dict[str, list[float]] = {}
-        numbers: list[float] = []
-        # From the index of a configuration of the parents to the place of its row.
-        places: dict[int, int] = {}
-        at, end = block.body
-        while match := _ENTRY.match(self._text.text, at, end):
-            states, row, word, values = match.groups()
-            if states is not None:
-                index = self._index(states, parents, codes, at)
-                if index in places:
-                    shown = f" ({states.strip()})" if parents else ""
-                    text = f"the row{shown} of {child.name!r} is given a second time."
-                    raise self._error(at, text)
-                places[index] = at
-                numbers += self._floats(row, at, child, shape[-1])
-            elif word is not None:
-                if word in lists:
-                    raise self._error(at, f"{child.name!r} has a second {word!r}.")
-                lists[word] = self._floats(values, at, child, counts[word])
-            else:
-                skip("tables", "property")
-            at = match.end()
-        if self._text.after_blanks(at) < end:
-            raise self._error(
-                at,
-                "expected 'table p, ...;', '(states) p, ...;', 'default p, ...;' or "
-                f"'property ...;' with numbers p for {child.name!r}; got "
-                f"{self._text.seen(at, end)}.",
-            )
-        whole, default = lists.get("table"), lists.get("default")
+        n_rows, size = math.prod(shape[:-1]), shape[-1]
+        expected = (
+            "'table p, ...;', '(states) p, ...;', 'default p, ...;' or 'property ...;' with "
+            f"numbers p for {child.name!r}"
+        )
+        # Numbers by the word before them, or by the index of a configuration of the parents.
+        rows: dict[Any, list[float]] = {}
+        places: dict[Any, int] = {}
+        for match in self._entries(block, _ENTRY, "tables", expected):
+            states, word, numbers = match.groups()
+            at = match.start()
+            key = word if states is None else self._index(states, parents, codes, at)
+            if key in rows:
+                shown = word or f"({states.strip()})"
+                raise self._error(at, f"{child.name!r} has a second {shown!r}.")
+            rows[key] = self._floats(numbers, at, child, n_rows * size if key == "table" else size)
+            places[key] = at
+        whole, default = rows.pop("table", None), rows.pop("default", None)
         if whole is not None:
-            if places:
+            if rows:
                 raise self._error(
                     block.start, f"expected one 'table' or rows for {child.name!r}; got both."
                 )
-            table = np.moveaxis(np.reshape(whole, [shape[-1], *shape[:-1]]), 0, -1)
+            table = np.moveaxis(np.reshape(whole, [size, *shape[:-1]]), 0, -1)
             table = np.ascontiguousarray(table)
             return self._draft.table(block.start, family, table, slowest=True)
-        n_rows = math.prod(shape[:-1])
         if default is not None:
             # No text confirms the size of the table.
-            size = files.BYTES_OF_CELL * n_rows * shape[-1]
-            self._draft.budget.take(size, f"the table of {child.name!r}")
-        elif len(places) < n_rows:
-            raise self._missing(block, family, places)
-        table = np.empty((n_rows, shape[-1]))
+            nbytes = files.BYTES_OF_CELL * n_rows * size
+            self._draft.budget.take(nbytes, f"the table of {child.name!r}")
+        elif len(rows) < n_rows:
+            configurations = enumerate(product(*(parent.states for parent in parents)))
+            missing = next(states for row, states in configurations if row not in rows)
+            what = f"the row ({', '.join(map(str, missing))})" if parents else "its probabilities"
+            raise self._error(
+                block.start,
+                f"expected {what} for {child.name!r}: {n_rows - len(rows):,} of {n_rows:,} rows "
+                "are missing and there is no 'default'.",
+            )
+        table = np.empty((n_rows, size))
         if default is not None:
             table[:] = default
-        if places:
-            table[list(places)] = np.reshape(numbers, (-1, shape[-1]))
+        if rows:
+            table[list(rows)] = list(rows.values())
         return self._draft.table(
             block.start, family, table, place=lambda row: places.get(row, block.start)
-        )
-
-    def _missing(
-        self, block: _Block, family: Sequence[Discrete], places: Mapping[int, int]
-    ) -> FileFormatError:
-        *parents, child = family
-        cards = [parent.cardinality for parent in parents]
-        row = next(row for row in range(math.prod(cards)) if row not in places)
-        states: list[str] = []
-        for parent in reversed(parents):
-            row, code = divmod(row, parent.cardinality)
-            states.append(str(parent.states[code]))
-        what = f"the row ({', '.join(reversed(states))})" if states else "its probabilities"
-        n_rows = math.prod(cards)
-        return self._error(
-            block.start,
-            f"expected {what} for {child.name!r}: {n_rows - len(places):,} of {n_rows:,} rows are "
-            "missing and there is no 'default'.",
         )
 
     def _floats(self, text: str, at: int, child: Discrete, count: int) -> list[float]:
@@ -360,17 +332,10 @@ def _readings(text: str) -> list[list[str]]:
 
 # Pattern of text that other programs read without quotes. Keywords of the format, which has them in
 # lower case only, are quoted too.
-_BARE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*")
-_KEYWORDS = {
-    "network",
-    "variable",
-    "probability",
-    "property",
-    "type",
-    "discrete",
-    "table",
-    "default",
-}
+_BARE = re.compile(
+    r"(?!(?:network|variable|probability|property|type|discrete|table|default)\Z)"
+    r"[A-Za-z0-9_][A-Za-z0-9_.\-]*"
+)
 TEXT = TextSpelling(
     "text without double quotes and line breaks",
     re.compile(r'[^"\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+'),
@@ -421,10 +386,11 @@ def formatted(
         raise LossyExportError(f"The network's name in BIF is {TEXT.held}; got {name!r:.80}.")
     names = {v: _quoted(word) for v, word in export.names.items()}
     states = {v: list(map(_quoted, words)) for v, words in export.states.items()}
-    tables = [cpd for cpd in export.cpds if isinstance(cpd, TableCPD)]
     parts = [f"network {_quoted(network)} {{\n}}\n"]
-    parts += [_declaration(names[v], states[v]) for v in names]
-    for cpd in tables:
+    for variable, words in states.items():
+        kind = f"type discrete [ {len(words)} ] {{ {', '.join(words)} }};"
+        parts.append(f"variable {names[variable]} {{\n  {kind}\n}}\n")
+    for cpd in export.cpds:
         parts.extend(_probability(cpd, names, states))
     parts += [f"// {line}\n" for line in export.sidecar]
     return "".join(parts), export.report
@@ -432,35 +398,23 @@ def formatted(
 
 def _quoted(word: str) -> str:
     """Return a word as it stands in a file, in quotes unless other programs read it without."""
-    bare = _BARE.fullmatch(word) and word not in _KEYWORDS
-    return word if bare else f'"{word}"'
-
-
-def _declaration(name: str, states: Sequence[str]) -> str:
-    """Return the block that declares a variable."""
-    return f"variable {name} {{\n  type discrete [ {len(states)} ] {{ {', '.join(states)} }};\n}}\n"
+    return word if _BARE.fullmatch(word) else f'"{word}"'
 
 
 def _probability(
     cpd: TableCPD, names: Mapping[Variable, str], states: Mapping[Variable, Sequence[str]]
 ) -> Iterator[str]:
     """Yield the text of the BIF block that has the table of a CPD, in pieces."""
-    head = names[cpd.variable]
-    if not cpd.parents:
-        yield f"probability ( {head} ) {{\n  table {_numbers(cpd.values.tolist())};\n}}\n"
-        return
+    bar = " | " if cpd.parents else ""
     parents = ", ".join(names[parent] for parent in cpd.parents)
-    yield f"probability ( {head} | {parents} ) {{\n"
+    yield f"probability ( {names[cpd.variable]}{bar}{parents} ) {{\n"
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
     configurations = product(*(states[parent] for parent in cpd.parents))
     for configuration, row in zip(configurations, rows, strict=True):
-        yield f"  ({', '.join(configuration)}) {_numbers(row)};\n"
+        head = f"({', '.join(configuration)})" if configuration else "table"
+        # repr gives the shortest decimal that reads back as the same float.
+        yield f"  {head} {', '.join(map(repr, row))};\n"
     yield "}\n"
-
-
-def _numbers(row: list[float]) -> str:
-    # repr gives the shortest decimal that reads back as the same float.
-    return ", ".join(map(repr, row))
 
 
 FORMAT = FileFormat("BIF", parse, formatted, HELD)

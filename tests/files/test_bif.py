@@ -233,7 +233,7 @@ def test_a_table_with_the_child_fastest_is_told() -> None:
         (HEAD + "probability ( wet rain | rain ) { }", "line 12: expected one variable before"),
         (HEAD + "probability ( rain ) { table 1, 0; }", "line 12: 'rain' has a second probab"),
         (HEAD + "probability ( wet ) { }", "line 12: expected its probabilities for 'wet'"),
-        (HEAD + ROWS.replace("(yes)", "(no)"), r"line 14: the row \(no\) of 'wet' is given a sec"),
+        (HEAD + ROWS.replace("(yes)", "(no)"), r"line 14: 'wet' has a second '\(no\)'"),
         (HEAD + ROWS.replace("(yes)", "(yse)"), "line 14: 'yse' is not a state.*'yes'"),
         (HEAD + ROWS.replace("(yes)", "(yes, no)"), "line 14: expected a state for each of the 1"),
         (HEAD + ROWS.replace(", 0.6", ""), "line 14: expected 3 probabilities for 'wet'; got 2"),
