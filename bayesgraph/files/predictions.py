@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from bayesgraph.classifiers import check_fitted, counted, with_policy
 from bayesgraph.core.errors import DataError, DataTypeError, FileFormatError, quoted
@@ -21,8 +22,6 @@ _WHAT = ("both", "predict", "predict_proba")
 _PARQUET, _TEXTS = (".parquet", ".pq"), (".csv", ".tsv")
 # Number of runs of rows in each file of a folder.
 _RUNS_OF_PART = 32
-
-Write: TypeAlias = Callable[[Any], None]
 
 
 def predict_dataset(
@@ -91,7 +90,7 @@ def predict_dataset(
     check_fitted(estimator, "network_")
     if what not in _WHAT:
         raise DataError(f"what= is one of {quoted(_WHAT)}; got {what!r}.")
-    opened = None if target is None else _written(target)
+    write = None if target is None else _writing(target)
     dataset = (
         data if isinstance(data, Dataset) else open_dataset(data, text=text_columns(estimator))
     )
@@ -99,7 +98,7 @@ def predict_dataset(
         check_apart([Path(target)], [Path(dataset.source)])
     names = _known_names(estimator, dataset)
     dataset.checked(keep, "keep=")
-    if opened is None:
+    if write is None:
         return dataset.predicted(_Predicting(estimator, what), names, keep)
     if dataset.executor is not None and not dataset.is_lazy:
         raise DataTypeError(
@@ -116,16 +115,21 @@ def predict_dataset(
     n_rows = impossible = 0
     met = UnseenValues()
     runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
-    # The limit holds for the process, so that it is set once for all threads.
-    with opened as write, one_blas_thread():
-        for table, count, unseen in in_order(predicted, runs):
-            write(table)
+
+    def tables() -> Iterator[Any]:
+        nonlocal n_rows, impossible
+        for table, n_impossible, unseen in in_order(predicted, runs):
             n_rows += len(table)
-            impossible += count
+            impossible += n_impossible
             if isinstance(unseen, UnseenValues):
                 met.unite(unseen)
+            yield table
         if not n_rows:
             raise DataError(f"{dataset.source} has no rows.")
+
+    # The limit holds for the process, so that it is set once for all threads.
+    with one_blas_thread():
+        write(tables())
     warn_of_impossible(impossible, n_rows, estimator.target_)
     met.warn(n_rows)
     return n_rows
@@ -197,32 +201,27 @@ def _check_apart(keep: Sequence[str], columns: dict[str, Any]) -> None:
 # --------------------------------------------------------------------------------------- files
 
 
-def _written(target: PathLike) -> contextlib.AbstractContextManager[Write]:
-    """Return a context manager with a function that writes tables to a file or a folder."""
+def _writing(target: PathLike) -> Callable[[Iterator[Any]], None]:
+    """Return the function that writes tables to a file or a folder."""
     text = path_text(target)
     # A Path has lost the slash at its end.
     if text.endswith(("/", os.sep)) or Path(text).is_dir() or not Path(text).suffix:
-        return _folder(Path(os.path.realpath(text)))
+        return partial(_write_folder, Path(os.path.realpath(text)))
     if not text.lower().endswith((*_PARQUET, *_TEXTS)):
         raise FileFormatError(
             f"{text!r}: the suffix of predictions is one of {quoted((*_PARQUET, *_TEXTS))}; a "
             "folder has none."
         )
-    return _file(text)
+    return partial(_write_file, text)
 
 
-@contextlib.contextmanager
-def _file(path: PathLike) -> Iterator[Write]:
-    """Yield a function that writes a table below those before, in one file; see `replacing`."""
-    with replacing(path) as stream, contextlib.ExitStack() as opened:
-        writers: list[Any] = []
-
-        def write(table: Any) -> None:
-            if not writers:
-                writers.append(opened.enter_context(_writer(path, stream, table.schema)))
-            writers[0].write_table(table)
-
-        yield write
+def _write_file(path: PathLike, tables: Iterator[Any]) -> None:
+    """Write tables, of which there is one at least, below each other; see `replacing`."""
+    with replacing(path) as stream:
+        first = next(tables)
+        with _writer(path, stream, first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
 
 
 def _writer(path: PathLike, stream: Any, schema: Any) -> Any:
@@ -240,9 +239,8 @@ def _writer(path: PathLike, stream: Any, schema: Any) -> Any:
         ) from error
 
 
-@contextlib.contextmanager
-def _folder(folder: Path) -> Iterator[Write]:
-    """Yield a function that writes tables to the files of a folder, which appears at the end.
+def _write_folder(folder: Path, tables: Iterator[Any]) -> None:
+    """Write tables to the files of a folder, which appears at the end.
 
     Raises
     ------
@@ -258,21 +256,9 @@ def _folder(folder: Path) -> Iterator[Write]:
     with temporary_folder(folder.parent) as made:
         parts = made / "parts"
         parts.mkdir()
-        with contextlib.ExitStack() as last:
-            n_runs = 0
-            writes: list[Write] = []
-
-            def write(table: Any) -> None:
-                nonlocal n_runs
-                part, first = n_runs // _RUNS_OF_PART, n_runs % _RUNS_OF_PART == 0
-                if first:
-                    last.close()
-                    path = parts / f"part-{part:05}.parquet"
-                    writes[:] = [last.enter_context(_file(path))]
-                writes[0](table)
-                n_runs += 1
-
-            yield write
+        for part, first in enumerate(tables):
+            run = chain([first], islice(tables, _RUNS_OF_PART - 1))
+            _write_file(parts / f"part-{part:05}.parquet", run)
         if folder.exists():
             folder.rmdir()
         parts.rename(folder)
