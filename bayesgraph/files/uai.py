@@ -100,35 +100,28 @@ class Numbers:
         try:
             self.values = floats_of(self._data[self._start :], infinite=True)
         except NumberError as error:
-            raise self.error(error.index, "a number") from None
+            raise self.error("a number", error.index) from None
 
-    def line(self, index: int) -> int:
-        """Return the line of the file with the number at an index; past the end, the last line."""
-        word = self._word(index)
-        at = len(self._data.rstrip()) if word is None else word.start()
-        return self._data.count(b"\n", 0, at) + 1
+    def error(
+        self, expected: str, index: int | None = None, advice: str = ""
+    ) -> errors.FileFormatError:
+        """Return an error that says what was expected in the place of a number, or of the last one.
 
-    def error(self, index: int, expected: str, advice: str = "") -> errors.FileFormatError:
-        """Return an error for the number at an index, which says what was expected in its place.
-
-        `expected` is that text, and `advice` a sentence at the end.
+        `advice` is a sentence at the end.
         """
+        index = self.position - 1 if index is None else index
         word = self._word(index)
-        if word is None:
-            got = "the end of the file; it may be truncated"
-        else:
+        got = "the end of the file; it may be truncated"
+        if word is not None:
             got = f"{_text_of(word[0])!r:.40} (number {index + 1} of the file)"
-        return errors.FileFormatError(
-            f"{self.source}, line {self.line(index)}: expected {expected}; got {got}.{advice}"
-        )
+        return self.line_error(index, f"expected {expected}; got {got}.{advice}")
 
     def line_error(self, index: int, message: str) -> errors.FileFormatError:
-        """Return an error that names the line of the number at an index."""
-        return errors.FileFormatError(f"{self.source}, line {self.line(index)}: {message}")
-
-    def last_error(self, expected: str) -> errors.FileFormatError:
-        """Return an error for the number that was taken last; see `error`."""
-        return self.error(self.position - 1, expected)
+        """Return an error that names the line of the number at an index; past the end, the last."""
+        word = self._word(index)
+        at = len(self._data.rstrip()) if word is None else word.start()
+        line = self._data.count(b"\n", 0, at) + 1
+        return errors.FileFormatError(f"{self.source}, line {line}: {message}")
 
     def _word(self, index: int) -> re.Match[bytes] | None:
         words = _WORD.finditer(self._data, self._start)
@@ -144,7 +137,7 @@ class Numbers:
         for place, value in enumerate(values, self.position - n):
             if not (low <= value <= min(high, _EXACT) and value.is_integer()):
                 limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
-                raise self.error(place, f"{what}, an integer {limits}")
+                raise self.error(f"{what}, an integer {limits}", place)
         return list(map(int, values))
 
     def take(self, n: int, what: str) -> Floats:
@@ -152,7 +145,7 @@ class Numbers:
         left = len(self.values) - self.position
         if n > left:
             more = f"{n - left} more of {n} numbers" if n > 1 else "a number"
-            raise self.error(len(self.values), f"{what}: {more}")
+            raise self.error(f"{what}: {more}", len(self.values))
         self.position += n
         return self.values[self.position - n : self.position]
 
@@ -163,7 +156,7 @@ class Numbers:
         good = (values >= 0) & (values < np.inf)
         if not good.all():
             fault = start + int(np.argmin(good))
-            raise self.error(fault, f"{what}: finite numbers that are not negative")
+            raise self.error(f"{what}: finite numbers that are not negative", fault)
         return self.take(n, what)
 
 
@@ -214,23 +207,20 @@ def read_uai_evidence(
     with files.reading(files.path_text(path), "UAI evidence"):
         numbers = Numbers(files.read_unzipped(path, limit)[0], files.path_text(path))
         n = numbers.count("the number of observed variables")
-        values = numbers.values
-        if len(values) != 1 + 2 * n:
+        if n == 1 and len(numbers.values) % 2 == 0:
             # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first.
-            if not (n == 1 and len(values) > 1 and len(values) == 2 + 2 * values[1]):
-                raise errors.FileFormatError(
-                    f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as "
-                    f"many observed variables; got {len(values) - 1}. The file may be truncated or "
-                    "of several samples."
-                )
             n = numbers.count("the number of observed variables")
+        if len(numbers.values) != numbers.position + 2 * n:
+            raise errors.FileFormatError(
+                f"{numbers.source}: expected {2 * n} numbers after the first one, {n}, for as many "
+                f"observed variables; got {len(numbers.values) - 1}. The file may be truncated or "
+                "of several samples."
+            )
         evidence: dict[Name, State] = {}
         for _ in range(n):
             variable = variables[numbers.count("the number of a variable", high=len(variables) - 1)]
             if variable.name in evidence:
-                raise numbers.last_error(
-                    f"each variable once; {variable.name!r} is observed already"
-                )
+                raise numbers.error(f"each variable once; {variable.name!r} is observed already")
             evidence[variable.name] = variable.states[_code(numbers, variable)]
         return evidence
 
@@ -364,7 +354,7 @@ def _result(
     if kind == "PR":
         value = float(numbers.take(1, "the log to base 10")[0])
         if value == math.inf:
-            raise numbers.last_error("the log to base 10 of a number")
+            raise numbers.error("the log to base 10 of a number")
         return UAIResult(kind, value * math.log(10.0))
     numbers.count("the number of variables", low=len(cards), high=len(cards))
     if kind == "MPE":
@@ -467,7 +457,7 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
     what = f"the probabilities of {variable.name!r}"
     values = rounded.repaired(variable.name, numbers.table(n, what))
     if not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
-        raise numbers.error(numbers.position - n, f"{what} with the sum 1, not {values.sum():.9g}")
+        raise numbers.error(f"{what} with the sum 1, not {values.sum():.9g}", numbers.position - n)
     return Posterior((variable,), values, math.nan)
 
 
@@ -557,7 +547,7 @@ def parse(
         size = math.prod(shape)
         if numbers.count(f"the number of entries of function {function}") != size:
             product = " x ".join(map(str, shape)) or "a constant"
-            raise numbers.last_error(
+            raise numbers.error(
                 f"{size} ({product}) as the number of entries of function {function} over the "
                 f"variables {scope}"
             )
@@ -565,8 +555,8 @@ def parse(
         tables.append(numbers.table(size, f"the entries of function {function}").reshape(shape))
     if left := len(numbers.values) - numbers.position:
         raise numbers.error(
-            numbers.position,
             f"the end of the file after the tables of {len(scopes)} functions",
+            numbers.position,
             f" {left} are too many.",
         )
     # Variables that the caller gives have precedence over those of the file.
@@ -597,10 +587,12 @@ def parse(
         Factor([by_index[i] for i in scope], table)
         for scope, table in zip(scopes, tables, strict=True)
     ]
-    first, last = (
-        [Factor([by_index[i]], np.ones(cards[i])) for i in each] for each in _ones(scopes, n)
-    )
-    return FactorGraph([*first, *factors, *last])
+    # A factor graph has only variables of its factors, in the order in which these name them.
+    # Factors of ones add variables that are in no scope, and keep the order of the file.
+    order = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
+    if order != list(range(n)):
+        factors = [*(Factor([v], np.ones(v.cardinality)) for v in by_index), *factors]
+    return FactorGraph(factors)
 
 
 def _scopes(numbers: Numbers, n: int) -> list[list[int]]:
@@ -616,19 +608,19 @@ def _scopes(numbers: Numbers, n: int) -> list[list[int]]:
         if len({*scope}) < size:
             place = next(k for k, variable in enumerate(scope) if variable in scope[:k])
             at = numbers.position - size + place
-            raise numbers.error(at, f"{what} with each variable once, not {scope}")
+            raise numbers.error(f"{what} with each variable once, not {scope}", at)
         if is_network and not scope:
-            raise numbers.last_error(f"a child in {what}")
+            raise numbers.error(f"a child in {what}")
         if is_network and children.setdefault(scope[-1], function) != function:
-            raise numbers.last_error(
+            raise numbers.error(
                 f"one table for each child, the last of its scope; function {children[scope[-1]]} "
                 f"is that of variable {scope[-1]} already"
             )
         scopes.append(scope)
     if is_network and (without := sorted({*range(n)} - children.keys())):
         raise numbers.error(
-            numbers.position,
             f"a scope for each child; the variables {errors.quoted(without)} are the last of none",
+            numbers.position,
         )
     return scopes
 
@@ -678,21 +670,6 @@ def _variables(
             f"{errors.quoted(variable.name for variable in variables)}."
         )
     return variables
-
-
-def _ones(scopes: Sequence[Sequence[int]], n: int) -> tuple[range, list[int]]:
-    """Return the variables that need a factor of ones before and after the factors of the file.
-
-    A factor graph has only variables of its factors, in the order in which these name them. Factors
-    of ones add variables that are in no scope, and keep the order of the file.
-    """
-    held = list(dict.fromkeys(itertools.chain.from_iterable(scopes)))
-    free = sorted(set(range(n)).difference(held))
-    order = held + free
-    highest = itertools.accumulate(order, max)
-    late = [v for v, before in zip(order, highest, strict=True) if v < before]
-    first = range(1 + max(late, default=-1))
-    return first, [variable for variable in free if variable not in first]
 
 
 # ----------------------------------------------------------------------------------- writing
