@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import networkx as nx
@@ -269,9 +270,13 @@ def from_pgmpy(
     models = _pgmpy("models")
     try:
         if isinstance(model, models.DiscreteBayesianNetwork):
-            return _sidecar(model).restore(_from_discrete(model, normalize=normalize))
+            rounded = RoundedRows(normalize=normalize)
+            kind = _pgmpy("factors.discrete").TabularCPD
+            network = _from_network(model, kind, partial(_table, rounded=rounded))
+            rounded.warn("The pgmpy model")
+            return network
         if isinstance(model, models.LinearGaussianBayesianNetwork):
-            return _sidecar(model).restore(_from_linear_gaussian(model))
+            return _from_network(model, _pgmpy("factors.continuous").LinearGaussianCPD, _gaussian)
         if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
             return _from_factors(model)
     except (BayesGraphError, Warning):
@@ -296,71 +301,54 @@ def _sidecar(model: Any) -> Sidecar:
     return Sidecar.of(contents, "The pgmpy model", spell=repr)
 
 
-def _cpds_by_node(model: Any, family: Any) -> dict[Name, Any]:
-    """Return the CPD of each node of a pgmpy model; all must be of the class `family`."""
-    by_node = {cpd.variable: cpd for cpd in model.cpds}
-    without = [node for node in model.nodes if node not in by_node]
-    if without:
-        raise ModelError(f"The pgmpy model has no CPD for {quoted(without)}; add or fit them.")
-    others = {node: type(by_node[node]).__name__ for node in model.nodes}
-    wrong = [node for node in model.nodes if not isinstance(by_node[node], family)]
-    if wrong:
-        raise ModelError(
-            f"Expected a {family.__name__} for each node; "
-            f"{', '.join(f'{node!r} has a {others[node]}' for node in wrong)}."
-        )
-    return {node: by_node[node] for node in model.nodes}
+def _from_network(
+    model: Any, kind: Any, make: Callable[[Any, Mapping[str, Any]], models.CPD]
+) -> models.BayesianNetwork:
+    """Return a network, given the class of pgmpy's CPDs and what makes one of them.
 
-
-def _scores(model: Any) -> dict[tuple[Name, Name], float]:
-    arcs = model.edges(data=_SCORE)
-    return {(a, b): score for a, b, score in arcs if isinstance(score, float)}
-
-
-def _check_parents(model: Any, node: Name, evidence: Iterable[Name]) -> None:
-    if set(evidence) != set(model.predecessors(node)):
-        raise ModelError(
-            f"The CPD of {node!r} has the parents {quoted(evidence)}, the graph has "
-            f"{quoted(model.predecessors(node))}."
-        )
-
-
-def _from_discrete(model: Any, *, normalize: bool) -> models.BayesianNetwork:
-    rounded = RoundedRows(normalize=normalize)
-    cpds = []
-    for node, cpd in _cpds_by_node(model, _pgmpy("factors.discrete").TabularCPD).items():
-        # `variables` is the child and its evidence, the axes of `values` in this order.
-        child, *parents = _scope(cpd)
-        _check_parents(model, node, cpd.variables[1:])
-        values = np.moveaxis(_values(cpd), 0, -1)
-        cpds.append(models.TableCPD(child, rounded.repaired(node, values), parents))
-    network = models.BayesianNetwork(cpds, arc_scores=_scores(model))
-    rounded.warn("The pgmpy model")
-    return network
-
-
-def _from_linear_gaussian(model: Any) -> models.BayesianNetwork:
-    cpds = []
-    for node, cpd in _cpds_by_node(model, _pgmpy("factors.continuous").LinearGaussianCPD).items():
-        _check_parents(model, node, cpd.evidence)
-        intercept, *slopes = np.asarray(cpd.beta, dtype=np.float64)
-        parents = [Continuous(name) for name in cpd.evidence]
-        variance = _variance(model.nodes[node], cpd)
-        cpds.append(models.GaussianCPD(Continuous(node), intercept, variance, parents, slopes))
-    return models.BayesianNetwork(cpds, arc_scores=_scores(model))
-
-
-def _variance(attributes: dict[str, Any], cpd: Any) -> float:
-    """Return a node's variance as `to_pgmpy` stored it, unless the CPD's deviation was changed.
-
-    Then it is the square of the deviation. `attributes` are those of pgmpy's node.
+    `make` takes a CPD and the attributes of its node.
     """
-    deviation = float(cpd.std)
-    sent = attributes.get(_VARIANCE)
-    if isinstance(sent, float) and sent > 0 and math.sqrt(sent) == deviation:
-        return sent
-    # A negative standard deviation gives a negative variance, which the CPD refuses.
-    return math.copysign(deviation * deviation, deviation)
+    by_node = {cpd.variable: cpd for cpd in model.cpds}
+    if without := [node for node in model.nodes if node not in by_node]:
+        raise ModelError(f"The pgmpy model has no CPD for {quoted(without)}; add or fit them.")
+    wrong = [node for node in model.nodes if not isinstance(by_node[node], kind)]
+    if wrong:
+        listed = ", ".join(f"{node!r} has a {type(by_node[node]).__name__}" for node in wrong)
+        raise ModelError(f"Expected a {kind.__name__} for each node; {listed}.")
+    cpds = []
+    for node in model.nodes:
+        cpd = make(by_node[node], model.nodes[node])
+        parents = [parent.name for parent in cpd.parents]
+        if {*parents} != {*model.predecessors(node)}:
+            raise ModelError(
+                f"The CPD of {node!r} has the parents {quoted(parents)}, the graph has "
+                f"{quoted(model.predecessors(node))}."
+            )
+        cpds.append(cpd)
+    arcs = model.edges(data=_SCORE)
+    scores = {(a, b): score for a, b, score in arcs if isinstance(score, float)}
+    return _sidecar(model).restore(models.BayesianNetwork(cpds, arc_scores=scores))
+
+
+def _table(cpd: Any, attributes: Mapping[str, Any], *, rounded: RoundedRows) -> models.TableCPD:
+    # The child and its evidence are the axes of `values` in this order.
+    child, *parents = _scope(cpd)
+    values = rounded.repaired(child.name, np.moveaxis(_values(cpd), 0, -1))
+    return models.TableCPD(child, values, parents)
+
+
+def _gaussian(cpd: Any, attributes: Mapping[str, Any]) -> models.GaussianCPD:
+    """Return a Gaussian with the variance that `to_pgmpy` stored, unless the deviation was changed.
+
+    Then it is the square of the deviation.
+    """
+    deviation, variance = float(cpd.std), attributes.get(_VARIANCE)
+    if not (isinstance(variance, float) and variance > 0 and math.sqrt(variance) == deviation):
+        # A negative standard deviation gives a negative variance, which the CPD refuses.
+        variance = math.copysign(deviation * deviation, deviation)
+    intercept, *slopes = np.asarray(cpd.beta, dtype=np.float64)
+    parents = [Continuous(name) for name in cpd.evidence]
+    return models.GaussianCPD(Continuous(cpd.variable), intercept, variance, parents, slopes)
 
 
 def _from_factors(model: Any) -> models.FactorGraph:
