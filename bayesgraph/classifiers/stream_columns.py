@@ -99,8 +99,6 @@ class StreamColumns:
         """
         numbers = self._numbers(rows)
         _check_squares(numbers, self.numbers, star)
-        if not self.states:
-            return numbers, _no_codes(numbers)
         limit = star.settings.max_categories
         return numbers, self._codes(rows, lambda j, s: self._learn(j, s, limit))
 
@@ -111,9 +109,6 @@ class StreamColumns:
 
         `rows` is a table or a single row.
         """
-        if not self.states:
-            numbers = self._numbers(rows)
-            return numbers, _no_codes(numbers)
         codes = self._codes(rows, lambda j, s: self._known(j, s, star, unseen))
         if isinstance(unseen, UnseenValues):
             for name, column in zip(self.states, codes, strict=True):
@@ -148,9 +143,12 @@ class StreamColumns:
     def _codes(
         self, rows: Columns | Mapping[Name, Any], code_of: Callable[[int, Any], int]
     ) -> NDArray[np.int64]:
+        n_rows = rows.n_rows if isinstance(rows, Columns) else 1
+        codes = np.empty((len(self.states), n_rows), dtype=np.int64)
+        if not self.states:
+            return codes
         if not isinstance(rows, Columns):
             _check_mapping(rows)
-            codes = np.empty((len(self.states), 1), dtype=np.int64)
             for j, name in enumerate(self.states):
                 value = plain(rows.get(name))
                 codes[j, 0] = (
@@ -162,7 +160,6 @@ class StreamColumns:
         for j, factorised in enumerate(factorised_columns):
             if not any((type(s), s) in self.vocabularies[j] for s in factorised.states):
                 self._check_kind(j, factorised)
-        codes = np.empty((len(self.states), rows.n_rows), dtype=np.int64)
         for j, factorised in enumerate(factorised_columns):
             used, first = np.unique(factorised.codes, return_index=True)
             translation = np.full(len(factorised.states) + 1, -1)
@@ -180,7 +177,7 @@ class StreamColumns:
 
         `categorical` are the numeric columns to treat as discrete, by name or position, or "all".
         """
-        present = set(self.names)
+        present = self._known_names
         names = [n for n in columns if n not in present and _has_values(columns[n], n)]
         listed = _listed(categorical, names, len(present))
         states = [n for n in names if n in listed or is_discrete(columns[n], n)]
@@ -197,29 +194,21 @@ class StreamColumns:
 
     # ------------------------------------------------------------------------- single rows
 
-    def fresh(self, x: Mapping[Name, Any], categorical: Any, star: StreamingStar) -> StreamColumns:
+    def fresh(self, x: Mapping[Name, Any], categorical: Any) -> StreamColumns:
         """Return the new columns that the row `x` brings; the result is falsy if there are none.
 
-        All errors for rows that cannot be learned are raised here, before the model changes.
+        All errors for states that cannot be learned are raised here, before the model changes.
         `categorical` are the numeric columns to treat as discrete, by name or position, or "all".
         """
         _check_mapping(x)
         if not self.states and list(x) == self.numbers:
             return NO_COLUMNS
-        present = self._known_names
-        names = [n for n in x if n not in present and not is_missing(plain(x[n]))]
-        listed = _listed(categorical, names, len(present)) if names else ()
-        states = [n for n in names if n in listed or isinstance(plain(x[n]), (str, bool))]
-        numbers = [n for n in names if n not in states]
-        numeric = [*self.numbers, *numbers]
-        _check_squares(self._row_numbers(x, numeric), numeric, star)
-        for name in states:
-            factorise(_cell(x[name]), name)
+        cells = {n: _cell(value) for n, value in x.items() if n not in self._known_names}
         for j, name in enumerate(self.states):
             value = plain(x.get(name))
             if not (is_missing(value) or self._code(j, value) is not None):
                 self._check_kind(j, factorise(_cell(value), name))
-        return StreamColumns(numbers, states, [{} for _ in states])
+        return self.fresh_of(cells, categorical) if cells else NO_COLUMNS
 
     def _check_kind(self, j: int, factorised: Factorised) -> None:
         """Raise an error if discrete column j has text and `factorised` numbers, or vice versa."""
@@ -427,11 +416,6 @@ def _listed(categorical: Any, names: list[Name], first: int) -> set[Name]:
         return categorical_names(categorical, names)
     chosen = set(categorical)
     return {n for i, n in enumerate(names, first) if n in chosen or i in chosen}
-
-
-def _no_codes(numbers: Floats) -> NDArray[np.int64]:
-    """Return the codes of rows without columns of states."""
-    return np.empty((0, numbers.shape[1]), dtype=np.int64)
 
 
 def _is_hashable(value: Any) -> bool:

@@ -23,7 +23,7 @@ from bayesgraph.classifiers.network_classifier import (
     named_batches,
 )
 from bayesgraph.classifiers.rows import Columns, Layout, encoded_chunks, make_layout
-from bayesgraph.classifiers.stream_columns import NO_COLUMNS, StreamColumns
+from bayesgraph.classifiers.stream_columns import NO_COLUMNS, Encoded, StreamColumns
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable, plain
@@ -315,15 +315,24 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if check:
             examined, arrived = columns.examined(encoded), Labels(joined, at)
             tables.warn_of_columns(examined, arrived, table.as_columns)
-        # All checks are done: the model may change from here on.
-        self.star_ = star
-        self._extend(fresh, columns)
         if star.n_classes < len(known):
             star.extend(n_classes=len(known))
-        out = self._learn_rows(*encoded, at, joined, weights, predict)
+        self.star_ = star
+        out = self._take(fresh, columns, encoded, at, joined, weights, predict)
         if predict and is_first and classes is None:
             out[0] = 0.0
-        columns.forget_rare(star)
+        return out
+
+    def _take(
+        self, fresh: StreamColumns, columns: StreamColumns, encoded: Encoded, *rows: Any
+    ) -> Floats:
+        """Learn encoded rows after all checks: the model may change from here on.
+
+        `columns` are all columns, among them the `fresh` ones; for `rows` see `_learn_rows`.
+        """
+        self._extend(fresh, columns)
+        out = self._learn_rows(*encoded, *rows)
+        columns.forget_rare(self.star_)
         self._changed()
         return out
 
@@ -332,20 +341,23 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
 
         `table` are the columns of the first table, and `classes` those that the user announced.
         """
-        check_unseen(self.unseen)
-        settings = self._settings()
         layout = make_layout(table.typed(), None, self.categorical)
         columns = StreamColumns.of(table, layout.categorical)
         together = joined_classes({"y": labels.classes, "classes=": classes})
         # A class that is not announced is added with its first row, independently of the batches.
         first = labels[:1].classes if classes is None else joined_classes({"classes=": classes})
         first = first.astype(together.dtype)
-        n_numbers, n_states = len(columns.numbers), len(columns.states)
-        star = StreamingStar(self._summaries(n_numbers, len(first)), n_states, settings)
-        self.layout_ = layout
-        self.classes_ = first
-        self._columns, self._is_open = columns, False
-        self.target_name_ = intake.target_name(labels.name, [Continuous(n) for n in table.names])
+        name = intake.target_name(labels.name, [Continuous(n) for n in table.names])
+        return self._begun(layout, columns, first, name)
+
+    def _begun(
+        self, layout: Layout, columns: StreamColumns, classes: NDArray[Any], target_name: Name
+    ) -> StreamingStar:
+        check_unseen(self.unseen)
+        summaries = self._summaries(len(columns.numbers), len(classes))
+        star = StreamingStar(summaries, len(columns.states), self._settings())
+        self.layout_, self.classes_, self.target_name_ = layout, classes, target_name
+        self._columns, self._is_open = columns, not columns
         return star
 
     def _table(self, X: Any, n_labels: int | None = None) -> tuple[Columns, StreamColumns]:
@@ -469,31 +481,14 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             return self
         if not hasattr(self, "star_"):
             self._begin_one(label)
-        return self._learn_one(x, label, weight)
-
-    def _learn_one(self, x: Mapping[Name, Any], label: Any, weight: float) -> Any:
-        """Learn from one row; a row that cannot be learned changes nothing."""
-        star, labels = self.star_, self.classes_.tolist()
-        is_known = label in labels
         classes = self.classes_
-        if not is_known:
+        if label not in classes.tolist():
             classes = self._joined(intake.labels_of(np.array([label])), None)
-        fresh = self._columns.fresh(x, self.categorical, star)
+        fresh = self._columns.fresh(x, self.categorical)
         columns = self._columns.joined(fresh)
-        encoded = columns.learned(x, star)
-        # All checks are done: the model may change from here on.
-        if fresh:
-            self._extend(fresh, columns)
-        at, weights = (
-            np.array([labels.index(label) if is_known else len(labels)]),
-            np.array([weight]),
-        )
-        if is_known:
-            star.learn(*encoded, at, weights)
-        else:
-            self._learn_rows(*encoded, at, classes, weights, False)
-        columns.forget_rare(star)
-        self._changed()
+        encoded = columns.learned(x, self.star_)
+        at = np.array([classes.tolist().index(label)])
+        self._take(fresh, columns, encoded, at, classes, np.array([weight]), False)
         return self
 
     @base.one_at_a_time
@@ -507,13 +502,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._learn(X, y, None, None)
 
     def _begin_one(self, label: Any) -> None:
-        check_unseen(self.unseen)
-        self.classes_ = np.array([label])
-        self.layout_ = Layout(())
-        self.target_name_ = "class"
-        self._columns, self._is_open = StreamColumns(), True
         intake.note_names(self, [])
-        self.star_ = StreamingStar(self._summaries(0, 1), 0, self._settings())
+        self.star_ = self._begun(Layout(()), StreamColumns(), np.array([label]), "class")
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
         """Return the probability of each class for one row; empty if nothing was learned yet."""
