@@ -252,7 +252,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
             indicators = informative_indicators(source)
             source = source.indicated(indicators) if indicators else source
         structure = None if self._is_auto else self._learner()(source, smoothing)
-        n_trees = 0 if structure is not None else self._checked_trees()
+        n_trees = whole_number("n_trees", "trees", self.n_trees, 0) if structure is None else 0
         # What a training may cost.
         steps: Any = self.max_steps
         if steps is not None:
@@ -304,12 +304,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
         weighted = weighted_network(network, source, str(self.exponents))
         is_given = checked_priors(self.priors, target) is not None
         return weighted if is_given else with_class_weights(weighted, source, target)
-
-    def _checked_trees(self) -> int:
-        n: Any = self.n_trees
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 0:
-            raise errors.DataError(f"n_trees is a number of trees, 0 for none; got {n!r}.")
-        return int(n)
 
     @one_at_a_time
     def fit(

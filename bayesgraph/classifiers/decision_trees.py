@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from numbers import Real
@@ -55,37 +55,6 @@ Learner: TypeAlias = type[DecisionTreeClassifier] | type[DecisionTreeRegressor]
 
 # Maximum number of subtrees that cross-validation compares; longer sequences are thinned evenly.
 _MAX_SUBTREES = 50
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """Options of the pruning of a grown tree.
-
-    Attributes
-    ----------
-    ccp_alpha : float or "cv"
-        Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3).
-    cv : int, splitter of scikit-learn, or iterable of (train, test)
-        Folds.
-    one_standard_error : bool
-        Take the smallest tree whose error is within one standard error of the minimum.
-    random_state : int
-        Seed of the folds.
-    """
-
-    ccp_alpha: float | str
-    cv: Any
-    one_standard_error: bool
-    random_state: Any
-
-    def __post_init__(self) -> None:
-        alpha: Any = self.ccp_alpha
-        if alpha != "cv" and (not isinstance(alpha, Real) or not float(alpha) >= 0):
-            raise DataError(
-                f"ccp_alpha takes a number that is not negative, or 'cv'; got {self.ccp_alpha!r}."
-            )
-        if isinstance(self.cv, (int, np.integer)) and self.cv < 2:
-            raise DataError(f"cv is a number of folds, 2 or more; got {self.cv!r}.")
 
 
 def encoded(table: Table) -> tuple[NDArray[np.float32], list[tuple[int, int | None]]]:
@@ -147,20 +116,20 @@ def _ranks(column: Floats) -> Floats:
 # --------------------------------------------------------------------------------------- growing
 
 
-def grow(growing: Growing, pruning: Pruning) -> tuple[Trees, tuple[Variable, ...], float]:
+def grow(growing: Growing, options: _GrownTree) -> tuple[Trees, tuple[Variable, ...], float]:
     """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
 
     The values at the nodes of the tree are zero; the caller replaces them.
     """
-    if isinstance(pruning.ccp_alpha, str):
-        alpha = _cross_validated(growing, pruning)
-    else:
-        alpha = pruning.ccp_alpha
+    alpha = options.ccp_alpha
+    if isinstance(alpha, str):
+        alpha = _cross_validated(growing, options)
     tree = growing.tree(alpha)
     used = np.unique(tree.feature[tree.feature >= 0])
-    place = np.full(len(growing.variables) + 1, -1)
+    variables = growing.table.variables
+    place = np.full(len(variables) + 1, -1)
     place[used] = np.arange(len(used))
-    parents = tuple(growing.variables[k] for k in used)
+    parents = tuple(variables[k] for k in used)
     groups = tuple([tree.groups[k] for k in used])
     n_words = max(1, -(-max(map(len, groups), default=0) // 64))
     tree = replace(
@@ -192,16 +161,6 @@ class ScikitLearn:
     weights: Floats
     parameters: Mapping[str, Any]
 
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of the table."""
-        return self.table.variables
-
-    @property
-    def is_class(self) -> bool:
-        """Whether the tree is a classifier."""
-        return issubclass(self.learner, DecisionTreeClassifier)
-
     def tree(self, alpha: float) -> Trees:
         """Return the tree that is pruned with the complexity parameter `alpha`."""
         return _taken_over(self._fitted(slice(None), alpha).tree_, self)
@@ -213,17 +172,10 @@ class ScikitLearn:
         )
         return np.unique(np.maximum(path.ccp_alphas, 0.0))
 
-    def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
-        """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas)).
-
-        They are misclassifications or squared errors.
-        """
-        result = np.empty((len(test), len(alphas)))
-        y = self.y[test]
-        for k, alpha in enumerate(alphas.tolist()):
-            predicted = self._fitted(train, alpha).predict(self.matrix[test])
-            result[:, k] = predicted != y if self.is_class else (predicted - y) ** 2
-        return result
+    def predictions(self, train: Ints, test: Ints, alphas: Floats) -> Iterator[NDArray[Any]]:
+        """Yield what each of the pruned trees of the rows `train` predicts for the rows `test`."""
+        for alpha in alphas.tolist():
+            yield self._fitted(train, alpha).predict(self.matrix[test])
 
     def _fitted(self, rows: Any, alpha: float) -> Any:
         estimator = self.learner(**self.parameters, ccp_alpha=alpha)
@@ -306,7 +258,7 @@ def _middle(column: Floats, rows: Any, left: int, right: int) -> float:
 # --------------------------------------------------------------------------------------- pruning
 
 
-def _cross_validated(growing: Growing, pruning: Pruning) -> float:
+def _cross_validated(growing: Growing, options: _GrownTree) -> float:
     """Return the complexity parameter of minimum cross-validated error (Breiman et al. 1984, 3.4).
 
     Each subtree in the pruning sequence of all rows is optimal on an interval of the parameter, and
@@ -322,26 +274,25 @@ def _cross_validated(growing: Growing, pruning: Pruning) -> float:
     if len(y) < 2 or len(candidates) == 1:
         return float(candidates[0])
     losses = np.zeros((len(y), len(candidates)))
-    for train, test in _splitter(growing, pruning).split(np.zeros((len(y), 1)), y):
-        losses[test] = growing.losses(train, test, candidates)
+    is_class = y.dtype.kind != "f"
+    cv = options.cv
+    if isinstance(cv, (int, np.integer)):
+        folds = min(int(cv), len(y))
+        kind = StratifiedKFold if is_class and np.bincount(y).min() >= folds else KFold
+        cv = kind(folds, shuffle=True, random_state=options.random_state)
+    splitter = check_cv(cv, y, classifier=is_class)
+    for train, test in splitter.split(np.zeros((len(y), 1)), y):
+        for k, predicted in enumerate(growing.predictions(train, test, candidates)):
+            gaps = predicted - y[test]
+            losses[test, k] = gaps != 0 if is_class else gaps**2
     share = growing.weights / growing.weights.sum()
     error = share @ losses
     best = int(np.flatnonzero(error <= error.min() * (1 + 1e-12))[-1])
-    if pruning.one_standard_error:
+    if options.one_standard_error:
         # Standard error of a weighted mean of independent losses.
         spread = np.sqrt(np.sum((share * (losses[:, best] - error[best])) ** 2))
         best = int(np.flatnonzero(error <= error[best] + spread)[-1])
     return float(candidates[best])
-
-
-def _splitter(growing: Growing, pruning: Pruning) -> Any:
-    y, is_class = growing.y, growing.is_class
-    if not isinstance(pruning.cv, (int, np.integer)):
-        return check_cv(pruning.cv, y, classifier=is_class)
-    folds = min(int(pruning.cv), len(y))
-    balanced = is_class and np.bincount(y).min() >= folds
-    kind = StratifiedKFold if balanced else KFold
-    return kind(folds, shuffle=True, random_state=pruning.random_state)
 
 
 # --------------------------------- Growing of classification trees by the criteria of this library
@@ -374,13 +325,6 @@ class CriterionGrowing:
     limits: Limits
     confidence: float | None
 
-    is_class = True
-
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """The variables of the table."""
-        return self.columns.variables
-
     @cached_property
     def _whole(self) -> GrownTree:
         return self._grown(self.columns, self.y, self.weights)
@@ -397,30 +341,27 @@ class CriterionGrowing:
         """Return complexity parameters at which the pruned tree changes, ascending."""
         return cost_complexities(self._whole)
 
-    def losses(self, train: Ints, test: Ints, alphas: Floats) -> Floats:
-        """Return the losses of pruned trees of the rows `train`, shape (len(test), len(alphas)).
+    def predictions(self, train: Ints, test: Ints, alphas: Floats) -> Iterator[NDArray[Any]]:
+        """Yield what each of the pruned trees of the rows `train` predicts for the rows `test`.
 
         Rows with a missing value take the branches by the weights of the rows in `train`.
         """
         columns = self.columns.rows(train)
         grown = self._grown(columns, self.y[train], self.weights[train])
-        result = np.empty((len(test), len(alphas)))
-        for k, alpha in enumerate(alphas.tolist()):
-            predicted = self._predicted(cost_complexity_pruned(grown, alpha), test)
-            result[:, k] = predicted != self.y[test]
-        return result
+        for alpha in alphas.tolist():
+            yield self._predicted(cost_complexity_pruned(grown, alpha), test)
 
     def _predicted(self, grown: GrownTree, rows: Ints) -> NDArray[np.intp]:
         tree, counts = grown.to_tree()
         values = leaf_probabilities(tree, counts, np.zeros(1))[tree.leaves]
         target = Discrete(object(), range(self.n_classes))
-        trees = TreesCPD(target, replace(tree, values=values), self.variables).trees
+        trees = TreesCPD(target, replace(tree, values=values), self.table.variables).trees
         weight = counts.sum(axis=1)
         inner = np.flatnonzero(tree.feature >= 0)
         share = np.full((2, tree.n_nodes), np.nan)
         below = weight[tree.below[inner] + [[0], [1]]]
         share[:, inner] = log_of(below / weight[inner])
-        means = trees.means(coded_rows(trees, self.variables, self.table, rows), share)
+        means = trees.means(coded_rows(trees, self.table.variables, self.table, rows), share)
         return np.asarray(np.argmax(means, axis=1))
 
 
@@ -502,9 +443,15 @@ class _GrownTree(base.Smoothed, base.Updated):
         roots : dict from Variable to CPD
             The marginal CPD of each feature.
         """
-        pruning = Pruning(self.ccp_alpha, self.cv, self.one_standard_error, self.random_state)
+        alpha: Any = self.ccp_alpha
+        if alpha != "cv" and (not isinstance(alpha, Real) or not float(alpha) >= 0):
+            raise DataError(
+                f"ccp_alpha takes a number that is not negative, or 'cv'; got {alpha!r}."
+            )
+        if isinstance(self.cv, (int, np.integer)) and self.cv < 2:
+            raise DataError(f"cv is a number of folds, 2 or more; got {self.cv!r}.")
         try:
-            splits, parents, self.ccp_alpha_ = grow(self._growing(table, y, weights), pruning)
+            splits, parents, self.ccp_alpha_ = grow(self._growing(table, y, weights), self)
         except ValueError as error:
             # scikit-learn checks the parameters, as those of a class that the user does not know.
             if self._learner.__name__ not in str(error):

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.core.errors import DataError, UnsupportedModelError
+from bayesgraph.core.errors import DataError, DataTypeError, UnsupportedModelError
 from bayesgraph.learning import exponents_between, train_network
 from bayesgraph.learning.loglinear import cross_validation
 from bayesgraph.learning.loglinear.cross_validation import _GAIN
@@ -267,7 +267,8 @@ def test_the_exponent_of_trees_makes_their_probabilities_right():
 @pytest.mark.parametrize("n_trees", [-1, 2.0, "many", None, True])
 def test_the_number_of_trees_is_checked(n_trees):
     X, y = triples(50)
-    with pytest.raises(DataError, match="n_trees is a number of trees"):
+    error = DataError if n_trees == -1 else DataTypeError
+    with pytest.raises(error, match=r"n_trees is a (whole )?number of trees"):
         fitted(X, y, n_trees=n_trees)
 
 
