@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_342,
-    "nodes of syntax trees": 629_885,
+    "lines of code": 55_316,
+    "nodes of syntax trees": 629_662,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,

@@ -371,7 +371,7 @@ def blocks(n_rows: int) -> Iterator[slice]:
 def tree_sum(parts: Iterable[Any]) -> Any:
     """Return the sum of parts, which have ``+``, along the binary tree of their numbers.
 
-    The logarithm of the number of parts bounds how many sums are held at a time.
+    The logarithm of the number of parts bounds how many sums are held at a time. None without any.
     """
     pending: list[tuple[int, Any]] = []
     for part in parts:
@@ -380,7 +380,7 @@ def tree_sum(parts: Iterable[Any]) -> Any:
             part = pending.pop()[1] + part
             level += 1
         pending.append((level, part))
-    total = pending.pop()[1]
+    total = pending.pop()[1] if pending else None
     while pending:
         total = pending.pop()[1] + total
     return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 import weakref
 import zlib
@@ -13,7 +14,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import Path, PurePath
 from typing import Any, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
@@ -30,7 +31,7 @@ from bayesgraph.core.files import temporary_folder
 from bayesgraph.core.parallel import in_order, one_blas_thread, ordered, without_threads
 from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, Variable
 from bayesgraph.tables.columns import as_numbers
-from bayesgraph.tables.reading import arrow
+from bayesgraph.tables.reading import READ, arrow
 from bayesgraph.tables.table import Table, assembled, columns_of, encode_table, grouped
 
 # ------- Executors: where the parts of a dataset are read and counted, with results in their order
@@ -390,8 +391,9 @@ class Dataset:
             return summed(lambda run: function(*run), _numbered(self.runs(wanted, rows), 0))
         parts = self._parts(wanted, rows)
         # Closed at once: an error holds what was under way as long as somebody holds the error.
-        with closing(self.executor.map(_OfPart(function), parts)) as sums:
-            return _sum(self._reported(sums, parts))
+        with closing(self.executor.map(partial(_sum_of_part, function), parts)) as sums:
+            total: Sum | None = parallel.tree_sum(self._reported(sums, parts))
+            return total
 
     def predicted(self, predicting: Predicting, columns: Sequence[str], keep: Sequence[str]) -> Any:
         """Return the lazy frame of predictions of the engine that has the rows.
@@ -509,7 +511,8 @@ def summed(function: Callable[[Any], Sum], runs: Iterable[Any]) -> Sum | None:
     """
     # The limit holds for the process, so that it is set once for all threads.
     with one_blas_thread():
-        return _sum(in_order(function, runs))
+        total: Sum | None = parallel.tree_sum(in_order(function, runs))
+        return total
 
 
 def sum_of_runs(
@@ -520,7 +523,9 @@ def sum_of_runs(
     `first` is the number of the first row.
     """
     with one_blas_thread(), without_threads():
-        return _sum(function(*run) for run in _numbered(in_runs(tables), first))
+        runs = _numbered(in_runs(tables), first)
+        total: Sum | None = parallel.tree_sum(function(*run) for run in runs)
+        return total
 
 
 def _blocks_of_part(n_rows: int, maximum: int | None) -> int:
@@ -538,23 +543,8 @@ def _numbered(runs: Iterable[Any], first: int) -> Iterator[tuple[int, Any]]:
         first += len(run)
 
 
-def _sum(parts: Iterable[Sum]) -> Sum | None:
-    """Return the sum along the tree of blocks, None of nothing."""
-    items = iter(parts)
-    for first in items:
-        total: Sum = parallel.tree_sum(chain([first], items))
-        return total
-    return None
-
-
-@dataclass(frozen=True)
-class _OfPart:
-    """The sum of a function of the runs of a part."""
-
-    function: Callable[[int, Any], Any]
-
-    def __call__(self, part: Part) -> Any:
-        return sum_of_runs(self.function, part.tables(), part.first)
+def _sum_of_part(function: Callable[[int, Any], Sum], part: Part) -> Sum | None:
+    return sum_of_runs(function, part.tables(), part.first)
 
 
 def _length(part: Part) -> int:
@@ -564,14 +554,9 @@ def _length(part: Part) -> int:
 # ------------------ Files: which of a folder hold rows, and that they do not change between passes
 
 
-PARQUET, CSV = (".parquet", ".pq"), (".csv", ".tsv")
-CODECS = ("", ".gz", ".zst")
-
-
 def is_data(path: PurePath) -> bool:
     """Return whether a file, by its path inside of a folder, holds rows."""
-    endings = (*PARQUET, *(s + c for s in CSV for c in CODECS))
-    return not any(map(is_hidden, path.parts)) and path.name.lower().endswith(endings)
+    return not any(map(is_hidden, path.parts)) and path.name.lower().endswith(READ)
 
 
 def is_hidden(name: str) -> bool:
@@ -581,22 +566,7 @@ def is_hidden(name: str) -> bool:
 
 def kind_of(file: str) -> str:
     """Return the suffix of a file without that of its compression, such as "csv"."""
-    name = file.lower()
-    for codec in CODECS[1:]:
-        name = name.removesuffix(codec)
-    return name.rpartition(".")[2]
-
-
-def check_unchanged(
-    source: str, paths: Sequence[str], before: Sequence[Any], now: Sequence[Any]
-) -> None:
-    """Raise a DataError if size or time of a file is not what it was."""
-    changed = [p for p, a, b in zip(paths, before, now, strict=True) if a != b]
-    if changed:
-        raise errors.DataError(
-            f"{errors.quoted(changed)} changed while {source} was read, so that its passes would "
-            "not be about the same rows. Start again when nothing writes to it."
-        )
+    return re.sub(r"\.(gz|zst)$", "", file.lower()).rpartition(".")[2]
 
 
 def state_of(filesystem: Any, paths: Sequence[str]) -> tuple[Any, ...]:
@@ -623,8 +593,7 @@ def unreadable(source: str, error: Exception) -> errors.FileFormatError:
 
 def joined_schema(dataset: Any, source: str, columns: Sequence[str] | None) -> Any:
     """Return the schema of the columns that all files of a dataset have; see `Fragments`."""
-    fragments = list(dataset.get_fragments()) if hasattr(dataset, "get_fragments") else []
-    schemas = [(f.path, f.physical_schema) for f in fragments if hasattr(f, "path")]
+    schemas = [(f.path, f.physical_schema) for f in dataset.get_fragments()]
     everywhere = set(dataset.schema.names).union(*(schema.names for _, schema in schemas))
     for name in columns or ():
         if name not in everywhere:

@@ -31,7 +31,7 @@ from bayesgraph.core.errors import (
 )
 from bayesgraph.core.variables import MISSING
 from bayesgraph.tables import datasets
-from bayesgraph.tables.reading import arrow
+from bayesgraph.tables.reading import PARQUET, arrow
 from bayesgraph.tables.table import engine_of
 
 # -------------------- Dask frames as datasets: partitions are read and counted where Dask has them
@@ -179,14 +179,14 @@ class SparkFrame(datasets.Dataset):
         if self.executor is not None:
             raise DataTypeError("Spark frames are counted by Spark; leave out executor=.")
         wanted = self._read_with(columns, rows)
-        task = _Task(function, datasets.selected(self.schema, wanted), rows)
+        task = partial(_counted, function, datasets.selected(self.schema, wanted), rows)
         sent = self._columns(wanted).mapInArrow(task, "part int, value binary").collect()
         # A partition that was computed twice is there once.
         by_part = {row.part: row.value for row in sent}
         # The bytes were made by our own function on the workers.
         values = [pickle.loads(by_part[part]) for part in sorted(by_part)]
-        sums = [value for value in values if value is not None]
-        return parallel.tree_sum(sums) if sums else None
+        total: datasets.Sum | None = parallel.tree_sum(v for v in values if v is not None)
+        return total
 
     def predicted(
         self, predicting: datasets.Predicting, columns: Sequence[str], keep: Sequence[str]
@@ -204,7 +204,8 @@ class SparkFrame(datasets.Dataset):
             result = result.add(field)
         sent = session.sparkContext.broadcast(predicting)
         read = tuple(dict.fromkeys([*columns, *keep]))
-        return self._columns(read).mapInArrow(_Predicted(sent, read, schema, tuple(keep)), result)
+        task = partial(_predicted, sent, read, schema, tuple(keep))
+        return self._columns(read).mapInArrow(task, result)
 
     def _columns(self, columns: Sequence[str]) -> Any:
         """Return some columns with plain names, as mapInArrow takes no others."""
@@ -217,69 +218,47 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-@dataclass(frozen=True)
-class _Task:
-    """The sum of a function of the runs of a partition.
-
-    Attributes
-    ----------
-    function : callable
-    schema : pyarrow.Schema
-    rows : Rows
-    """
-
-    function: Callable[[int, Any], Any]
-    schema: Any
-    rows: datasets.Rows
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the partition's number and its value, as Spark wants it."""
-        spark = optional_module("pyspark", extra="spark", what="Reading Spark frames")
-        part = spark.TaskContext.get().partitionId()
-        # A batch of columns with plain names as a Table with those of a schema.
-        tables = (
-            self.rows.kept(
-                datasets.as_schema(
-                    arrow().Table.from_batches([batch]).rename_columns(self.schema.names),
-                    self.schema,
-                )
-            )
-            for batch in batches
-        )
-        value = pickle.dumps(datasets.sum_of_runs(self.function, tables, part << _PARTITION_BITS))
-        yield arrow().RecordBatch.from_pydict(
-            {"part": arrow().array([part], arrow().int32()), "value": [value]}
-        )
+def _counted(
+    function: Callable[[int, Any], Any], schema: Any, rows: datasets.Rows, batches: Iterable[Any]
+) -> Iterator[Any]:
+    """Yield a partition's number and the sum of a function of its runs, as Spark wants it."""
+    spark = optional_module("pyspark", extra="spark", what="Reading Spark frames")
+    part = spark.TaskContext.get().partitionId()
+    # A batch of columns with plain names as a Table with those of a schema.
+    named = (arrow().Table.from_batches([batch]).rename_columns(schema.names) for batch in batches)
+    tables = (rows.kept(datasets.as_schema(table, schema)) for table in named)
+    value = pickle.dumps(datasets.sum_of_runs(function, tables, part << _PARTITION_BITS))
+    yield arrow().RecordBatch.from_pydict(
+        {"part": arrow().array([part], arrow().int32()), "value": [value]}
+    )
 
 
-@dataclass(frozen=True)
-class _Predicted:
-    """The kept columns of each batch of rows, and its predictions.
+def _predicted(
+    predicting: Any,
+    names: Sequence[str],
+    schema: Any,
+    keep: Sequence[str],
+    batches: Iterable[Any],
+) -> Iterator[Any]:
+    """Yield the kept columns of each batch with rows, and its predictions.
 
-    Attributes
+    Parameters
     ----------
     predicting : pyspark.Broadcast of Predicting
-    names : tuple of str
+    names : sequence of str
         Names of the columns of a batch.
     schema : pyarrow.Schema
         Types of the columns from which it predicts.
-    keep : tuple of str
+    keep : sequence of str
+    batches : iterable of pyarrow.RecordBatch
     """
-
-    predicting: Any
-    names: tuple[str, ...]
-    schema: Any
-    keep: tuple[str, ...]
-
-    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield a batch for each batch with rows."""
-        for batch in batches:
-            if len(batch):
-                columns = dict(zip(self.names, batch.columns, strict=True))
-                table = arrow().table({name: columns[name] for name in self.schema.names})
-                predicted = self.predicting.value(datasets.as_schema(table, self.schema), self.keep)
-                kept = {name: columns[name] for name in self.keep}
-                yield arrow().RecordBatch.from_pydict({**kept, **predicted})
+    for batch in batches:
+        if len(batch):
+            columns = dict(zip(names, batch.columns, strict=True))
+            table = arrow().table({name: columns[name] for name in schema.names})
+            predictions = predicting.value(datasets.as_schema(table, schema), keep)
+            kept = {name: columns[name] for name in keep}
+            yield arrow().RecordBatch.from_pydict({**kept, **predictions})
 
 
 def _sent(batches: Iterable[Any]) -> Iterator[Any]:
@@ -328,11 +307,11 @@ def objects_of(uris: Sequence[str], source: str) -> Any:
         files = [file for path in paths for file in _objects(filesystem, path)]
         if not files:
             raise FileNotFoundError(f"There is no Parquet file {source}.")
-        other = [file for file in files if not file.lower().endswith(datasets.PARQUET)]
+        other = [file for file in files if not file.lower().endswith(PARQUET)]
         if other:
             raise FileFormatError(
                 f"Elsewhere than on this machine, files are Parquet files, "
-                f"{quoted(datasets.PARQUET)}; got {quoted(other[:3])}."
+                f"{quoted(PARQUET)}; got {quoted(other[:3])}."
             )
         return arrow(".dataset").dataset(files, filesystem=filesystem, format="parquet")
     except arrow().ArrowInvalid as error:
@@ -642,9 +621,12 @@ class _FileRows:
         self._check_unchanged()
 
     def _check_unchanged(self) -> None:
-        paths = [self.fragment.path]
-        now = datasets.state_of(self.fragment.filesystem, paths)
-        datasets.check_unchanged(self.source, paths, [self.seen], now)
+        path = self.fragment.path
+        if datasets.state_of(self.fragment.filesystem, [path]) != (self.seen,):
+            raise DataError(
+                f"{quoted([path])} changed while {self.source} was read, so that its passes would "
+                "not be about the same rows. Start again when nothing writes to it."
+            )
 
 
 def _format_of(dataset: Any, schema: Any) -> Any:

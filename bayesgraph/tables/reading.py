@@ -243,8 +243,8 @@ def _named(numbers: Any, names: tuple[str, ...]) -> Any:
 # ------------------------------------ Tables in CSV and Parquet files, read and written by pyarrow
 
 
-_PARQUET = (".parquet", ".pq")
-WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *_PARQUET)
+PARQUET = (".parquet", ".pq")
+WRITTEN = (".csv", ".csv.gz", ".tsv", ".tsv.gz", *PARQUET)
 READ = (*WRITTEN, ".csv.zst", ".tsv.zst")
 # The first bytes of files: those of compressed ones, and of Parquet.
 _CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -363,7 +363,7 @@ def read_table(
     source, suffix, data = _content(path)
     budget = files.Budget(source, len(data), limit)
     with files.reading(source, suffix):
-        if suffix in _PARQUET:
+        if suffix in PARQUET:
             table = _read_parquet(data, budget)
         else:
             table = _read_csv(_inflated(data, budget), suffix, dialect, budget)
@@ -376,7 +376,7 @@ def read_table(
             f"{source}: each column needs a name of its own; several have the name "
             f"{quoted(repeated)}. Rename them in the file."
         )
-    is_text = suffix not in _PARQUET and dialect.decimal is None
+    is_text = suffix not in PARQUET and dialect.decimal is None
     if is_text and (columns := _comma_numbers(table, dialect)):
         warn(
             f"{source}: numbers with a comma are read as text in the column "
@@ -594,7 +594,7 @@ def write_table(columns: Mapping[str, Any], path: files.PathLike) -> None:
     path : str or path
     """
     suffix = _suffix(path, WRITTEN)
-    if suffix in _PARQUET:
+    if suffix in PARQUET:
         with files.replacing(path) as stream:
             arrow(".parquet").write_table(_table(columns), stream)
     else:
