@@ -11,12 +11,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import minimum_spanning_tree
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, MemoryLimitError
@@ -171,19 +168,46 @@ class Candidates:
     parents, children : ndarray of int, shape (n_pairs,)
         Indices of columns. Of two columns of one kind the parent is the first; of two kinds it is
         the discrete one.
+    forced : ndarray of bool, shape (n_pairs,)
+        Which edges are required.
     """
 
     parents: _Indices
     children: _Indices
+    forced: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, ends: Any, columns: tuple[Variable, ...]) -> Candidates:
+    def of(cls, ends: _Indices, columns: tuple[Variable, ...], rules: ArcRules) -> Candidates:
         """Return the different pairs among ends, an array of shape (n, 2), in ascending order."""
-        numeric = np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
-        ends = np.sort(np.asarray(ends, dtype=np.int64).reshape(-1, 2), axis=1)
+        numeric = _are_numeric(columns)
+        required = _required(columns, rules)
+        ends = np.sort(np.concatenate([required, ends]), axis=1)
         turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
         ends[turned] = ends[turned][:, ::-1]
-        return cls(*np.unique(ends, axis=0).T)
+        numbers = ends @ [len(columns), 1]
+        # A stable sort is fast where all pairs come in order.
+        forced, listed = numbers[: len(required)], np.sort(numbers[len(required) :], kind="stable")
+        listed = listed[np.diff(listed, prepend=-1) > 0]
+        return cls(*np.divmod(listed, len(columns)), np.isin(listed, forced))
+
+
+def _are_numeric(columns: tuple[Variable, ...]) -> NDArray[np.bool_]:
+    return np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
+
+
+def _required(columns: tuple[Variable, ...], rules: ArcRules) -> _Indices:
+    """Return the ends of the required edges, shape (n, 2)."""
+    place = {v.name: i for i, v in enumerate(columns)}
+    ends = [[place[name] for name in arc] for arc in rules.required]
+    return np.array(ends, dtype=np.int64).reshape(-1, 2)
+
+
+def joinable(columns: tuple[Variable, ...], rules: ArcRules) -> NDArray[np.bool_]:
+    """Return a mask of the arcs that may be edges: none is forbidden in either direction."""
+    names = {v.name for v in columns}
+    within = [arc for arc in rules.forbidden if names.issuperset(arc)]
+    either = ArcRules(forbidden=(*within, *((b, a) for a, b in within)))
+    return either.admissible(columns)
 
 
 def candidate_pairs(
@@ -210,28 +234,21 @@ def candidate_pairs(
             "on the whole table."
         )
     sample: CountSource = source.sample(SAMPLE_ROWS)
-    numeric = np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
+    numeric = _are_numeric(columns)
     partners, parents = _Best.of(len(columns), n), _Best.of(len(columns), 1)
     forest = _Forest(len(columns))
     for places, summary in pair_summaries(sample, columns, given):
         scores = arc_scores(sample, summary, smoothing)
         expected = safe_divide(scores.parameters, 2.0 * scores.total)
         net = np.round(scores.gains - expected, TIE_DECIMALS)
-        # The forbidden edges, in both directions, whose ends are among some of the columns.
-        inside = {columns[i].name for i in places} if rules.forbidden else set()
-        within = [arc for arc in rules.forbidden if inside.issuperset(arc)]
-        either = ArcRules(forbidden=(*within, *((b, a) for a, b in within)))
-        net[~(scores.learnable & either.admissible(summary.request.columns))] = -np.inf
+        net[~(scores.learnable & joinable(summary.request.columns, rules))] = -np.inf
         net = np.maximum(net, net.T)
         partners.update(places, net)
         number = numeric[places]
         parents.update(places, np.where(number[:, None] & ~number, net, -np.inf))
         forest.update(places, np.where(number[:, None] == number, net, -np.inf))
-    required = [
-        [{v.name: i for i, v in enumerate(columns)}[name] for name in arc] for arc in rules.required
-    ]
-    ends = [partners.pairs(), parents.pairs(), forest.pairs(), np.reshape(required, (-1, 2))]
-    return Candidates.of(np.concatenate(ends), columns)
+    ends = [partners.pairs(), parents.pairs(), forest.ends, _required(columns, rules)]
+    return Candidates.of(np.concatenate(ends), columns, rules)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,17 +304,24 @@ class _Forest:
 
         An edge outside of the forest of some pairs is in no forest of more pairs.
         """
-        left, right = structure_kernels.spanning_forest(scores)
-        ends = np.concatenate([self.ends, np.stack([places[left], places[right]], axis=1)])
-        scores = np.concatenate([self.scores, scores[left, right]])
+        edges = spanning_edges(scores)
+        ends = np.concatenate([self.ends, places[edges]])
+        scores = np.concatenate([self.scores, scores[*edges.T]])
         # A pair of one group comes in several tiles.
         ends, first = np.unique(ends, axis=0, return_index=True)
         kept = listed_forest(self.n_columns, ends[:, 0], ends[:, 1], scores[first])
         self.ends, self.scores = ends[kept], scores[first][kept]
 
-    def pairs(self) -> _Indices:
-        """Return the edges, shape (n_edges, 2)."""
-        return self.ends
+
+def spanning_edges(weights: Floats) -> _Indices:
+    """Return the edges i < j of a maximum spanning forest, the heaviest first, shape (n_edges, 2).
+
+    `weights` is symmetric, and minus infinity where there is no edge; ties go to the first pair.
+    """
+    left, right = np.nonzero(np.triu(weights > -np.inf, 1))
+    weight = np.round(weights[left, right], TIE_DECIMALS)
+    kept = listed_forest(len(weights), left, right, weight)
+    return np.stack([left, right], axis=1)[kept]
 
 
 def listed_forest(n: int, left: _Indices, right: _Indices, weights: Floats) -> NDArray[np.intp]:
@@ -308,16 +332,12 @@ def listed_forest(n: int, left: _Indices, right: _Indices, weights: Floats) -> N
     n : int
         Number of nodes.
     left, right : ndarray of int, shape (n_edges,)
-        The ends of different edges, left < right. Of edges of one weight the first one is heavier.
+        The ends of different edges, in ascending order. Of edges of one weight the first one is
+        heavier.
     weights : ndarray, shape (n_edges,)
     """
-    order = np.lexsort((right, left, -weights))
-    # Ranks from 1 instead of weights: the solver takes weights near zero for absent edges.
-    rank = np.arange(1.0, len(order) + 1)
-    # SciPy before 1.17.1 accepts 32-bit indices only.
-    ends = left[order].astype(np.int32), right[order].astype(np.int32)
-    tree = minimum_spanning_tree(coo_array((rank, ends), shape=(n, n)).tocsr())
-    return np.asarray(order[np.sort(tree.data).astype(np.intp) - 1])
+    order = np.argsort(-weights, kind="stable")
+    return np.asarray(order[structure_kernels.first_forest(n, left[order], right[order])])
 
 
 def candidate_scores(
@@ -360,12 +380,12 @@ def candidate_scores(
 
 
 def candidate_tree(
-    columns: tuple[Variable, ...], pairs: Candidates, weights: Floats, forced: NDArray[np.bool_]
-) -> list[tuple[int, int]]:
-    """Return the edges of a maximum spanning forest of candidates, discrete columns first.
+    columns: tuple[Variable, ...], pairs: Candidates, weights: Floats
+) -> NDArray[np.intp]:
+    """Return the indices of the edges of a maximum spanning forest, discrete columns first.
 
-    For mixed types it is built as in `tan`: continuous columns are joined to each other and to one
-    node that stands for all discrete columns.
+    Continuous columns are joined to each other and to one node that stands for all discrete
+    columns. Required edges come first, then edges by descending weight; ties go to the first pair.
 
     Parameters
     ----------
@@ -373,12 +393,10 @@ def candidate_tree(
     pairs : Candidates
     weights : ndarray, shape (n_pairs,)
         Minus infinity for an edge that is left out.
-    forced : ndarray of bool, shape (n_pairs,)
-        Required edges, which come first.
     """
-    weight = np.where(forced, np.inf, np.round(weights, TIE_DECIMALS))
+    weight = np.where(pairs.forced, np.inf, np.round(weights, TIE_DECIMALS))
     parents, children = pairs.parents, pairs.children
-    numeric = np.array([isinstance(v, Continuous) for v in columns], dtype=np.bool_)
+    numeric = _are_numeric(columns)
     there = weight > -np.inf
     discrete = np.flatnonzero(there & ~numeric[children])
     numbers = np.flatnonzero(there & numeric[parents])
@@ -387,11 +405,9 @@ def candidate_tree(
     order = between[np.lexsort((parents[between], -weight[between], children[between]))]
     joined = order[np.unique(children[order], return_index=True)[1]]
     n = len(columns)
-    chosen = list(
-        discrete[listed_forest(n, parents[discrete], children[discrete], weight[discrete])]
-    )
+    of_discrete = listed_forest(n, parents[discrete], children[discrete], weight[discrete])
     # Node 0 stands for all discrete columns.
     rest = np.concatenate([joined, numbers])
     left = np.concatenate([np.zeros(len(joined), dtype=np.int64), parents[numbers] + 1])
-    chosen += list(rest[listed_forest(n + 1, left, children[rest] + 1, weight[rest])])
-    return [(int(parents[i]), int(children[i])) for i in chosen]
+    of_rest = listed_forest(n + 1, left, children[rest] + 1, weight[rest])
+    return np.concatenate([discrete[of_discrete], rest[of_rest]])

@@ -7,24 +7,23 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, GraphError, unknown_variable
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, ArcScores, at_least
 from bayesgraph.learning.candidates import (
+    Candidates,
     candidate_pairs,
     candidate_scores,
     candidate_tree,
+    joinable,
     scores_of_pairs,
 )
 from bayesgraph.learning.scores import fcll
 from bayesgraph.learning.structure import Structure, below_class, check_source, learner, target_of
-from bayesgraph.learning.structure_kernels import spanning_forest
 from bayesgraph.statistics import (
     CountSource,
-    Smoothing,
     SmoothingLike,
     as_smoothing,
     one_of,
@@ -202,73 +201,31 @@ def _augmented(
     without a positive weight, which makes a forest. `candidates` is described in `tan`.
     """
     at_root = _root(columns, root)
-    edges: dict[tuple[int, int], float] = {}
-    if len(columns) > 1:
-        args = source, columns, given, as_smoothing(smoothing), worth, rules
-        if candidates is None:
-            edges = _among_all(*args, pays=pays)
-        else:
-            edges = _among_candidates(*args, at_least("candidates", candidates, 1), pays=pays)
+    smoothing = as_smoothing(smoothing)
+    if candidates is None:
+        of_all = scores_of_pairs(source, columns, given, smoothing)
+        allowed = joinable(columns, rules)
+        pairs = Candidates.of(np.argwhere(np.triu(allowed | allowed.T)), columns, rules)
+        at = pairs.parents, pairs.children
+        weights, gains, learnable = worth(of_all)[at], of_all.gains[at], of_all.learnable[at]
+    else:
+        n = at_least("candidates", candidates, 1)
+        pairs = candidate_pairs(source, columns, given, smoothing, n, rules)
+        scores = candidate_scores(source, columns, given, smoothing, pairs)
+        weights, gains, learnable = worth(scores), scores.gains, scores.learnable
+    if pays:
+        learnable = learnable & (np.round(weights, TIE_DECIMALS) > 0)
+    chosen = candidate_tree(columns, pairs, np.where(learnable, weights, -np.inf))
+    edges = {
+        (int(pairs.parents[i]), int(pairs.children[i])): float(gains[i]) for i in chosen.tolist()
+    }
+    _check_required(columns, rules, edges)
     arcs = directed(columns, edges, at_root)
     scored = {
         (columns[i].name, columns[j].name): edges[(i, j) if (i, j) in edges else (j, i)]
         for i, j in arcs
     }
     return below_class(given, columns, scored)
-
-
-def _among_all(
-    source: CountSource,
-    columns: tuple[Variable, ...],
-    given: Discrete | None,
-    smoothing: Smoothing,
-    worth: _Worth,
-    rules: ArcRules,
-    *,
-    pays: bool,
-) -> dict[tuple[int, int], float]:
-    """Return the edges of the tree of the highest weight, with their gains."""
-    scores = scores_of_pairs(source, columns, given, smoothing)
-    # The edges of a maximum spanning tree (or forest), discrete columns first.
-    weights = worth(scores)
-    required, forbidden = (
-        (*arcs, *((b, a) for a, b in arcs)) for arcs in (rules.required, rules.forbidden)
-    )
-    forced = ArcRules(required).forced(columns)
-    allowed = ArcRules(forbidden=forbidden).admissible(columns)
-    allowed &= scores.learnable | forced
-    if pays:
-        allowed &= (np.round(weights, TIE_DECIMALS) > 0) | forced
-    edges = _discrete_first(columns, weights, allowed, forced)
-    _check_required(columns, rules, edges)
-    gains = scores.gains
-    return {(i, j): float(max(gains[i, j], gains[j, i])) for i, j in edges}
-
-
-def _among_candidates(
-    source: CountSource,
-    columns: tuple[Variable, ...],
-    given: Discrete | None,
-    smoothing: Smoothing,
-    worth: _Worth,
-    rules: ArcRules,
-    n: int,
-    *,
-    pays: bool,
-) -> dict[tuple[int, int], float]:
-    """Return the edges of the tree of the highest weight among candidates, with their gains."""
-    pairs = candidate_pairs(source, columns, given, smoothing, n, rules)
-    scores = candidate_scores(source, columns, given, smoothing, pairs)
-    weights = np.where(scores.learnable, worth(scores), -np.inf)
-    if pays:
-        weights = np.where(np.round(weights, TIE_DECIMALS) > 0, weights, -np.inf)
-    ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))
-    required = {frozenset(arc) for arc in rules.required}
-    forced = np.array([frozenset((columns[i].name, columns[j].name)) in required for i, j in ends])
-    edges = candidate_tree(columns, pairs, weights, forced)
-    _check_required(columns, rules, edges)
-    gains = dict(zip(ends, scores.gains.tolist(), strict=True))
-    return {edge: gains[edge] for edge in edges}
 
 
 def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
@@ -298,50 +255,6 @@ def _check_required(
                 "the others: together they form a cycle, or give a column two parents. Leave one "
                 "out, or learn a structure of more parents, such as kdb."
             )
-
-
-def _discrete_first(
-    columns: tuple[Variable, ...],
-    weights: Floats,
-    allowed: NDArray[np.bool_],
-    forced: NDArray[np.bool_],
-) -> list[tuple[int, int]]:
-    """Return the edges of a maximum spanning tree of which those of discrete columns come first.
-
-    Continuous columns are joined to each other and to the discrete ones, which count as joined to
-    each other even if no edge is allowed between them. `allowed` and `forced` are masks of the
-    allowed and required edges.
-    """
-    kind = np.array([isinstance(v, Discrete) for v in columns], dtype=np.bool_)
-    discrete = kind[:, None] & kind
-    if not discrete.any() or kind.all():
-        return spanning_edges(weights, allowed, forced)
-    # Of two kinds, the discrete column is the parent.
-    turned = ~kind[:, None] & kind
-    weights, allowed, forced = (np.where(turned, a.T, a) for a in (weights, allowed, forced))
-    # Edges are taken by levels: required and allowed ones of discrete columns, then such as are not
-    # allowed, then required and allowed ones of continuous columns.
-    level = 2.0 * discrete + (forced + 1.0) * (allowed & discrete) + (forced & ~discrete)
-    priority = np.where(allowed & ~forced, np.round(weights, TIE_DECIMALS), 0.0)
-    step = 1.0 + 2.0 * np.abs(priority).max()
-    edges = spanning_edges(priority + step * level, allowed | discrete)
-    return [(i, j) for i, j in edges if allowed[i, j]]
-
-
-def spanning_edges(
-    weights: Floats, allowed: NDArray[np.bool_], forced: NDArray[np.bool_] | None = None
-) -> list[tuple[int, int]]:
-    """Return the edges i < j of a maximum spanning tree (or forest) of the allowed edges.
-
-    Forced (required) edges come first, then edges by descending weight; ties go to the first pair.
-    """
-    weight = np.round(weights, TIE_DECIMALS)
-    if forced is not None:
-        weight[forced] = np.inf
-    weight[~allowed] = -np.inf
-    left, right = spanning_forest(weight)
-    order = np.lexsort((right, left, -weight[left, right]))
-    return list(zip(left[order].tolist(), right[order].tolist(), strict=True))
 
 
 def rooted_forest(

@@ -75,43 +75,29 @@ def table_information(
 
 
 @kernel()
-def spanning_forest(weights: Floats) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges i < j of a maximum spanning forest of a complete graph (Prim 1957).
-
-    Of two edges of the same weight the one with the lower i, then j, is the heavier one, so that
-    there is only one such forest.
+def first_forest(n: int, left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of the edges that join two trees, if edges are added in order (Kruskal 1956).
 
     Parameters
     ----------
-    weights : ndarray, shape (n, n)
-        Weight of each edge at [i, j] with i < j; minus infinity where there is no edge.
+    n : int
+        Number of nodes.
+    left, right : ndarray of int, shape (n_edges,)
+        The ends of each edge.
     """
-    n = len(weights)
-    inside = np.zeros(n, dtype=np.bool_)
-    best = np.full(n, -np.inf)  # the heaviest edge from each node to those inside
-    left, right = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
-    found_left, found_right = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    n_found = 0
-    for _ in range(n):
-        at = -1
-        for v in range(n):
-            if not inside[v] and (
-                at < 0
-                or best[v] > best[at]
-                or (best[v] == best[at] and (left[v], right[v]) < (left[at], right[at]))
-            ):
-                at = v
-        inside[at] = True
-        if best[at] > -np.inf:
-            found_left[n_found], found_right[n_found] = left[at], right[at]
-            n_found += 1
-        for v in range(n):
-            if not inside[v]:
-                i, j = min(at, v), max(at, v)
-                w = weights[i, j]
-                if w > best[v] or (w == best[v] and w > -np.inf and (i, j) < (left[v], right[v])):
-                    best[v], left[v], right[v] = w, i, j
-    return found_left[:n_found], found_right[:n_found]
+    above = np.arange(n)
+    kept = np.zeros(len(left), dtype=np.bool_)
+    for edge in range(len(left)):
+        a, b = left[edge], right[edge]
+        while above[a] != a:
+            above[a] = above[above[a]]
+            a = above[a]
+        while above[b] != b:
+            above[b] = above[above[b]]
+            b = above[b]
+        above[a] = b
+        kept[edge] = a != b
+    return kept
 
 
 # --- Loops over the tables of columns that may become parents: information and marginal likelihood

@@ -12,7 +12,7 @@ from structures import make_frame, pair_scores
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, GraphError, UnknownVariableError
 from bayesgraph.learning import Structure
-from bayesgraph.learning.spanning import spanning_edges
+from bayesgraph.learning.candidates import spanning_edges
 from bayesgraph.statistics import Smoothing
 
 
@@ -25,7 +25,7 @@ def tree_of(structure):
 
 def edges_of(weights):
     """Return the edges of a maximum spanning tree of all edges."""
-    return spanning_edges(weights, np.ones(weights.shape, dtype=bool))
+    return [tuple(edge) for edge in spanning_edges(weights).tolist()]
 
 
 @given(

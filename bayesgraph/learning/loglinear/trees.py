@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.parallel import at_once
 from bayesgraph.core.variables import Binned, Discrete
+from bayesgraph.learning.candidates import spanning_edges
 from bayesgraph.learning.information import discrete_scores
 from bayesgraph.learning.loglinear import kernels, random_tree_kernels
 from bayesgraph.learning.loglinear.sample import Codes, Sample, regrouped
@@ -25,7 +26,6 @@ from bayesgraph.learning.loglinear.training import (
     start,
     train,
 )
-from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.models import MISSING, Trees
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.tables import Table
@@ -304,13 +304,14 @@ def tree_of(gains: Floats, clique: tuple[int, ...] = ()) -> tuple[Pair, ...]:
     Ties go to the first pair. If all features of `clique` are joined, the pairs between others, or
     of others with these, are those of a tree that has the clique as one node.
     """
-    tree = spanning_edges(gains, gains > 0)
+    weights = np.where(gains > 0, gains, -np.inf)
+    tree = spanning_edges(weights)
     if clique:
         joined = np.zeros(gains.shape, dtype=bool)
         joined[np.ix_(clique, clique)] = True
-        around = spanning_edges(gains, joined | (gains > 0), joined)
-        tree = [pair for pair in tree if joined[pair]] + [p for p in around if not joined[p]]
-    return tuple(sorted(tree))
+        around = spanning_edges(np.where(joined, np.inf, weights))
+        tree = np.concatenate([tree[joined[*tree.T]], around[~joined[*around.T]]])
+    return tuple(sorted(map(tuple, tree.tolist())))
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
