@@ -136,12 +136,10 @@ def unrestricted(
         are clearly better, for three to nine times the time. By default 3 of tables with 5,000
         rows or more and without a class, else 0.
     """
-    columns, gains, rules, maximum = _general(
-        "unrestricted", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
+    rules = required, forbidden, tiers
+    return _general(
+        "unrestricted", source, smoothing, score, ess, max_parents, rules, restarts, 1, 0
     )
-    n_restarts = _restarts(restarts, columns, gains)
-    climber = Climber(columns, None, gains, maximum, rules, n_restarts)
-    return below_class(None, columns, climber.climb())
 
 
 def tabu(
@@ -177,20 +175,9 @@ def tabu(
     restarts : int, optional
         As for `unrestricted`; each restart searches on from changed arcs as from the start.
     """
-    columns, gains, rules, maximum = _general(
-        "tabu", source, smoothing, score, ess, max_parents, (required, forbidden, tiers)
-    )
+    rules = required, forbidden, tiers
     memory = at_least("length", length, 1), at_least("patience", patience, 1)
-    n_restarts = _restarts(restarts, columns, gains)
-    climber = Climber(columns, None, gains, maximum, rules, n_restarts, *memory)
-    return below_class(None, columns, climber.climb())
-
-
-def _restarts(asked: int | None, columns: tuple[Variable, ...], gains: Gains) -> int:
-    if asked is not None:
-        return at_least("restarts", asked, 0)
-    of_class = gains.source.target is not None
-    return 0 if of_class or gains.rows(columns, None) < _MANY_ROWS else _RESTARTS
+    return _general("tabu", source, smoothing, score, ess, max_parents, rules, restarts, *memory)
 
 
 def all_columns(source: CountSource) -> tuple[Variable, ...]:
@@ -206,8 +193,11 @@ def _general(
     ess: float,
     max_parents: int | None,
     arcs: tuple[Any, Any, Any],
-) -> tuple[tuple[Variable, ...], Gains, ArcRules, int]:
-    """Check the parameters of a learner; return the columns, gains, rules and parents at most."""
+    restarts: int | None,
+    length: int,
+    patience: int,
+) -> Structure:
+    """Return the structure that a search of all columns finds, after checking its parameters."""
     check_source(source, name)
     if source.target is None:
         one_of("score", score, GENERAL_SCORES)
@@ -215,7 +205,14 @@ def _general(
     required, forbidden, tiers = arcs
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
     limit = len(columns) if max_parents is None else at_least("max_parents", max_parents, 0)
-    return columns, Gains(source, columns, as_smoothing(smoothing), score, ess), rules, limit
+    gains = Gains(source, columns, as_smoothing(smoothing), score, ess)
+    n_restarts = _RESTARTS
+    if restarts is not None:
+        n_restarts = at_least("restarts", restarts, 0)
+    elif source.target is not None or gains.rows(columns, None) < _MANY_ROWS:
+        n_restarts = 0
+    climber = Climber(columns, None, gains, limit, rules, n_restarts, length, patience)
+    return below_class(None, columns, climber.climb())
 
 
 class Climber:

@@ -380,12 +380,6 @@ def estimate_gaussian(
             f"Column {child.name!r} is constant in some configuration of its parents, and nothing "
             "smooths its variance of zero; give var_smoothing or shrinkage a positive value."
         )
-    if not above:
-        cpd = GaussianCPD(child, mean[..., 0], of_child, parents)
-        cpd.parameter_posterior = _gaussian_posterior(
-            statistics.counts, mean, covariance, smoothing
-        )
-        return cpd
     link = covariance[..., :-1, -1]
     try:
         slopes = np.linalg.solve(covariance[..., :-1, :-1], link[..., None])[..., 0]

@@ -207,7 +207,8 @@ def _augmented(
         allowed = joinable(columns, rules)
         pairs = Candidates.of(np.argwhere(np.triu(allowed | allowed.T)), columns, rules)
         at = pairs.parents, pairs.children
-        weights, gains, learnable = worth(of_all)[at], of_all.gains[at], of_all.learnable[at]
+        both = np.maximum(of_all.gains, of_all.gains.T)
+        weights, gains, learnable = worth(of_all)[at], both[at], of_all.learnable[at]
     else:
         n = at_least("candidates", candidates, 1)
         pairs = candidate_pairs(source, columns, given, smoothing, n, rules)

@@ -16,7 +16,6 @@ from .cuts import round_frequency_cuts as round_frequency_cuts
 from .cuts import split_intervals as split_intervals
 from .cuts import value_counts as value_counts
 from .cuts import width_cuts as width_cuts
-from .independence import NO_OUTCOME as NO_OUTCOME
 from .independence import IndependenceTest as IndependenceTest
 from .independence import Outcome as Outcome
 from .independence import conditional_gaussian as conditional_gaussian

@@ -196,7 +196,7 @@ def _are_sparse(columns: _Columns) -> bool:
     """Tell whether discrete x and y have too many states for `g_squared`."""
     r, s = (math.prod(v.cardinality for v in _discrete(group)) for group in (columns.x, columns.y))
     return bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum())) and (
-        _cells(columns).are_sparse
+        Cells.of(columns).are_sparse
     )
 
 
@@ -249,17 +249,17 @@ class Cells(NamedTuple):
     widest: int
 
     @classmethod
-    def of(cls, z: NDArray[Any], x: NDArray[Any], y: NDArray[Any], weights: Floats) -> Cells:
-        """Return the cells of rows with the numbers of their stratum, x and y, each from 0 on."""
-        n_x, n_y = (int(number.max(initial=0)) + 1 for number in (x, y))
-        widest = (len(np.unique(x)) - 1) * (len(np.unique(y)) - 1)
-        _, z = np.unique(z, return_inverse=True)
-        _, left = np.unique(z * n_x + x, return_inverse=True)
-        _, right = np.unique(z * n_y + y, return_inverse=True)
+    def of(cls, columns: _Columns) -> Cells:
+        """Return the cells of the discrete columns."""
+        z, x, y = (_cell(columns.table, _discrete(v)) for v in (columns.z, columns.x, columns.y))
+        # The largest numbers of x, of y, and of y with its stratum.
+        most_x, most_y = (int(number.max(initial=0)) for number in (x, y))
+        _, left = np.unique(z * (most_x + 1) + x, return_inverse=True)
+        _, right = np.unique(z * (most_y + 1) + y, return_inverse=True)
         cell = left * (int(right.max(initial=0)) + 1) + right
         _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
-        counts: Floats = np.bincount(cell, weights).astype(np.float64)
-        return cls(z[first], left[first], right[first], counts, widest)
+        counts: Floats = np.bincount(cell, columns.weights).astype(np.float64)
+        return cls(z[first], left[first], right[first], counts, most_x * most_y)
 
     def margins(self) -> tuple[Any, Any, Any, Any]:
         """Return the totals of the cells' strata, rows and columns, and the expected counts."""
@@ -326,18 +326,12 @@ def is_sparse(degrees: Any, rows: Any) -> Any:
     return rows * 3.0 * math.sqrt(2.0) < np.power(degrees, 1.5)
 
 
-def _cells(columns: _Columns) -> Cells:
-    """Return the counts of the discrete columns."""
-    z, x, y = (_cell(columns.table, _discrete(v)) for v in (columns.z, columns.x, columns.y))
-    return Cells.of(z, x, y, columns.weights)
-
-
 def _of_cells(method: str) -> Callable[[_Columns], Outcome]:
     """Return the test of discrete columns by one of their methods."""
 
     def test(columns: _Columns) -> Outcome:
         _check_kind(columns, Discrete, method)
-        cells = _cells(columns)
+        cells = Cells.of(columns)
         statistic = cells.g_squared() if method == "g_squared" else cells.chi_squared()
         p_value = cells.permuted() if method == "permutation" else None
         return Outcome.of_ratio(statistic, cells.degrees(), float(cells.counts.sum()), p_value)
@@ -433,16 +427,12 @@ def many_states(source: RowSource, x: Discrete, y: Discrete, given: Sequence[Var
     table, weights = source.table, source.weights
     weights = weights if len(weights) else np.ones(table.n_rows)
     kept = (weights > 0) & ~np.any([table.is_missing(v) for v in (x, y, *given)], axis=0)
-    cells = _cells(_Columns(table.rows(kept), [x], [y], given, weights[kept]))
+    cells = Cells.of(_Columns(table.rows(kept), [x], [y], given, weights[kept]))
     degrees = cells.degrees()
     if _continuous(given) or (given and not degrees):
-        return NO_OUTCOME
+        return Outcome(math.nan, 0, math.nan, math.nan)
     p_value = cells.permuted() if cells.are_sparse else None
     return Outcome.of_ratio(cells.g_squared(), degrees, float(cells.counts.sum()), p_value)
-
-
-# What a test says that is not made.
-NO_OUTCOME = Outcome(math.nan, 0, math.nan, math.nan)
 
 
 def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.0) -> Outcome:
