@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -126,13 +127,10 @@ class Extensions:
     def n_cells(self) -> int:
         """The number of cells of all tables."""
         cards = self.columns.cards.tolist()
-        total = 0
-        for new, others in self.groups:
-            size = 1
-            for i in others:
-                size *= cards[i]
-            total += size * sum([cards[i] for i in new])
-        return total
+        return sum(
+            math.prod([cards[i] for i in others]) * sum([cards[i] for i in new])
+            for new, others in self.groups
+        )
 
 
 @dataclass(frozen=True)

@@ -537,7 +537,7 @@ class DatasetSource(CountSource):
         are read here.
         """
         if unread := self._uncounted(self._all):
-            counting = _Counting(self._rows, unread, None, unread)
+            counting = partial(_counted_run, self._rows, unread, None, unread)
             self._note(self._dataset.reduce(counting, self._rows.columns_of(unread), self._rows))
         is_weighted = bool(self._rows.columns) or self.class_weights is not None
         weight = self.total_weight() if is_weighted else None
@@ -626,7 +626,7 @@ class DatasetSource(CountSource):
         if self._cached is not None:
             counted = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
         else:
-            counting = _Counting(self._rows, variables, request, new)
+            counting = partial(_counted_run, self._rows, variables, request, new)
             counted = self._dataset.reduce(counting, self._rows.columns_of(variables), self._rows)
         return self._note(counted).summaries[request]
 
@@ -658,17 +658,16 @@ class _Found:
         return _Found(self.statistics + other.statistics, missing)
 
 
-@dataclass(frozen=True)
-class _Counting:
-    """The requested statistics of a run of rows, and the missing values of some columns."""
-
-    rows: Rows
-    variables: tuple[Variable, ...]
-    request: Request | None
-    new: tuple[Variable, ...]
-
-    def __call__(self, first: int, run: Any) -> _Found:
-        return _counted(self.request, self.new, partial(self.rows.encoded, run, self.variables))
+def _counted_run(
+    rows: Rows,
+    variables: Sequence[Variable],
+    request: Request | None,
+    new: Sequence[Variable],
+    first: int,
+    run: Any,
+) -> _Found:
+    """Return the requested statistics of a run of rows, and the missing values of new columns."""
+    return _counted(request, new, partial(rows.encoded, run, variables))
 
 
 def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
@@ -708,18 +707,13 @@ def sampled_rows(
 ) -> Any:
     """Return some columns of a table of about `size` of n_rows rows, chosen by their numbers."""
     share = (data.sample_rows if size is None else size) / max(n_rows, 1)
-    drawn = data.reduce(_Drawing(share), names, rows)
+    drawn = data.reduce(partial(_drawn, share), names, rows)
     return arrow().concat_tables(drawn or [])
 
 
-@dataclass(frozen=True)
-class _Drawing:
-    """The rows of a run that are in the sample of a share of all rows."""
-
-    share: float
-
-    def __call__(self, first: int, run: Any) -> list[Any]:
-        return [run if self.share >= 1.0 else run.filter(sampled(first, len(run), self.share))]
+def _drawn(share: float, first: int, run: Any) -> list[Any]:
+    """Return the rows of a run that are in the sample of a share of all rows."""
+    return [run if share >= 1.0 else run.filter(sampled(first, len(run), share))]
 
 
 def needed_by(request: Request) -> set[Variable | None]:
@@ -816,22 +810,14 @@ class Domains:
         return Domains(columns, n_rows, labels, self.maximum)
 
 
-@dataclass(frozen=True)
-class _Finding:
-    """The domains of columns in a run of rows."""
-
-    names: tuple[Name, ...]
-    rows: Rows
-    maximum: int
-
-    def __call__(self, first: int, run: Any) -> Domains:
-        y, labels = self.rows.y, Domain()
-        kept = self.rows.kept(run)
-        domains = {name: Domain.of(kept, name) for name in self.names}
-        if y is not None:
-            is_all = kept is run and y in domains
-            labels = domains[y] if is_all else Domain.of(run, y)
-        return Domains(domains, len(kept), labels, self.maximum)
+def _domains_of(names: Sequence[Name], rows: Rows, maximum: int, first: int, run: Any) -> Domains:
+    """Return the domains of columns in a run of rows."""
+    kept, labels = rows.kept(run), Domain()
+    domains = {name: Domain.of(kept, name) for name in names}
+    if rows.y is not None:
+        is_all = kept is run and rows.y in domains
+        labels = domains[rows.y] if is_all else Domain.of(run, rows.y)
+    return Domains(domains, len(kept), labels, maximum)
 
 
 def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
@@ -851,7 +837,7 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     """
     chosen = tuple(dict.fromkeys(names))
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
-    finding = _Finding(chosen, rows, data.max_categories)
+    finding = partial(_domains_of, chosen, rows, data.max_categories)
     domains = data.reduce(finding, [*read, *rows.columns])
     if domains is None:
         return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)

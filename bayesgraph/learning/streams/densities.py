@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +34,16 @@ from bayesgraph.statistics import (
 # --------------------------- Base classes of the class-conditional densities of a stream's columns
 
 
-class Densities(ArrayState, ABC):
+class Densities(ArrayState):
     """Log densities p(x_i | y) of columns, constant between two refreshes from the summaries.
+
+    Each class has `of`, which returns densities estimated from summaries; `write`, which writes the
+    log densities of rows (columns of shape (n_features, n)) into an array of shape (n, n_classes,
+    n_features or more), 0 where a value is missing; `widen`, which adds features, which tell
+    nothing, and classes, up to the given numbers; and `plate`, which returns one CPD object of all
+    columns given the class. Until the next refresh, a new class has the density of all rows; the
+    `shares` of `widen` are the class shares of the rows, shape (old number of classes,). Those of
+    numbers have `variables`, by which a network represents these columns.
 
     Parameters
     ----------
@@ -73,41 +80,6 @@ class Densities(ArrayState, ABC):
             raise DataError(f"A saved state has densities with {quoted(sorted(cls.fields))}.")
         made = cls(centre=np.empty((n_classes, n_features)))
         return made.restore(arrays)
-
-    @abstractmethod
-    def write(self, columns: Any, out: Floats) -> None:
-        """Write the log densities of rows into `out`, 0 where a value is missing.
-
-        Parameters
-        ----------
-        columns : ndarray, shape (n_features, n)
-        out : ndarray, shape (n, n_classes, n_features or more)
-        """
-
-    @abstractmethod
-    def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
-        """Add features, which tell nothing, and classes, up to the given numbers.
-
-        Until the next refresh, a new class has the density of all rows; `shares` are the class
-        shares of the rows, shape (old number of classes,).
-        """
-
-
-class NumericDensities(Densities):
-    """Base class of the log densities of numeric columns."""
-
-    @classmethod
-    @abstractmethod
-    def of(cls, summaries: ColumnSummaries, settings: StreamSettings) -> Self:
-        """Return densities estimated from summaries."""
-
-    @abstractmethod
-    def variables(self, names: Sequence[Name]) -> tuple[Variable, ...]:
-        """Return the variables by which a network represents these columns."""
-
-    @abstractmethod
-    def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
-        """Return one CPD object (plate) of all columns given the class."""
 
 
 class CellDensities(Densities):
@@ -212,7 +184,7 @@ def smoothed_logs(
 # ----------------- Class-conditional Gaussians of numeric columns, estimated from stream summaries
 
 
-class GaussianDensities(NumericDensities):
+class GaussianDensities(Densities):
     """A Gaussian of each numeric column in each class.
 
     Attributes
@@ -271,7 +243,7 @@ class GaussianDensities(NumericDensities):
         by_rows(stream_kernels.log_gaussians, arrays, len(columns), 4 * len(out))
 
     def variables(self, names: Sequence[Name]) -> tuple[Continuous, ...]:
-        """Return continuous variables with the given names; see NumericDensities."""
+        """Return continuous variables with the given names; see Densities."""
         return tuple(Continuous(name) for name in names)
 
     def plate(self, variables: Sequence[Variable], target: Discrete) -> CPD:
@@ -304,7 +276,7 @@ _DEVIATIONS = 2.0
 _COST = 3200
 
 
-class IntervalDensities(CellDensities, NumericDensities):
+class IntervalDensities(CellDensities):
     """Log probabilities of the intervals of each numeric column in each class.
 
     Attributes
@@ -354,7 +326,7 @@ class IntervalDensities(CellDensities, NumericDensities):
         by_rows(stream_kernels.log_intervals, arrays, len(columns), 32 * len(out), together=8)
 
     def variables(self, names: Sequence[Name]) -> tuple[Binned, ...]:
-        """Return Binned variables: numbers observed as intervals; see NumericDensities."""
+        """Return Binned variables: numbers observed as intervals; see Densities."""
         ends = itertools.pairwise(self.start.tolist())
         return tuple(
             Binned(name, self.cuts[a : max(a, b - 1)].tolist())
@@ -564,6 +536,7 @@ def value_groups(
     return keys, places, np.concatenate([counts, others[None]])
 
 
+NumericDensities: TypeAlias = IntervalDensities | GaussianDensities
 # Python class of the densities of numeric columns, by the `densities` attribute of summaries.
 DENSITIES: dict[str, type[NumericDensities]] = {
     "intervals": IntervalDensities,
