@@ -52,7 +52,7 @@ class ArcConfidence(Displayed):
     threshold: float
     network: BayesianNetwork
     n_samples: int
-    _rules: tuple[tuple[Variable, ...], NDArray[np.bool_], NDArray[np.bool_]]
+    _input: tuple[Floats, tuple[Variable, ...], NDArray[np.bool_], NDArray[np.bool_]]
 
     def structure(self, threshold: float | None = None) -> Structure:
         """Return the structure of the edges whose share is larger than a threshold.
@@ -70,8 +70,7 @@ class ArcConfidence(Displayed):
         Structure
             The score of an arc is the share of the samples that link its ends.
         """
-        least = self.threshold if threshold is None else threshold
-        return _averaged(self.arcs, self.edges, least, *self._rules)
+        return _averaged(self.threshold if threshold is None else threshold, *self._input)
 
     render = Upward()
 
@@ -167,13 +166,12 @@ def arc_confidence(
     count = at_least("n_samples", n_samples, 1)
     for sample in _samples(source, count, np.random.default_rng(random_state)):
         shares += _directions(how.structure(sample), names, *bounds) / count
-    arcs, edges = _named(shares, names)
+    shares = shares.round(_TIE_DECIMALS)
     if threshold is None:
         threshold = significance_threshold(shares[1][np.triu_indices(len(names), 1)])
-    variables_and_rules = (source.variables, *bounds)
-    structure = _averaged(arcs, edges, threshold, *variables_and_rules)
-    network = how.network(replace(structure, scores={}), source)
-    return ArcConfidence(arcs, edges, threshold, network, count, variables_and_rules)
+    inputs = shares, source.variables, *bounds
+    network = how.network(replace(_averaged(threshold, *inputs), scores={}), source)
+    return ArcConfidence(*_named(shares, names), threshold, network, count, inputs)
 
 
 def _samples(source: TableSource, n: int, random: np.random.Generator) -> Iterable[TableSource]:
@@ -218,49 +216,33 @@ def _directions(
 
 def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dict[Arc, float]]:
     """Return the shares of arcs and of edges by names, the highest first."""
-    ways, both = shares.round(_TIE_DECIMALS)
-    pairs = [(a, b) for a, b in np.argwhere(np.triu(both)).tolist()]
-    pairs.sort(key=lambda pair: -both[pair])
+    ways, both = shares
+    pairs = sorted(map(tuple, np.argwhere(np.triu(both)).tolist()), key=lambda pair: -both[pair])
     edges = {(names[a], names[b]): float(both[a, b]) for a, b in pairs}
-    arcs = {
-        (names[a], names[b]): float(ways[a, b])
-        for one, other in pairs
-        for a, b in ((one, other), (other, one))
-        if ways[a, b] > 0
-    }
-    return arcs, edges
+    directed = [way for pair in pairs for way in (pair, pair[::-1]) if ways[way] > 0]
+    return {(names[a], names[b]): float(ways[a, b]) for a, b in directed}, edges
 
 
 def _averaged(
-    arcs: Mapping[Arc, float],
-    edges: Mapping[Arc, float],
     threshold: float,
+    shares: Floats,
     variables: tuple[Variable, ...],
     allowed: NDArray[np.bool_],
     forced: NDArray[np.bool_],
 ) -> Structure:
     """Return the structure of the edges above a threshold; see `ArcConfidence.structure`."""
-    names = [v.name for v in variables]
-    place = {name: i for i, name in enumerate(names)}
-    kept = [pair for pair, share in edges.items() if share > threshold]
-    pattern = Pattern(len(names), [(place[a], place[b]) for a, b in kept])
-    ways = []
-    for pair in kept:
-        for parent, child in (pair, pair[::-1]):
-            a, b = place[parent], place[child]
-            ahead = arcs.get((parent, child), 0.0) - arcs.get((child, parent), 0.0)
-            if forced[a, b] or not allowed[b, a]:
-                ways.append((-np.inf, a, b))
-            elif allowed[a, b] and ahead > 0:
-                ways.append((-ahead, a, b))
-    for _, a, b in sorted(ways):
+    ways, both = shares
+    kept = both > threshold
+    pattern = Pattern(len(both), [(a, b) for a, b in np.argwhere(np.triu(kept)).tolist()])
+    ahead, must = ways - ways.T, forced | ~allowed.T
+    order = np.where(must, -np.inf, -ahead)
+    directed = np.argwhere(kept & (must | (allowed & (ahead > 0)))).tolist()
+    for a, b in sorted(directed, key=lambda way: (order[tuple(way)], way)):
         if not pattern.leads(b, a):
             pattern.direct(a, b)
     pattern.close()
     pattern.extend()
-    arcs_kept = {(names[a], names[b]): 0.0 for a, b in pattern.arcs()}
-    share = {frozenset(pair): value for pair, value in edges.items()}
-    scores = {arc: share[frozenset(arc)] for arc in arcs_kept}
+    scores = {(variables[a].name, variables[b].name): float(both[a, b]) for a, b in pattern.arcs()}
     return Structure(variables, tuple(scores), scores)
 
 
@@ -276,7 +258,7 @@ def significance_threshold(shares: Floats) -> float:
     """
     if not len(shares):
         return 0.0
-    ascending = np.sort(shares.round(_TIE_DECIMALS))
+    ascending = np.sort(shares)
     grid = np.unique(np.concatenate([[0.0], ascending[ascending < 1.0], [1.0]]))
     below = np.searchsorted(ascending, grid[:-1], side="right") / len(ascending)
     # The nearest constant to a step function is the median of its values by their lengths.

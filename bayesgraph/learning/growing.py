@@ -604,37 +604,27 @@ def cost_complexities(tree: GrownTree) -> Floats:
     errors = _error_rates(tree)
     above = np.full(len(errors), -1)
     leaves, below = np.ones(len(errors), dtype=np.int64), errors.copy()
-    inner = [node for node, split in enumerate(tree.splits) if split is not None]
-    for node in reversed(inner):
-        above[tree.children[node]] = node
-        leaves[node] = leaves[tree.children[node]].sum()
-        below[node] = below[tree.children[node]].sum()
-
-    def link(node: int) -> tuple[float, int, int]:
-        return (float(errors[node] - below[node]) / (leaves[node] - 1), node, int(leaves[node]))
-
+    links = np.full(len(errors), np.inf)  # of leaves they stay infinite
+    for node in reversed([at for at, split in enumerate(tree.splits) if split is not None]):
+        children = tree.children[node]
+        above[children] = node
+        leaves[node], below[node] = leaves[children].sum(), below[children].sum()
+        links[node] = (errors[node] - below[node]) / (leaves[node] - 1)
     alphas = [0.0]
-    heap = [link(node) for node in inner]
-    heapq.heapify(heap)
-    while heap:
-        alpha, node, n_leaves = heapq.heappop(heap)
-        if n_leaves != leaves[node]:
-            continue  # an entry that a later one replaced
-        if alpha > alphas[-1] + growing_kernels.ROUNDING:
-            alphas.append(alpha)
-        fewer, more = int(leaves[node]) - 1, float(errors[node] - below[node])
-        gone = [node]
+    while links[weakest := int(np.argmin(links))] < np.inf:
+        if links[weakest] > alphas[-1] + growing_kernels.ROUNDING:
+            alphas.append(float(links[weakest]))
+        gone = [weakest]
         for at in gone:  # the list grows during the loop
-            leaves[at] = 1
+            links[at] = np.inf
             if tree.splits[at] is not None:
                 gone += tree.children[at]
-        below[node] = errors[node]
-        up = int(above[node])
+        fewer, more, up = leaves[weakest] - 1, errors[weakest] - below[weakest], above[weakest]
         while up >= 0:
             leaves[up] -= fewer
             below[up] += more
-            heapq.heappush(heap, link(up))
-            up = int(above[up])
+            links[up] = (errors[up] - below[up]) / (leaves[up] - 1)
+            up = above[up]
     return np.array(alphas)
 
 

@@ -149,31 +149,13 @@ def gaussian_scores(
     variance = smoothing.covariance(count, moments.square, smoothing.pooled(count, moments.square))
     variance = variance + ridge[:, None]
     deviation = np.broadcast_to(np.sqrt(variance), covariance.shape)
-    scores = gaussian_information(count, covariance, deviation, deviation.swapaxes(1, 2))
-    np.fill_diagonal(scores, 0.0)
-    return scores, np.broadcast_to(moments.count.sum(axis=0), scores.shape)
-
-
-def gaussian_information(count: Floats, covariance: Floats, left: Floats, right: Floats) -> Floats:
-    """Return I(X; Y | C) of bivariate Gaussians; see `gaussian_scores`.
-
-    Parameters
-    ----------
-    count : ndarray, shape (n_groups, ...)
-        Weight of the rows of each class, broadcastable against the others.
-    covariance, left, right : ndarray, shape (n_groups, ...)
-        Covariances of X and Y, and the standard deviations of X and of Y.
-
-    Returns
-    -------
-    ndarray, shape (...)
-    """
     # By one deviation after the other: products of variances may exceed the range of floats.
     # Without smoothing, a column that is constant within a class has correlation 0 there.
-    squared = safe_divide(safe_divide(covariance, left), right) ** 2
-    information = -0.5 * np.log1p(-np.minimum(squared, 1.0 - 1e-15))
-    weight = safe_divide(count, count.sum(axis=0, keepdims=True))
-    return np.asarray(np.sum(weight * information, axis=0))
+    correlation = safe_divide(safe_divide(covariance, deviation), deviation.swapaxes(1, 2))
+    information = -0.5 * np.log1p(-np.minimum(correlation**2, 1.0 - 1e-15))
+    scores = np.sum(safe_divide(count, count.sum(axis=0, keepdims=True)) * information, axis=0)
+    np.fill_diagonal(scores, 0.0)
+    return scores, np.broadcast_to(count.sum(axis=0), scores.shape)
 
 
 def mixed_scores(
@@ -213,42 +195,18 @@ def mixed_scores(
                 for a in (m.count, m.mean, m.square)
             )
         )
-        gains[i], rows[i] = split_gains(part, n_groups, smoothing, ridge, variable == target)
+        whole = part.merged((n_groups, variable.cardinality), 1)
+        target_variance = smoothing.pooled(whole.count, whole.square)
+        joint = smoothing.covariance(whole.count, whole.square, target_variance) + ridge
+        if variable == target:
+            target_variance = smoothing.pooled(part.count, part.square)
+        split = smoothing.covariance(part.count, part.square, target_variance) + ridge
+        # Without smoothing a variance may be zero, which the CPD will refuse.
+        log_split = np.sum(part.count * np.log(np.maximum(split, _TINY)), axis=0)
+        log_joint = np.sum(whole.count * np.log(np.maximum(joint, _TINY)), axis=0)
+        rows[i] = part.count.sum(axis=0)
+        gains[i] = 0.5 * safe_divide(log_joint - log_split, rows[i])
     return gains, rows
-
-
-def split_gains(
-    part: GroupMoments, n_groups: int, smoothing: Smoothing, ridge: Floats, is_class: bool
-) -> tuple[Floats, Floats]:
-    """Return the gains by arcs from one discrete to continuous columns; see `mixed_scores`.
-
-    Parameters
-    ----------
-    part : GroupMoments
-        Moments of the continuous columns within each class and each state.
-    n_groups : int
-        Number of classes.
-    smoothing, ridge
-        As for `mixed_scores`.
-    is_class : bool
-        Whether the discrete column is the class.
-
-    Returns
-    -------
-    gains, rows : ndarray, shape (n_columns,)
-    """
-    whole = part.merged((n_groups, len(part.count) // n_groups), 1)
-    towards = smoothing.pooled(whole.count, whole.square)
-    joint = smoothing.covariance(whole.count, whole.square, towards) + ridge
-    if is_class:
-        towards = smoothing.pooled(part.count, part.square)
-    split = smoothing.covariance(part.count, part.square, towards) + ridge
-    # Without smoothing a variance may be zero, which the CPD will refuse.
-    split, joint = np.maximum(split, _TINY), np.maximum(joint, _TINY)
-    total = part.count.sum(axis=0)
-    log_split = np.sum(part.count * np.log(split), axis=0)
-    log_joint = np.sum(whole.count * np.log(joint), axis=0)
-    return 0.5 * safe_divide(log_joint - log_split, total), total
 
 
 # ------- Linear Gaussian regressions of many families at once: coefficients and residual variances
