@@ -5,9 +5,12 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
+from bayesgraph.core.errors import unknown_variable
 from bayesgraph.core.files import PathLike, suffix_among, write_text
 
 # ---- The colours of everything that is drawn: graphs, figures, tables of notebooks and the
@@ -279,6 +282,28 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         return self._display().html()
+
+
+class DisplayedByName(Displayed, Mapping[Any, Any]):
+    """Mixin for a printed mapping from name to what is in `_by_name`, which `_where` describes."""
+
+    _where: ClassVar[str]
+
+    @cached_property
+    def _by_name(self) -> Mapping[Any, Any]:
+        raise NotImplementedError
+
+    def __getitem__(self, name: Any) -> Any:
+        try:
+            return self._by_name[name]
+        except (KeyError, TypeError):
+            raise unknown_variable(name, self._by_name, where=self._where) from None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
 
 
 def indented(text: str) -> str:

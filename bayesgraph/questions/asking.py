@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, whole_number
-from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
 from bayesgraph.core.variables import Continuous, Count, Discrete, Name, Variable, is_missing
@@ -202,10 +202,6 @@ class Terms:
         """Return values per price; what has a value and no price has an infinite score."""
         free = np.where(values > NOTHING, np.inf, 0.0)
         return np.divide(values, prices, out=free, where=prices > 0)
-
-    def ordered(self, scores: Floats) -> NDArray[np.intp]:
-        """Return the places of scores from the highest on, ties in the order of the candidates."""
-        return np.argsort(-scores.round(12), kind="stable")
 
     def is_worth_it(self, score: float) -> bool:
         """Tell whether a question with this score is worth asking."""
@@ -563,7 +559,7 @@ class RankedQuestion(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
+class NextQuestion(DisplayedByName):
     """The questions that can be asked next, best first: a mapping from name to `RankedQuestion`.
 
     Attributes
@@ -614,6 +610,7 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     refused: Mapping[Name, str] = field(default_factory=dict)
     is_priced: bool = False
     ahead: int = 1
+    _where = "The ranking of questions"
 
     @cached_property
     def questions(self) -> tuple[RankedQuestion, ...]:
@@ -625,19 +622,6 @@ class NextQuestion(Displayed, Mapping[Name, RankedQuestion]):
     @cached_property
     def _by_name(self) -> dict[Name, RankedQuestion]:
         return {question.name: question for question in self.questions}
-
-    def __getitem__(self, name: Name) -> RankedQuestion:
-        try:
-            return self._by_name[name]
-        except (KeyError, TypeError):
-            where = "The ranking of questions"
-            raise errors.unknown_variable(name, self._by_name, where=where) from None
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def _display(self) -> DisplayTable:
         shown = self.questions[:_MAX_LINES]

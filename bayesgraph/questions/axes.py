@@ -9,8 +9,9 @@ and B between their means, the vectors v of ``B v = l W v``, scaled to ``v' W v 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -19,7 +20,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.typing import EvidenceLike, TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable
@@ -621,7 +622,7 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Correspondence(Displayed, Mapping[Name, Points]):
+class Correspondence(DisplayedByName):
     """A correspondence analysis: a mapping from the name of a variable to its points.
 
     Attributes
@@ -637,23 +638,16 @@ class Correspondence(Displayed, Mapping[Name, Points]):
     points: tuple[Points, ...]
     inertias: Floats
     total: float
+    _where = "The analysis"
 
     @property
     def shares(self) -> Floats:
         """Share of the total inertia on each axis, shape (k,)."""
         return self.inertias / self.total if self.total > 0 else np.zeros_like(self.inertias)
 
-    def __getitem__(self, name: Name) -> Points:
-        for points in self.points:
-            if points.variable.name == name:
-                return points
-        raise unknown_variable(name, list(self), where="The analysis")
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter([points.variable.name for points in self.points])
-
-    def __len__(self) -> int:
-        return len(self.points)
+    @cached_property
+    def _by_name(self) -> dict[Name, Points]:
+        return {points.variable.name: points for points in self.points}
 
     def transform(self, table: TableLike) -> Floats:
         """Return the coordinates of the rows of a table, shape (n_rows, k).

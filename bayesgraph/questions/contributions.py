@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, counted, dense_row, is_sparse, whole_number
-from bayesgraph.core.display import Displayed, DisplayTable, more
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
 from bayesgraph.core.variables import (
@@ -203,7 +203,7 @@ class Contribution:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contributions(Displayed, Mapping[Name, float]):
+class Contributions(DisplayedByName):
     """The log odds of a class as a sum: a mapping from observed feature to its term, in nats.
 
     Attributes
@@ -240,6 +240,7 @@ class Contributions(Displayed, Mapping[Name, float]):
     prior: float
     terms: tuple[Contribution, ...]
     log_scores: Floats
+    _where = "The mapping from observed features to contributions"
 
     @cached_property
     def _by_name(self) -> dict[Name, Contribution]:
@@ -279,11 +280,8 @@ class Contributions(Displayed, Mapping[Name, float]):
         UnknownVariableError
             If no observed feature has that name.
         """
-        try:
-            return self._by_name[name]
-        except (KeyError, TypeError):
-            where = "The mapping from observed features to contributions"
-            raise errors.unknown_variable(name, self._by_name, where=where) from None
+        term: Contribution = super().__getitem__(name)
+        return term
 
     def sorted_terms(self) -> list[Contribution]:
         """Return the terms by decreasing magnitude, ties in topological order."""
@@ -291,12 +289,6 @@ class Contributions(Displayed, Mapping[Name, float]):
 
     def __getitem__(self, name: Name) -> float:
         return self.term(name).log_odds
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self.terms)
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the terms as a dict of columns: one row per term, by decreasing magnitude.
@@ -1075,10 +1067,6 @@ def _mean_terms(
         for v, column in rows.columns.items()
         if not isinstance(v, CountVector)
     }
-    terms = []
-    for axis in axes.values():
-        effect = _split(_means(model, target, sample, [axis], weights), [axis.share])[0,]
-        terms.append(Shape((axis.shown,), effect, axis.share))
     # The pairs of features with an arc in a network whose class has no parents.
     pairs = dict.fromkeys(
         (parent.name, cpd.variable.name)
@@ -1088,13 +1076,14 @@ def _mean_terms(
         for parent in cpd.parents
         if target not in (parent, cpd.variable)
     )
-    for names in pairs:
-        both = [axes[name] for name in names if name in axes]
-        if len(both) == 2:
-            shares = [axis.share for axis in both]
-            interaction = _split(_means(model, target, few, both, weights), shares)[0, 1]
-            shown = tuple(axis.shown for axis in both)
-            terms.append(Shape(shown, interaction, np.multiply.outer(*shares)))
+    terms = []
+    for names, some in [*(((name,), sample) for name in axes), *((pair, few) for pair in pairs)]:
+        if axes.keys() >= set(names):
+            chosen = [axes[name] for name in names]
+            shares, shown = [axis.share for axis in chosen], tuple(axis.shown for axis in chosen)
+            parts = _split(_means(model, target, some, chosen, weights), shares)
+            effect = parts[tuple(range(len(names)))]
+            terms.append(Shape(shown, effect, reduce(np.multiply.outer, shares)))
     return _log_odds(model, target, sample, weights).mean(axis=0), terms
 
 

@@ -1249,9 +1249,7 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
         return math.nan
     family = {v: column[complete] for v, column in columns.items()}
     if len(family) == len(cpd.scope):
-        potential = cpd.potential(Evidence(n, family))
-        assert isinstance(potential, Factor)  # everything is observed
-        return float(np.mean(potential.log_values))
+        return float(np.mean(_log_values(cpd, Evidence(n, family))))
     parents = {v: column for v, column in family.items() if v != cpd.variable}
     try:
         logs = member.model._log_evidence_rows(Evidence(n, family))

@@ -399,9 +399,6 @@ def _inside(
 # Options by choice, one row for each change: 0 keeps a finding, -1 takes it away.
 Changes: TypeAlias = NDArray[np.intp]
 
-# Rows that are asked at once.
-_BLOCK = 8192
-
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
@@ -434,12 +431,8 @@ class Scorer:
 
         Rows of impossible findings are minus infinity.
         """
-        parts = [changes[start : start + _BLOCK] for start in range(0, len(changes), _BLOCK)]
-        scores = [
-            self.of_codes([c.codes[part[:, j]] for j, c in enumerate(self.choices)], len(part))
-            for part in parts
-        ]
-        return np.concatenate([np.empty((0, self.target.cardinality)), *scores])
+        columns = [c.codes[changes[:, j]] for j, c in enumerate(self.choices)]
+        return self.of_codes(columns, len(changes))
 
     def of_codes(self, columns: Sequence[NDArray[Any]], n_rows: int) -> Floats:
         """Return log scores as a call does, given the encoded column of each choice."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, check_coverage, random_generator, whole_number
-from bayesgraph.core.display import Displayed, DisplayTable, more, rounded
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, Targets
@@ -160,7 +160,7 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         )
 
 
-class CredibleMarginals(Displayed, Mapping[Name, CredibleIntervals]):
+class CredibleMarginals(DisplayedByName):
     """Credible intervals of the posteriors of all unobserved variables, by name.
 
     Attributes
@@ -168,22 +168,11 @@ class CredibleMarginals(Displayed, Mapping[Name, CredibleIntervals]):
     coverage : float
     """
 
+    _where = "The mapping from unobserved variables to intervals"
+
     def __init__(self, intervals: Sequence[CredibleIntervals], coverage: float) -> None:
         self._by_name = {each.names[0]: each for each in intervals}
         self.coverage = coverage
-
-    def __getitem__(self, name: Name) -> CredibleIntervals:
-        try:
-            return self._by_name[name]
-        except (KeyError, TypeError):
-            where = "The mapping from unobserved variables to intervals"
-            raise errors.unknown_variable(name, list(self), where=where) from None
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._by_name)
-
-    def __len__(self) -> int:
-        return len(self._by_name)
 
     def _display(self) -> DisplayTable:
         rows = []
