@@ -115,7 +115,7 @@ class Expectation:
         """Return all rows as one run, None if they are too many to be held."""
         rows: tuple[Table, Floats] | None = None
         for _, run in self._read():
-            rows = run if rows is None else _merged(*_joined(rows, run))
+            rows = run if rows is None else _merged(rows, run)
             few = not rows[0].continuous and rows[0].n_rows <= _DISTINCT_ROWS
             if not (few or self._source.in_memory):
                 return None
@@ -134,7 +134,7 @@ class Expectation:
         """Yield the number of the first row of each run, and its rows with weights, merged."""
         first = 0
         for table, weights in self._source.blocks():
-            yield first, _merged(table, weights if len(weights) else np.ones(table.n_rows))
+            yield first, _merged((table, weights if len(weights) else np.ones(table.n_rows)))
             first += table.n_rows
 
     def _prepared(self, table: Table, weights: Floats, first: int = 0) -> list[_Block]:
@@ -233,24 +233,19 @@ def _none(family: Family) -> FamilyStatistics:
     return FamilyStatistics(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
 
 
-def _joined(one: tuple[Table, Floats], other: tuple[Table, Floats]) -> tuple[Table, Floats]:
-    """Return the rows of two discrete tables, with their weights."""
-    (first, first_weights), (second, second_weights) = one, other
-    codes = np.concatenate([first.codes, second.codes])
-    values = np.empty((len(codes), 0))
-    complete = first.complete and second.complete
-    table = Table(first.variables, codes, values, complete)
-    return table, np.concatenate([first_weights, second_weights])
-
-
-def _merged(table: Table, weights: Floats) -> tuple[Table, Floats]:
-    """Return a table as it is, or if it is discrete its distinct rows and the weight of each."""
-    if table.continuous:
-        return table, weights
-    codes, inverse = np.unique(table.codes, axis=0, return_inverse=True)
-    total: Floats = np.bincount(inverse.reshape(-1), weights, len(codes)).astype(np.float64)
-    values = np.empty((len(codes), 0))
-    return Table(table.variables, np.asfortranarray(codes), values, table.complete), total
+def _merged(*runs: tuple[Table, Floats]) -> tuple[Table, Floats]:
+    """Return a run as it is, or of discrete runs the distinct rows and the weight of each."""
+    tables, weights = zip(*runs, strict=True)
+    if tables[0].continuous:
+        return runs[0]
+    codes = np.concatenate([table.codes for table in tables])
+    codes, inverse = np.unique(codes, axis=0, return_inverse=True)
+    total = np.bincount(inverse.reshape(-1), np.concatenate(weights), len(codes))
+    complete = all(table.complete for table in tables)
+    table = Table(
+        tables[0].variables, np.asfortranarray(codes), np.empty((len(codes), 0)), complete
+    )
+    return table, total.astype(np.float64)
 
 
 def _groups(
@@ -510,7 +505,8 @@ class _Problem:
         self._total = self._expectation.total
         self._families = tuple(self._expectation.families.values())
         # Statistics of single continuous columns: estimates of Gaussians need the total variances.
-        alone = [Family((), (v,)) for v in source.variables if isinstance(v, Continuous)]
+        self._numbers = [v for v in source.variables if isinstance(v, Continuous)]
+        alone = [Family((), (v,)) for v in self._numbers]
         self._found = source.families([*alone, *map(self._observed, self._families)])
         self._spread = {family: self._found[family] for family in alone}
 
@@ -570,37 +566,28 @@ class _Problem:
             for v in family.discrete
             if v in self._hidden
         }
-        centre = self._rows_at(rows)
-        return {
-            family: self._family(family, centre, random, first)
-            for family in self._expectation.families.values()
-        }
-
-    def _rows_at(self, rows: Mapping[Discrete, Any]) -> dict[Discrete, dict[Continuous, Floats]]:
-        """Return the numbers in rows of each hidden variable, given by their numbers."""
-        columns = {
-            v
-            for f in self._families
-            for v in f.continuous
-            if not self._hidden.isdisjoint(f.discrete)
-        }
-        numbers = {h: {v: np.empty(len(at)) for v in columns} for h, at in rows.items()}
-        first = 0
-        for table, _ in self._source.blocks() if columns else ():
+        centres = {h: np.empty((len(at), len(self._numbers))) for h, at in rows.items()}
+        begin = 0
+        for table, _ in self._source.blocks() if rows else ():
             for hidden, at in rows.items():
-                inside = (at >= first) & (at < first + table.n_rows)
-                for v in columns:
-                    numbers[hidden][v][inside] = table.column(v)[at[inside] - first]
-            first += table.n_rows
-        return numbers
+                inside = (at >= begin) & (at < begin + table.n_rows)
+                centres[hidden][inside] = table.values[at[inside] - begin]
+            begin += table.n_rows
+        return {family: self._family(family, centres, random, first) for family in self._families}
 
     def _family(
         self,
         family: Family,
-        centre: Mapping[Discrete, Mapping[Continuous, Floats]],
+        centres: Mapping[Discrete, Floats],
         random: np.random.Generator,
         first: bool,
     ) -> FamilyStatistics:
+        """Return the initial statistics of a family.
+
+        Each state of a hidden variable has the numbers of one row, those in `centres`, shape
+        (n_states, n_numbers), in all families, so that it starts as a cluster around this row. Of
+        several hidden variables they are averaged; where they are missing, the mean is that of all.
+        """
         observed = self._found[self._observed(family)]
         unseen = [axis for axis, v in enumerate(family.discrete) if v in self._hidden]
         if not unseen and first:
@@ -613,38 +600,12 @@ class _Problem:
             counts, mean, comoment = (np.expand_dims(a, axis) for a in (counts, mean, comoment))
         mean = np.broadcast_to(mean, (*cards, len(family.continuous)))
         if unseen and family.continuous:
-            mean = self._centres(family, unseen, centre, mean)
+            total = np.zeros(mean.shape)
+            columns = [self._numbers.index(v) for v in family.continuous]
+            for axis in unseen:
+                others = tuple(i for i in range(len(cards)) if i != axis)
+                numbers = centres[family.discrete[axis]][:, columns]
+                total = total + np.expand_dims(numbers, others)
+            mean = np.where(np.isnan(total), mean, total / len(unseen))
         comoment = comoment * share[..., None, None]
         return FamilyStatistics(counts * share, mean, comoment)
-
-    def _centres(
-        self,
-        family: Family,
-        unseen: Sequence[int],
-        centre: Mapping[Discrete, Mapping[Continuous, Floats]],
-        otherwise: Floats,
-    ) -> Floats:
-        """Return initial means of a continuous child and its parents, some of which are hidden.
-
-        Each state of a hidden variable has the values of one row, drawn at random. All families use
-        the same rows, so that each hidden state starts as a cluster around one row.
-
-        Parameters
-        ----------
-        family : Family
-        unseen : sequence of int
-            Axes of the hidden variables in the statistics of the family. With several hidden
-            variables, the values of the rows of their states are averaged.
-        centre : mapping from hidden variable to mapping from column to ndarray, shape (n_states,)
-            The numbers in the row drawn for each state.
-        otherwise : ndarray
-            Means to use where a drawn row has missing values.
-        """
-        total = np.zeros(otherwise.shape)
-        for axis in unseen:
-            numbers = centre[family.discrete[axis]]
-            values = np.stack([numbers[v] for v in family.continuous], axis=-1)
-            others = tuple(i for i in range(otherwise.ndim - 1) if i != axis)
-            total = total + np.expand_dims(values, others)
-        mean = total / len(unseen)
-        return np.where(np.isnan(mean), otherwise, mean)

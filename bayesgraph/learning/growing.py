@@ -80,16 +80,13 @@ class CodedColumns:
             numbers = np.asarray(column, dtype=np.float64)
             there = ~np.isnan(numbers)
             distinct, place = np.unique(numbers[there], return_inverse=True)
+            interval = np.arange(len(distinct))
             if n_intervals is not None and len(distinct):
                 cuts = quantile_edges(numbers[there], weights[there], (), n_intervals)[1:-1]
                 interval = np.searchsorted(cuts, distinct, side="left")
-                begins = np.flatnonzero(np.diff(interval, prepend=-1))
-                ends = np.append(begins[1:], len(distinct)) - 1
-                place, ranges = interval[place], np.stack([distinct[begins], distinct[ends]])
-            else:
-                ranges = np.stack([distinct, distinct])
-            coded[there] = place
-            values.append(ranges)
+            coded[there] = interval[place]
+            first, last = np.diff(interval, prepend=-1), np.diff(interval, append=len(distinct))
+            values.append(np.stack([distinct[first > 0], distinct[last > 0]]))
         return cls(
             tuple(table.variables),
             codes,

@@ -103,10 +103,13 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         self.coverage = coverage
         discrete = [v for v in variables if isinstance(v, Discrete)]
         self._is_number = not discrete
-        self._axes = discrete or [Discrete("moment", MOMENTS)]
+        axes = discrete or [Discrete("moment", MOMENTS)]
+        shape = [v.cardinality for v in axes]
+        self._estimate = Posterior(tuple(axes), estimate.reshape(shape), math.nan)
         tail = (1.0 - coverage) / 2.0
         low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
-        self._numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
+        numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
+        self._numbers = numbers.reshape(*shape, -1)
         mean, variance = draws.mean(axis=0), draws.var(axis=0)
         if self._is_number:
             alone, total, less = estimate[1] ** 2, variance[0], 0.0
@@ -114,32 +117,17 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
             alone, total, less = np.sum(mean * (1.0 - mean)), variance.sum(), 1.0
         self.rows = max(float(alone / total) - less, 0.0) if total > 0 else math.inf
 
-    def _place(self, key: Any) -> int:
-        states = key if self._axes[1:] else (key,)
-        if not isinstance(states, tuple) or len(states) != len(self._axes):
-            raise errors.EvidenceError(
-                f"These are intervals of {errors.quoted(self.names)}: their keys are tuples of "
-                f"{len(self.variables)} states; got {key!r}."
-            )
-        codes = [v.index(state) for v, state in zip(self._axes, states, strict=True)]
-        return int(np.ravel_multi_index(codes, [v.cardinality for v in self._axes]))
-
     def __getitem__(self, key: Any) -> Interval:
-        return Interval(*self._numbers[self._place(key)].tolist())
+        return Interval(*self._numbers[self._estimate._index(key)].tolist())
 
     def __contains__(self, key: object) -> bool:
-        try:
-            self._place(key)
-        except errors.EvidenceError:
-            return False
-        return True
+        return key in self._estimate
 
     def __iter__(self) -> Iterator[Any]:
-        states = [v.states for v in self._axes]
-        return itertools.product(*states) if states[1:] else iter(states[0])
+        return iter(self._estimate)
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._estimate)
 
     @property
     def names(self) -> tuple[Name, ...]:
