@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
-from bayesgraph.core.variables import Arc, Continuous, Discrete, Variable
+from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning.arcs import arc_scores, varying
 from bayesgraph.learning.candidates import ask_ahead, pair_summaries
 from bayesgraph.learning.information import pair_tables
@@ -189,28 +189,6 @@ def mix(
     """
     target, features = source.target, source.features
     assert target is not None  # classifiers always set a target
-    library = _library(components, source, smoothing, priors, min_rows)
-    networks = [
-        BayesianNetwork([library[v, parents.get(v)] for v in (target, *features)])
-        for parents in components
-    ]
-    return Ensemble(networks, weights, arc_probabilities=arc_probabilities)
-
-
-def _library(
-    components: Iterable[Parents],
-    source: CountSource,
-    smoothing: Smoothing,
-    priors: Floats | None,
-    min_rows: float,
-) -> dict[tuple[Variable, Variable | None], CPD]:
-    """Return each feature's CPD given the class alone, and given each parent in any component.
-
-    The keys are pairs (feature, parent), with None as the parent for the CPD given the class alone;
-    the class variable itself has one, too.
-    """
-    target, features = source.target, source.features
-    assert target is not None  # see `mix`
     children: dict[Variable, dict[Variable, None]] = {}
     for parents in components:
         for child, parent in parents.items():
@@ -220,6 +198,7 @@ def _library(
         Family.of(target, parent, child) for parent, below in children.items() for child in below
     )
     alone = estimate_network(star(source), source, smoothing, priors=priors)
+    # The CPDs by feature and parent, None for the class alone; the class itself has one, too.
     library: dict[tuple[Variable, Variable | None], CPD] = {
         (v, None): alone[v.name] for v in (target, *features)
     }
@@ -235,7 +214,11 @@ def _library(
         for child in below:
             cpd, alone_cpd = network[child.name], library[child, None]
             library[child, parent] = _given_the_class(cpd, alone_cpd, rare) if rare.any() else cpd
-    return library
+    networks = [
+        BayesianNetwork([library[v, parents.get(v)] for v in (target, *features)])
+        for parents in components
+    ]
+    return Ensemble(networks, weights, arc_probabilities=arc_probabilities)
 
 
 def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_]) -> CPD:
@@ -476,36 +459,18 @@ def averaged_tan(
     arcs = [directed(features, [(order[i], order[j]) for i, j in edges], None) for edges in trees]
     components: list[Parents] = [{features[c]: features[p] for p, c in tree} for tree in arcs]
     weights = np.array([drawn[edges] for edges in trees], dtype=np.float64) / n_trees
-    mixture = mix(
-        components,
-        weights,
-        source,
-        smoothing,
-        priors=priors,
-        arc_probabilities=_arc_probabilities(source, components, weights, probabilities),
-    )
-    return mixture, probabilities
-
-
-def _arc_probabilities(
-    source: CountSource, components: list[Parents], weights: Floats, probabilities: Floats
-) -> dict[Arc, float]:
-    """Return the probability of each arc: that of its edge, split between the two directions.
-
-    The probability of an edge (`probabilities`, by feature) is exact, over all trees; it is split
-    by the frequencies (`weights`) of both directions in the drawn trees (`components`). Arcs from
-    the class have probability 1.
-    """
-    place = {v: i for i, v in enumerate(source.features)}
-    target = source.target
-    assert target is not None  # see `mix`
-    drawn: Counter[tuple[Variable, Variable]] = Counter()
+    # An arc has the probability of its edge, which is over all trees, split by the frequencies of
+    # both directions in the drawn ones.
+    shares: Counter[tuple[Variable, Variable]] = Counter()
     for parents, weight in zip(components, weights.tolist(), strict=True):
         for child, parent in parents.items():
-            drawn[parent, child] += weight
-    arcs: dict[Arc, float] = {(target.name, v.name): 1.0 for v in place}
-    for (parent, child), weight in drawn.items():
-        share = weight / (weight + drawn.get((child, parent), 0.0))
+            shares[parent, child] += weight
+    assert source.target is not None  # see `mix`
+    arcs_of = {(source.target.name, v.name): 1.0 for v in features}
+    place = {v: i for i, v in enumerate(features)}
+    for (parent, child), weight in shares.items():
+        share = weight / (weight + shares[child, parent])
         exact = float(probabilities[place[parent], place[child]])
-        arcs[parent.name, child.name] = min(1.0, share * exact)
-    return arcs
+        arcs_of[parent.name, child.name] = min(1.0, share * exact)
+    mixture = mix(components, weights, source, smoothing, priors=priors, arc_probabilities=arcs_of)
+    return mixture, probabilities

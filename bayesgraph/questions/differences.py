@@ -841,15 +841,18 @@ def diff(
     'P(wet=no | rain=yes): 0.2 → 0.4'
     """
     n = whole_number("n", "rows", n, 0)
-    models = [_model(source) for source in (a, b)]
-    first, second = models
+    first, second = models = [_model(source) for source in (a, b)]
+    words = [
+        f"{type(source).__name__} of {len(model.variables)} variables"
+        for source, model in zip((a, b), models, strict=True)
+    ]
     families, remarks = family_changes(a, b)
     predictions = None
     if frame is not None:
         chosen = _target(a, b) if target is None else target
         predictions = prediction_changes(first, second, chosen, frame, n)
     return Diff(
-        f"{_words(a)} → {_words(b)}",
+        " → ".join(words),
         structure_changes(first, second),
         tuple(families),
         _exponents(first, second),
@@ -891,12 +894,6 @@ def _target(a: Any, b: Any) -> Name:
         raise DataError(f"target= is needed with a table: {why}. Name the variable to predict.")
     chosen: Name = names.pop()
     return chosen
-
-
-def _words(source: Any) -> str:
-    model = _model(source)
-    kind = type(source).__name__
-    return f"{kind} of {len(model.variables)} variables"
 
 
 def _exponents(before: Model, after: Model) -> dict[Name, tuple[float, float]]:

@@ -14,7 +14,6 @@ import numpy as np
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, check_coverage, random_generator, whole_number
 from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
-from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.core.variables import CountVector, Discrete, Name, State, Variable, ancestral_set
@@ -44,6 +43,7 @@ from bayesgraph.models import (
     texts,
     under,
 )
+from bayesgraph.questions.asking import with_values
 from bayesgraph.questions.estimators import discrete_target, question
 from bayesgraph.questions.flips import Rules, Scorer
 from bayesgraph.statistics import draw_gaussians, draw_probabilities
@@ -407,10 +407,8 @@ def _answers(
     target = drawn.variables[groups[0][0]]
     if len(groups) == len(groups[0]) == 1 and isinstance(target, Discrete):
         # One row for each draw.
-        rows = case.evidence(drawn.variables).rows(np.zeros(draw.cardinality, dtype=np.intp))
-        columns = {**rows.columns, draw: np.arange(draw.cardinality)}
-        evidence = Evidence(draw.cardinality, columns, rows.likelihoods)
-        joint = drawn._log_posterior_rows(target, evidence)
+        rows = with_values(case.evidence(drawn.variables), draw, np.arange(draw.cardinality))
+        joint = drawn._log_posterior_rows(target, rows)
         joint[np.isneginf(joint.max(axis=1))] = np.nan
         return [normalised(joint)]
     number, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
