@@ -362,7 +362,9 @@ class _Block:
         order = [(*seen, *scope).index(v) for v in family.discrete]
         weights, n = np.where(self.relevant[child], self.weights, 0.0), len(family.continuous)
         n_seen = int(np.prod([v.cardinality for v in seen], dtype=np.intp))
-        index, size = self._index(seen), n_seen * posterior.shape[1]
+        index, size = np.zeros(len(weights), dtype=np.intp), n_seen * posterior.shape[1]
+        for variable in seen:  # a missing value counts as state 0
+            index = index * variable.cardinality + np.maximum(self.evidence.columns[variable], 0)
         if family.continuous:
             values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)
             share = weights[:, None] * posterior
@@ -380,17 +382,6 @@ class _Block:
             mean.transpose(*order, len(order)),
             comoment.transpose(*order, len(order), len(order) + 1),
         )
-
-    def _index(self, seen: Sequence[Discrete]) -> NDArray[np.intp]:
-        """Return the index of each row's joint configuration of the variables `seen`.
-
-        A missing value counts as state 0.
-        """
-        index = np.zeros(self.evidence.n_rows, dtype=np.intp)
-        for variable in seen:
-            index *= variable.cardinality
-            index += np.maximum(self.evidence.columns[variable], 0)
-        return index
 
 
 # ----------- Expectation-maximisation (EM): parameters from missing data and with hidden variables

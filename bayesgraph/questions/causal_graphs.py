@@ -799,7 +799,7 @@ class CausalGraph:
     ) -> tuple[Name, ...] | None:
         """Return a set that d-separates x and y and loses this if a variable is left out.
 
-        Found in time linear in the size of the graph (van der Zander and Liśkiewicz 2020).
+        Of several, it is the one nearest to x.
 
         Parameters
         ----------
@@ -811,11 +811,8 @@ class CausalGraph:
         -------
         tuple of names, or None if there is no such set
         """
-        left, right, needed, allowed = self._separated(x, y, required, forbidden)
-        nodes = nx.find_minimal_d_separator(
-            self.dag, left, right, included=needed, restricted=allowed | needed
-        )
-        return None if nodes is None else self.in_order(nodes)
+        sets = self.separators(x, y, required=required, forbidden=forbidden, maximum=1)
+        return sets[0] if sets else None
 
     def separators(
         self,
@@ -838,18 +835,12 @@ class CausalGraph:
         maximum : int
             Number of sets after which the search stops; those near x are found first.
         """
-        sides = self._separated(x, y, required, forbidden)
-        return minimal_separators(self, self.dag, *sides, maximum)
-
-    def _separated(
-        self, x: Names, y: Names, required: Names, forbidden: Names
-    ) -> tuple[set[Name], set[Name], set[Name], set[Name]]:
-        """Return both sides, the nodes a separator must have, and those it may have."""
         left, right, needed = self.disjoint(x, y, required)
         refused = set(self.named(forbidden))
         if both := self.in_order(needed & refused):
             raise GraphError(f"{quoted(both)} is both in required= and in forbidden=.")
-        return left, right, needed, set(self.nodes) - left - right - refused
+        allowed = set(self.nodes) - left - right - refused
+        return minimal_separators(self, self.dag, left, right, needed, allowed, maximum)
 
     def local_independencies(self) -> list[Independence]:
         """Return a basis of the implied independencies: one statement for each node that has one.

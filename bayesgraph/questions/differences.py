@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,13 +109,9 @@ class FamilyChange:
         return -1.0 if self.divergence is None else self.divergence
 
 
-class _Divergence(NamedTuple):
-    """A divergence, the states of the parents where it is largest, and what changed there."""
-
-    value: float
-    standard_error: float = 0.0
-    states: Mapping[Name, State] = MappingProxyType({})
-    text: str = ""
+# A divergence, its standard error, the states of the parents where it is largest, and what changed
+# there.
+_Divergence: TypeAlias = tuple[float, float, Mapping[Name, State], str]
 
 
 def family_changes(before: Any, after: Any) -> tuple[list[FamilyChange], list[str]]:
@@ -250,7 +245,7 @@ class _Pair:
         code = int(np.argmax(np.abs(old - new).round(12)))  # of two states the first one
         where = _text(states, f"{child.name}={child.states[code]}")
         text = f"P({where}): {rounded(old[code])} → {rounded(new[code])}"
-        return _Divergence(total, 0.0, states, text)
+        return total, 0.0, states, text
 
     def _of_gaussians(
         self, p: GaussianCPD, q: GaussianCPD, scope: Sequence[Discrete]
@@ -279,7 +274,7 @@ class _Pair:
             )
         total, cell, states = _largest(scope, weights, parts)
         text = f"p({_text(states, str(p.variable.name))}): {changes.get(cell, '')}"
-        return _Divergence(total, 0.0, states, text)
+        return total, 0.0, states, text
 
     def _of_draws(self, p: CPD, q: CPD) -> _Divergence:
         rows = self._drawn
@@ -287,10 +282,9 @@ class _Pair:
             raise UnsupportedModelError(f"{missing[0]!r} cannot be drawn")
         gaps = _log_values(p, rows) - _log_values(q, rows)
         if np.isposinf(gaps).any():
-            return _Divergence(math.inf, text="drawn rows are impossible in the second model")
+            return math.inf, 0.0, {}, "drawn rows are impossible in the second model"
         error = float(gaps.std(ddof=1)) / math.sqrt(len(gaps))
-        text = f"estimated from {len(gaps):,} drawn rows"
-        return _Divergence(float(gaps.mean()), error, text=text)
+        return float(gaps.mean()), error, {}, f"estimated from {len(gaps):,} drawn rows"
 
     @cached_property
     def _drawn(self) -> Evidence:
@@ -1109,11 +1103,8 @@ def table_drift(
     return TableDrift(tuple(families), alpha, tables[0].n_rows, tables[1].n_rows)
 
 
-class _Member(NamedTuple):
-    """A distribution of a child given parents, and the model it is of."""
-
-    model: Model
-    cpd: CPD
+# A distribution of a child given parents, after the model that it is of.
+_Member: TypeAlias = tuple[Model, CPD]
 
 
 class _Shared(NamedTuple):
@@ -1130,7 +1121,7 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
     present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
     shared: dict[Any, _Shared] = {}
     for member in _members(model):
-        child, parents = member.cpd.variable, member.cpd.parents
+        child, parents = member[1].variable, member[1].parents
         is_present = child.name in present
         latent = [p.name for p in parents if is_present and p.name not in present]
         parents = tuple(p for p in parents if not is_present or p.name in present)
@@ -1144,7 +1135,7 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
 
 def _members(model: Model) -> list[_Member]:
     if model.networks:
-        return [_Member(network, cpd) for _, network in networks_in(model) for cpd in network.cpds]
+        return [(network, cpd) for _, network in networks_in(model) for cpd in network.cpds]
     graph: Any = model
     sources = [term.source for term in graph.terms]
     cpds = [cpd for source in sources if isinstance(source, CPD) for cpd in source.singles()]
@@ -1153,12 +1144,12 @@ def _members(model: Model) -> list[_Member]:
             "The factors of this factor graph have no children, so that there are no families to "
             "compare; table_drift takes a network of parents and children."
         )
-    return [_Member(model, cpd) for cpd in cpds]
+    return [(model, cpd) for cpd in cpds]
 
 
 def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
     before, after = (
-        float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
+        float(np.mean([_mean_log_likelihood(model, *member, table) for member in family.members]))
         for table in tables
     )
     drift = FamilyDrift(
@@ -1231,12 +1222,11 @@ def _is_observed(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
 
 
-def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
+def _mean_log_likelihood(model: Model, member: Model, cpd: CPD, table: Table) -> float:
     """Return the mean log likelihood of a child given those of its parents that have columns.
 
     It is NaN without complete rows, or if the model cannot sum the other parents out.
     """
-    cpd = member.cpd
     columns = _encoded(model, [*cpd.parents, cpd.variable], table)
     complete = np.ones(table.n_rows, dtype=bool)
     for variable, column in columns.items():
@@ -1249,9 +1239,9 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
         return float(np.mean(_log_values(cpd, Evidence(n, family))))
     parents = {v: column for v, column in family.items() if v != cpd.variable}
     try:
-        logs = member.model._log_evidence_rows(Evidence(n, family))
+        logs = member._log_evidence_rows(Evidence(n, family))
         if parents:
-            logs = logs - member.model._log_evidence_rows(Evidence(n, parents))
+            logs = logs - member._log_evidence_rows(Evidence(n, parents))
     except BayesGraphError:
         return math.nan
     return float(np.mean(logs))
