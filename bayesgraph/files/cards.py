@@ -367,8 +367,8 @@ def _structure_table(source: Any, model: models.Model, checksum: str | None) -> 
     if (arcs := n_arcs(model)) is not None:
         facts.append(("arcs", f"{arcs:,}"))
     facts.append(("treewidth", f"at most {width_of(model):,}"))
-    if (n_parameters := getattr(model, "n_parameters", None)) is not None:
-        facts.append(("parameters", f"{n_parameters:,}"))
+    if model.n_parameters is not None:
+        facts.append(("parameters", f"{model.n_parameters:,}"))
     facts.append(("distributions", shortened(distributions(model) or "none", 60)))
     digits = checksum or "none: native files do not hold the model"
     note = f"checksum of the parameters (SHA-256):\n{digits}"

@@ -79,15 +79,9 @@ class WeightingWork(_ApproximateWork):
         if isinstance(question, contract.Samples) or len(discrete) < len(wanted):
             return samples
         if question.targets is not None:
-            answer = samples.posterior(*discrete)
-            return Posterior(
-                answer.variables,
-                answer.probabilities,
-                float(samples.log_evidence.value),
-                samples.report,
-            )
-        parts = [samples.probabilities(v).value for v in discrete]
-        return _collected(discrete, parts, float(samples.log_evidence.value), samples.report)
+            return samples.posterior(*discrete)
+        posteriors = [samples.posterior(v) for v in discrete]
+        return _collected(posteriors, samples.log_evidence.value, samples.report)
 
 
 class LoopyWork(_ApproximateWork):
@@ -107,10 +101,11 @@ class LoopyWork(_ApproximateWork):
         discrete = [v for v in wanted if isinstance(v, Discrete)]
         beliefs = loopy_belief_propagation(factors.potentials, discrete, **question.options)
         report = beliefs.report
-        marginals = [beliefs.marginals[v] for v in discrete]
+        log_evidence = report.log_partition
+        posteriors = [Posterior((v,), beliefs.marginals[v], log_evidence, report) for v in discrete]
         if question.targets is None:
-            return _collected(discrete, marginals, report.log_partition, report)
-        return Posterior((discrete[0],), marginals[0], report.log_partition, report)
+            return _collected(posteriors, log_evidence, report)
+        return posteriors[0]
 
 
 class Loopy(contract.Solver):
@@ -148,14 +143,9 @@ class Weighting(contract.Solver):
         return contract.Plan(keep=tuple(model.variables[v] for v in question.targets or ()))
 
 
-def _collected(
-    variables: list[Discrete], parts: Sequence[Any], log_evidence: float, report: object
-) -> Marginals:
-    posteriors = {
-        v.name: Posterior((v,), np.asarray(part), log_evidence, report)
-        for v, part in zip(variables, parts, strict=True)
-    }
-    return Marginals(posteriors, posteriors.__getitem__, log_evidence, report)
+def _collected(posteriors: Sequence[Posterior], log_evidence: float, report: object) -> Marginals:
+    by_name = {posterior.names[0]: posterior for posterior in posteriors}
+    return Marginals(by_name, by_name.__getitem__, log_evidence, report)
 
 
 def check_options(fallback: str | None, options: Mapping[str, Any]) -> None:

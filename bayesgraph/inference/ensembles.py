@@ -410,7 +410,7 @@ class MixtureSlopes(Work):
         posterior = float(sum(w * own.both for w, own in zip(weights, each, strict=True)))
         slopes = np.array([own.both - posterior * own.mass for own in each])
         parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(each)}
-        return sensitivity.sensitivity_of_parts(
+        return sensitivity.sensitivity_of(
             model.variables[target],
             state,
             posterior,
@@ -582,7 +582,7 @@ class AverageSlopes(Work):
             parts[member.place] = own[0], _added(both, by_state)
         slopes = np.zeros(len(model.weights))
         slopes[[member.place for member in members]] = (shares - mean) @ gradient / weights.sum()
-        return sensitivity.sensitivity_of_parts(
+        return sensitivity.sensitivity_of(
             model.variables[target],
             state,
             posterior,

@@ -232,9 +232,8 @@ class WeightedSamples(Displayed):
         Estimate
             Arrays of shape (cardinality of targets[0], ...).
         """
-        variables = [self._discrete(target) for target in targets]
-        shape = tuple(variable.cardinality for variable in variables)
-        codes = [self.columns[variable] for variable in variables]
+        columns = [self._column(target, Discrete) for target in targets]
+        shape, codes = [v.cardinality for v, _ in columns], [column for _, column in columns]
         cells = np.ravel_multi_index(codes, shape) if codes else np.zeros(self.n_samples, np.intp)
         size = math.prod(shape)
         share = np.bincount(cells, weights=self.weights, minlength=size)
@@ -248,13 +247,13 @@ class WeightedSamples(Displayed):
 
     def posterior(self, *targets: Name | Variable) -> Posterior:
         """Return the estimated joint posterior of discrete targets as a `Posterior`."""
-        variables = tuple(self._discrete(target) for target in targets)
-        p = self.probabilities(*variables).value
-        return Posterior(variables, p, self.log_evidence.value)
+        variables = tuple(self._column(target, Discrete)[0] for target in targets)
+        p = self.probabilities(*targets).value
+        return Posterior(variables, p, self.log_evidence.value, self.report)
 
     def mean(self, target: Name | Variable) -> Estimate:
         """Return the posterior mean of a continuous target, with its standard error."""
-        return self.expectation(self.columns[self._continuous(target)])
+        return self.expectation(self._column(target, Continuous)[1])
 
     def std(self, target: Name | Variable) -> Estimate:
         """Return the posterior standard deviation of a continuous target, with a standard error.
@@ -262,7 +261,7 @@ class WeightedSamples(Displayed):
         Its standard error follows from that of the variance v = sum(w (x - m)**2), whose influence
         function is (x - m)**2 - v, by the delta method: se(v) / (2 sqrt(v)).
         """
-        x = self.columns[self._continuous(target)]
+        _, x = self._column(target, Continuous)
         square = (x - self.weights @ x) ** 2
         variance = float(self.weights @ square)
         std = math.sqrt(variance)
@@ -278,7 +277,7 @@ class WeightedSamples(Displayed):
         """
         if not 0 < probability < 1:
             raise errors.EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
-        x = self.columns[self._continuous(target)]
+        _, x = self._column(target, Continuous)
         order = np.argsort(x, kind="stable")
         order = order[self.weights[order] > 0]
         cumulative = np.cumsum(self.weights[order])
@@ -301,27 +300,19 @@ class WeightedSamples(Displayed):
         spread = np.sqrt(self.weights @ deviations**2)
         return float(np.hypot(delta, self.weights.max() * spread))
 
-    def _find(self, target: Name | Variable) -> Variable:
-        for variable in self.variables:
+    def _column(self, target: Name | Variable, kind: type[Any]) -> tuple[Any, NDArray[Any]]:
+        """Return a target of the type `kind`, Discrete or Continuous, and its column."""
+        for variable, column in self.columns.items():
             if target in (variable.name, variable):
-                return variable
+                if isinstance(variable, kind):
+                    return variable, column
+                is_, ask = "continuous", "mean, std or quantile"
+                if kind is Continuous:
+                    is_, ask = "discrete", "probabilities"
+                raise errors.EvidenceError(f"{variable.name!r} is {is_}: ask for its {ask}.")
         raise errors.unknown_variable(
             getattr(target, "name", target), [v.name for v in self.variables], where="The sample"
         )
-
-    def _discrete(self, target: Name | Variable) -> Discrete:
-        variable = self._find(target)
-        if not isinstance(variable, Discrete):
-            raise errors.EvidenceError(
-                f"{variable.name!r} is continuous: ask for its mean, std or quantile."
-            )
-        return variable
-
-    def _continuous(self, target: Name | Variable) -> Continuous:
-        variable = self._find(target)
-        if not isinstance(variable, Continuous):
-            raise errors.EvidenceError(f"{variable.name!r} is discrete: ask for its probabilities.")
-        return variable
 
     def _display(self) -> DisplayTable:
         rows = []

@@ -224,28 +224,20 @@ class SlopesWork(Work):
         if found is None:
             return None
         target, state = self.question
-        variable = self.model.variables[target]
-        slopes: Mapping[Any, Any] = found.slopes(found.both)
-        return Sensitivity(
-            variable.name,
-            variable.states[state],
-            found.both,
-            {n: arrays[0] for n, arrays in slopes.items() if n not in found.gaussians},
-            {n: covaried_slopes(table, slopes[n][0]) for n, table in found.values.items()},
-            found.axes,
-            {n: GaussianSlopes(*slopes[n], *more) for n, more in found.gaussians.items()},
-            found.others,
+        slopes = found.slopes(found.both)
+        return sensitivity_of(
+            self.model.variables[target], state, found.both, {None: (found, slopes)}
         )
 
 
-def sensitivity_of_parts(
+def sensitivity_of(
     target: Discrete,
     state: int,
     posterior: float,
-    parts: Mapping[int, tuple[Derivatives, Mapping[Any, Any]]],
-    weights: Floats,
+    parts: Mapping[Any, tuple[Derivatives, Mapping[Any, Any]]],
+    weights: Floats | None = None,
 ) -> Sensitivity:
-    """Return the derivatives of the posterior of a mixture or an average.
+    """Return the derivatives of a posterior.
 
     Parameters
     ----------
@@ -253,22 +245,23 @@ def sensitivity_of_parts(
         The variable, and the code of its state.
     posterior : float
     parts : mapping from the index of a network to its derivatives
-        As its own solver gives them, and of the posterior.
-    weights : ndarray
-        Derivatives with respect to the weights.
+        As its own solver gives them, and of the posterior; that of a single network is None.
+    weights : ndarray, optional
+        Derivatives with respect to the weights of a mixture or an average.
     """
     tables, covaried, axes, gaussians = {}, {}, {}, {}
     others: dict[Name, None] = {}
     for place, (own, slopes) in parts.items():
         others.update(dict.fromkeys(own.others))
-        axes.update({(place, name): scope for name, scope in own.axes.items()})
+        keys = {name: name if place is None else (place, name) for name in (*own.axes, *slopes)}
+        axes.update({keys[name]: scope for name, scope in own.axes.items()})
         for name, arrays in slopes.items():
             if name in own.gaussians:
-                gaussians[place, name] = GaussianSlopes(*arrays, *own.gaussians[name])
+                gaussians[keys[name]] = GaussianSlopes(*arrays, *own.gaussians[name])
                 continue
-            tables[place, name] = arrays[0]
+            tables[keys[name]] = arrays[0]
             if name in own.values:
-                covaried[place, name] = covaried_slopes(own.values[name], arrays[0])
+                covaried[keys[name]] = covaried_slopes(own.values[name], arrays[0])
     return Sensitivity(
         target.name,
         target.states[state],

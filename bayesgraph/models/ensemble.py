@@ -220,24 +220,29 @@ class Ensemble(Model):
         self,
         networks: Iterable[Model],
         changed: Collection[Name] = (),
+        renamed: Mapping[Name, Name] | None = None,
     ) -> Ensemble:
         """Return the ensemble of other networks, one in the place of each.
 
         Weights, ratios, exponents and the probabilities of arcs that are left stay, as do the
-        variables of an average but those that are `changed`.
+        variables of an average but those that are `changed`. `renamed` has the new names.
         """
-        networks = list(networks)
+        networks, new = list(networks), renamed or {}
+        variables = new_names(self, new) if new else {}
         left = {v.name for network in networks for v in network.variables}
-        first = [v for v in self.variables if v.name in left and v.name not in changed]
+        first = [variables.get(v, v) for v in self.variables if v.name not in changed]
         arcs = {arc for network in networks for arc in network.arc_probabilities}
+        given = {
+            (new.get(a, a), new.get(b, b)): p for (a, b), p in self._given_probabilities.items()
+        }
         return Ensemble(
             networks,
             self.weights,
             self.combine,
-            first=() if self._is_joint else first,
-            arc_probabilities={a: p for a, p in self._given_probabilities.items() if a in arcs},
-            prior_ratios=self.prior_ratios,
-            exponents=self.exponents,
+            first=[v for v in first if v.name in left] if renamed or not self._is_joint else (),
+            arc_probabilities={arc: p for arc, p in given.items() if arc in arcs},
+            prior_ratios={new.get(name, name): x for name, x in self.prior_ratios.items()},
+            exponents={new.get(name, name): x for name, x in self.exponents.items()},
         )
 
     def _with_prior(self, target: Discrete, ratio: Floats) -> Ensemble:
@@ -546,23 +551,12 @@ class Ensemble(Model):
 
     def renamed(self, names: Mapping[Name, Name]) -> Ensemble:
         """Return the ensemble with other names of some variables; see `Model.renamed`."""
-        new = {old.name: variable for old, variable in new_names(self, names).items()}
-        renamed = {old: variable.name for old, variable in new.items()}
-        return Ensemble(
-            [
-                network.renamed({a: b for a, b in renamed.items() if a in network._index_of})
-                for network in self.networks
-            ],
-            self.weights,
-            self.combine,
-            first=[new.get(v.name, v) for v in self.variables],
-            arc_probabilities={
-                (renamed.get(a, a), renamed.get(b, b)): p
-                for (a, b), p in self._given_probabilities.items()
-            },
-            prior_ratios={renamed.get(a, a): ratio for a, ratio in self.prior_ratios.items()},
-            exponents={renamed.get(a, a): powers for a, powers in self.exponents.items()},
-        )
+        renamed = {old.name: v.name for old, v in new_names(self, names).items()}
+        networks = [
+            network.renamed({a: b for a, b in renamed.items() if a in network._index_of})
+            for network in self.networks
+        ]
+        return self._with_networks(networks, (), renamed)
 
     def __eq__(self, other: object) -> bool:
         return (

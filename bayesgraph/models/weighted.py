@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
@@ -34,114 +34,10 @@ from bayesgraph.models.network import BayesianNetwork
 if TYPE_CHECKING:
     import networkx as nx
 
-# ------------ Terms of weighted networks: conditionals of features, and tables raised to exponents
-
 
 def is_found(variable: Variable, evidence: Evidence) -> bool:
     """Tell whether the evidence contains values or likelihoods of a variable."""
     return variable in evidence or variable in evidence.likelihoods
-
-
-@dataclass(frozen=True, eq=False)
-class Conditionals:
-    """Computes log p(x_i | observed parents of i, c) for features i and classes c of a network."""
-
-    network: BayesianNetwork
-    target: Discrete
-
-    def logs(self, cpd: CPD, evidence: Evidence) -> Floats | None:
-        """Return log p(x_i | observed parents, c) of the CPD's feature, shape (n_rows, n_classes).
-
-        The result is None if the feature is not observed.
-        """
-        variable = cpd.variable
-        above = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
-        if not is_found(variable, evidence):
-            return None
-        missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
-        soft = any(v in evidence.likelihoods for v in (variable, *above))
-        is_local = np.full(evidence.n_rows, not (soft or missing))
-        for parent in above if is_local.any() else ():
-            is_local &= evidence.observed_rows(parent)
-        if not is_local.any():
-            return self._ratio(variable, above, evidence)
-        columns = {v: evidence.columns[v] for v in (*above, variable)}
-        if is_local.all():
-            return self._local(cpd, Evidence(evidence.n_rows, columns))
-        logs = np.empty((evidence.n_rows, self.target.cardinality))
-        rows, others = np.flatnonzero(is_local), np.flatnonzero(~is_local)
-        some = {v: column[rows] for v, column in columns.items()}
-        logs[rows] = self._local(cpd, Evidence(len(rows), some))
-        logs[others] = self._ratio(variable, above, evidence.rows(others))
-        return logs
-
-    def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
-        potential = cpd.potential(evidence)
-        assert isinstance(potential, Factor)  # only the class is free
-        return np.broadcast_to(
-            potential.aligned([self.target]), (evidence.n_rows, self.target.cardinality)
-        )
-
-    def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
-        """Return log p(x_i | x_S, c) by inference, as log p(x_i, x_S, c) - log p(x_S, c).
-
-        Here i is the feature `variable`, S the set `above` of its observed parents, and c each
-        class.
-        """
-        with_it = self._joint([*above, variable], evidence)
-        without = self._joint(above, evidence)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(with_it), -np.inf, with_it - without)
-
-    def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
-        columns = {v: evidence.columns[v] for v in variables if v in evidence}
-        soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
-        joint = Evidence(evidence.n_rows, columns, soft)
-        return self.network._log_posterior_rows(self.target, joint)
-
-
-@dataclass(frozen=True, eq=False)
-class PoweredTables:
-    """Tables p(x_i | c) raised to exponents, laid out for a compiled (Numba) kernel.
-
-    They are the tables of the features whose only parent is the class variable.
-
-    Attributes
-    ----------
-    place : dict from Discrete to int
-        Index of each feature, in the order of the network.
-    start : ndarray, shape (n_features,)
-        Row of `table` at which the states of each feature start.
-    table : ndarray, shape (states of all features, classes rounded up to a multiple of 4)
-        Exponent times log probability, as `add_states` of the row kernels takes it.
-    """
-
-    place: dict[Discrete, int]
-    start: NDArray[np.int64]
-    table: Floats
-
-    @classmethod
-    def of(
-        cls, network: BayesianNetwork, target: Discrete, exponents: Mapping[Name, Floats]
-    ) -> PoweredTables:
-        """Return the tables of a network's features, raised to the features' exponents."""
-        cpds = [c for c in network.cpds if isinstance(c, TableCPD) and c.parents == (target,)]
-        logs = [np.empty((target.cardinality, 0))]
-        logs += [weighted_log(c.log_values, exponents[c.variable.name][..., None]) for c in cpds]
-        start = np.cumsum([table.shape[1] for table in logs], dtype=np.int64)[:-1]
-        table = row_kernels.padded_rows(np.concatenate(logs, axis=1))
-        return cls({c.variable: i for i, c in enumerate(cpds)}, start, table)
-
-    def add(self, evidence: Evidence, out: Floats) -> None:
-        """Add the log scores of the classes from all observed features to `out`.
-
-        Each feature adds its exponent times log p(x_i | c); `out` has the shape (n_classes,
-        n_rows).
-        """
-        features = tuple(v for v in self.place if v in evidence)
-        if features:
-            start = self.start[[self.place[v] for v in features]]
-            row_kernels.add_states(out, evidence.matrix(features), start, self.table)
 
 
 # ------------- Weighted networks: classifiers that raise each feature's conditional to an exponent
@@ -314,12 +210,29 @@ class WeightedNetwork(Model):
         return np.asarray(logs + self.bias)
 
     @cached_property
-    def _conditionals(self) -> Conditionals:
-        return Conditionals(self.network, self.target)
+    def _tables(self) -> tuple[dict[Variable, int], Floats]:
+        """Tables p(x_i | c) raised to exponents, of the features whose only parent is the class.
 
-    @cached_property
-    def _tables(self) -> PoweredTables:
-        return PoweredTables.of(self.network, self.target, self.exponents)
+        These are by feature the row of the table at which its states start, and exponent times log
+        probability, as `add_states` of the row kernels takes it.
+        """
+        only = (self.target,)
+        cpds = [c for c in self.cpds if isinstance(c, TableCPD) and c.parents == only]
+        logs = [np.empty((self.target.cardinality, 0))]
+        logs += [
+            weighted_log(c.log_values, self.exponents[c.variable.name][..., None]) for c in cpds
+        ]
+        start = np.cumsum([table.shape[1] for table in logs]).tolist()
+        table = row_kernels.padded_rows(np.concatenate(logs, axis=1))
+        return dict(zip([c.variable for c in cpds], start[:-1], strict=True)), table
+
+    def _add_tables(self, evidence: Evidence, out: Floats) -> None:
+        """Add what all observed features with tables say to `out`, shape (n_classes, n_rows)."""
+        start, table = self._tables
+        features = tuple(v for v in start if v in evidence)
+        if features:
+            begins = np.array([start[v] for v in features], dtype=np.int64)
+            row_kernels.add_states(out, evidence.matrix(features), begins, table)
 
     def log_scores(self, evidence: Evidence) -> Floats:
         """Return the unnormalised log posterior of the class, shape (n_rows, n_classes).
@@ -335,8 +248,8 @@ class WeightedNetwork(Model):
         scores = np.empty((self.target.cardinality, evidence.n_rows)).T
         scores[:] = self._log_prior
         features = _without(evidence, self.target)
-        self._tables.add(features, scores.T)
-        together = self._tables.place.keys() - features.likelihoods.keys()
+        self._add_tables(features, scores.T)
+        together = self._tables[0].keys() - features.likelihoods.keys()
         for cpd in self.network.cpds:
             apart = cpd.variable != self.target and cpd.variable not in together
             logs = self.tempered(cpd, features) if apart else None
@@ -351,8 +264,58 @@ class WeightedNetwork(Model):
         of `cpd`. The result is None if the feature is not observed or its exponent is 0.
         """
         exponent = self.exponents[cpd.variable.name]
-        logs = self._conditionals.logs(cpd, evidence) if exponent.any() else None
+        logs = self._logs(cpd, evidence) if exponent.any() else None
         return None if logs is None else weighted_log(logs, exponent)
+
+    def _logs(self, cpd: CPD, evidence: Evidence) -> Floats | None:
+        """Return log p(x_i | observed parents of i, c) of a feature, shape (n_rows, n_classes).
+
+        The result is None if the feature is not observed.
+        """
+        variable = cpd.variable
+        above = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
+        if not is_found(variable, evidence):
+            return None
+        missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
+        soft = any(v in evidence.likelihoods for v in (variable, *above))
+        is_local = np.full(evidence.n_rows, not (soft or missing))
+        for parent in above if is_local.any() else ():
+            is_local &= evidence.observed_rows(parent)
+        if not is_local.any():
+            return self._ratio(variable, above, evidence)
+        columns = {v: evidence.columns[v] for v in (*above, variable)}
+        if is_local.all():
+            return self._local(cpd, Evidence(evidence.n_rows, columns))
+        logs = np.empty((evidence.n_rows, self.target.cardinality))
+        rows, others = np.flatnonzero(is_local), np.flatnonzero(~is_local)
+        some = {v: column[rows] for v, column in columns.items()}
+        logs[rows] = self._local(cpd, Evidence(len(rows), some))
+        logs[others] = self._ratio(variable, above, evidence.rows(others))
+        return logs
+
+    def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
+        potential = cpd.potential(evidence)
+        assert isinstance(potential, Factor)  # only the class is free
+        return np.broadcast_to(
+            potential.aligned([self.target]), (evidence.n_rows, self.target.cardinality)
+        )
+
+    def _ratio(self, variable: Variable, above: Sequence[Variable], evidence: Evidence) -> Floats:
+        """Return log p(x_i | x_S, c) by inference, as log p(x_i, x_S, c) - log p(x_S, c).
+
+        Here i is the feature `variable`, S the set `above` of its observed parents, and c each
+        class.
+        """
+        with_it = self._joint([*above, variable], evidence)
+        without = self._joint(above, evidence)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(with_it), -np.inf, with_it - without)
+
+    def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
+        columns = {v: evidence.columns[v] for v in variables if v in evidence}
+        soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
+        joint = Evidence(evidence.n_rows, columns, soft)
+        return self.network._log_posterior_rows(self.target, joint)
 
     # ----------------------------------------------------------------------- for the solvers
 

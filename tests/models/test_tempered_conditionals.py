@@ -12,7 +12,6 @@ from tree_oracle import oracle_of
 import bayesgraph as bg
 from bayesgraph.core import Evidence
 from bayesgraph.core.errors import ImpossibleEvidenceError, ImpossibleEvidenceWarning, ModelError
-from bayesgraph.models.weighted import Conditionals, PoweredTables
 
 STATES = ["r", "s", "t"]
 
@@ -72,7 +71,7 @@ def test_tables_side_by_side_say_what_the_terms_say(seed, cards, n_classes, kind
         logs = model.tempered(cpd, evidence)
         expected += 0.0 if logs is None else logs
     found = np.zeros((n_classes, n))
-    PoweredTables.of(net, net.variables[0], model.exponents).add(evidence, found)
+    model._add_tables(evidence, found)
     np.testing.assert_allclose(found.T, expected, rtol=1e-12, atol=1e-12)
     scores = model.log_scores(evidence) - model.log_scores(Evidence(n, {}))
     np.testing.assert_allclose(scores, expected, rtol=1e-11, atol=1e-11)
@@ -205,12 +204,12 @@ def test_terms_of_numbers_are_log_densities():
             bg.GaussianCPD(bg.Continuous("x"), [0.0, 1.0], [1.0, 4.0], [c]),
         ]
     )
-    terms = Conditionals(net, c)
+    terms = bg.WeightedNetwork(net, "c")
     cpd = net["x"]
-    found = terms.logs(cpd, Evidence(2, {cpd.variable: np.array([0.5, np.nan])}))
+    found = terms._logs(cpd, Evidence(2, {cpd.variable: np.array([0.5, np.nan])}))
     expected = -0.5 * (np.log(2 * np.pi * np.array([1, 4])) + np.array([0.25, 0.0625]))
     np.testing.assert_allclose(found, [expected, [0.0, 0.0]], rtol=1e-12)
-    assert terms.logs(cpd, Evidence(2, {})) is None
+    assert terms._logs(cpd, Evidence(2, {})) is None
 
 
 def test_exponents_that_have_no_meaning_are_refused():
