@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Components(Protocol):
-    """Protocol of k distributions of n numbers; `cdf`, `sf` and `bounds` are of one number."""
+    """Protocol of k distributions of n numbers; `tail` and `bounds` are of one number."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -61,11 +61,11 @@ class Components(Protocol):
         That of a count is the log of a probability.
         """
 
-    def cdf(self, x: Floats, /) -> Floats:
-        """Return the probabilities of at most x, shape (..., k), for x of shape (...,)."""
+    def tail(self, x: Floats, side: float, /) -> Floats:
+        """Return the probabilities of at most x, shape (..., k), for x of shape (...,).
 
-    def sf(self, x: Floats, /) -> Floats:
-        """Return the probabilities of more than x, without cancellation; see `cdf`."""
+        For the side -1 they are those of more than x, without cancellation, else it is 1.
+        """
 
     def bounds(self, probability: float, /) -> tuple[float, float]:
         """Return two numbers between which the quantile of every mixture of the components lies."""
@@ -94,13 +94,10 @@ class GaussianComponents:
         n = self.means.shape[1]
         return np.asarray(-0.5 * (np.sum(deviation * scaled, axis=-1) + log_det + n * LOG_2PI))
 
-    def cdf(self, x: Floats) -> Floats:
-        """Return cumulative probabilities; see Components."""
-        return np.asarray(scipy.special.ndtr((x[..., None] - self.means[:, 0]) / self._scale))
-
-    def sf(self, x: Floats) -> Floats:
-        """Return probabilities of more than x; see Components."""
-        return np.asarray(scipy.special.ndtr((self.means[:, 0] - x[..., None]) / self._scale))
+    def tail(self, x: Floats, side: float) -> Floats:
+        """Return probabilities of at most, or more than, x; see Components."""
+        away = (x[..., None] - self.means[:, 0]) / self._scale
+        return np.asarray(scipy.special.ndtr(side * away))
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the smallest and the largest quantile; see Components."""
@@ -171,15 +168,10 @@ class ProductComponents:
         found = [block.log_density(points[..., list(places)]) for places, block in self.blocks]
         return np.asarray(np.sum(found, axis=0))
 
-    def cdf(self, x: Floats) -> Floats:
-        """Return the cumulative probabilities of the only block; see Components."""
+    def tail(self, x: Floats, side: float) -> Floats:
+        """Return the probabilities of the only block; see Components."""
         ((_, block),) = self.blocks
-        return block.cdf(x)
-
-    def sf(self, x: Floats) -> Floats:
-        """Return the probabilities of more than x of the only block; see Components."""
-        ((_, block),) = self.blocks
-        return block.sf(x)
+        return block.tail(x, side)
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the bounds of the only block; see Components."""
@@ -674,15 +666,16 @@ class NumberMixture(Displayed):
 
     def cdf(self, x: ArrayLike) -> Any:
         """Return P(X <= x) for a mixture of a single variable X."""
-        self._check_single()
-        points = np.asarray(x, dtype=np.float64)
-        return self._each(lambda components: components.cdf(points), -1) @ self.weights
+        return self._tail(x, 1.0)
 
     def sf(self, x: ArrayLike) -> Any:
         """Return P(X > x) for a mixture of a single variable X, without cancellation."""
+        return self._tail(x, -1.0)
+
+    def _tail(self, x: ArrayLike, side: float) -> Any:
         self._check_single()
         points = np.asarray(x, dtype=np.float64)
-        return self._each(lambda components: components.sf(points), -1) @ self.weights
+        return self._each(lambda components: components.tail(points, side), -1) @ self.weights
 
     def quantile(self, probability: float) -> float:
         """Return the smallest x with P(X <= x) >= probability, for a single variable X.

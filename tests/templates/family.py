@@ -51,10 +51,9 @@ class NewCPD(DensityCPD):
     def _log_density(self, x: Floats, theta: Floats) -> Floats:
         return np.full_like(x, np.nan)  # TODO(2): the log density; minus infinity off the support
 
-    def _cdf(self, x: Floats, theta: Floats) -> Floats:
-        return np.full_like(x, np.nan)  # TODO(3): P(child <= x), with all digits where it is small
-
-    def _sf(self, x: Floats, theta: Floats) -> Floats:
+    def _tail(self, x: Floats, side: float, theta: Floats) -> Floats:
+        if side > 0:
+            return np.full_like(x, np.nan)  # TODO(3): P(child <= x), all digits where it is small
         return np.full_like(x, np.nan)  # TODO(4): P(child > x), with all digits where it is small
 
     def _moments(self, theta: Floats) -> tuple[Floats, Floats]:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise, product
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -177,7 +177,7 @@ def _shares(
     header = [*texts([parent.name for parent in parents], _LONGEST), *names]
     rows = [
         [*key, *(_share(float(value), probability) for value in row)]
-        for key, row in zip(_configurations(parents, len(shown)), shown, strict=True)
+        for key, row in zip(configurations(parents, len(shown)), shown, strict=True)
     ]
     note = left_out(len(table) - len(shown), table.shape[1] - len(columns), column)
     tints = shown / max(float(shown.max()), darkest)
@@ -208,7 +208,7 @@ def describe_numbers(
     child, cell = np.divmod(np.arange(min(total, max_rows)), cells)
     shown = children[: child[-1] + 1] if len(children) > 1 else []
     names = texts([variable.name for variable in shown], _LONGEST)
-    keys = _configurations(parents, min(cells, max_rows))
+    keys = configurations(parents, min(cells, max_rows))
     values = [column.reshape(cells, -1)[cell, child].tolist() for column in columns.values()]
     rows = [
         [*names[i : i + 1], *keys[j], *map(number, numbers)]
@@ -235,18 +235,19 @@ def _share(value: float, probability: bool) -> str:
     return number(value, 3)
 
 
-def _configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
+def joint_codes(variables: Sequence[Discrete], n: int) -> list[tuple[int, ...]]:
+    """Return the state codes of the first n joint states; those of the last vary fastest."""
+    return list(islice(product(*[range(v.cardinality) for v in variables]), n))
+
+
+def configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
     """Return the states of the parents, as texts, in the first n parent configurations."""
-    if not parents:
-        return [[]]
-    codes = np.unravel_index(np.arange(n), [parent.cardinality for parent in parents])
+    rows = joint_codes(parents, n)
     names = [
-        state_texts(parent, _LONGEST, int(code.max()) + 1)
-        for parent, code in zip(parents, codes, strict=True)
+        state_texts(parent, _LONGEST, max(codes) + 1)
+        for parent, codes in zip(parents, zip(*rows, strict=True), strict=True)
     ]
-    return [
-        [text[c] for text, c in zip(names, row, strict=True)] for row in zip(*codes, strict=True)
-    ]
+    return [[text[c] for text, c in zip(names, row, strict=True)] for row in rows]
 
 
 def left_out(rows: int, columns: int, column: str = "column") -> str:

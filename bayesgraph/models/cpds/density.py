@@ -54,7 +54,7 @@ class CellComponents:
     Attributes
     ----------
     cpd : CPD
-        It has the methods `cell_cdf`, `cell_sf`, `cell_moments` and `cell_quantiles`.
+        It has the methods `cell_tail`, `cell_moments` and `cell_quantiles`.
     cells : ndarray of int, shape (k,)
         The configurations.
     """
@@ -101,17 +101,11 @@ class CellComponents:
         logs = np.where(impossible[:, None], -np.inf, logs)
         return np.where(np.isnan(flat)[:, None], np.nan, logs).reshape(*x.shape, -1)
 
-    def cdf(self, x: Floats) -> Floats:
-        """Return cumulative probabilities; see Components."""
+    def tail(self, x: Floats, side: float) -> Floats:
+        """Return probabilities of at most, or more than, x; see Components."""
         flat = np.asarray(x, dtype=np.float64).reshape(-1)
-        below: Floats = self.cpd.cell_cdf(flat, self.cells)
-        return below.reshape(*np.shape(x), -1)
-
-    def sf(self, x: Floats) -> Floats:
-        """Return probabilities of more than x; see Components."""
-        flat = np.asarray(x, dtype=np.float64).reshape(-1)
-        above: Floats = self.cpd.cell_sf(flat, self.cells)
-        return above.reshape(*np.shape(x), -1)
+        shares: Floats = self.cpd.cell_tail(flat, side, self.cells)
+        return shares.reshape(*np.shape(x), -1)
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return bounds of quantiles: those of the components, or by Cantelli's inequality."""
@@ -338,7 +332,7 @@ class DensityCPD(Plate):
 
     The posterior of a child that is not observed is a mixture of its distributions, if its own
     children do not bear on the query. The constructor takes the children, each of the `parameters`,
-    and the parents. A subclass has five methods: `_log_density`, `_cdf`, `_sf`, `_moments` and
+    and the parents. A subclass has four methods: `_log_density`, `_tail`, `_moments` and
     `_draw`. `_quantile` is for families without a variance, or where a formula is at hand.
 
     Attributes
@@ -356,10 +350,9 @@ class DensityCPD(Plate):
     # the parameters, each of shape (n children,). It is minus infinity outside the support; the
     # result where x is NaN is ignored.
     _log_density: Callable[..., Floats]
-    # Return P(child <= x) and P(child > x), small values with all their digits, for x and the
-    # parameters, arrays that broadcast against each other.
-    _cdf: Callable[..., Floats]
-    _sf: Callable[..., Floats]
+    # Returns P(child <= x) for the side 1 and P(child > x) for the side -1, small values with all
+    # their digits, for x, the side and the parameters, arrays that broadcast against each other.
+    _tail: Callable[..., Floats]
     # Returns mean and variance, given the parameters; NaN or infinity where there is none.
     _moments: Callable[..., tuple[Floats, Floats]]
     # Returns the quantile of a probability, given the parameters.
@@ -411,15 +404,13 @@ class DensityCPD(Plate):
         """Return the distributions in configurations of the parents; see `LeafCPD`."""
         return CellComponents(self, cells)
 
-    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(self._cdf(x[:, None], *self._own(cells)))
+    def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
+        """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations.
 
-    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return P(child > x), shape (m, k), without cancellation."""
+        For the side -1 it is P(child > x), without cancellation, else the side is 1.
+        """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(self._sf(x[:, None], *self._own(cells)))
+            return np.asarray(self._tail(x[:, None], side, *self._own(cells)))
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         """Return log P(low < child <= high) in each configuration; see `CPD`.
@@ -428,8 +419,8 @@ class DensityCPD(Plate):
         integrated.
         """
         cells = np.arange(self.cells)
-        above, beyond = self.cell_sf(low, cells), self.cell_sf(high, cells)
-        below, whole = self.cell_cdf(low, cells), self.cell_cdf(high, cells)
+        above, beyond = (self.cell_tail(x, -1.0, cells) for x in (low, high))
+        below, whole = (self.cell_tail(x, 1.0, cells) for x in (low, high))
         upper = below > beyond
         mass = np.where(upper, above - beyond, whole - below)
         least = np.maximum(_LEAST_SHARE * np.where(upper, above, whole), _LEAST_MASS)
@@ -550,11 +541,8 @@ class GaussianPlate(DensityCPD):
         values = self._numbers(evidence)
         row_kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
 
-    def _cdf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
-        return np.asarray(ndtr((x - mean) / np.sqrt(variance)))
-
-    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
-        return np.asarray(ndtr((mean - x) / np.sqrt(variance)))
+    def _tail(self, x: Floats, side: float, mean: Floats, variance: Floats) -> Floats:
+        return np.asarray(ndtr(side * (x - mean) / np.sqrt(variance)))
 
     def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         return mean, variance

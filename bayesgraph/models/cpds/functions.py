@@ -17,6 +17,8 @@ from bayesgraph.models.cpds.base import (
     CPD,
     Description,
     checked_numbers,
+    configurations,
+    joint_codes,
     state_texts,
     texts,
 )
@@ -311,36 +313,21 @@ class DeterministicCPD(CanonicalCPD):
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return the child's state for joint states of the parents; see CPD."""
-        cards = [parent.cardinality for parent in self.parents]
-        cells = math.prod(cards)
-        n = min(cells, max_rows)
-        # Joint states in ascending order, whose leading digits are zero: numbers of many states
-        # are too large for arrays.
-        codes, left = [], np.arange(n)
-        for card in reversed(cards):
-            codes.append(left % card)
-            left = left // card
-        codes.reverse()
-        columns = [
-            [texts_[c] for c in code]
-            for texts_, code in zip(map(_state_texts, self.parents), codes, strict=True)
-        ]
-        values = [_state_texts(self.variable)[c] for c in self._states(codes)]
+        cells = math.prod([parent.cardinality for parent in self.parents])
+        keys, n = configurations(self.parents, max_rows), len(self.parents)
+        states = self._states(list(np.array(joint_codes(self.parents, max_rows)).T))
+        values = [state_texts(self.variable, _LONGEST)[code] for code in states]
         names = texts([v.name for v in self.scope], _LONGEST)
-        shown = max_columns if len(columns) > max_columns else len(columns)
-        rows = [list(row) for row in zip(*columns[len(columns) - shown :], values, strict=True)]
-        more = [f"{cells - n:,} more rows"] if cells > n else []
-        more += [f"{len(columns) - shown} more parents"] if len(columns) > shown else []
+        shown = min(n, max_columns)
+        rows = [[*key[n - shown :], value] for key, value in zip(keys, values, strict=True)]
+        more = [f"{cells - len(rows):,} more rows"] if cells > len(rows) else []
+        more += [f"{n - shown} more parents"] if n > shown else []
         note = f"… {' and '.join(more)}" if more else ""
-        return Description(names[len(columns) - shown :], rows, None, note, shown)
+        return Description(names[n - shown :], rows, None, note, shown)
 
 
 # Maximum number of different results of a fold after a parent.
 _MAX_RESULTS = 4096
-
-
-def _state_texts(variable: Discrete) -> list[str]:
-    return state_texts(variable, _LONGEST)
 
 
 def _steps_of(table: Codes, cards: Sequence[int]) -> list[Codes]:

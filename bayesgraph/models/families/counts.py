@@ -63,14 +63,11 @@ class NegativeBinomialCPD(DensityCPD):
             - x * np.log1p(b)
         )
 
-    def _cdf(self, x: Floats, r: Floats, b: Floats) -> Floats:
+    def _tail(self, x: Floats, side: float, r: Floats, b: Floats) -> Floats:
         # The regularised incomplete beta function takes fractional r, unlike nbdtr.
-        below = scipy.special.betainc(r, np.floor(np.maximum(x, 0.0)) + 1.0, b / (b + 1.0))
-        return np.where(x >= 0, below, 0.0)
-
-    def _sf(self, x: Floats, r: Floats, b: Floats) -> Floats:
-        above = scipy.special.betainc(np.floor(np.maximum(x, 0.0)) + 1.0, r, 1.0 / (b + 1.0))
-        return np.where(x >= 0, above, 1.0)
+        n = np.floor(np.maximum(x, 0.0)) + 1.0
+        arguments = (r, n, b / (b + 1.0)) if side > 0 else (n, r, 1.0 / (b + 1.0))
+        return np.where(x >= 0, scipy.special.betainc(*arguments), float(side < 0))
 
     def _moments(self, r: Floats, b: Floats) -> tuple[Floats, Floats]:
         mean = r / b
@@ -174,11 +171,9 @@ class PoissonCPD(DensityCPD):
         out -= rate @ there.T.astype(np.float64)
         out -= gammaln(counts + 1.0).sum(axis=1)
 
-    def _cdf(self, x: Floats, rate: Floats) -> Floats:
-        return np.where(x >= 0, scipy.special.pdtr(np.floor(np.maximum(x, 0.0)), rate), 0.0)
-
-    def _sf(self, x: Floats, rate: Floats) -> Floats:
-        return np.where(x >= 0, scipy.special.pdtrc(np.floor(np.maximum(x, 0.0)), rate), 1.0)
+    def _tail(self, x: Floats, side: float, rate: Floats) -> Floats:
+        total = scipy.special.pdtr if side > 0 else scipy.special.pdtrc
+        return np.where(x >= 0, total(np.floor(np.maximum(x, 0.0)), rate), float(side < 0))
 
     def _moments(self, rate: Floats) -> tuple[Floats, Floats]:
         return rate, rate

@@ -82,11 +82,8 @@ class StudentCPD(DensityCPD):
         )
         return np.asarray(constant - 0.5 * (dof + 1) * np.log1p(z / dof))
 
-    def _cdf(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
-        return np.asarray(scipy.special.stdtr(dof, (x - location) / scale))
-
-    def _sf(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
-        return np.asarray(scipy.special.stdtr(dof, (location - x) / scale))
+    def _tail(self, x: Floats, side: float, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        return np.asarray(scipy.special.stdtr(dof, side * (x - location) / scale))
 
     def _moments(self, location: Floats, scale: Floats, dof: Floats) -> tuple[Floats, Floats]:
         mean = np.where(dof > 1, location, np.nan)
@@ -343,13 +340,9 @@ class LogNormalCPD(DensityCPD):
         out -= np.where(np.isnan(logs), 0.0, logs).sum(axis=1)
         out[:, outside.any(axis=1)] = -np.inf
 
-    def _cdf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
+    def _tail(self, x: Floats, side: float, mean: Floats, variance: Floats) -> Floats:
         logs = np.log(np.maximum(x, 0.0))
-        return np.asarray(scipy.special.ndtr((logs - mean) / np.sqrt(variance)))
-
-    def _sf(self, x: Floats, mean: Floats, variance: Floats) -> Floats:
-        logs = np.log(np.maximum(x, 0.0))
-        return np.asarray(scipy.special.ndtr((mean - logs) / np.sqrt(variance)))
+        return np.asarray(scipy.special.ndtr(side * (logs - mean) / np.sqrt(variance)))
 
     def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
         return np.exp(mean + variance / 2), np.expm1(variance) * np.exp(2 * mean + variance)
@@ -437,11 +430,9 @@ class GammaCPD(DensityCPD):
         logs = shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x
         return np.where(x > 0, logs, -np.inf)
 
-    def _cdf(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
-        return np.asarray(scipy.special.gammainc(shape, rate * np.maximum(x, 0.0)))
-
-    def _sf(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
-        return np.asarray(scipy.special.gammaincc(shape, rate * np.maximum(x, 0.0)))
+    def _tail(self, x: Floats, side: float, shape: Floats, rate: Floats) -> Floats:
+        integral = scipy.special.gammainc if side > 0 else scipy.special.gammaincc
+        return np.asarray(integral(shape, rate * np.maximum(x, 0.0)))
 
     def _moments(self, shape: Floats, rate: Floats) -> tuple[Floats, Floats]:
         return shape / rate, shape / rate**2
@@ -522,11 +513,9 @@ class ExponentialCPD(DensityCPD):
     def _log_density(self, x: Floats, rate: Floats) -> Floats:
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
 
-    def _cdf(self, x: Floats, rate: Floats) -> Floats:
-        return np.asarray(-np.expm1(-rate * np.maximum(x, 0.0)))
-
-    def _sf(self, x: Floats, rate: Floats) -> Floats:
-        return np.asarray(np.exp(-rate * np.maximum(x, 0.0)))
+    def _tail(self, x: Floats, side: float, rate: Floats) -> Floats:
+        logs = -rate * np.maximum(x, 0.0)
+        return np.asarray(-np.expm1(logs) if side > 0 else np.exp(logs))
 
     def _moments(self, rate: Floats) -> tuple[Floats, Floats]:
         return 1.0 / rate, rate**-2.0
@@ -593,11 +582,10 @@ class BetaCPD(DensityCPD):
         logs = (a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b)
         return np.where((x > 0) & (x < 1), logs, -np.inf)
 
-    def _cdf(self, x: Floats, a: Floats, b: Floats) -> Floats:
-        return np.asarray(scipy.special.betainc(a, b, np.clip(x, 0.0, 1.0)))
-
-    def _sf(self, x: Floats, a: Floats, b: Floats) -> Floats:
-        return np.asarray(scipy.special.betainc(b, a, 1.0 - np.clip(x, 0.0, 1.0)))
+    def _tail(self, x: Floats, side: float, a: Floats, b: Floats) -> Floats:
+        x = np.clip(x, 0.0, 1.0)
+        arguments = (a, b, x) if side > 0 else (b, a, 1.0 - x)
+        return np.asarray(scipy.special.betainc(*arguments))
 
     def _moments(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         mean = a / (a + b)

@@ -129,12 +129,10 @@ class HistogramCPD(Plate):
         """Return the distributions in configurations of the parents; see `LeafCPD`."""
         return CellComponents(self, cells)
 
-    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return cumulative probabilities in configurations of the parents; see `DensityCPD`."""
-        return np.asarray(self.cdf(x).reshape(-1, len(x))[cells].T)
-
-    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return probabilities of more than x in configurations; see `DensityCPD`."""
+    def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of at most, or more than, x in configurations; see `DensityCPD`."""
+        if side > 0:
+            return np.asarray(self.cdf(x).reshape(-1, len(x))[cells].T)
         return np.asarray(np.exp(self.log_interval(x, np.full(len(x), np.inf))[:, cells]))
 
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
@@ -328,23 +326,15 @@ class KernelDensityCPD(Plate):
         width = self.bandwidth.reshape(self.cells, -1)[cell, 0]
         return self.values[part], weights / weights.sum(), float(width)
 
-    def cell_cdf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return cumulative probabilities in configurations of the parents; see `DensityCPD`."""
-        return self._tails(x, cells, 1.0)
-
-    def cell_sf(self, x: Floats, cells: NDArray[np.intp]) -> Floats:
-        """Return probabilities of more than x in configurations; see `DensityCPD`."""
-        return self._tails(x, cells, -1.0)
-
-    def _tails(self, x: Floats, cells: NDArray[np.intp], sign: float) -> Floats:
-        """Return probabilities below x for the sign 1, above x for -1, shape (m, k)."""
+    def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
+        """Return probabilities of at most, or more than, x in configurations; see `DensityCPD`."""
         distinct, places = np.unique(cells, return_inverse=True)
         masses = np.empty((len(x), len(distinct)))
         for k, cell in enumerate(distinct.tolist()):
             values, weights, width = self._kernels(cell)
             # Blocks of rows bound the memory.
             for rows in np.array_split(np.arange(len(x)), 1 + len(x) * len(values) // 10**7):
-                masses[rows, k] = ndtr(sign * (x[rows, None] - values) / width) @ weights
+                masses[rows, k] = ndtr(side * (x[rows, None] - values) / width) @ weights
         return masses[:, places]
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:

@@ -80,6 +80,10 @@ class ItemsCPD(Plate):
         """Return log P(count = 0..length) of an item, shape (len(cells), length + 1)."""
         raise NotImplementedError
 
+    def item_logs(self) -> Floats:
+        """Return the log probability of each item, shape (parent configurations, n_items)."""
+        return log_of(self._item_shares().reshape(self.cells, -1))
+
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a printable table of the most probable items; see `CPD.describe`."""
         shares = self._item_shares()
@@ -175,21 +179,15 @@ class CountTable:
         logs = np.where(possible[..., None], logs, -np.inf)
         return np.where(np.isnan(x)[..., None], np.nan, logs)
 
-    def cdf(self, x: Floats) -> Floats:
-        """Return cumulative probabilities; see Components."""
-        none = np.zeros((len(self.logs), 1))
-        below = np.concatenate([none, np.cumsum(self._shares, axis=1)], axis=1)
-        return self._looked_up(np.minimum(below, 1.0), x)
-
-    def sf(self, x: Floats) -> Floats:
-        """Return probabilities of more than x; see Components."""
-        above = np.cumsum(self._shares[:, ::-1], axis=1)[:, ::-1]
-        return self._looked_up(np.minimum(np.pad(above, ((0, 0), (0, 1))), 1.0), x)
-
-    def _looked_up(self, table: Floats, x: Floats) -> Floats:
-        """Return the entries for x of a table whose columns are for -1, 0, ..., n."""
-        at = np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1
-        entries = table.T[np.nan_to_num(at).astype(np.intp)]
+    def tail(self, x: Floats, side: float) -> Floats:
+        """Return probabilities of at most, or more than, x; see Components."""
+        if side > 0:
+            table = np.pad(np.cumsum(self._shares, axis=1), ((0, 0), (1, 0)))
+        else:
+            table = np.pad(np.cumsum(self._shares[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
+        # The columns are for -1, 0, ..., n.
+        at = np.nan_to_num(np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1)
+        entries = np.minimum(table, 1.0).T[at.astype(np.intp)]
         return np.where(np.isnan(x)[..., None], np.nan, entries)
 
     def bounds(self, probability: float) -> tuple[float, float]:
@@ -418,10 +416,6 @@ class MultinomialCPD(ItemsCPD):
             logs = logs - _log_positive(known_mass(self._shares, missing[1]))
         return ItemTerms(*counted(self.variable.items, row, at), row[at, None] * logs)
 
-    def item_logs(self) -> Floats:
-        """Return the log probability of each item, shape (parent configurations, n_items)."""
-        return self._logs
-
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n documents, with lengths drawn from the histogram `lengths`.
 
@@ -548,11 +542,6 @@ class DirichletMultinomialCPD(ItemsCPD):
             [*values, *whole([row.sum()])],
             np.vstack([logs.T, length]),
         )
-
-    def item_logs(self) -> Floats:
-        """Return log(a_i / A), the log probability of each item i, by parent configuration."""
-        a = self.concentration.reshape(self.cells, -1)
-        return np.asarray(np.log(a / a.sum(axis=1, keepdims=True)))
 
 
 def _log_positive(values: Floats) -> Floats:
@@ -726,10 +715,6 @@ class PresenceCPD(ItemsCPD):
         p = self.probabilities.reshape(self.cells, -1)[:, at].T
         logs = log_of(np.where(there[:, None], p, 1.0 - p))
         return ItemTerms([self.variable.items[i] for i in at.tolist()], there.tolist(), logs)
-
-    def item_logs(self) -> Floats:
-        """Return the log probability of each item's presence, shape (parent configurations, n)."""
-        return log_of(self.probabilities.reshape(self.cells, -1))
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n documents as a sparse matrix of counts.
