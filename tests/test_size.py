@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_980,
-    "nodes of syntax trees": 626_153,
+    "lines of code": 54_964,
+    "nodes of syntax trees": 625_953,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,

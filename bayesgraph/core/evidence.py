@@ -182,12 +182,6 @@ class Evidence:
     def __contains__(self, variable: object) -> bool:
         return variable in self.columns
 
-    def has_all(self, variables: Sequence[Variable]) -> bool:
-        """Return whether each of the variables has a column."""
-        if any(scope == variables for scope, _ in self.matrices):
-            return True
-        return all(variable in self.columns for variable in variables)
-
     def observed_rows(self, variable: Variable) -> NDArray[np.bool_]:
         """Return a mask of the rows in which the variable is observed, shape (n_rows,)."""
         column = self.columns[variable]

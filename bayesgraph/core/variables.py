@@ -202,11 +202,6 @@ class Discrete(metaclass=_Unique):
         """The number of states."""
         return len(self.states)
 
-    @property
-    def state_codes(self) -> Mapping[tuple[type, State], int]:
-        """The index of each state, by its type and the state."""
-        return self._by_type
-
     def find(self, state: object) -> int | None:
         """Return the index of a state without raising errors.
 

@@ -68,7 +68,7 @@ class Term:
     @property
     def title(self) -> str:
         """The source on one line."""
-        return self.source.title if isinstance(self.source, CPD) else repr(self.source)
+        return _name(self.source)
 
     @property
     def scope(self) -> tuple[Variable, ...]:
@@ -162,12 +162,6 @@ def _substituted(source: Source, new: Mapping[Variable, Variable]) -> Source:
         return substituted(source, new)
     scope = [new.get(v, v) for v in source.scope]
     return Factor.from_log(scope, source.log_values)  # type: ignore[arg-type]
-
-
-def _is_zero(term: Term) -> bool:
-    """Return whether a factor is zero for all states."""
-    table = term.table
-    return table is not None and bool(np.isneginf(table.log_values).all())
 
 
 def check_negative(source: Source, exponent: Floats) -> None:
@@ -367,7 +361,10 @@ class FactorGraph(Model):
 
     def _log_normaliser(self) -> float:
         if self.log_partition == -np.inf:
-            zeros = sum(not term.scope and bool(_is_zero(term)) for term in self.terms)
+            constants = [
+                term.table for term in self.terms if not term.scope and term.table is not None
+            ]
+            zeros = sum(bool(np.isneginf(table.log_values).all()) for table in constants)
             raise ImpossibleEvidenceError(
                 "The product of the factors is zero everywhere: it cannot be normalised."
                 + (f" {zeros} of them, over no variable, are the constant 0." if zeros else "")

@@ -145,8 +145,8 @@ def parent_states(cpd: base.CPD, cells: NDArray[np.intp]) -> base.Columns:
 class Plate(base.CPD):
     """CPD of several children that are independent of each other given the same discrete parents.
 
-    A subclass implements `_take`, which returns the plate of some of the children, and `_add`,
-    which adds up the log densities of observed children.
+    A subclass implements `_add`, which adds up the log densities of observed children, and for
+    several children `_take`, which returns the plate of some of them.
 
     Attributes
     ----------
@@ -227,9 +227,9 @@ class Plate(base.CPD):
             )
         return array.reshape(shape)
 
-    @abstractmethod
     def _take(self, at: Sequence[int]) -> Self:
-        """Return the plate of only the children at the indices `at`."""
+        """Return the plate of only the children at the indices `at`; of one child the plate."""
+        return self
 
     @abstractmethod
     def _add(self, evidence: Evidence, out: Floats) -> None:
@@ -327,7 +327,24 @@ class Plate(base.CPD):
 # ---- Base class of CPDs of numeric children, with one array for each named parameter of a density
 
 
-class DensityCPD(Plate):
+class NumbersPlate(Plate):
+    """Numeric children, whose distributions in single configurations are those of a leaf.
+
+    A subclass has `cell_tail`, `cell_moments` and, where a formula is at hand, `cell_quantiles`.
+    """
+
+    _takes_one = True
+
+    def components(self, cells: NDArray[np.intp]) -> CellComponents:
+        """Return the distributions in configurations of the parents; see `LeafCPD`."""
+        return CellComponents(self, cells)
+
+    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> Floats | None:
+        """Return the quantiles in k configurations; None if the family has no formula."""
+        return None
+
+
+class DensityCPD(NumbersPlate):
     """Numeric children whose density has named parameters, with one array for each parameter.
 
     The posterior of a child that is not observed is a mixture of its distributions, if its own
@@ -345,7 +362,6 @@ class DensityCPD(Plate):
 
     parameters: ClassVar[Mapping[str, float]]
     support: ClassVar[tuple[float, float]] = (-math.inf, math.inf)
-    _takes_one = True
     # Returns the log density of each child in each row, given x of shape (n_rows, n children) and
     # the parameters, each of shape (n children,). It is minus infinity outside the support; the
     # result where x is NaN is ignored.
@@ -399,10 +415,6 @@ class DensityCPD(Plate):
     def _own(self, cells: NDArray[np.intp]) -> list[Floats]:
         """Return the parameters of the first child in some parent configurations."""
         return [self._flat(key)[cells, 0] for key in self.parameters]
-
-    def components(self, cells: NDArray[np.intp]) -> CellComponents:
-        """Return the distributions in configurations of the parents; see `LeafCPD`."""
-        return CellComponents(self, cells)
 
     def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
         """Return P(child <= x), shape (m, k), for x of shape (m,) and k configurations.

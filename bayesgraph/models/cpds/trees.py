@@ -563,7 +563,7 @@ class TreesCPD(CPD):
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """Add the log potential to `out`; see CPD."""
-        if not evidence.has_all(self.discrete_parents):
+        if not all(parent in evidence for parent in self.discrete_parents):
             super().accumulate(evidence, scope, out)
             return
         self._add(evidence, out)

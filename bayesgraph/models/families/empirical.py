@@ -17,7 +17,7 @@ from bayesgraph.inference import checked_table
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
-from bayesgraph.models.cpds.density import CellComponents, Plate
+from bayesgraph.models.cpds.density import NumbersPlate
 from bayesgraph.models.families.leaf_family import LeafFamily
 from bayesgraph.statistics import CountSource, Samples, Smoothing, distinct_values
 
@@ -28,7 +28,7 @@ from bayesgraph.statistics import CountSource, Samples, Smoothing, distinct_valu
 _SHAPE = 3.0
 
 
-class HistogramCPD(Plate):
+class HistogramCPD(NumbersPlate):
     """A piecewise constant density, for each configuration of discrete parents.
 
     Between two edges the density is constant. Outside them it falls off as that of a Lomax
@@ -64,8 +64,6 @@ class HistogramCPD(Plate):
 
     arrays = ("values",)
     other_arrays = ("edges",)
-
-    _takes_one = True
 
     def __init__(
         self,
@@ -103,9 +101,6 @@ class HistogramCPD(Plate):
         """Number of free probabilities of bins and tails; edges are not counted."""
         return int(self.values[..., :-1].size)
 
-    def _take(self, at: Sequence[int]) -> Self:
-        return self
-
     def _add(self, evidence: Evidence, out: Floats) -> None:
         x = np.ascontiguousarray(self._numbers(evidence)[:, 0])
         for logs, density in zip(out, self._log_density.reshape(self.cells, -1), strict=True):
@@ -124,10 +119,6 @@ class HistogramCPD(Plate):
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
         result = np.where(points < self.edges[0], left * beyond, whole)
         return np.asarray(np.where(points > self.edges[-1], 1.0 - right * beyond, result))
-
-    def components(self, cells: NDArray[np.intp]) -> CellComponents:
-        """Return the distributions in configurations of the parents; see `LeafCPD`."""
-        return CellComponents(self, cells)
 
     def cell_tail(self, x: Floats, side: float, cells: NDArray[np.intp]) -> Floats:
         """Return probabilities of at most, or more than, x in configurations; see `DensityCPD`."""
@@ -151,9 +142,6 @@ class HistogramCPD(Plate):
         second = np.concatenate([[tail], inside, [tail]])
         mean = shares @ first
         return middle + mean, shares @ second - mean**2
-
-    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
-        """Return None: the search of a quantile begins at the moments; see `DensityCPD`."""
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         """Return log P(low < child <= high) in each configuration; see `CPD`."""
@@ -230,7 +218,7 @@ def quantile_edges(
 # --------------------------------------------------------------- Gaussian kernel density estimates
 
 
-class KernelDensityCPD(Plate):
+class KernelDensityCPD(NumbersPlate):
     """Children with Gaussian kernel density estimates given the same discrete parents.
 
     The density is the weighted mean of Gaussians around the values seen in fitting (Parzen 1962; in
@@ -253,8 +241,6 @@ class KernelDensityCPD(Plate):
 
     arrays = ("counts", "bandwidth")
     other_arrays = ("values", "weights")
-
-    _takes_one = True
 
     def __init__(
         self,
@@ -315,10 +301,6 @@ class KernelDensityCPD(Plate):
         arrays = (out, values, self.values, self.weights, self._stops, bandwidth)
         by_rows(row_kernels.add_kernel_densities, arrays, len(values), 16 * len(self.values))
 
-    def components(self, cells: NDArray[np.intp]) -> CellComponents:
-        """Return the distributions in configurations of the parents; see `LeafCPD`."""
-        return CellComponents(self, cells)
-
     def _kernels(self, cell: int) -> tuple[Floats, Floats, float]:
         """Return points, weights that sum to one, and bandwidth of the first child in a cell."""
         part = slice(self._stops[cell], self._stops[cell + 1])
@@ -357,9 +339,6 @@ class KernelDensityCPD(Plate):
             moments[:, k] = mean, weights @ (values - mean) ** 2 + width**2
         mean, variance = moments[:, places]
         return mean, variance
-
-    def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> None:
-        """Return None: the quantile of a kernel density has no formula; see `DensityCPD`."""
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n random numbers: points drawn by their weights, plus Gaussian noise."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy
@@ -64,9 +64,6 @@ class ItemsCPD(Plate):
     @property
     def _shape(self) -> tuple[int, ...]:
         return (*self._lead, len(self.variable.items))
-
-    def _take(self, at: Sequence[int]) -> Self:
-        return self
 
     def _item_shares(self) -> Floats:
         """Return the probabilities of items for printing, shape (*cardinalities, n_items)."""
