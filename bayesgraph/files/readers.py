@@ -199,14 +199,6 @@ class Draft:
             )
         values = numbers.reshape(shape)
         try:
-            names = {variable.name for variable in family}
-            # A table without faults, as almost all are, is checked once.
-            if (
-                len(names) == len(family)
-                and bool(values.min() >= 0)
-                and sum_to_one(values, SUM_TOLERANCE)
-            ):
-                return TableCPD.from_checked(child, values, parents)
             values = self.rounded.repaired(child.name, values)
             return TableCPD(child, values, parents)
         except errors.BayesGraphError as error:
