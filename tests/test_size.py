@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_951,
-    "nodes of syntax trees": 625_784,
+    "lines of code": 54_937,
+    "nodes of syntax trees": 625_725,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,
-    "comments that silence a check": 112,
+    "comments that silence a check": 111,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

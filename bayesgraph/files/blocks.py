@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -301,12 +301,16 @@ class NodeReader:
     """Reads a file of blocks that are nodes: the common part of readers of NET and DNE.
 
     Subclasses have the names of the fields of titles and notes, what to do about nodes of kinds
-    that are not read, and the steps of `network`.
+    that are not read, and the steps of `network`: `_read` the blocks, `_declare` the variable of a
+    node and return its position, and `_make` the distributions.
     """
 
     title: str
     note: str
     others: Mapping[str, str]
+    _read: Callable[[], None]
+    _declare: Callable[[Node], tuple[float, float] | None]
+    _make: Callable[[], None]
 
     def __init__(self, text: BlockText, draft: Draft) -> None:
         self._text = text
@@ -314,18 +318,6 @@ class NodeReader:
         self._nodes: list[Node] = []
         # Fields of the network.
         self._net: dict[str, Field] = {}
-
-    def _read(self) -> None:
-        """Read all blocks."""
-        raise NotImplementedError
-
-    def _declare(self, node: Node) -> tuple[float, float] | None:
-        """Declare the variable of a node, and return its position."""
-        raise NotImplementedError
-
-    def _make(self) -> None:
-        """Make the distributions of the nodes."""
-        raise NotImplementedError
 
     def network(self) -> models.BayesianNetwork:
         """Return the network of the file."""

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core import errors, files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.variables import Discrete, State, Variable
+from bayesgraph.core.variables import Discrete, State
 from bayesgraph.files import blocks
 from bayesgraph.files.exporting import Export, Sidecar, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
@@ -89,45 +89,6 @@ def codes_of(text: str, cards: Sequence[int], code: Callable[[str], int]) -> NDA
     code_of = {word: code(word) for word in set(words)}
     codes = np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
     return codes.reshape(cards)
-
-
-def state_code(
-    word: str, variable: Discrete, levels: Sequence[float], *, is_continuous: bool
-) -> int:
-    """Return the index of the state that a word means, -1 for a condition that never occurs.
-
-    Parameters
-    ----------
-    word : str
-        A name, an index such as ``#1``, or a number.
-    variable : Discrete
-    levels : sequence of float
-        Of a discrete variable the number of each state, of a continuous one the ends of its
-        intervals, ascending or descending; or none.
-    is_continuous : bool
-
-    Raises
-    ------
-    TableError
-        If it is no state.
-    """
-    if _IMPOSSIBLE.fullmatch(word):
-        return -1
-    code = variable.find(blocks.unquoted(word))
-    if code is None and (match := _STATE.fullmatch(word)):
-        code = int(match[1])
-    if code is None and (number := blocks.float_of(word)) is not None:
-        if is_continuous and levels:
-            code = _interval(number, levels)
-        elif number in levels:
-            code = levels.index(number)
-    if code is None or not 0 <= code < variable.cardinality:
-        raise blocks.TableError(
-            0,
-            f"{word!r:.40} is no state.{errors.suggestion(word, variable.states)} States are "
-            f"{errors.quoted(variable.states)}",
-        )
-    return code
 
 
 def _interval(number: float, levels: Sequence[float]) -> int:
@@ -371,7 +332,7 @@ class _Reader(blocks.NodeReader):
             )
         with self._text.table(field, node.name):
             if field.name == "functable":
-                codes = codes_of(field.value, shape[:-1], self._meaning(node))
+                codes = codes_of(field.value, shape[:-1], partial(self._code, node))
                 if parents and (codes >= 0).all():
                     return DeterministicCPD.from_codes(child, codes, parents)
                 size = files.BYTES_OF_CELL * codes.size * child.cardinality
@@ -392,19 +353,40 @@ class _Reader(blocks.NodeReader):
             field.start, family, values, place=lambda row: place(row * shape[-1])
         )
 
-    def _meaning(self, node: blocks.Node) -> Callable[[str], int]:
-        """Return the function from a word to the index of the state that it means."""
-        return partial(
-            state_code,
-            variable=self._draft.variables[node.name],
-            levels=self._levels(node),
-            is_continuous=_is_continuous(node),
-        )
+    def _code(self, node: blocks.Node, word: str) -> int:
+        """Return the index of the state that a word means, -1 for a condition that never occurs.
+
+        A word is a name, an index such as ``#1``, or a number: of a discrete variable a level, of a
+        continuous one in an interval between two levels, which ascend or descend.
+
+        Raises
+        ------
+        TableError
+            If it is no state.
+        """
+        if _IMPOSSIBLE.fullmatch(word):
+            return -1
+        variable, levels = self._draft.variables[node.name], self._levels(node)
+        code: int | None = variable.find(blocks.unquoted(word))
+        if code is None and (match := _STATE.fullmatch(word)):
+            code = int(match[1])
+        if code is None and (number := blocks.float_of(word)) is not None:
+            if _is_continuous(node) and levels:
+                code = _interval(number, levels)
+            elif number in levels:
+                code = levels.index(number)
+        if code is None or not 0 <= code < variable.cardinality:
+            raise blocks.TableError(
+                0,
+                f"{word!r:.40} is no state.{errors.suggestion(word, variable.states)} States are "
+                f"{errors.quoted(variable.states)}",
+            )
+        return code
 
     def _finding(self, node: blocks.Node) -> State:
         word = node.word("evidence")
         try:
-            code = self._meaning(node)(word)
+            code = self._code(node, word)
         except blocks.TableError:
             return word
         state: State = self._draft.variables[node.name].states[code]
@@ -480,7 +462,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
     return "".join(parts), export.report
 
 
-def _node(cpd: CPD, export: Export) -> Iterator[str]:
+def _node(cpd: Any, export: Export) -> Iterator[str]:
     """Yield the block of a node, in pieces."""
     variable, names, annotations = cpd.variable, export.names, export.annotations
     word, states = names[variable], export.states[variable]
@@ -488,7 +470,10 @@ def _node(cpd: CPD, export: Export) -> Iterator[str]:
     yield f"\nnode {word} {{\n    kind = NATURE;\n    discrete = TRUE;\n"
     yield f"    chance = {'DETERMIN' if is_function else 'CHANCE'};\n"
     yield f"    states = ({', '.join(states)});\n"
-    yield from _state_titles(variable, states)
+    titles = [str(state) for state in variable.states]
+    # The texts of the states, if they differ from their words.
+    if titles != [*states]:
+        yield f"    statetitles = ({', '.join(map(blocks.quoted_text, titles))});\n"
     yield f"    parents = ({', '.join(names[parent] for parent in cpd.parents)});\n"
     yield "    functable = " if is_function else "    probs = "
     yield f"{_table(cpd, states)};\n"
@@ -502,20 +487,12 @@ def _node(cpd: CPD, export: Export) -> Iterator[str]:
     yield "    };\n"
 
 
-def _state_titles(variable: Variable, words: Sequence[str]) -> Iterator[str]:
-    """Yield the field of the texts of the states, if they differ from their words."""
-    titles = [str(state) for state in variable.states]  # type: ignore[union-attr] # all discrete
-    if titles != list(words):
-        yield f"    statetitles = ({', '.join(map(blocks.quoted_text, titles))});\n"
-
-
-def _table(cpd: CPD, states: Sequence[str]) -> str:
-    cards = [parent.cardinality for parent in cpd.parents if hasattr(parent, "cardinality")]
+def _table(cpd: Any, states: Sequence[str]) -> str:
+    cards = [parent.cardinality for parent in cpd.parents]
     if isinstance(cpd, DeterministicCPD):
         codes = np.indices(cards).reshape(len(cards), -1)
         results = cpd.distributions(list(codes)).argmax(axis=-1).tolist()
         return blocks.nested_text([states[code] for code in results], cards, ", ")
-    assert isinstance(cpd, TableCPD)
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
     return blocks.nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")
 
