@@ -109,13 +109,7 @@ def parse(data: bytes, budget: Budget) -> Any:
         If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
         limit.
     """
-    return _parsed(data, budget, _decoded)
-
-
-def _decoded(reader: Reader, tag: str, item: Mapping[str, Any]) -> Any:
-    """Return the model of a tag, whose record is in a module that may not be imported yet."""
-    import_module(KINDS[tag])
-    return reader.made(tag, item[tag])
+    return _parsed(data, budget)
 
 
 def parse_saved(data: bytes, budget: Budget) -> Any:
@@ -125,14 +119,10 @@ def parse_saved(data: bytes, budget: Budget) -> Any:
     read nor checked.
     """
 
-    def decode(reader: Reader, tag: str, item: Mapping[str, Any]) -> Any:
-        is_classifier = tag == "estimator" and item[tag].get("label_type") is not None
-        return decode_saved(reader, item[tag]) if is_classifier else _decoded(reader, tag, item)
-
-    return _parsed(data, budget, decode)
+    return _parsed(data, budget, saved=True)
 
 
-def _parsed(data: bytes, budget: Budget, decode: Callable[[Reader, str, Any], Any]) -> Any:
+def _parsed(data: bytes, budget: Budget, *, saved: bool = False) -> Any:
     tag, item, arrays = read_archive(data, budget)
     source = budget.source
     if tag not in KINDS:
@@ -141,7 +131,11 @@ def _parsed(data: bytes, budget: Budget, decode: Callable[[Reader, str, Any], An
             f"knows {quoted(KINDS)}); upgrade bayesgraph."
         )
     try:
-        return decode(Reader(item, arrays), tag, item)
+        reader = Reader(item, arrays)
+        if saved and tag == "estimator" and item[tag].get("label_type") is not None:
+            return decode_saved(reader, item[tag])
+        import_module(KINDS[tag])
+        return reader.made(tag, item[tag])
     except (FileFormatError, MissingDependencyError, Warning):
         raise
     except Exception as error:

@@ -420,14 +420,17 @@ def write_uai_result(
             raise errors.EvidenceError(
                 f"{task} takes a mapping from the names of variables; got {result!r}."
             )
-        values_of = {model.variable(name): value for name, value in result.items()}
+        values_of: dict[Any, Any] = {model.variable(n): value for n, value in result.items()}
         if twice := [variable.name for variable in values_of if variable in observed]:
             raise errors.EvidenceError(
                 f"{errors.quoted(twice)} are both in the result and observed; leave them out of "
                 "one of them."
             )
+        for variable, code in observed.items():
+            certain = np.eye(variable.cardinality)[code]
+            values_of[variable] = variable.states[code] if task == "MPE" else certain
         variables = discrete_variables(model)
-        if without := [v.name for v in variables if v not in values_of and v not in observed]:
+        if without := [v.name for v in variables if v not in values_of]:
             raise errors.EvidenceError(
                 f"A {task} file holds every variable; {errors.quoted(without)} are neither in the "
                 "result nor observed: give them, or the evidence= with them."
@@ -435,15 +438,10 @@ def write_uai_result(
         words = [str(len(variables))]
         for variable in variables:
             if task == "MPE":
-                code = observed.get(variable)
-                words.append(str(variable.index(values_of[variable]) if code is None else code))
+                words.append(str(variable.index(values_of[variable])))
             else:
-                values = (
-                    np.eye(variable.cardinality)[observed[variable]]
-                    if variable in observed
-                    else _probabilities(variable, values_of[variable])
-                )
-                words += [str(variable.cardinality), *map(repr, values.tolist())]
+                values = _probabilities(variable, values_of[variable]).tolist()
+                words += [str(len(values)), *map(repr, values)]
     files.write_text(path, f"{task}\n{' '.join(words)}\n")
 
 

@@ -8,7 +8,7 @@ read and write it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bayesgraph.core import files
@@ -68,24 +68,18 @@ def formatted(
     names = {v: escaped(word) for v, word in export.names.items()}
     parts = [_HEAD, f'<BIF VERSION="0.3">\n<NETWORK>\n<NAME>{escaped(network)}</NAME>\n']
     for variable, word in export.names.items():
-        place = export.annotations.positions.get(word)
-        parts.append(_declaration(names[variable], export.states[variable], place))
+        parts.append(f'<VARIABLE TYPE="nature">\n  <NAME>{names[variable]}</NAME>\n')
+        parts += [f"  <OUTCOME>{escaped(s)}</OUTCOME>\n" for s in export.states[variable]]
+        if place := export.annotations.positions.get(word):
+            # Weka reads integers only.
+            shown = ", ".join(str(int(x)) if x.is_integer() else repr(x) for x in place)
+            parts.append(f"  <PROPERTY>position = ({shown})</PROPERTY>\n")
+        parts.append("</VARIABLE>\n")
     for cpd in export.cpds:
         assert isinstance(cpd, TableCPD)
         parts.extend(_definition(cpd, names))
     parts += [f"{comment(line)}\n" for line in export.sidecar]
     return "".join([*parts, "</NETWORK>\n</BIF>\n"]), export.report
-
-
-def _declaration(name: str, states: Sequence[str], place: tuple[float, float] | None) -> str:
-    outcomes = "".join(f"  <OUTCOME>{escaped(state)}</OUTCOME>\n" for state in states)
-    where = "" if place is None else f"  <PROPERTY>position = ({_short(place)})</PROPERTY>\n"
-    return f'<VARIABLE TYPE="nature">\n  <NAME>{name}</NAME>\n{outcomes}{where}</VARIABLE>\n'
-
-
-def _short(place: tuple[float, float]) -> str:
-    # Weka reads integers only.
-    return ", ".join(str(int(x)) if x.is_integer() else repr(x) for x in place)
 
 
 def _definition(cpd: TableCPD, names: Mapping[Variable, str]) -> Iterator[str]:
