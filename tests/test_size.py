@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_931,
-    "nodes of syntax trees": 625_600,
+    "lines of code": 54_914,
+    "nodes of syntax trees": 625_481,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,

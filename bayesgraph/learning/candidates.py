@@ -235,7 +235,7 @@ def candidate_pairs(
         )
     sample: CountSource = source.sample(SAMPLE_ROWS)
     numeric = _are_numeric(columns)
-    partners, parents = _Best.of(len(columns), n), _Best.of(len(columns), 1)
+    partners, parents = _Best(len(columns), n), _Best(len(columns), 1)
     forest = _Forest(len(columns))
     for places, summary in pair_summaries(sample, columns, given):
         scores = arc_scores(sample, summary, smoothing)
@@ -251,7 +251,6 @@ def candidate_pairs(
     return Candidates.of(np.concatenate(ends), columns, rules)
 
 
-@dataclass(frozen=True, eq=False)
 class _Best:
     """The best partners of each column so far.
 
@@ -263,13 +262,9 @@ class _Best:
         Indices of columns; -1 for none.
     """
 
-    scores: Floats
-    partners: _Indices
-
-    @classmethod
-    def of(cls, n_columns: int, n: int) -> _Best:
-        shape = (n_columns, n)
-        return cls(np.full(shape, -np.inf), np.full(shape, -1, dtype=np.int64))
+    def __init__(self, n_columns: int, n: int) -> None:
+        self.scores: Floats = np.full((n_columns, n), -np.inf)
+        self.partners: _Indices = np.full((n_columns, n), -1, dtype=np.int64)
 
     def update(self, places: NDArray[np.intp], scores: Floats) -> None:
         """Take up the scores between columns at some places, shape (n_places, n_places)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, filterfalse, islice, repeat
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy
@@ -121,19 +121,6 @@ def pc(
 Asked: TypeAlias = tuple[int, int, tuple[int, ...]]
 
 
-class Results(NamedTuple):
-    """Results of tests.
-
-    Attributes
-    ----------
-    p_values, information : ndarray, shape (n_tests,)
-        Conditional mutual information is in nats per row. Both are NaN where a test has no result.
-    """
-
-    p_values: Floats
-    information: Floats
-
-
 class PairTests:
     """Tests of conditional independence of columns, from the statistics of a count source.
 
@@ -158,20 +145,20 @@ class PairTests:
         self._in_memory, self._wide = rows, is_sparse(np.outer(free, free), n_rows)
         self._most = 0.0  # weight of the rows of the test that had the most
 
-    def of(self, asked: Sequence[Asked]) -> Results:
-        """Return the results of tests.
+    def of(self, asked: Sequence[Asked]) -> Floats:
+        """Return the p-values and the information of tests in nats per row, shape (2, n_tests).
 
-        There is none for tables that are too large to be counted, and where given columns leave no
+        They are NaN for tables that are too large to be counted, and where given columns leave no
         degree of freedom.
         """
-        results = Results(np.full(len(asked), np.nan), np.full(len(asked), np.nan))
+        results = np.full((2, len(asked)), np.nan)
         held, batch = 0, list[int]()
         for i, (one, other, condition) in enumerate(asked):
             if self._wide[one, other]:
                 some: list[Any] = [self._columns[c] for c in (one, other, *condition)]
                 assert self._in_memory is not None
                 told = many_states(self._in_memory, some[0], some[1], some[2:])
-                results.p_values[i], results.information[i] = told.p_value, told.information
+                results[:, i] = told.p_value, told.information
                 continue
             # An upper bound on the number of values in the statistics of a test.
             cards = [self._cards[c] for c in (one, other, *condition)]
@@ -186,7 +173,7 @@ class PairTests:
         self._test(asked, batch, results)
         return results
 
-    def _test(self, asked: Sequence[Asked], batch: Sequence[int], results: Results) -> None:
+    def _test(self, asked: Sequence[Asked], batch: Sequence[int], results: Floats) -> None:
         """Write the results of some tests, from one request for each kind."""
         families = {i: self._family(asked[i]) for i in batch} if 0 in self._cards else {}
         mixed = {i: family for i, family in families.items() if family.continuous}
@@ -199,9 +186,9 @@ class PairTests:
             told = self._of_family(one, other, family, statistics)
             decided = told.degrees > 0 or not family.discrete
             if not condition or (decided and not few):
-                results.p_values[i], results.information[i] = told.p_value, told.information
+                results[:, i] = told.p_value, told.information
 
-    def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], results: Results) -> None:
+    def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], results: Floats) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
         tables: dict[tuple[int, ...], list[int]] = {}
         for i in batch:
@@ -215,12 +202,9 @@ class PairTests:
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
         shares = told.information / np.maximum(told.rows, 1.0)
         at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
-        results.p_values[at] = np.where(decided, p_values, 1.0)
-        results.information[at] = shares
-        for i in at[silent].tolist():
-            if asked[i][2]:
-                # Nothing varies where the given columns determine one of the two: no test.
-                results.p_values[i] = results.information[i] = np.nan
+        results[:, at] = np.where(decided, p_values, 1.0), shares
+        # Nothing varies where the given columns determine one of the two: no test.
+        results[:, [i for i in at[silent].tolist() if asked[i][2]]] = np.nan
 
     def _are_few(self, rows: Any, degrees: Any) -> Any:
         """Return whether tests have too few rows to tell independence, see `ArcScores`."""

@@ -534,16 +534,6 @@ class FamiliesSummary(requests.Additive):
         return dict(zip(self.request.families, self.found, strict=True))
 
 
-def _complete_rows(
-    codes: list[NDArray[np.signedinteger]], values: Floats
-) -> NDArray[np.intp] | None:
-    """Return the indices of the rows without missing values, or None if all rows are complete."""
-    complete = ~np.isnan(values).any(axis=1)
-    for column in codes:
-        complete &= column >= 0
-    return None if complete.all() else np.flatnonzero(complete)
-
-
 def _collect_beside(
     table: Table, rest: tuple[Discrete, ...], families: list[requests.Family], weights: Floats
 ) -> dict[requests.Family, FamilyStatistics]:
@@ -578,13 +568,13 @@ def _of_family(table: Table, family: requests.Family, weights: Floats) -> Family
     values = column_values(table, family.continuous)
     cards = tuple(v.cardinality for v in family.discrete)
     size = int(np.prod(cards, dtype=np.intp))
-    rows = None if table.complete else _complete_rows(codes, values)
-    if rows is not None:
-        codes = [column[rows] for column in codes]
-    n_rows = table.n_rows if rows is None else len(rows)
-    key = np.ravel_multi_index(codes, cards) if codes else np.zeros(n_rows, dtype=np.intp)
+    if not table.complete:
+        kept = ~np.isnan(values).any(axis=1) & np.all([column >= 0 for column in codes], axis=0)
+        codes, values = [column[kept] for column in codes], values[kept]
+        weights = weights[kept] if len(weights) else weights
+    key = np.ravel_multi_index(codes, cards) if codes else np.zeros(len(values), dtype=np.intp)
     n = len(family.continuous)
-    counts, mean, comoment = group_comoments(values, key, size, weights, rows)
+    counts, mean, comoment = group_comoments(values, key, size, weights)
     return FamilyStatistics(
         counts.reshape(cards),
         mean.reshape(*cards, n),

@@ -10,7 +10,7 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError
-from bayesgraph.learning.pc_algorithm import PairTests, Results, Skeleton, directed
+from bayesgraph.learning.pc_algorithm import PairTests, Skeleton, directed
 from bayesgraph.statistics import Smoothing
 
 
@@ -26,7 +26,7 @@ class Separation:
             ends = {self.names[one]}, {self.names[other]}
             apart = nx.is_d_separator(self.dag, *ends, {self.names[c] for c in given})
             found.append((float(apart), 1.0 - apart))
-        return Results(*np.array(found).T)
+        return np.array(found).T
 
 
 @pytest.mark.one_in(8)
