@@ -330,20 +330,16 @@ class TreePosterior:
             return SpanningTrees(inner)
         weights = np.zeros((len(inner) + 1, len(inner) + 1))
         weights[1:, 1:] = inner
-        if len(inner):
-            weights[0, 1:] = weights[1:, 0] = self._to_discrete
+        weights[0, 1:] = weights[1:, 0] = self._to_discrete
         return SpanningTrees(weights)
 
     def edge_probabilities(self) -> Floats:
         """Return the posterior probability of each edge, shape (n, n), zero on the diagonal."""
-        m, n = self.n_discrete, len(self.log_weights)
-        edges = np.zeros((n, n))
-        whole = self._whole.edge_probabilities()
-        if not m:
-            return np.where(self.log_weights > -np.inf, whole, 0.0)
-        edges[:m, :m] = self._among_discrete.edge_probabilities()
-        if n > m:
-            edges[m:, m:] = whole[1:, 1:]
+        m, whole = self.n_discrete, self._whole.edge_probabilities()
+        edges = np.zeros_like(self.log_weights)
+        edges[m:, m:] = whole[min(m, 1) :, min(m, 1) :]
+        if m:
+            edges[:m, :m] = self._among_discrete.edge_probabilities()
             shares = np.exp(self._weights[:m, m:] - self._to_discrete)
             edges[:m, m:] = shares * whole[0, 1:]
             edges[m:, :m] = edges[:m, m:].T

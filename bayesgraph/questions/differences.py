@@ -947,15 +947,15 @@ class FamilyDrift:
     name: Name
     parents: tuple[Name, ...]
     latent: tuple[Name, ...]
-    information: float
-    statistic: float
-    degrees_of_freedom: int
-    p_value: float
-    adjusted: float
-    moved: bool
     log_likelihood_before: float
     log_likelihood_after: float
-    n_rows: int
+    information: float = math.nan
+    statistic: float = math.nan
+    degrees_of_freedom: int = 0
+    p_value: float = math.nan
+    adjusted: float = math.nan
+    moved: bool = False
+    n_rows: int = 0
     remark: str = ""
 
     @property
@@ -1152,10 +1152,8 @@ def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
         float(np.mean([_mean_log_likelihood(model, *member, table) for member in family.members]))
         for table in tables
     )
-    drift = FamilyDrift(
-        family.child.name, tuple(parent.name for parent in family.parents), tuple(family.latent),
-        math.nan, math.nan, 0, math.nan, math.nan, False, before, after, 0,
-    )  # fmt: skip
+    parents = tuple(parent.name for parent in family.parents)
+    drift = FamilyDrift(family.child.name, parents, tuple(family.latent), before, after)
     try:
         columns, categorical = _columns(model, [family.child, *family.parents], tables)
         places = tuple(range(1, len(columns) - 1))

@@ -102,22 +102,13 @@ def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.
     column = np.asarray(values)
     if column.ndim != 1 or not len(column):
         raise DataError(f"{what} takes one label a row and at least one row; got {column.shape}.")
-    # Objects of several types cannot be sorted; a dict keeps the order of first appearance.
-    if column.dtype.kind == "O":
-        kinds = list(dict.fromkeys(column.tolist()))
-        index = {kind: code for code, kind in enumerate(kinds)}
-        inverse = np.fromiter(map(index.__getitem__, column.tolist()), np.intp, len(column))
-    else:
-        unique, inverse = np.unique(column, return_inverse=True)
-        kinds = unique.tolist()
-    unknown = [kind for kind in kinds if kind not in places]
-    if unknown:
+    cells = column.tolist()
+    if unknown := [label for label in dict.fromkeys(cells) if label not in places]:
         raise DataError(
             f"{what} has {quoted(unknown)}, which is not among the labels."
             f"{suggestion(unknown[0], plain_labels)} They are {quoted(plain_labels)}."
         )
-    codes = np.array([places[kind] for kind in kinds], dtype=np.intp)
-    return codes[inverse]
+    return np.fromiter(map(places.__getitem__, cells), np.intp, len(cells))
 
 
 # ----------- Decisions from class probabilities: the class of minimum expected cost, or abstention
