@@ -121,8 +121,7 @@ class UnknownVariableError(BayesGraphError, KeyError):
 class UnknownStateError(EvidenceError, KeyError):
     """A value that is not a state of its variable."""
 
-    def __str__(self) -> str:
-        return str(self.args[0]) if self.args else ""
+    __str__ = UnknownVariableError.__str__
 
 
 class BayesGraphWarning(UserWarning):

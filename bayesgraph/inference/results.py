@@ -331,12 +331,7 @@ class Posterior(Displayed, Mapping[State, float]):
 
     def marginal(self, *names: Name) -> Posterior:
         """Return the posterior of some of the variables, in the order in which they are named."""
-        if not names or len(set(names)) < len(names):
-            raise EvidenceError(f"Expected the names of variables, each once; got {names!r}.")
-        for name in names:
-            if name not in self.names:
-                raise EvidenceError(f"This posterior is of {quoted(self.names)}; got {name!r}.")
-        axes = [self.names.index(name) for name in names]
+        axes = _places(self.variables, names)
         rest = [axis for axis in range(len(self.variables)) if axis not in axes]
         table = self.probabilities.transpose(*axes, *rest)
         table = table.reshape(*table.shape[: len(axes)], -1).sum(axis=-1)
@@ -391,6 +386,17 @@ class Posterior(Displayed, Mapping[State, float]):
             return ""
         median, half = (interval_text(*self.range(share)) for share in (0.0, _HALF))
         return f"median in {median}, at least half in {half}"
+
+
+def _places(variables: Sequence[Discrete | Continuous], names: Sequence[Name]) -> list[int]:
+    """Return the index of each of the named variables, or raise an EvidenceError."""
+    all_names = [variable.name for variable in variables]
+    if not names or len(set(names)) < len(names) or not set(names) <= set(all_names):
+        raise EvidenceError(
+            f"This posterior is of {quoted(all_names)}; expected some of these, each once; got "
+            f"{names!r}."
+        )
+    return [all_names.index(name) for name in names]
 
 
 # By name the variable, and where its probabilities begin among those of all.
@@ -733,13 +739,7 @@ class NumberMixture(Displayed):
 
     def marginal(self, *names: Name) -> NumberMixture:
         """Return the posterior of some of the variables, in the order in which they are named."""
-        own = [variable.name for variable in self.variables]
-        if not names or len(set(names)) < len(names) or not set(names) <= set(own):
-            raise EvidenceError(
-                f"This posterior is of {quoted(own)}; expected some of these, each once; got "
-                f"{names!r}."
-            )
-        places = [own.index(name) for name in names]
+        places = _places(self.variables, names)
         chosen = tuple(self.variables[place] for place in places)
         parts = [(weights, components.of(places)) for weights, components in self.parts]
         return NumberMixture(chosen, parts, self.log_evidence)

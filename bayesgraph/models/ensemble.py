@@ -846,15 +846,11 @@ def _floats(values: Any) -> Floats:
 def _checked_weights(weights: ArrayLike | None, n: int) -> Floats:
     """Return weights of n networks divided by their sum, or raise a ModelError."""
     values = np.ones(n) if weights is None else _floats(weights)
-    if values.ndim == 2 and not values.size:
-        raise ModelError(f"Weights are numbers, one for each network; got {weights!r:.200}.")
-    if values.shape != (n,):
+    good = values.shape == (n,) and bool((np.isfinite(values) & (values >= 0)).all())
+    if not good or not values.any():
         raise ModelError(
-            f"An Ensemble of {n} networks takes {n} weights; got shape {values.shape}."
-        )
-    if not (np.isfinite(values) & (values >= 0)).all() or not values.sum() > 0:
-        raise ModelError(
-            f"Weights are finite, not negative and not all zero; got {values.tolist()!r:.200}."
+            f"An Ensemble of {n} networks takes {n} weights, not negative and not all zero: finite "
+            f"numbers, one for each network; got {weights!r:.200}."
         )
     total = values.sum()
     # Normalised weights are not divided again, so that saving and loading does not change them.

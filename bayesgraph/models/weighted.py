@@ -353,8 +353,7 @@ class WeightedNetwork(Model):
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
         """Return the network with numbers replaced by states; see `Model.with_findings`."""
-        network = self.network._with_findings(findings)
-        return self._of(network, self.target.name, self.exponents, self.bias)
+        return self._with_networks([self.network._with_findings(findings)])
 
     def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:
         """Check that each `Belief` (a prescribed posterior) is about the class variable.
