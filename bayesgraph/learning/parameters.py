@@ -193,9 +193,10 @@ def _beside_gaps(
             others[child] = [p for p in above if p != target]
     rows = source.families(Family.of(p) for p in dict.fromkeys(chain(*others.values())))
     sets, asked = {}, list[Family]()
+    all_rows = total or 1.0  # there may be none
     for child, dropped in others.items():
         # Sums of weights are rounded; ties go to the first parent.
-        weight = {p: round(float(rows[Family.of(p)].counts.sum()) / total, 9) for p in dropped}
+        weight = {p: round(float(rows[Family.of(p)].counts.sum() / all_rows), 9) for p in dropped}
         order = sorted(dropped, key=lambda p: -weight[p])
         kept = [[p for p in parents[child] if p not in order[n:]] for n in range(len(order) + 1)]
         sets[child] = order, kept
