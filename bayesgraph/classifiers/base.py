@@ -284,6 +284,12 @@ def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
         yield entry[1], entry[0]
 
 
+def _has_density(classifier: Any) -> bool:
+    """Tell whether rows have a density, as far as is known before a fit."""
+    model = getattr(classifier, "network_", None)
+    return model is None or (model._is_joint and model.target is None and not model._declined)
+
+
 class Smoothed:
     """Mixin of estimators with the parameter `smoothing`: a name, a number or a Smoothing."""
 
@@ -692,7 +698,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """Return all rows of X as evidence."""
         return together([part for _, _, part in self._evidence(X)])
 
-    @available_if(lambda self: self._model_name != "FactorGraph")  # type: ignore[untyped-decorator]
+    @available_if(_has_density)  # type: ignore[untyped-decorator]
     def score_samples(self, X: Any) -> Floats:
         """Return log p(x) of the observed features x of each row, in nats, shape (n_rows,)."""
         model = self._fitted_model
