@@ -15,7 +15,7 @@ from accuracy_models import PEERS
 from numpy.typing import NDArray
 from rank_tests import Match, holm, match, ranking
 
-from bayesgraph.questions.measures import top_label_error
+from bayesgraph.questions import calibration_error
 
 Columns = dict[str, NDArray[Any]]
 
@@ -73,7 +73,10 @@ def measures(results: Iterable[Result], n_folds: int) -> list[Measures]:
 
 def _calibration(folds: list[Result]) -> float:
     confidence = np.concatenate([f.confidences for f in folds])
-    return top_label_error(confidence, np.concatenate([f.right for f in folds]), _BINS)
+    right = np.concatenate([f.right for f in folds])
+    # Of the classes "right" and "wrong": the most probable one is always held to be right.
+    proba = np.column_stack([confidence, np.zeros(len(confidence))])
+    return calibration_error(right, proba, [True, False], bins=_BINS)
 
 
 def write_results(found: list[Measures], folder: Path) -> None:
