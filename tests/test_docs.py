@@ -77,7 +77,6 @@ def test_pages_for_other_libraries_have_the_same_tasks():
 def test_the_calls_of_one_question_are_those_of_this_version():
     page = PAGES[0].parent / "one-question.md"
     assert page.read_text(encoding="utf-8").count("Posterior.__init__") == 2
-    # In a process of its own: here other tests have left longer workspaces to borrow.
     script = page.parent / "_extensions" / "one_question.py"
     environment = os.environ | {"PYTHONPATH": str(page.parents[1])}
     done = subprocess.run(

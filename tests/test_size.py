@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_895,
-    "nodes of syntax trees": 625_294,
+    "lines of code": 54_866,
+    "nodes of syntax trees": 625_059,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,

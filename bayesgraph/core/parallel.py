@@ -255,40 +255,10 @@ def ordered(
             future.cancel()
 
 
-# ------------- Memory: the default limit of a query, the error beyond it, and a pool of workspaces
-# Fresh memory costs a page fault for every 512 numbers, which is a large part of the time of a
-# large run. Runs of all models therefore borrow their workspaces from one pool.
+# ----------------------------- Memory: the default limit of a query, and the error beyond the limit
 
 
 BYTES = 8
-# Maximum number of workspaces in the pool, and of their entries together (1 GiB).
-_MAXIMUM_IDLE = 4
-_MAXIMUM_ENTRIES = 2**27
-
-# The pool. Each change of a list is atomic, so that threads use no lock.
-_idle: list[Floats] = []
-
-
-def borrow(n: int) -> Floats:
-    """Return an array of at least n entries with arbitrary values; `give_back` takes it back."""
-    try:
-        work = _idle.pop()
-    except IndexError:
-        return np.empty(n)
-    if len(work) >= n:
-        return work
-    give_back(work)
-    return np.empty(n)
-
-
-def give_back(work: Floats) -> None:
-    """Return an array to the pool; the caller must not use the array afterwards."""
-    waiting = sum(map(len, tuple(_idle)))
-    if len(_idle) < _MAXIMUM_IDLE and waiting + len(work) <= _MAXIMUM_ENTRIES:
-        # The largest array is the first to be used again.
-        last = _idle[-1:]  # another thread may take it meanwhile
-        at = 0 if last and len(work) < len(last[0]) else len(_idle)
-        _idle.insert(at, work)
 
 
 def format_count(number: float) -> str:

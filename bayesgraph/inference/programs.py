@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.parallel import BYTES, borrow, default_memory_limit, give_back, memory_error
+from bayesgraph.core.parallel import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference import execution_kernels, planning_kernels, program_kernels
 from bayesgraph.inference.contract import Case
 from bayesgraph.inference.junction import Ints, Program, Restricted, Tree, unpacked
@@ -336,8 +336,7 @@ class CompiledTables:
     ) -> Run:
         """Run a program for one evidence assignment.
 
-        It runs on logarithms if `logarithmic` is set, or if probabilities could underflow. The
-        workspace belongs to the caller, who may return it with `give_back`.
+        It runs on logarithms if `logarithmic` is set, or if probabilities could underflow.
 
         Raises
         ------
@@ -348,7 +347,7 @@ class CompiledTables:
         tables = self.tables
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
         offsets = tables.offsets(findings)
-        space = borrow(program.n_work)
+        space = np.empty(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
         log_scale = tables.log_scale + case.log_scale
         if len(program.constant):  # tables whose variables are all observed
@@ -373,7 +372,6 @@ class CompiledTables:
                 return Run(
                     program, tables.values, offsets, space, result, log_mass + log_scale, False
                 )
-            give_back(space)
             return self.run(program, case, memory_limit, logarithmic=True)
         code = program.code
         _, log_mass = execution_kernels.run(
@@ -527,7 +525,7 @@ def execute(
         status, log_mass = execution_kernels.run(*fixed, 0, len(code), space, 0, False)
         return int(status), float(log_mass)
     run = partial(execution_kernels.run, *fixed)
-    own = borrow(program.n_work)  # where the second halves write
+    own = np.empty(program.n_work)  # where the second halves write
     worst, total, at = execution_kernels.OK, 0.0, 0
     for begin, stop in [*program.halves.reshape(-1, 2).tolist(), (len(code), None)]:
         status, log_mass = run(at, begin, space, 0, False)
@@ -545,5 +543,4 @@ def execute(
                 other.result()
             execution_kernels.add_cleared(code, begin, space, own)
             at = stop
-    give_back(own)  # not after an interruption, when the other thread may still write to it
     return worst, total

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import borrow, give_back
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract, execution_kernels
 from bayesgraph.inference.elimination import PlannedSlice, planned_slice
@@ -255,13 +254,12 @@ def _run_together(
     extended, program = rows.tables, rows.program
     if program.minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2:
         return  # products of table entries may underflow
-    work = borrow(program.n_work)
     execution_kernels.run_rows(
         program.code,
         extended.values.copy(),
         extended.arrays.base,
         program.minima,
-        work,
+        np.empty(program.n_work),
         np.empty(program.n_result),
         codes,
         extended.arrays.base[len(tables) :],
@@ -269,7 +267,6 @@ def _run_together(
         rows.n_together,
         logs,
     )
-    give_back(work)
     logs += tables.log_scale
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import EvidenceError, MemoryLimitError
-from bayesgraph.core.parallel import default_memory_limit, give_back
+from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract, execution_kernels, sensitivity
 from bayesgraph.inference.junction import Ints, Program, Tree
@@ -31,8 +31,6 @@ _NO_DRAWS = np.empty((1, 0))
 
 class TableAssignments:
     """The most probable assignments of the variables that a compiled program maximises, best first.
-
-    `take` can be called only once, because it returns the run's workspace to the pool.
 
     Parameters
     ----------
@@ -59,7 +57,6 @@ class TableAssignments:
         places = np.searchsorted(numbers, over)
         variables = [self._variables[v] for v in over.tolist()]
         best = self._best(k if self._over is None else 1)
-        give_back(self._run.space)
         return [
             Assignment(
                 {
@@ -125,7 +122,6 @@ class TableDraws:
     """Exact posterior draws of the free variables of tables, from the messages of a junction tree.
 
     For each draw the states are sampled clique by clique from the roots to the leaves (Dawid 1992).
-    `take` can be called only once, because it returns the run's workspace to the pool.
 
     Parameters
     ----------
@@ -146,7 +142,6 @@ class TableDraws:
         states = np.zeros((n, len(tree.variables)), dtype=np.int64)
         n_cliques = len(tree.parent)
         _decode(run, states, np.ones(n_cliques, dtype=np.int64), random.random((n, n_cliques)))
-        give_back(run.space)
         return {self._variables[v]: states[:, k] for k, v in enumerate(tree.variables)}
 
 
@@ -455,7 +450,6 @@ class _Program(_TableWork):
 
     def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
         run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
-        give_back(run.space)
         return run.result, run.log_mass
 
     @property
@@ -547,10 +541,7 @@ def possible_run(
 ) -> Run | None:
     """Run a program and return the run with its workspace; None if the evidence is impossible."""
     run = compiled.run(program, case, memory_limit, logarithmic=logarithmic)
-    if run.log_mass > -np.inf:
-        return run
-    give_back(run.space)
-    return None
+    return run if run.log_mass > -np.inf else None
 
 
 class TableSlopes(sensitivity.SlopesWork, _TableWork):

@@ -12,10 +12,8 @@ import bayesgraph as bg
 from bayesgraph.core import parallel
 from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.inference import FEW_VARIABLES, All, Case, Memo, Relevance, plan_tree, restrict
-from bayesgraph.inference import execution_kernels as execution
 from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels as programs
-from bayesgraph.inference import programs as compiled
 from bayesgraph.inference.junction import Cliques
 
 SEEDS = range(40)
@@ -439,23 +437,3 @@ def test_the_memo_is_bounded_in_bytes_and_threads_may_share_it():
             assert future.result()[0].nbytes == 2**21
     assert 0 < memo.nbytes <= 2**28
     assert memo.nbytes == len(memo) * 2**21
-
-
-def test_what_was_interrupted_keeps_its_space(large, monkeypatch):
-    """The second thread may still write there: nobody else may get it."""
-    program, case = large._compiled.program(()), Case({})
-    lent, back = [], []
-    monkeypatch.setattr(compiled, "borrow", lambda n: lent.append(np.empty(n)) or lent[-1])
-    monkeypatch.setattr(compiled, "give_back", back.append)
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    large._compiled.run(program, case)
-    assert len(lent) == 2  # the workspace belongs to the caller
-    assert len(back) == 1
-    monkeypatch.setattr(execution, "run", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        large._compiled.run(program, case)
-    assert len(lent) == 4
-    assert len(back) == 1
