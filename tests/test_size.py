@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_866,
-    "nodes of syntax trees": 625_059,
+    "lines of code": 54_834,
+    "nodes of syntax trees": 624_670,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,
-    "comments that silence a check": 110,
+    "comments that silence a check": 108,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

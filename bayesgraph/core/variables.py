@@ -169,6 +169,11 @@ class Discrete(metaclass=_Unique):
         Types, spelling and order are kept. ``True``, ``1``, ``1.0`` and ``"1"`` are four different
         states. NumPy scalars are converted to Python values.
 
+    Attributes
+    ----------
+    cardinality : int
+        The number of states.
+
     Raises
     ------
     DataTypeError
@@ -183,10 +188,11 @@ class Discrete(metaclass=_Unique):
     1
     """
 
-    __slots__ = ("__weakref__", "_by_equality", "_by_type", "name", "states")
+    __slots__ = ("__weakref__", "_by_equality", "_by_type", "cardinality", "name", "states")
 
     name: Name
     states: tuple[State, ...]
+    cardinality: int
 
     def __init__(self, name: Name, states: Iterable[State]) -> None:
         name = _plain_name(name)
@@ -196,11 +202,7 @@ class Discrete(metaclass=_Unique):
             )
         self.name = name
         self.states, self._by_type, self._by_equality = _indexed(name, tuple(states))
-
-    @property
-    def cardinality(self) -> int:
-        """The number of states."""
-        return len(self.states)
+        self.cardinality = len(self.states)
 
     def find(self, state: object) -> int | None:
         """Return the index of a state without raising errors.

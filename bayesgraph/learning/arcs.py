@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import networkx as nx
@@ -19,7 +20,6 @@ from bayesgraph.learning import information
 from bayesgraph.learning.parameters import ROUNDING
 from bayesgraph.statistics import (
     CountSource,
-    Family,
     PairsSummary,
     SinglesSummary,
     Smoothing,
@@ -93,7 +93,8 @@ class ArcRules:
             parent, child = next(arc for arc in rules.required if arc in both)
             why = "against the tiers" if (parent, child) in against else "forbidden"
             raise GraphError(f"Arc {parent!r} -> {child!r} is both required and {why}; choose one.")
-        check_acyclic(nx.DiGraph(list(rules.required)))
+        if rules.required:
+            check_acyclic(nx.DiGraph(list(rules.required)))
         return rules
 
     def admissible(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
@@ -256,7 +257,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     """
     at, columns = summary.at, summary.request.columns
     k, d = len(summary.singles.totals), len(columns)
-    changing = set(varying(source, columns))
+    changing = varying(summary.singles)
     varies = np.array([v in changing for v in columns], dtype=np.bool_)
     rest = float(summary.singles.totals.sum()), varies[:, None] & varies
     free = at.cards - 1.0
@@ -283,15 +284,11 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     return ArcScores.of(gains, rows, parameters, *rest)
 
 
-def varying(source: CountSource, columns: Sequence[Variable]) -> tuple[Variable, ...]:
+def varying(single: SinglesSummary) -> dict[Variable, None]:
     """Return the columns that are not constant; constant ones carry no information."""
-    numbers = tuple([v for v in columns if isinstance(v, Continuous)])
-    variance = dict(zip(numbers, source.variances(numbers).tolist(), strict=True))
-    families = {v: Family((v,)) for v in columns if isinstance(v, Discrete)}
-    counts = source.families(families.values()) if families else {}
-    changing: set[Variable] = {v for v in numbers if variance[v] > 0}
-    changing |= {v for v, f in families.items() if np.count_nonzero(counts[f].counts) > 1}
-    return tuple([v for v in columns if v in changing])
+    n_states = np.add.reduceat(single.counts.any(axis=0), single.at.start[:-1], dtype=np.intp)
+    varies = [*(n_states > 1), *(single.overall.square[0] > 0)]
+    return dict.fromkeys(compress((*single.at.discrete, *single.at.continuous), varies))
 
 
 def _parameters(summary: PairsSummary) -> Floats:

@@ -186,15 +186,11 @@ def mixed_scores(
     n_continuous = len(at.continuous)
     gains = np.zeros((len(at.discrete), n_continuous))
     rows = np.zeros_like(gains)
-    m = summary.mixed
+    m, shape = summary.mixed, (n_groups, -1, n_continuous)
+    arrays = [a.reshape(shape) for a in (m.count, m.mean, m.square)]
     for i, variable in enumerate(at.discrete):
         states = at.states(variable)
-        part = GroupMoments(
-            *(
-                a.reshape(n_groups, -1, n_continuous)[:, states].reshape(-1, n_continuous)
-                for a in (m.count, m.mean, m.square)
-            )
-        )
+        part = GroupMoments(*[a[:, states].reshape(-1, n_continuous) for a in arrays])
         whole = part.merged((n_groups, variable.cardinality), 1)
         target_variance = smoothing.pooled(whole.count, whole.square)
         joint = smoothing.covariance(whole.count, whole.square, target_variance) + ridge

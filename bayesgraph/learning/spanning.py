@@ -291,7 +291,7 @@ def directed(
     The root of a component is `root` if the component contains it, else its first discrete
     variable, else its first variable.
     """
-    places = range(len(columns))
-    roots = sorted(places, key=lambda i: (i != root, not isinstance(columns[i], Discrete)))
+    discrete = [i for i, v in enumerate(columns) if isinstance(v, Discrete)]
+    roots = [*([] if root is None else [root]), *discrete, *range(len(columns))]
     parent, _ = rooted_forest(len(columns), edges, roots)
     return [(above, child) for child, above in enumerate(parent) if above is not None]

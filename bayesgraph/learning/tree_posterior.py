@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -21,7 +21,7 @@ from bayesgraph.learning.scores import log_marginal_ratio
 from bayesgraph.learning.spanning import directed
 from bayesgraph.learning.structure import Structure, star
 from bayesgraph.models import CPD, BayesianNetwork, Ensemble, GaussianCPD, TableCPD
-from bayesgraph.statistics import CountSource, Family, Pairs, Smoothing
+from bayesgraph.statistics import CountSource, Family, Pairs, Singles, Smoothing
 
 # ---- Distributions over spanning trees, with P(T) proportional to the product of its edge weights
 # The sum over all trees is a minor (the determinant of a submatrix) of the Laplacian of the weights
@@ -359,7 +359,7 @@ class TreePosterior:
         return tuple(sorted(edge for edge in edges if self.log_weights[edge] > -np.inf))
 
 
-def default_ess(features: Sequence[Variable], n_classes: int) -> float:
+def default_ess(features: Iterable[Variable], n_classes: int) -> float:
     """Return the default equivalent sample size of a pair's table: half a row per cell, on average.
 
     Half a row is Jeffreys' prior of a cell; the average is over all pairs of discrete features. All
@@ -402,7 +402,8 @@ def tree_posterior(
     assert target is not None  # see `mix`
     ask_ahead(source)
     if ess is None:
-        ess = default_ess(varying(source, features), target.cardinality)
+        single = source.singles(Singles(features, target))
+        ess = default_ess(varying(single), target.cardinality)
     numeric = np.array([isinstance(v, Continuous) for v in features], dtype=bool)
     order = np.argsort(numeric, kind="stable")
     m = int((~numeric).sum())

@@ -62,6 +62,9 @@ if TYPE_CHECKING:
 # -------- Bayesian networks: a directed acyclic graph with a conditional distribution at each node
 
 
+_NONE = Annotations()
+
+
 class BayesianNetwork(Model):
     """A directed acyclic graph with one conditional distribution for each variable.
 
@@ -122,7 +125,7 @@ class BayesianNetwork(Model):
         annotations: Annotations | None = None,
     ) -> None:
         self._history = history
-        self.annotations = Annotations() if annotations is None else annotations
+        self.annotations = _NONE if annotations is None else annotations
         self._blocks = tuple(cpds)
         if not self._blocks:
             raise ModelError("A BayesianNetwork needs at least one CPD; got none.")
@@ -140,10 +143,10 @@ class BayesianNetwork(Model):
             raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
         if order is not None:
             self._set_order(tuple(order))
-        self.annotations.check(self._by_name)
-        for cpd in self._blocks:
-            self._check_parents(cpd)
+        if annotations is not None:
+            annotations.check(self._by_name)
         self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
+        self._check_parents()
         number, arcs = self._index_of, [arc for cpd in self._blocks for arc in cpd.arcs()]
         # The indices of the parents of each variable, in the order of its CPD.
         self._above: list[list[int]] = [[] for _ in number]
@@ -225,16 +228,18 @@ class BayesianNetwork(Model):
     def _cpd_of(self) -> dict[Variable, CPD]:
         return {cpd.variable: cpd for cpd in self.cpds}
 
-    def _check_parents(self, cpd: CPD) -> None:
-        for parent in cpd.parents:
-            variable = self._by_name.get(parent.name)
-            if variable is None:
-                near = suggestion(parent.name, self._by_name)
-                raise ModelError(
-                    f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its "
-                    f"own.{near}"
-                )
-            if variable is not parent:
+    def _check_parents(self) -> None:
+        for cpd in self._blocks:
+            for parent in cpd.parents:
+                if parent in self._parents:
+                    continue
+                variable = self._by_name.get(parent.name)
+                if variable is None:
+                    near = suggestion(parent.name, self._by_name)
+                    raise ModelError(
+                        f"{cpd.title} has the parent {parent.name!r}, which has no CPD of its "
+                        f"own.{near}"
+                    )
                 raise ModelError(
                     f"{cpd.title} has the parent {parent!r}, but the network has {variable!r}: "
                     "name, type, states and their order must agree."

@@ -37,10 +37,10 @@ class Family:
     @classmethod
     def of(cls, *variables: Variable) -> Family:
         """Return the family of these variables; discrete and continuous ones keep their order."""
-        return cls(
-            tuple([v for v in variables if isinstance(v, Discrete)]),
-            tuple([v for v in variables if isinstance(v, Continuous)]),
-        )
+        kinds: tuple[list[Any], list[Any]] = [], []
+        for variable in variables:
+            kinds[isinstance(variable, Continuous)].append(variable)
+        return cls(*map(tuple, kinds))
 
     @property
     def columns(self) -> tuple[Variable, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -34,12 +35,11 @@ def _is_number(value: Any) -> bool:
         return False
 
 
-def _checked_alpha(value: Any) -> Floats:
+def _check_alpha(value: Any) -> None:
     try:
         numbers = np.asarray(value)
-        alpha = numbers.astype(np.float64)
         good = numbers.dtype.kind in "iuf" and numbers.ndim <= 1
-        good &= bool((np.isfinite(alpha) & (alpha >= 0)).all())
+        good = good and bool((np.isfinite(numbers) & (numbers >= 0)).all())
     except (TypeError, ValueError):
         good = False
     if not good:
@@ -47,7 +47,6 @@ def _checked_alpha(value: Any) -> Floats:
             f"alpha takes a finite number that is not negative, or one for each state; got "
             f"{value!r}."
         )
-    return alpha
 
 
 def shares(cells: Floats, otherwise: Floats | float) -> Floats:
@@ -162,7 +161,7 @@ class Smoothing:
             raise DataError(f"threshold takes a finite number; got {self.threshold!r}.")
         alphas = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
         for value in alphas:
-            _checked_alpha(value)
+            _check_alpha(value)
         for name in ("shrinkage", "var_smoothing"):
             value = getattr(self, name)
             if not (_is_number(value) and value >= 0):
@@ -211,7 +210,7 @@ class Smoothing:
                 f"estimation='predictive' is not known for {name}; choose 'mean', 'map' or 'ml'."
             )
 
-    @property
+    @cached_property
     def rows(self) -> float:
         """Equivalent sample size, in rows, of the prior of variances: 0 for maximum likelihood."""
         return 0.0 if self.estimation == "ml" else self.shrinkage
@@ -229,7 +228,7 @@ class Smoothing:
         prior = self.alpha
         if isinstance(prior, Mapping):
             prior = prior.get(variable.name, 1.0)
-        alpha = _checked_alpha(prior)
+        alpha = np.asarray(prior, dtype=np.float64)
         if alpha.ndim and alpha.shape != (n,):
             raise DataError(
                 f"alpha of {variable.name!r} takes one number, or {n}, one for each state; got "
@@ -253,7 +252,7 @@ class Smoothing:
             return self.strength
         return 1.0 if self.scheme == "m" else float(n_states)
 
-    @property
+    @cached_property
     def is_hierarchy(self) -> bool:
         """Whether tables shrink towards distributions given fewer parents."""
         return self.scheme in _HIERARCHIES
@@ -292,7 +291,7 @@ class Smoothing:
         towards = np.expand_dims(towards, axes)
         return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
 
-    @property
+    @cached_property
     def has_posterior(self) -> bool:
         """Whether estimates are means of a posterior distribution of the parameters."""
         return self.estimation in ("mean", "predictive")

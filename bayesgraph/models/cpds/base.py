@@ -322,11 +322,60 @@ class CPD(Displayed, ABC):
     other_arrays: ClassVar[tuple[str, ...]] = ()
     optional_arrays: ClassVar[tuple[str, ...]] = ()
     parameter_posterior: ParameterPosterior | None = None
+    # The type of the children, what an error says of others, and whether numbers may be parents.
+    _child_type: ClassVar[type[Any]] = Discrete
+    _hint: ClassVar[str] = ""
+    _takes_numbers: ClassVar[bool] = False
 
-    @property
+    @cached_property
     def children(self) -> tuple[Variable, ...]:
         """The child variables: one, except in plates and joint Gaussians."""
         return (self.variable,)
+
+    def _set_family(self, children: Any, parents: Iterable[Any]) -> None:
+        """Set a child, or a tuple of children, and the parents.
+
+        Raises
+        ------
+        CPDError
+            Unless all are variables of the types that the class takes, and differ.
+        """
+        family, kind = type(self).__name__, self._child_type
+        try:
+            self.parents = tuple(parents)
+        except TypeError as error:
+            raise CPDError(
+                f"{family} takes a list of variables as parents; got {parents!r}."
+            ) from error
+        self.children = children if isinstance(children, tuple) else (children,)
+        self.variable = self.children[0]
+        names = []
+        for item in (*self.parents, *self.children):
+            if not isinstance(item, (Discrete, Continuous, CountVector)):
+                raise CPDError(
+                    f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
+                )
+            names.append(item.name)
+        if len(set(names)) < len(names):
+            raise CPDError(
+                f"{family} of {self.variable.name!r}: child and parents must all differ; got "
+                f"{quoted(names)}."
+            )
+        for child in self.children:
+            if not isinstance(child, kind):
+                raise CPDError(
+                    f"{family} takes children of the type {kind.__name__}; got {child.name!r}, "
+                    f"which is {type(child).__name__.lower()}.{self._hint}"
+                )
+        for parent in self.parents:
+            if isinstance(parent, CountVector):
+                raise CPDError(f"{parent!r} is a vector of counts, which cannot be a parent.")
+            if isinstance(parent, Continuous) and not self._takes_numbers:
+                raise CPDError(
+                    f"{family} takes discrete parents: {self.variable.name!r} cannot have "
+                    f"continuous parents; got {parent.name!r}. Reverse the arc or discretise the "
+                    "parent."
+                )
 
     @cached_property
     def scope(self) -> tuple[Variable, ...]:
@@ -691,56 +740,6 @@ class SetCPD(CPD):
 
 # Tolerance of sums of probabilities: a larger deviation from one is refused, not normalised.
 SUM_TOLERANCE = 1e-6
-
-
-def check_family(variable: Any, parents: Iterable[Any], *, family: str) -> tuple[Variable, ...]:
-    """Return the parents as a tuple; raise a CPDError unless all variables are valid and differ.
-
-    `variable` is the child, and `family` the name of the CPD class in error messages.
-    """
-    try:
-        parents = tuple(parents)
-    except TypeError as error:
-        raise CPDError(
-            f"{family} takes a list of variables as parents; got {parents!r}."
-        ) from error
-    for item in (variable, *parents):
-        if not isinstance(item, (Discrete, Continuous, CountVector)):
-            raise CPDError(
-                f"{family} takes variables (bayesgraph.Discrete or Continuous); got {item!r}."
-            )
-    for item in parents:
-        if isinstance(item, CountVector):
-            raise CPDError(f"{item!r} is a vector of counts, which cannot be a parent.")
-    names = [item.name for item in (*parents, variable)]
-    if len(set(names)) < len(names):
-        raise CPDError(
-            f"{family} of {variable.name!r}: child and parents must all differ; got "
-            f"{quoted(names)}."
-        )
-    return parents
-
-
-def check_child(variable: Variable, kind: type[Any], *, family: str, hint: str) -> None:
-    """Raise a CPDError if the child `variable` is not of the type `kind`.
-
-    `family` is the name of the CPD class in the message, `hint` is advice at its end.
-    """
-    if not isinstance(variable, kind):
-        takes, is_ = ("discrete", "continuous") if kind is Discrete else ("continuous", "discrete")
-        raise CPDError(f"{family} takes a {takes} child; {variable.name!r} is {is_}. {hint}")
-
-
-def discrete_only(
-    variable: Variable, parents: Sequence[Variable], *, family: str
-) -> tuple[Discrete, ...]:
-    """Return the parents, or raise a CPDError if one of them is not discrete."""
-    if continuous := [p.name for p in parents if not isinstance(p, Discrete)]:
-        raise CPDError(
-            f"{family} takes discrete parents: {variable.name!r} cannot have continuous parents; "
-            f"got {quoted(continuous)}. Reverse the arc or discretise the parent."
-        )
-    return tuple([p for p in parents if isinstance(p, Discrete)])
 
 
 def checked_numbers(

@@ -155,18 +155,12 @@ class Plate(base.CPD):
     """
 
     takes_children = True
-    # The type of the children, and whether the constructor takes a single variable without a list.
-    _child_type: ClassVar[type[Any]] = Continuous
+    # Whether the constructor takes a single variable without a list.
     _takes_one: ClassVar[bool] = False
+    _child_type: ClassVar[type[Any]] = Continuous
 
     parents: tuple[Discrete, ...]
-    _children: tuple[Variable, ...]
     _alone: bool
-
-    @property
-    def children(self) -> tuple[Variable, ...]:
-        """The variables whose distributions the plate holds."""
-        return self._children
 
     @cached_property
     def cells(self) -> int:
@@ -179,30 +173,17 @@ class Plate(base.CPD):
 
     @cached_property
     def _place(self) -> dict[Variable, int]:
-        return {child: i for i, child in enumerate(self._children)}
+        return {child: i for i, child in enumerate(self.children)}
 
-    def _set_family(
-        self, children: Variable | Iterable[Variable], parents: Iterable[Discrete]
-    ) -> None:
+    def _set_family(self, children: Any, parents: Iterable[Any]) -> None:
         family = type(self).__name__
         self._alone = isinstance(children, str) or not isinstance(children, Iterable)
-        self._children = (children,) if self._alone else tuple(children)  # type: ignore[assignment, arg-type]
-        if not self._children:
-            raise CPDError(f"{family} takes at least one child; got none.")
-        self.variable = self._children[0]
-        checked = base.check_family(self.variable, parents, family=family)
         if self._alone and not self._takes_one:
             raise CPDError(f"{family} takes a list of variables; got {children!r}.")
-        others = [c for c in self._children if not isinstance(c, self._child_type)]
-        for child in others:
-            base.check_family(child, (), family=family)
-        if wrong := [c.name for c in others]:
-            kind = self._child_type.__name__
-            raise CPDError(f"{family} takes children of the type {kind}; got {quoted(wrong)}.")
-        names = [child.name for child in self._children]
-        if len({*names, *(p.name for p in checked)}) < len(names) + len(checked):
-            raise CPDError(f"{family}: children and parents must all differ; got {quoted(names)}.")
-        self.parents = base.discrete_only(self.variable, checked, family=family)
+        listed = (children,) if self._alone else tuple(children)
+        if not listed:
+            raise CPDError(f"{family} takes at least one child; got none.")
+        super()._set_family(listed, parents)
 
     def _parameter(
         self,
@@ -241,15 +222,15 @@ class Plate(base.CPD):
 
     def _numbers(self, evidence: Evidence) -> Floats:
         """Return the children's columns as a matrix, NaN where missing; refuse negative counts."""
-        values = evidence.matrix(self._children).astype(np.float64, copy=False)
+        values = evidence.matrix(self.children).astype(np.float64, copy=False)
         if issubclass(self._child_type, Count) and (values < 0).any():
-            name = self._children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
+            name = self.children[int(np.flatnonzero((values < 0).any(axis=0))[0])].name
             raise DataError(f"Column {name!r} holds counts, 0 or more; some are negative.")
         return values
 
     def over(self, children: Sequence[Variable]) -> Self:
         """Return the plate of only the given children."""
-        if len(children) == len(self._children):
+        if len(children) == len(self.children):
             return self
         at = [self._place[child] for child in children]
         plate = self._take(at)
@@ -259,7 +240,7 @@ class Plate(base.CPD):
 
     def singles(self) -> tuple[base.CPD, ...]:
         """Return a CPD for each child; see CPD."""
-        singles = tuple(map(self._single, range(len(self._children))))
+        singles = tuple(map(self._single, range(len(self.children))))
         if self.parameter_posterior is not None:
             for i, cpd in enumerate(singles):
                 cpd.parameter_posterior = self.parameter_posterior.of_child(i)
@@ -267,7 +248,7 @@ class Plate(base.CPD):
 
     def _single(self, i: int) -> base.CPD:
         """Return the CPD of one child."""
-        return self if len(self._children) == 1 else self._take([i])
+        return self if len(self.children) == 1 else self._take([i])
 
     def pieces(
         self, relevant: Collection[Variable], observed: Container[Variable]
@@ -276,10 +257,10 @@ class Plate(base.CPD):
 
         See CPD.
         """
-        observed_children = [child for child in self._children if child in observed]
+        observed_children = [child for child in self.children if child in observed]
         pieces: list[base.CPD] = [self.over(observed_children)] if observed_children else []
-        if len(observed_children) < len(self._children):
-            free = [c for c in self._children if c in relevant and c not in observed]
+        if len(observed_children) < len(self.children):
+            free = [c for c in self.children if c in relevant and c not in observed]
             pieces += [single for child in free for single in self.over([child]).singles()]
         return pieces
 
@@ -291,7 +272,7 @@ class Plate(base.CPD):
         UnsupportedModelError
             If a child is not observed: plates have no posterior of their children.
         """
-        free = [child.name for child in self._children if child not in evidence]
+        free = [child.name for child in self.children if child not in evidence]
         if free:
             raise UnsupportedModelError(
                 f"{type(self).__name__} of {quoted(free)} has no posterior of its own; it can be "
@@ -390,13 +371,13 @@ class DensityCPD(NumbersPlate):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         arguments = self.__signature__.bind(*args, **kwargs).arguments
         self._set_family(arguments["children"], arguments.get("parents", ()))
-        shape = (*self._lead, len(self._children))
+        shape = (*self._lead, len(self.children))
         for key, above in self.parameters.items():
             array = self._parameter(key, arguments[key], shape, above=above, by_child=True)
             setattr(self, key, array)
 
     def _take(self, at: Sequence[int]) -> Self:
-        children = [self._children[i] for i in at]
+        children = [self.children[i] for i in at]
         arrays = {name: values[..., at] for name, values in self.to_arrays().items()}
         return self.from_arrays(children, self.parents, arrays)
 
@@ -472,8 +453,8 @@ class DensityCPD(NumbersPlate):
 
     def describe(self, max_rows: int, max_columns: int) -> base.Description:
         """Return a table with a column for each parameter; see CPD."""
-        shown = self.over(self._children[:max_rows])
-        return base.describe_numbers(self.parents, self._children, shown._columns(), max_rows)
+        shown = self.over(self.children[:max_rows])
+        return base.describe_numbers(self.parents, self.children, shown._columns(), max_rows)
 
 
 # Share of the mass beyond its end from which on a difference has enough digits, and least mass.
@@ -546,7 +527,7 @@ class GaussianPlate(DensityCPD):
     variance: Floats
 
     def _single(self, i: int) -> base.CPD:
-        child: Any = self._children[i]
+        child: Any = self.children[i]
         return GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
@@ -586,13 +567,13 @@ class TablePlate(Plate):
     arrays = ("values",)
 
     _child_type = Discrete
-    _children: tuple[Discrete, ...]
+    children: tuple[Discrete, ...]
 
     def __init__(
         self, children: Iterable[Discrete], values: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_family(children, parents)
-        cards = [child.cardinality for child in self._children]
+        cards = [child.cardinality for child in self.children]
         self.start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
         shape = (*self._lead, int(self.start[-1]))
         self.values = self._parameter("values", values, shape, above=-np.finfo(float).tiny)
@@ -600,7 +581,7 @@ class TablePlate(Plate):
         off = (np.abs(sums - 1.0) > base.SUM_TOLERANCE).reshape(-1, len(cards))
         wrong = np.flatnonzero(np.any(off, axis=0)).tolist()
         if wrong:
-            names = quoted(self._children[i].name for i in wrong)
+            names = quoted(self.children[i].name for i in wrong)
             raise CPDError(
                 f"TablePlate: the probabilities of {names} do not sum to 1. Divide each row by its "
                 "sum if they are weights."
@@ -609,7 +590,7 @@ class TablePlate(Plate):
     @property
     def n_parameters(self) -> int:
         """The number of free probabilities."""
-        return self.cells * (int(self.start[-1]) - len(self._children))
+        return self.cells * (int(self.start[-1]) - len(self.children))
 
     @cached_property
     def _log_table(self) -> Floats:
@@ -617,16 +598,16 @@ class TablePlate(Plate):
 
     def _take(self, at: Sequence[int]) -> Self:
         columns = np.concatenate([np.arange(self.start[i], self.start[i + 1]) for i in at])
-        children = [self._children[i] for i in at]
+        children = [self.children[i] for i in at]
         return type(self)(children, self.values[..., columns], self.parents)
 
     def _single(self, i: int) -> base.CPD:
         values = self.values[..., self.start[i] : self.start[i + 1]]
-        return TableCPD(self._children[i], values, self.parents)
+        return TableCPD(self.children[i], values, self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         row_kernels.add_states(
-            out, evidence.matrix(self._children), self.start[:-1], self._log_table
+            out, evidence.matrix(self.children), self.start[:-1], self._log_table
         )
 
 

@@ -299,7 +299,7 @@ class DeterministicCPD(CanonicalCPD):
     ) -> DeterministicCPD:
         """Return a CPD made from the arrays that `to_arrays` returned; see CPD."""
         cpd = cls.__new__(cls)
-        cpd._set_family(children[0], parents)  # type: ignore[arg-type]
+        cpd._set_family(children[0], parents)
         sizes, flat = np.asarray(arrays["sizes"]), np.asarray(arrays["steps"])
         if sizes.dtype.kind not in "iu" or flat.dtype.kind not in "iu" or sizes.ndim != 1:
             raise CPDError(f"{cpd.title}: sizes and steps are integers; got {sizes!r:.200}.")

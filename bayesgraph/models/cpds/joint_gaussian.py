@@ -75,7 +75,7 @@ class JointGaussianCPD(Plate):
     other_arrays = ("covariance",)
 
     siblings_depend = True
-    _children: tuple[Continuous, ...]
+    children: tuple[Continuous, ...]
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class JointGaussianCPD(Plate):
         parents: Iterable[Discrete] = (),
     ) -> None:
         self._set_family(children, parents)
-        d = len(self._children)
+        d = len(self.children)
         shared = isinstance(covariance, (list, tuple, np.ndarray)) and np.ndim(covariance) == 2
         self.mean = self._parameter("mean", mean, (*self._lead, d))
         self.covariance = self._parameter(
@@ -96,7 +96,7 @@ class JointGaussianCPD(Plate):
             at = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
             raise CPDError(
                 f"{self.title}: every variance must be positive; those of "
-                f"{quoted(self._children[i].name for i in at)} are not. Leave out constant columns "
+                f"{quoted(self.children[i].name for i in at)} are not. Leave out constant columns "
                 "or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
                 "classifiers does)."
             )
@@ -120,7 +120,7 @@ class JointGaussianCPD(Plate):
     @property
     def _stacked(self) -> Floats:
         """Covariance matrices as an array of shape (1 or parent configurations, d, d)."""
-        d = len(self._children)
+        d = len(self.children)
         return self.covariance.reshape(-1, d, d)
 
     @cached_property
@@ -154,10 +154,10 @@ class JointGaussianCPD(Plate):
                     where = " given " + ", ".join(
                         f"{p.name}={p.states[code]!r}" for p, code in states
                     )
-                before = quoted(child.name for child in self._children[:at])
+                before = quoted(child.name for child in self.children[:at])
                 raise CPDError(
                     f"{self.title}: the covariance{where} is not positive definite: "
-                    f"{self._children[at].name!r} is a linear function of {before}. Leave it out, "
+                    f"{self.children[at].name!r} is a linear function of {before}. Leave it out, "
                     "shrink the covariance or add to its diagonal (regularization= and "
                     "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
                 )
@@ -174,7 +174,7 @@ class JointGaussianCPD(Plate):
     def _log_constant(self) -> Floats:
         """Log density at the mean, shape (parent configurations,)."""
         diagonal = self.roots.diagonal(axis1=1, axis2=2)
-        constant = np.log(diagonal).sum(axis=1) - 0.5 * len(self._children) * LOG_2PI
+        constant = np.log(diagonal).sum(axis=1) - 0.5 * len(self.children) * LOG_2PI
         return np.broadcast_to(constant, self.cells)
 
     @cached_property
@@ -198,22 +198,22 @@ class JointGaussianCPD(Plate):
     @property
     def n_parameters(self) -> int:
         """Number of means and of entries in the lower triangles of the covariances."""
-        d = len(self._children)
+        d = len(self.children)
         return int(self.mean.size) + len(self._stacked) * d * (d + 1) // 2
 
     # ------------------------------------------------------------------------------- as a graph
 
     def arcs(self) -> list[tuple[Name, Name]]:
         """Return arcs from parents to every child, and from each child to all later children."""
-        names = [child.name for child in self._children]
+        names = [child.name for child in self.children]
         among = [(a, b) for j, b in enumerate(names) for a in names[:j]]
         return super().arcs() + among
 
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a table of means and standard deviations, without correlations; see CPD."""
-        sd = np.broadcast_to(self._scale, (self.cells, len(self._children)))
+        sd = np.broadcast_to(self._scale, (self.cells, len(self.children)))
         columns = {"mean": self.mean, "sd": sd}
-        return describe_numbers(self.parents, self._children, columns, max_rows)
+        return describe_numbers(self.parents, self.children, columns, max_rows)
 
     def singles(self) -> tuple[CPD, ...]:
         """Return the CPD of each child given the parents and the earlier children; see CPD.
@@ -222,7 +222,7 @@ class JointGaussianCPD(Plate):
         of child j are ``-A_jk / A_jj`` and its variance is ``1 / A_jj^2``.
         """
         singles = []
-        for j, child in enumerate(self._children):
+        for j, child in enumerate(self.children):
             pivot = self.roots[:, j, j]
             slopes = np.broadcast_to(-self.roots[:, j, :j] / pivot[:, None], (self.cells, j))
             mean = self._means[:, j] - np.sum(slopes * self._means[:, :j], axis=1)
@@ -231,7 +231,7 @@ class JointGaussianCPD(Plate):
                     child,
                     mean.reshape(self._lead),
                     np.broadcast_to(pivot**-2.0, self.cells).reshape(self._lead),
-                    [*self.parents, *self._children[:j]],
+                    [*self.parents, *self.children[:j]],
                     slopes.reshape(*self._lead, j),
                 )
             )
@@ -239,8 +239,8 @@ class JointGaussianCPD(Plate):
 
     def pieces(self, relevant: Collection[Variable], observed: Container[Variable]) -> list[CPD]:
         """Return one joint CPD of the observed children, and those of the free relevant ones."""
-        fixed = [child for child in self._children if child in observed]
-        free = [child for child in self._children if child in relevant and child not in observed]
+        fixed = [child for child in self.children if child in observed]
+        free = [child for child in self.children if child in relevant and child not in observed]
         pieces: list[CPD] = [self.over(fixed)] if fixed else []
         if free:
             places = [self._place[child] for child in (*fixed, *free)]
@@ -248,7 +248,7 @@ class JointGaussianCPD(Plate):
         return pieces
 
     def _take(self, at: Sequence[int]) -> Self:
-        children = [self._children[i] for i in at]
+        children = [self.children[i] for i in at]
         inner = self.covariance[..., np.asarray(at)[:, None], np.asarray(at)]
         return type(self)(children, self.mean[..., at], inner, self.parents)
 
@@ -273,7 +273,7 @@ class JointGaussianCPD(Plate):
     def _add_complete(self, values: Floats, out: Floats) -> None:
         near = self.shared and self._lengths.max() <= _NEAR
         add = self._add_shared if near else self._add_separate
-        buffer = np.empty((min(_BLOCK, len(values)), len(self._children)))
+        buffer = np.empty((min(_BLOCK, len(values)), len(self.children)))
         for first in range(0, len(values), _BLOCK):
             block = values[first : first + _BLOCK]
             add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
@@ -298,10 +298,10 @@ class JointGaussianCPD(Plate):
         """Return n draws of all children, shape (n, d); see CPD."""
         cell = self._cell(parents, n)
         # Forward substitution solves A (x - mean) = z, one child after the other.
-        noise = random.standard_normal((n, len(self._children)))
+        noise = random.standard_normal((n, len(self.children)))
         kind = np.zeros(n, dtype=np.intp) if self.shared else cell
         deviation = np.empty_like(noise)
-        for j in range(len(self._children)):
+        for j in range(len(self.children)):
             row = self.roots[kind, j]
             explained = np.einsum("nk,nk->n", row[:, :j], deviation[:, :j])
             deviation[:, j] = (noise[:, j] - explained) / row[:, j]

@@ -30,8 +30,6 @@ from bayesgraph.models.cpds.base import (
     Columns,
     Description,
     ParameterTitle,
-    check_child,
-    check_family,
     checked_numbers,
     describe_numbers,
     texts,
@@ -76,8 +74,12 @@ class GaussianCPD(CPD):
     """
 
     arrays = ("mean", "variance", "coefficients")
+    _child_type, _hint, _takes_numbers = Continuous, " Use TableCPD.", True
 
     variable: Continuous
+    mean: Floats
+    variance: Floats
+    coefficients: Floats
 
     def __init__(
         self,
@@ -87,9 +89,7 @@ class GaussianCPD(CPD):
         parents: Iterable[Variable] = (),
         coefficients: ArrayLike | None = None,
     ) -> None:
-        self.parents = check_family(variable, parents, family="GaussianCPD")
-        check_child(variable, Continuous, family="GaussianCPD", hint="Use TableCPD.")
-        self.variable = variable
+        self._set_family(variable, parents)
         shape = tuple([len(parent.states) for parent in self.discrete_parents])
         n = len(self.continuous_parents)
         if coefficients is None and n:
@@ -99,18 +99,15 @@ class GaussianCPD(CPD):
                 f"{(*shape, n)} is needed."
             )
         slopes = np.zeros((*shape, 0)) if coefficients is None else coefficients
-        self.mean = self._numbers("mean", mean, shape)
-        self.variance = self._numbers("variance", variance, shape)
-        self.coefficients = self._numbers("coefficients", slopes, (*shape, n))
+        shapes = shape, shape, (*shape, n)
+        for name, values, wanted in zip(self.arrays, (mean, variance, slopes), shapes, strict=True):
+            title = ParameterTitle(self, name, self.discrete_parents)
+            setattr(self, name, checked_numbers(values, wanted, what=title, fill=True))
         if not (self.variance > 0).all():
             raise CPDError(
                 f"{self.title}: every variance must be positive; the smallest is "
                 f"{self.variance.min():.6g}."
             )
-
-    def _numbers(self, name: str, values: ArrayLike, shape: tuple[int, ...]) -> Floats:
-        title = ParameterTitle(self, name, self.discrete_parents)
-        return checked_numbers(values, shape, what=title, fill=True)
 
     @property
     def family(self) -> GaussianFamily:

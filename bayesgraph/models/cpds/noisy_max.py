@@ -61,13 +61,7 @@ class CanonicalCPD(base.CPD):
 
     variable: Discrete
     parents: tuple[Discrete, ...]
-
-    def _set_family(self, variable: Discrete, parents: Iterable[Discrete]) -> None:
-        family = type(self).__name__
-        checked = base.check_family(variable, parents, family=family)
-        base.check_child(variable, Discrete, family=family, hint="Use a GaussianCPD.")
-        self.variable = variable
-        self.parents = base.discrete_only(variable, checked, family=family)
+    _hint = " Use a GaussianCPD."
 
     @abstractmethod
     def distributions(self, codes: Sequence[Codes]) -> Floats:

@@ -50,6 +50,7 @@ class TableCPD(base.CPD):
     arrays = ("values",)
     # Whether probabilities underflow, so that only their logarithms are right.
     has_lost_digits = False
+    _hint = " Use GaussianCPD."
 
     variable: Discrete
     parents: tuple[Discrete, ...]
@@ -57,10 +58,7 @@ class TableCPD(base.CPD):
     def __init__(
         self, variable: Discrete, values: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
-        checked = base.check_family(variable, parents, family="TableCPD")
-        base.check_child(variable, Discrete, family="TableCPD", hint="Use GaussianCPD.")
-        self.variable = variable
-        self.parents = base.discrete_only(variable, checked, family="TableCPD")
+        self._set_family(variable, parents)
         title = base.ParameterTitle(self)
         table = checked_table(values, self._axes, what=title)
         base.check_sums(table, self.parents, what=title)

@@ -25,8 +25,6 @@ from bayesgraph.models.cpds.base import (
     SUM_TOLERANCE,
     Columns,
     Description,
-    check_child,
-    check_family,
     checked_numbers,
     draw_states,
     left_out,
@@ -454,6 +452,8 @@ class TreesCPD(CPD):
     optional_arrays = ("threshold", "counts", "continues")
 
     variable: Discrete
+    _takes_numbers = True
+    _hint = " Let the tree choose the leaf, a discrete variable, and give the child a GaussianCPD."
     # The parents that were summed out last, with their CPDs, and the shares of branches.
     _cached: tuple[Mapping[Variable, CPD], Floats | None] = {}, None
 
@@ -463,13 +463,7 @@ class TreesCPD(CPD):
         trees: Trees | Split | ArrayLike,
         parents: Iterable[Variable] = (),
     ) -> None:
-        family = type(self).__name__
-        self.parents = check_family(variable, parents, family=family)
-        hint = (
-            "Let the tree choose the leaf, a discrete variable, and give the child a GaussianCPD."
-        )
-        check_child(variable, Discrete, family=family, hint=hint)
-        self.variable = variable
+        self._set_family(variable, parents)
         flat = trees if isinstance(trees, Trees) else _flattened(trees, variable, self.parents)
         self.trees = _checked(flat, variable, self.parents, self.title)
 

@@ -252,7 +252,7 @@ class KernelDensityCPD(NumbersPlate):
         parents: Iterable[Discrete] = (),
     ) -> None:
         self._set_family(children, parents)
-        shape = (*self._lead, len(self._children))
+        shape = (*self._lead, len(self.children))
         self.bandwidth = self._parameter("bandwidth", bandwidth, shape, above=0.0, by_child=True)
         self.counts = self._parameter("counts", counts, shape, above=0.0, by_child=True)
         total = (int(self.counts.sum()),)
@@ -275,7 +275,7 @@ class KernelDensityCPD(NumbersPlate):
         return self._of(at, self.parents, self._cells_of_parents)
 
     def _of_cells(self, parents: Sequence[Variable], cells: NDArray[np.intp]) -> Self:
-        return self._of(range(len(self._children)), parents, cells)
+        return self._of(range(len(self.children)), parents, cells)
 
     def _of(self, at: Sequence[int], parents: Sequence[Any], cells: NDArray[np.intp]) -> Self:
         """Return the plate of some children with other parents; see `CPD._of_cells`."""
@@ -283,7 +283,7 @@ class KernelDensityCPD(NumbersPlate):
         points = np.concatenate([np.arange(*self._stops[d : d + 2]) for d in densities.tolist()])
         lengths, widths = (a.reshape(self.cells, -1) for a in (self.counts, self.bandwidth))
         return type(self)(
-            [self._children[i] for i in at],  # type: ignore[misc]
+            [self.children[i] for i in at],  # type: ignore[misc]
             self.values[points],
             self.weights[points],
             lengths[cells][..., at],
@@ -294,7 +294,7 @@ class KernelDensityCPD(NumbersPlate):
     def describe(self, max_rows: int, max_columns: int) -> Description:
         """Return a printable table of the kernel counts and bandwidths; see `CPD.describe`."""
         columns = {"kernels": self.counts, "bandwidth": self.bandwidth}
-        return describe_numbers(self.parents, self._children, columns, max_rows)
+        return describe_numbers(self.parents, self.children, columns, max_rows)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values, bandwidth = self._numbers(evidence), self.bandwidth.reshape(self.cells, -1)

@@ -425,7 +425,7 @@ def test_damaged_arrays_are_told():
             CPDError,
             "different results",
         ),
-        (lambda y, a, b: bg.NoisyOrCPD(bg.Continuous("x"), [0.5], [b]), CPDError, "discrete"),
+        (lambda y, a, b: bg.NoisyOrCPD(bg.Continuous("x"), [0.5], [b]), CPDError, "type Discrete"),
         (lambda y, a, b: bg.NoisyOrCPD(y, [0.5], [bg.Continuous("x")]), CPDError, "discrete"),
     ],
 )

@@ -90,7 +90,7 @@ def test_what_is_not_numbers(values):
 
 
 def test_families_that_are_refused():
-    with pytest.raises(CPDError, match=r"'t' is continuous\. Use GaussianCPD"):
+    with pytest.raises(CPDError, match=r"'t', which is continuous\. Use GaussianCPD"):
         bg.TableCPD(T, [0.5, 0.5])
     with pytest.raises(CPDError, match="'a' cannot have continuous parents; got 't'"):
         bg.TableCPD(A, [[0.5, 0.5]], parents=[T])

@@ -384,7 +384,7 @@ def test_splits_that_do_not_fit(splits, error, message):
 
 
 def test_families_that_do_not_fit():
-    with pytest.raises(CPDError, match=r"'age' is continuous.*leaf"):
+    with pytest.raises(CPDError, match=r"'age', which is continuous.*leaf"):
         bg.models.TreesCPD(AGE, [1.0], [PLACE])
     with pytest.raises(CPDError, match="must all differ"):
         bg.models.TreesCPD(SICK, [0.5, 0.5], [PLACE, PLACE])
