@@ -39,7 +39,7 @@ HOMES = {
     "sklearn": {"classifiers", "statistics.cuts", "pictures"},
     "numba": {"core.compiler", "core.compilation.compiler"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": set(),
     "graphviz": {"pictures"},
     "threadpoolctl": {"core"},
 }

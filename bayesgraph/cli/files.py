@@ -50,9 +50,9 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
     if reading.is_classifier(loaded):
         kind = "target" if getattr(loaded, "classes_", None) is None else "class"
         say(f"{text}, {kind} {loaded.target_.name!r}")
-    cli.printing.show(cli.printing.variables_table(network))
+    say(cli.printing.variables_table(network))
     if len(network.networks) == 1 and network.arc_scores:
-        cli.printing.show(cli.printing.scores_table(network.arc_scores))
+        say(cli.printing.scores_table(network.arc_scores))
 
 
 def _with_text(file: Path) -> tuple[Any, str | None]:

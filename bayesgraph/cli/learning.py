@@ -146,7 +146,7 @@ def learn(
         if bootstrap is not None:
             say(repr(drawn))
         elif network.arc_scores:
-            cli.printing.show(cli.printing.scores_table(network.arc_scores))
+            say(cli.printing.scores_table(network.arc_scores))
     saved.done(f"Learned {network}; saved to {{}}")
     if drawn_to is not None:
         drawn_to.write(drawn.render, "Drawn to {}")

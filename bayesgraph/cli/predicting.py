@@ -193,13 +193,12 @@ def evaluate(
         folds = {"cv": cv, "repeats": repeats, "random_state": seed}
         results = _cross_validated(model or [], options, X, y, folds)
     folds_shown = None if as_saved else cv
-    cli.printing.show(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
+    say(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
     if len(results) > 1 and not as_saved:
-        cli.printing.show(cli.printing.tests_table(results))
+        say(cli.printing.tests_table(results))
     for result in results:
         if len(result.classes) <= _MAX_CLASSES:
-            say(f"\n{result.name}: confusion matrix (rows: true {target})")
-            cli.printing.show(cli.printing.confusion_table(result))
+            say(f"\n{cli.printing.confusion_table(result, target)}")
     if drawn is not None:
         figure = bg.pictures.evaluation_figure(results)
         drawn.write(partial(bg.pictures.save_figure, figure), "Drawn to {}")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
 
 import bayesgraph as bg
-from bayesgraph.cli.progress import LINE
+from bayesgraph.core.display import DisplayTable
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Count, CountVector, Discrete, Name, Variable
 from bayesgraph.models import CPD, FAMILIES, TreesCPD
@@ -42,37 +39,38 @@ MEASURES: dict[str, tuple[str, Callable[[Evaluation], str]]] = {
     "parameters": ("parameters", lambda r: "" if r.n_parameters is None else f"{r.n_parameters:,}"),
 }
 _SHOWN = ("accuracy", "auc", "log-loss", "brier", "ece")
+# Columns of a terminal, and the least of them that a column of text gets.
+_WIDTH, _LEAST = 80, 12
 
 
-def show(table: RichTable) -> None:
-    """Print a table on standard output."""
-    # Created at each use: the stream may have been replaced since the module was imported.
-    # Names are printed as they are, whatever brackets and colons they have.
-    with LINE.hidden():
-        Console(highlight=False, markup=False, emoji=False, soft_wrap=True).print(table)
+def _printed(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    labels: int = 1,
+    note: str = "",
+) -> str:
+    """Return a table as text: columns of labels, the widest of which continues below, and numbers.
 
-
-def _table(
-    texts: Sequence[Any], numbers: Sequence[Any], rows: Iterable[Sequence[str | Text]], **look: Any
-) -> RichTable:
-    """Return a table of columns of text, followed by right-aligned columns of numbers.
-
-    `texts` and `numbers` are the headings of the columns, `look` options of rich's table.
+    The widest column of labels is wrapped where lines would be longer than a terminal.
     """
-    table = RichTable(**look)
-    for name in texts:
-        table.add_column(str(name), overflow="fold")
-    for name in numbers:
-        table.add_column(str(name), justify="right")
+    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+    widest = max(range(labels), key=widths.__getitem__)
+    room = max(_LEAST, _WIDTH - sum(widths) - 2 * len(widths) + widths[widest])
+    body = []
     for row in rows:
-        table.add_row(*row)
-    return table
+        for i, line in enumerate(textwrap.wrap(row[widest], room) or [""]):
+            cells = [""] * len(row) if i else list(row)
+            cells[widest] = line
+            body.append(cells)
+    title = textwrap.fill(title, _WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False)
+    return DisplayTable(title, body, header, note=note, labels=labels).text()
 
 
 def measures_table(
     results: Sequence[Evaluation], *, cv: int | None, measures: Sequence[str] = ()
-) -> RichTable:
-    """Return a table with a row for each model and a column for each measure.
+) -> str:
+    """Return a table as text, with a row for each model and a column for each measure.
 
     `cv` is the number of folds; None if the models were fitted before. Without names of measures,
     these are accuracy, AUC, losses, seconds and parameters.
@@ -84,42 +82,38 @@ def measures_table(
     heads = [heading for heading, _ in chosen]
     timed = " (median s)" if {"fit s", "test s"} & {*heads} else ""
     title = f"Cross-validation, {cv} folds{repeats}{timed}" if cv else "Test of saved models"
-    return _table(["model"], heads, rows, title=title, collapse_padding=True, pad_edge=False)
+    return _printed(title, ["model", *heads], rows)
 
 
-def tests_table(results: Sequence[Evaluation]) -> RichTable:
-    """Return a table with the differences between each model and the first, and their p-values."""
+def tests_table(results: Sequence[Evaluation]) -> str:
+    """Return the differences between each model and the first, with their p-values, as text."""
     both = zip(bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results), strict=True)
     rows = [
         [pair[0].name, *(x for t in pair for x in (f"{t.difference:+.4f}", f"{t.p_value:.3f}"))]
         for pair in both
     ]
     title = f"Against {results[0].name} (corrected t-test of folds; p adjusted by Holm)"
-    heads = ("accuracy", "p", "log loss", "p")
-    return _table(["model"], heads, rows, title=title, collapse_padding=True, pad_edge=False)
+    return _printed(title, ("model", "accuracy", "p", "log loss", "p"), rows)
 
 
-def confusion_table(result: Evaluation) -> RichTable:
-    """Return the confusion matrix of a model as a table."""
-    rows: list[list[str | Text]] = [
-        [
-            str(name),
-            *(Text(f"{n}", "bold" if row == column else "") for column, n in enumerate(line)),
-        ]
-        for row, (name, line) in enumerate(zip(result.classes, result.confusion, strict=True))
-    ]
-    return _table([""], list(result.classes), rows)
+def confusion_table(result: Evaluation, target: str) -> str:
+    """Return the confusion matrix of a model as text."""
+    classes = list(map(str, result.classes))
+    lines = zip(classes, result.confusion.tolist(), strict=True)
+    rows = [[name, *map(str, counts)] for name, counts in lines]
+    title = f"{result.name}: confusion matrix (rows: true {target})"
+    return _printed(title, ["", *classes], rows)
 
 
-def scores_table(scores: dict[tuple[Any, Any], float]) -> RichTable:
-    """Return a table with a row for each arc that has a score, the highest score first."""
+def scores_table(scores: dict[tuple[Any, Any], float]) -> str:
+    """Return a table as text, with a row for each arc that has a score, the highest score first."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     rows = [[str(parent), str(child), f"{score:.6f}"] for (parent, child), score in ranked]
-    return _table(["parent", "child"], ["score"], rows, title="Arcs by score (nats a row)")
+    return _printed("Arcs by score (nats a row)", ("parent", "child", "score"), rows, labels=2)
 
 
-def variables_table(network: Model) -> RichTable:
-    """Return a table with a row for each variable of a model: states, parents, parameters."""
+def variables_table(network: Model) -> str:
+    """Return a row for each variable of a model as text: states, parents, parameters."""
     exponents = network.exponents if network.target is not None else None
     inner = network.networks[0].cpds if len(network.networks) == 1 else ()
     cpds = {cpd.variable: cpd for cpd in inner}
@@ -136,8 +130,8 @@ def variables_table(network: Model) -> RichTable:
             values = exponents.get(variable.name, np.empty(0))
             cells.append(", ".join(f"{value:.3g}" for value in values.reshape(-1)))
         rows.append(cells)
-    numbers = ["parameters", "exponent"][: 1 if exponents is None else 2]
-    return _table(["variable", "states", "parents"], numbers, rows)
+    header = ["variable", "states", "parents", "parameters", "exponent"]
+    return _printed("Variables", header[: 4 if exponents is None else 5], rows, labels=3)
 
 
 def _states(variable: Variable) -> str:
@@ -153,7 +147,6 @@ def _states(variable: Variable) -> str:
 # ------------------------------------ Conditional distributions as text in the width of a terminal
 
 
-_WIDTH = 80
 # Rows and columns of each table where those of all variables are printed.
 _SOME = 20, 24
 _ALL = 1 << 30, 1 << 30
@@ -184,13 +177,5 @@ def _text(cpd: CPD, max_rows: int, max_columns: int) -> str:
     if not isinstance(cpd, TreesCPD) or len(cpd.trees.roots) > 1:
         return cpd.to_text(max_rows=max_rows, max_columns=max_columns)
     leaves = cpd.describe(max_rows, max_columns)
-    lines = [cpd.title]
-    for path, *cells in (leaves.header, *leaves.rows):
-        widths = [max(len(name), len("0.000")) for name in leaves.header[1:]]
-        lines.append(f"  {'  '.join(map(str.rjust, cells, widths))}  {path}")
-    if leaves.note:
-        lines.append(f"  {leaves.note}")
-    return "\n".join(
-        textwrap.fill(line, _WIDTH, subsequent_indent=" " * 8, break_on_hyphens=False)
-        for line in lines
-    )
+    header, *rows = [[*cells, path] for path, *cells in (leaves.header, *leaves.rows)]
+    return _printed(cpd.title, header, rows, len(header), leaves.note)

@@ -44,8 +44,8 @@ COMMANDS = {
     "query --all": (["query", "{model}", "--all"], (*NEVER, *TABLES, *DRAWN)),
     "predict": (["predict", "{model}", "{rows}"], (*NEVER, *DRAWN)),
     "predict to a file": (["predict", "{tan}", "{rows}", "-o", "{output}"], (*NEVER, *DRAWN)),
-    "show": (["show", "{model}"], NEVER),
-    "show of a network": (["show", "{bif}"], NEVER),
+    "show": (["show", "{model}"], (*NEVER, *DRAWN)),
+    "show of a network": (["show", "{bif}"], (*NEVER, *DRAWN)),
 }
 # Prints after each command, on standard error, the modules of which there are by then.
 PROGRAM = """

@@ -80,14 +80,14 @@ class TestEvaluate:
 
     def test_the_default_measures_fit_a_terminal(self, evaluate):
         _, out, _ = evaluate("--model", "nb:discretizer=mdlp,smoothing=m,alpha=0.5")
-        heads = " ".join(out.splitlines()[2].replace("┃", " ").split())
+        heads = " ".join(out.splitlines()[1].split())
         assert heads == "model accuracy AUC log loss Brier ECE fit s parameters"
         assert max(map(len, out.splitlines())) <= 80
 
     def test_scoring_chooses(self, evaluate):
         _, out, _ = evaluate("--scoring", "auc,f1", "--scoring", "balanced-accuracy")
-        assert out.splitlines()[2].replace("┃", " ").split() == ["model", "AUC", "F1", "balanced"]
-        assert "1.0000" in out.splitlines()[4]  # a tells y
+        assert out.splitlines()[1].split() == ["model", "AUC", "F1", "balanced"]
+        assert "1.0000" in out.splitlines()[2]  # a tells y
         code, _, err = evaluate("--scoring", "acuracy")
         assert (code, "Did you mean 'accuracy'?" in err) == (2, True)
 
@@ -95,7 +95,7 @@ class TestEvaluate:
         code, out, _ = evaluate("--repeats", "3", "--scoring", "accuracy")
         assert code == 0
         assert out.startswith("Cross-validation, 2 folds x 3\n")
-        assert "│ s │  0 │ 120 │" in out  # each of 40 rows three times
+        assert "  s   0  120" in out.splitlines()  # each of 40 rows three times
         code, _, err = evaluate("--repeats", "2", "--as-saved")
         assert (code, "--repeats goes with folds" in err) == (2, True)
 
