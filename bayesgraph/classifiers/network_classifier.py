@@ -58,6 +58,7 @@ from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
     Domains,
+    Families,
     Family,
     Request,
     Singles,
@@ -203,6 +204,8 @@ def _described(request: Request) -> str:
     """Return in words what is counted of which columns."""
     if isinstance(request, Totals):
         return f"totals of {request.vector.name!r} (threshold {request.threshold})"
+    if isinstance(request, Families):
+        return f"families such as {quoted(v.name for v in request.families[-1].columns)}"
     kind = type(request).__name__.lower()
     columns = getattr(request, "columns", None)
     if columns is None:
@@ -877,7 +880,11 @@ class NetworkClassifier(base.GraphClassifier):
             families |= best_families(numbers, source, smoothing, structure.scores)
         leaves = {v.name for v, name in families.items() if not FAMILIES[name].any_parents}
         structure = structure.without_arcs(leaves)
-        return estimate_network(structure, source, smoothing, priors=priors, distributions=families)
+        # Where arcs were learned from all pairs, these are what is added up.
+        additive = not structure.scores and self._counts_ahead()
+        return estimate_network(
+            structure, source, smoothing, priors=priors, distributions=families, additive=additive
+        )
 
     # ---------------------------------------------------------------------------------- more rows
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from bayesgraph.statistics import (
     shares,
 )
 
+# Parents besides the class of a variable whose families with any of them are counted ahead.
+MOST_PARENTS = 5
 # Share of all rows that may be lacking by rounding errors of sums of weights.
 ROUNDING = 1e-9
 
@@ -42,6 +44,7 @@ def estimate_network(
     priors: Floats | None = None,
     distributions: Mapping[Variable, str] | None = None,
     complete: bool = False,
+    additive: bool = False,
 ) -> BayesianNetwork:
     """Return the network of a structure with parameters estimated from a count source.
 
@@ -71,6 +74,9 @@ def estimate_network(
         discrete variables.
     complete : bool
         Whether the statistics are those of whole rows, as in EM.
+    additive : bool
+        Whether to ask for the same statistics whichever columns rows lack, as those of other rows
+        will be added; of variables with at most `MOST_PARENTS` parents besides the class.
 
     Warns
     -----
@@ -105,7 +111,8 @@ def estimate_network(
             )
     families = {v: Family.of(*parents[v], v) for v in rest}
     everything = Family(() if source.target is None else (source.target,))
-    sums = source.families([*families.values(), *(() if complete else (everything,))])
+    ahead = _with_fewer_parents({v: parents[v] for v in rest}, source.target) if additive else []
+    sums = source.families([*ahead, *families.values(), *(() if complete else (everything,))])
     # Requested for all columns at once: each request passes over all that the source holds.
     asked = dict.fromkeys([v for child in rest for v in (child, *parents[child])])
     numbers = tuple([v for v in asked if isinstance(v, Continuous)])
@@ -124,6 +131,26 @@ def estimate_network(
             assert isinstance(child, Discrete)  # count vectors are in `blocks`, or refused
             blocks.append(estimate_table(child, *args, source.target, priors))
     return BayesianNetwork(blocks, arc_scores=structure.scores, order=structure.variables)
+
+
+def _with_fewer_parents(
+    parents: Mapping[Variable, Sequence[Variable]], target: Discrete | None
+) -> Iterator[Family]:
+    """Yield the families that `_beside_gaps` may ask for, whichever columns rows lack.
+
+    They are those of each child and any of its parents, each before those that are part of it.
+    """
+    # Ascending, so that no family is a part of an earlier one that is not of the same child.
+    for child, above in sorted(parents.items(), key=lambda item: len(item[1])):
+        features = [p for p in above if p != target]
+        if len(features) <= MOST_PARENTS:
+            for n in range(len(features) + 1):
+                for gone in combinations(features, n):
+                    some = [p for p in above if p not in gone]
+                    yield Family.of(*some, child)
+                    if some:
+                        yield Family.of(*some)
+            yield from map(Family.of, features)
 
 
 def _leaves(

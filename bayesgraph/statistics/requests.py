@@ -47,6 +47,10 @@ class Family:
         """All of its columns, the discrete ones first."""
         return (*self.discrete, *self.continuous)
 
+    def is_part_of(self, family: Family) -> bool:
+        """Return whether another family has all of these columns, in the same order."""
+        return self.columns == tuple([v for v in family.columns if v in self.columns])
+
 
 @dataclass(frozen=True)
 class Singles:

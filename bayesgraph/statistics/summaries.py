@@ -123,6 +123,18 @@ class FamilyStatistics:
         between = spread[..., :, None] * spread[..., None, :] * weight[..., None]
         return FamilyStatistics(total, centre, (self.comoment + between).sum(axis=axis))
 
+    def part(self, family: requests.Family, some: requests.Family) -> FamilyStatistics:
+        """Return the statistics of some columns of a family, if no row has gaps."""
+        gone = tuple([i for i, v in enumerate(family.discrete) if v not in some.discrete])
+        if not some.continuous:
+            return _without_moments(self.counts.sum(axis=gone))
+        merged = self
+        for axis in reversed(gone):
+            merged = merged.merged(axis)
+        at = [family.continuous.index(v) for v in some.continuous]
+        comoment = merged.comoment[..., at, :][..., at]
+        return FamilyStatistics(merged.counts, merged.mean[..., at], comoment)
+
 
 def _without_moments(counts: Floats) -> FamilyStatistics:
     return FamilyStatistics(counts, np.zeros((*counts.shape, 0)), np.zeros((*counts.shape, 0, 0)))
@@ -507,7 +519,12 @@ class FamiliesSummary(requests.Additive):
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         statistics: dict[requests.Family, FamilyStatistics] = {}
         beside: dict[tuple[Discrete, ...], list[requests.Family]] = {}
+        parts, whole = dict[requests.Family, requests.Family](), None
         for family in request.families:
+            if table.complete and whole and family.is_part_of(whole):
+                parts[family] = whole
+                continue
+            whole = family
             if family.discrete and not family.continuous:
                 beside.setdefault(family.discrete[1:], []).append(family)
             else:
@@ -517,6 +534,7 @@ class FamiliesSummary(requests.Additive):
                 )
         for rest, families in beside.items():
             statistics |= _collect_beside(table, rest, families, weights)
+        statistics |= {some: statistics[of].part(of, some) for some, of in parts.items()}
         return cls(request, tuple(statistics[family] for family in request.families))
 
     def grown(self, renamed: Mapping[Variable, Variable]) -> Self:

@@ -74,6 +74,41 @@ def test_families_are_the_same_alone_and_beside_others(weighted):
         assert together[family].mean.shape == alone.mean.shape
 
 
+@pytest.mark.parametrize("weighted", [None, "real"])
+def test_families_of_complete_rows_are_also_taken_from_larger_ones(weighted):
+    sample = samples.make_sample(3, 90, weighted=weighted)
+    a, b, c, x, y = sample.table.variables
+    wholes = [(a, b, c), (b, a, x, y), (c, y, x)]
+    parts = [[(a,), (b, c), (c, a)], [(b, x), (y,), (b, a), (a, b, x)], [(y, x), (x, y), (c,)]]
+    families = [
+        Family.of(*some)
+        for whole, subsets in zip(wholes, parts, strict=True)
+        for some in (whole, *subsets)
+    ]
+    statistics = TableSource(sample.table, None, sample.weights if weighted else None).families(
+        families
+    )
+    weights = sample.weights if weighted else np.ones(90)
+    values = np.stack([sample.table.column(v) for v in sample.table.variables], axis=1)
+    at = dict(zip(sample.table.variables, range(5), strict=True))
+    for family in families:
+        cards = [v.cardinality for v in family.discrete]
+        numbers = values[:, [at[v] for v in family.continuous]]
+        for states in np.ndindex(*cards):
+            rows = np.all(values[:, [at[v] for v in family.discrete]] == states, axis=1)
+            counts, mean, comoment = (
+                getattr(statistics[family], name)[states] for name in ("counts", "mean", "comoment")
+            )
+            np.testing.assert_allclose(counts, weights[rows].sum(), atol=1e-12)
+            if not rows.any():
+                continue
+            np.testing.assert_allclose(
+                mean, np.average(numbers[rows], axis=0, weights=weights[rows]), atol=1e-12
+            )
+            around = numbers[rows] - mean
+            np.testing.assert_allclose(comoment, (around.T * weights[rows]) @ around, atol=1e-10)
+
+
 def test_what_is_not_to_be_kept_is_forgotten():
     source = source_of(samples.make_sample(2, 50))
     family = Family.of(*source.variables[:3])
