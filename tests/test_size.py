@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_862,
-    "nodes of syntax trees": 625_178,
+    "lines of code": 54_790,
+    "nodes of syntax trees": 624_453,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_181,

@@ -592,10 +592,6 @@ def run(
     minima: Floats,
     work: Floats,
     out: Floats,
-    begin: int,
-    end: int,
-    own: Floats,
-    half: int,
     logarithmic: bool,
 ) -> tuple[int, float]:
     """Run an elimination program on probabilities or on logarithms.
@@ -611,13 +607,6 @@ def run(
         overwritten.
     work : the workspace
     out : the result
-    begin, end : int
-        Range of the program to run.
-    own : ndarray
-        Array to which loops write and in which sums are cleared: the workspace itself, or another
-        array of its size if a second thread runs the second half of a loop.
-    half : int
-        0: all iterations of a loop; 1 or 2: the first or the second half of the iterations.
     logarithmic : bool
         Whether values are logarithms: products are then sums, and sums are log-sum-exp or maxima.
 
@@ -639,8 +628,8 @@ def run(
     n_loop = 0
     loop_at = 0
     turns = 0
-    at = begin
-    while at < end:
+    at = 0
+    while at < len(code):
         operation = code[at]
         if operation <= ADD or operation == ONES:
             t, s, kind = code[at + 2], code[at + 3], code[at + 4]
@@ -650,8 +639,7 @@ def run(
                 t += loop[k] * code[d]
                 s += loop[k] * code[d + 1]
                 d += 2
-            # A sum reads the clique's table, which is in `own`; a product reads messages.
-            data = own if operation == ADD else work
+            data = work
             if kind == TABLE:
                 # `s` is the index of the factor plus, in a loop, the steps within its table.
                 s += offsets[code[at + 3]] - code[at + 3]
@@ -660,12 +648,12 @@ def run(
                 n = np.int64(1)
                 for k in range(dims):
                     n *= code[at + HEAD + 3 * k]
-                _fill(own, t, n, 0.0 if logarithmic else 1.0)
+                _fill(work, t, n, 0.0 if logarithmic else 1.0)
             elif logarithmic:
                 maximum = kind == MAXIMUM
-                _logarithmic(operation, own, t, data, s, code, at + HEAD, dims, index, maximum)
+                _logarithmic(operation, work, t, data, s, code, at + HEAD, dims, index, maximum)
             else:
-                _linear(operation, own, t, data, s, code, at + HEAD, dims, index)
+                _linear(operation, work, t, data, s, code, at + HEAD, dims, index)
             at += code[at + 1]
         elif operation == CONTRACT:
             s, u = code[at + 3], code[at + 5]
@@ -682,7 +670,7 @@ def run(
                 _add_products(work, code[at + 2], data, s, other, u, code, d, dims, index)
             at += code[at + 1]
         elif operation == CLEAR:
-            _fill(own, code[at + 2], code[at + 3], zero)
+            _fill(work, code[at + 2], code[at + 3], zero)
             at += SHORT
         elif operation == SCALE or operation == DIVIDE:
             t, n, s = code[at + 2], code[at + 3], code[at + 4]
@@ -754,11 +742,7 @@ def run(
             turns = 1
             for k in range(n_loop):
                 turns *= code[loop_at + k]
-            first = turns // 2 if half == 2 else 0
-            turns = turns // 2 if half == 1 else turns - first
-            for k in range(n_loop - 1, -1, -1):
-                loop[k] = first % code[loop_at + k]
-                first //= code[loop_at + k]
+                loop[k] = 0
             at += code[at + 1]
         elif operation == GATHER:
             s, data = code[at + 4], work
@@ -787,20 +771,6 @@ def run(
                 loop[k] = 0
             at = code[at + 2] if turns > 0 else at + 3
     return status, log_mass
-
-
-@kernel(error_model="numpy")
-def add_cleared(code: Ints, at: int, work: Floats, own: Floats) -> None:
-    """Add the partial sums of the second of two threads that shared a loop to those of the first.
-
-    The first thread has summed over its half of the loop in `work`, which receives the totals, the
-    second thread in `own`. The CLEAR instructions that begin at ``code[at]``, which set ranges to
-    zero before the loop, give the ranges of the sums.
-    """
-    while code[at] == CLEAR:
-        for k in range(code[at + 2], code[at + 2] + code[at + 3]):
-            work[k] += own[k]
-        at += SHORT
 
 
 def _blocks_of_rows(
@@ -870,9 +840,7 @@ def run_rows(
                 for row in range(end - begin, n_together):
                     tables[to + row] = 1.0
                 to += n_together
-        status, log_mass = run(
-            code, tables, offsets, bounds, work, result, 0, len(code), work, 0, False
-        )
+        status, log_mass = run(code, tables, offsets, bounds, work, result, False)
         for row in range(begin, end):
             total = 0.0
             if status == OK:

@@ -164,9 +164,6 @@ class Program(NamedTuple):
         Offsets of the likelihoods in the workspace.
     maximal : shape (n_cliques,)
         1 for cliques that maximise over the variables they eliminate.
-    halves : shape (2 k,)
-        Begins and ends of the ranges of the program that two threads may share: each range clears
-        the sums of a large table and contains the loop that computes them.
     layout : shape (5, m + n_cliques) or (5, 0)
         Which cliques are held compressed, and where; see `program_kernels.compile_tree`.
     n_work, n_result : int
@@ -184,7 +181,6 @@ class Program(NamedTuple):
     least: float
     soft_at: Ints
     maximal: Ints
-    halves: Ints
     layout: Ints
     n_work: int
     n_result: int

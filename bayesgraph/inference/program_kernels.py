@@ -56,9 +56,6 @@ _ALONE, _BROKEN, _NESTED, _MOVED, _CALL = 2.0, 12.0, 30.0, 8.0, 150.0
 # Minimum number of entries of a clique whose product is not formed, see `_sum_of_products`.
 _SMALLEST_SUM = 256
 
-# Minimum number of entries of a table that two threads share.
-LARGE = 2**21
-
 
 @kernel(error_model="numpy")
 def _emit(
@@ -483,7 +480,7 @@ def compile_tree(
 ) -> tuple[Ints, float, int, int]:
     """Return the elimination program that passes messages over a junction tree.
 
-    The result is the arrays of a `Program` from `code` to `halves`, packed (of `minima` the bits),
+    The result is the arrays of a `Program` from `code` to `maximal`, packed (of `minima` the bits),
     then its numbers `least`, `n_work` and `n_result`.
 
     Parameters
@@ -612,8 +609,6 @@ def compile_tree(
     down = filled(n_cliques, -1)
     table = filled(n_cliques, -1)
     kept = 0
-    loops = np.empty(16, np.int64)
-    n_loops = 0
     code = np.empty(4096, np.int64)
     size = np.int64(0)
     place = np.empty(n, np.int64)
@@ -946,7 +941,6 @@ def compile_tree(
                     stride[a] = ordered[place[axis[a]]]
             o = following[o]
         # Clear the entries to which sums are added.
-        cleared = size
         marginal = sums = free
         shown = filled(residual[c], -1)
         if not collect:
@@ -1018,10 +1012,6 @@ def compile_tree(
         if outer:
             code[size], code[size + 1], code[size + 2] = AGAIN, 3, body
             size += 3
-            if entries[c] >= LARGE:
-                loops = grown(loops, n_loops, 2)
-                loops[n_loops], loops[n_loops + 1] = cleared, size
-                n_loops += 2
         # Rescaling of messages and results after the sums.
         if collect and not root:
             counted = _counted(parent, residual, unit, c)
@@ -1054,6 +1044,6 @@ def compile_tree(
                 d = next_child[d]
     parts = (
         code[:size], up, minima.view(np.int64), source, kind, step, constant[:n_constant], soft_at,
-        maximal, loops[:n_loops],
+        maximal,
     )  # fmt: skip
     return packed(parts), least, free, n_result

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
-from functools import cache, partial
 from struct import pack
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.core import parallel
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.parallel import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference import execution_kernels, planning_kernels, program_kernels
@@ -315,12 +311,10 @@ class CompiledTables:
             both,
             places,
         )
-        code, up, minima, source, kind, step, constant, soft_at, maximal, halves = unpacked(
-            packed, 10
-        )
+        code, up, minima, source, kind, step, constant, soft_at, maximal = unpacked(packed, 9)
         program = Program(
             tree, code, up, minima.view(np.float64), source, kind, step, constant, least, soft_at,
-            maximal, halves, places, n_work, n_result,
+            maximal, places, n_work, n_result,
         )  # fmt: skip
         return program if layout is None else _with_data(program, layout, limit)
 
@@ -349,6 +343,7 @@ class CompiledTables:
         offsets = tables.offsets(findings)
         space = np.empty(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
+        values = tables.log_values if logarithmic else tables.values
         log_scale = tables.log_scale + case.log_scale
         if len(program.constant):  # tables whose variables are all observed
             log_scale += float(np.sum(tables.log_at(offsets[program.constant])))
@@ -357,29 +352,23 @@ class CompiledTables:
             log_scale += _load_soft(program, case, space, minima, logarithmic=logarithmic)
             least = minima.min(initial=0.0)
         if log_scale == -np.inf:
-            return Run(program, tables.values, offsets, space, result, log_scale, logarithmic)
-        if not logarithmic:
-            # The run checks what it adds to the bounds, unless a message vanishes: by underflow?
-            status, log_mass = execution_kernels.TOO_SMALL, 0.0
-            if least >= execution_kernels.MINIMUM_LOG2:
-                status, log_mass = execute(program, tables.values, offsets, minima, space, result)
-            if (
-                status == execution_kernels.IMPOSSIBLE
-                and minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2
-            ):
-                status = execution_kernels.TOO_SMALL
-            if status != execution_kernels.TOO_SMALL:
-                return Run(
-                    program, tables.values, offsets, space, result, log_mass + log_scale, False
-                )
+            return Run(program, values, offsets, space, result, log_scale, logarithmic)
+        status, log_mass = execution_kernels.TOO_SMALL, 0.0
+        if logarithmic or least >= execution_kernels.MINIMUM_LOG2:
+            status, log_mass = execution_kernels.run(
+                program.code, values, offsets, minima, space, result, logarithmic
+            )
+        if logarithmic:
+            if log_mass > -np.inf:
+                np.exp(result, out=result)
+        elif status == execution_kernels.TOO_SMALL or (
+            # A message vanishes: by underflow?
+            status == execution_kernels.IMPOSSIBLE
+            and minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2
+        ):
             return self.run(program, case, memory_limit, logarithmic=True)
-        code = program.code
-        _, log_mass = execution_kernels.run(
-            code, tables.log_values, offsets, minima, space, result, 0, len(code), space, 0, True
-        )
-        if log_mass > -np.inf:
-            np.exp(result, out=result)
-        return Run(program, tables.log_values, offsets, space, result, log_mass + log_scale, True)
+        log_mass = float(log_mass) + log_scale
+        return Run(program, values, offsets, space, result, log_mass, logarithmic)
 
     # -------------------------------------------------------------------------------- enumeration
 
@@ -495,52 +484,3 @@ def _load_soft(
         possible = logs[logs > -np.inf] - peak
         minima[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
     return scale
-
-
-@cache
-def _helper(process: int) -> ThreadPoolExecutor:
-    """Return the executor of the second thread of a process, given the process id.
-
-    The id is the cache key, because a forked process does not inherit threads.
-    """
-    return ThreadPoolExecutor(1, f"bayesgraph-{process}")
-
-
-def execute(
-    program: Program,
-    tables: Floats,
-    offsets: Ints,
-    minima: Floats,
-    space: Floats,
-    result: Floats,
-) -> tuple[int, float]:
-    """Run a program on probabilities; see `execution_kernels.run`.
-
-    Large tables are always summed in two halves, so that the result does not depend on the number
-    of threads; the halves run at the same time if there are two threads.
-    """
-    code = program.code
-    fixed = (code, tables, offsets, minima, space, result)
-    if not len(program.halves):
-        status, log_mass = execution_kernels.run(*fixed, 0, len(code), space, 0, False)
-        return int(status), float(log_mass)
-    run = partial(execution_kernels.run, *fixed)
-    own = np.empty(program.n_work)  # where the second halves write
-    worst, total, at = execution_kernels.OK, 0.0, 0
-    for begin, stop in [*program.halves.reshape(-1, 2).tolist(), (len(code), None)]:
-        status, log_mass = run(at, begin, space, 0, False)
-        if status == execution_kernels.IMPOSSIBLE:
-            worst, total = execution_kernels.IMPOSSIBLE, -np.inf
-            break
-        worst, total = max(worst, int(status)), total + float(log_mass)
-        if stop is not None:
-            second = partial(run, begin, stop, own, 2, False)
-            other = _helper(os.getpid()).submit(second) if parallel.N_THREADS > 1 else None
-            run(begin, stop, space, 1, False)
-            if other is None:
-                second()
-            else:
-                other.result()
-            execution_kernels.add_cleared(code, begin, space, own)
-            at = stop
-    return worst, total
