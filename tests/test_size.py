@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_790,
-    "nodes of syntax trees": 624_453,
-    "files": 220,
+    "lines of code": 54_759,
+    "nodes of syntax trees": 624_313,
+    "files": 217,
     "public names": 70,
     "bytes of the front end": 301_181,
     "comments that silence a check": 108,

@@ -1,6 +1,5 @@
 from .bootstrap import ArcConfidence as ArcConfidence
 from .bootstrap import arc_confidence as arc_confidence
-from .candidates import SHARE as SHARE
 from .discriminant import CovarianceModel as CovarianceModel
 from .discriminant import estimate_discriminant as estimate_discriminant
 from .exponents import ALL_SCHEMES as ALL_SCHEMES
@@ -8,7 +7,6 @@ from .exponents import SCHEMES as SCHEMES
 from .exponents import exponents_between as exponents_between
 from .exponents import weighted_network as weighted_network
 from .fit import METHODS as METHODS
-from .fit import changed_settings as changed_settings
 from .fit import count_source as count_source
 from .fit import fit_network as fit_network
 from .fit import learn_network as learn_network
@@ -45,6 +43,7 @@ from .missing import informative_indicators as informative_indicators
 from .parameters import estimate_network as estimate_network
 from .pc_algorithm import pc as pc
 from .scores import GENERAL_SCORES as GENERAL_SCORES
+from .spanning import SHARE as SHARE
 from .spanning import chow_liu as chow_liu
 from .spanning import forest as forest
 from .spanning import tan as tan
@@ -60,6 +59,7 @@ from .structure import LEARNERS as LEARNERS
 from .structure import LearnerCard as LearnerCard
 from .structure import Structure as Structure
 from .structure import card_of as card_of
+from .structure import changed_settings as changed_settings
 from .structure import counts_ahead as counts_ahead
 from .structure import learned_by as learned_by
 from .structure import star as star

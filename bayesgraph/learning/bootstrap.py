@@ -17,9 +17,8 @@ from bayesgraph.core.typing import RandomState, TableLike
 from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Arc, Name, Variable
 from bayesgraph.graphs import Pattern
-from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.fit import Learner, Learning, opened, plain_source
-from bayesgraph.learning.structure import Structure
+from bayesgraph.learning.structure import ArcRules, Structure, at_least
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.tables import Table

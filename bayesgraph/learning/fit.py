@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any, Literal, TypeAlias
 
 import networkx as nx
-import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.core.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
@@ -20,7 +19,7 @@ from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc_algorithm import pc
 from bayesgraph.learning.spanning import chow_liu
-from bayesgraph.learning.structure import Structure, card_of, learned_by
+from bayesgraph.learning.structure import Structure, changed_settings, learned_by
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import (
     DatasetSource,
@@ -40,63 +39,6 @@ from bayesgraph.tables import (
     infer_variables,
     warn_of_columns,
 )
-
-# ------------------------- Settings of a fit as text, for the record of what a model was fitted on
-
-
-# Characters of a text that are kept, and entries of a list.
-_LONGEST, _ENTRIES = 60, 8
-_signature = cache(signature)
-
-
-def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, str]:
-    """Return the parameters that are not as by default, in alphabetic order, each as text.
-
-    Parameters
-    ----------
-    function : callable
-        A class or a function, whose signature has the defaults.
-    given : mapping from str to object
-        Parameters that the signature lacks count as changed unless they are None.
-    """
-    parameters = _signature(function).parameters
-    defaults = {name: parameters[name].default for name in given if name in parameters}
-    return {
-        name: as_text(value)
-        for name, value in sorted(given.items())
-        if repr(value) != repr(defaults.get(name))
-    }
-
-
-def as_text(value: Any) -> str:
-    """Return the value of a setting as a short text, the same for the same setting."""
-    if card := card_of(value):
-        name, options = card
-        listed = [f"{key}={as_text(option)}" for key, option in options.items()]
-        return f"{name}({', '.join(listed)})" if listed else name
-    if isinstance(value, nx.DiGraph):
-        return f"a graph of {len(value)} nodes and {len(value.edges)} arcs"
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Mapping):
-        entries = [f"{as_text(k)}: {as_text(v)}" for k, v in value.items()]
-        return f"{{{_listed(entries)}}}"
-    if isinstance(value, (set, frozenset)):
-        # A set has no order.
-        return f"{{{_listed(sorted(map(as_text, value)))}}}"
-    if isinstance(value, (list, tuple)):
-        return f"[{_listed(list(map(as_text, value)))}]"
-    named = callable(value) and hasattr(value, "__name__")
-    text = value.__name__ if named else repr(value)
-    if " at 0x" in text:  # the address of an object would differ each time
-        text = type(value).__name__
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
-
-
-def _listed(entries: list[str]) -> str:
-    more = len(entries) - _ENTRIES
-    return ", ".join([*entries[:_ENTRIES], *([f"and {more} more"] if more > 0 else [])])
-
 
 # ------------------- Functions that return a count source, or a fitted network, for a user's table
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import GraphError, quoted, unknown_variable
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
-from bayesgraph.learning import arcs
-from bayesgraph.learning.candidates import scores_of_pairs
+from bayesgraph.learning.information import TIE_DECIMALS, arc_scores, by_score, class_scores
 from bayesgraph.learning.leave_one_out import LOSSES, Change, Joints, LeaveOneOut, losses
+from bayesgraph.learning.spanning import scores_of_pairs
 from bayesgraph.learning.structure import (
+    ArcRules,
     Structure,
+    at_least,
     below_class,
     learned_by,
     learner,
@@ -74,9 +76,9 @@ def kdb(
         If required and forbidden arcs contradict each other, or name a variable that is no feature.
     """
     target = target_of(source, "kdb")
-    k = arcs.at_least("k", k, 0)
+    k = at_least("k", k, 0)
     features = source.features
-    rules = arcs.ArcRules.of(required, forbidden, [v.name for v in features])
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
     _, chosen, gains = ranked_parents(source, features, as_smoothing(smoothing), k, rules)
     return below_class(target, features, _named(features, chosen, gains))
 
@@ -86,7 +88,7 @@ def ranked_parents(
     features: tuple[Variable, ...],
     smoothing: Smoothing,
     k: int,
-    rules: arcs.ArcRules,
+    rules: ArcRules,
 ) -> tuple[list[int], list[list[int]], Floats]:
     """Return the order of the features in kDB, their ranked parents, and the gains of all arcs.
 
@@ -107,7 +109,7 @@ def ranked_parents(
     scores = scores_of_pairs(source, features, source.target, smoothing)
     gains, forced = scores.gains, rules.forced(features)
     alone = source.singles(Singles(features, source.target))
-    order = _entering(arcs.by_score(arcs.class_scores(source, alone, smoothing)), forced)
+    order = _entering(by_score(class_scores(source, alone, smoothing)), forced)
     allowed = rules.admissible(features) & (scores.learnable | forced)
     chosen: list[list[int]] = [[] for _ in features]
     states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
@@ -116,7 +118,7 @@ def ranked_parents(
         before = np.array(order[:at], dtype=np.intp)
         before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
         score = np.where(forced[before, child], np.inf, gains[before, child])
-        ranked = [int(before[i]) for i in arcs.by_score(score)]
+        ranked = [int(before[i]) for i in by_score(score)]
         # The first k parents that keep the table of a child within `_MAX_CELLS` cells. `states` has
         # the number of states of each feature, `ranked` the indices of the candidate parents, best
         # first, and `cells` is the size of the table without parents. A parent that would make the
@@ -204,13 +206,13 @@ def superparent(
     one_of("score", score, ("likelihood", "bic", "aic"))
     features = source.features
     names = [v.name for v in features]
-    allowed = arcs.ArcRules.of(None, forbidden, names).admissible(features)
+    allowed = ArcRules.of(None, forbidden, names).admissible(features)
     scores = scores_of_pairs(source, features, target, as_smoothing(smoothing))
     allowed &= scores.learnable
     if parent is None:
         total = np.sum(scores.net(score), axis=1, where=allowed)
         rows = max(float(scores.total.max(initial=0.0)), 1.0)
-        best = int(np.argmax(np.round(total / rows, arcs.TIE_DECIMALS)))
+        best = int(np.argmax(np.round(total / rows, TIE_DECIMALS)))
     elif parent in names:
         best = names.index(parent)
     else:
@@ -259,10 +261,10 @@ def selective_kdb(
         If the source holds only statistics, the loss is unknown, or k is negative.
     """
     target = target_of(source, "selective_kdb")
-    maximum = arcs.at_least("k", k, 0)
+    maximum = at_least("k", k, 0)
     one_of("loss", loss, LOSSES)
     features = source.features
-    rules = arcs.ArcRules.of(required, forbidden, [v.name for v in features])
+    rules = ArcRules.of(required, forbidden, [v.name for v in features])
     smoothing = as_smoothing(smoothing)
     order, chosen, gains = ranked_parents(source, features, smoothing, maximum, rules)
     rows = LeaveOneOut(source, target, smoothing)
@@ -271,7 +273,7 @@ def selective_kdb(
     table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
     # Features of required arcs are kept, whatever the loss.
     table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
-    best = int(np.argmin(np.round(table / rows.total, arcs.TIE_DECIMALS)))
+    best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
     row, n_features = divmod(best, table.shape[1])
     kept = sorted(order[:n_features])
     scores = {
@@ -363,15 +365,15 @@ def forward_selection(
     features = source.features
     maximum = len(features)
     if max_features is not None:
-        maximum = arcs.at_least("max_features", max_features, 0)
+        maximum = at_least("max_features", max_features, 0)
     smoothing = as_smoothing(smoothing)
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
     joints, kept, rest = Joints(rows, (), loss), list[Variable](), list(features)
-    lowest = round(joints.loss() / rows.total, arcs.TIE_DECIMALS)
+    lowest = round(joints.loss() / rows.total, TIE_DECIMALS)
     while rest and len(kept) < maximum:
         with_one = joints.losses_with([(None, ((), v)) for v in rest])
-        tried = np.round(with_one / rows.total, arcs.TIE_DECIMALS)
+        tried = np.round(with_one / rows.total, TIE_DECIMALS)
         best = int(np.argmin(tried))
         if not tried[best] < lowest:
             break
@@ -392,7 +394,7 @@ _ARCS_OF_PASS = 64
 
 
 def climb_by_rows(
-    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: arcs.ArcRules
+    rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
 ) -> dict[Arc, float]:
     """Return arcs between features that raise the leave-one-out conditional log likelihood.
 
@@ -427,8 +429,8 @@ def _candidates(
     rows: LeaveOneOut, features: tuple[Variable, ...], allowed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     summary = rows.source.pairs(Pairs(features, rows.target))
-    scores = arcs.arc_scores(rows.source, summary, rows.smoothing)
-    gains = np.round(scores.gains, arcs.TIE_DECIMALS)
+    scores = arc_scores(rows.source, summary, rows.smoothing)
+    gains = np.round(scores.gains, TIE_DECIMALS)
     score = np.where(allowed & scores.learnable & (gains > 0), gains, -np.inf)
     rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
     return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
@@ -438,7 +440,7 @@ class _RowSearch:
     """State of the greedy search: arcs added, log joint of each row, gains of candidate arcs."""
 
     def __init__(
-        self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: arcs.ArcRules
+        self, rows: LeaveOneOut, features: tuple[Variable, ...], maximum: int, rules: ArcRules
     ) -> None:
         self._rows, self._features, self._maximum = rows, features, maximum
         self._forced = rules.forced(features)
@@ -487,7 +489,7 @@ class _RowSearch:
         self._try(arcs_of)
         for p, c in arcs_of:
             gain = (self._loss - self._tried[p, c]) / self._rows.total
-            self._gains[p, c] = round(gain, arcs.TIE_DECIMALS)
+            self._gains[p, c] = round(gain, TIE_DECIMALS)
             self._stale[p, c] = False
 
     def _try(self, places: Sequence[tuple[int, int]]) -> None:

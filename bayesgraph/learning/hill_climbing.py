@@ -12,11 +12,19 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import GraphError, quoted
 from bayesgraph.core.variables import Arc, Discrete, Variable
 from bayesgraph.learning import structure_kernels
-from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, at_least
 from bayesgraph.learning.greedy import climb_by_rows
+from bayesgraph.learning.information import TIE_DECIMALS
 from bayesgraph.learning.leave_one_out import LeaveOneOut
 from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
-from bayesgraph.learning.structure import Structure, below_class, check_source, learner, target_of
+from bayesgraph.learning.structure import (
+    ArcRules,
+    Structure,
+    at_least,
+    below_class,
+    check_source,
+    learner,
+    target_of,
+)
 from bayesgraph.learning.structure_kernels import ADD, DROP, REVERSE
 from bayesgraph.statistics import CountSource, SmoothingLike, as_smoothing, one_of
 

@@ -18,9 +18,9 @@ from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.errors import DataError, MemoryLimitError
 from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.learning.arcs import n_moments
 from bayesgraph.learning.information import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
+from bayesgraph.learning.structure import n_moments
 from bayesgraph.statistics import (
     CountSource,
     Family,

@@ -19,11 +19,10 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Continuous, Variable
 from bayesgraph.graphs import Pattern
-from bayesgraph.learning.arcs import ArcRules, at_least
 from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.information import ExtendedTables, extended_information
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
-from bayesgraph.learning.structure import Structure, check_source
+from bayesgraph.learning.structure import ArcRules, Structure, at_least, check_source
 from bayesgraph.statistics import (
     CountSource,
     Family,

@@ -14,7 +14,7 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning import information
-from bayesgraph.learning.arcs import arc_scores, penalty_rate
+from bayesgraph.learning.information import arc_scores, penalty_rate
 from bayesgraph.statistics import (
     CountSource,
     Family,

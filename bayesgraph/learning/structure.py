@@ -1,19 +1,25 @@
-"""Structure learners: functions from a count source to a directed acyclic graph."""
+"""Structure learners, the arcs that they must and must not learn, and settings as text."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
+from inspect import signature
 from typing import Any, TypeVar
 
 import networkx as nx
+import numpy as np
+from numpy.typing import NDArray
 
-from bayesgraph.core.errors import DataError, DataTypeError
-from bayesgraph.core.variables import Arc, Discrete, Name, Variable
-from bayesgraph.graphs import build_dag
-from bayesgraph.statistics import CountSource, Smoothing, SmoothingLike
+from bayesgraph.core.errors import DataError, DataTypeError, GraphError, unknown_variable
+from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Name, Variable
+from bayesgraph.graphs import build_dag, check_acyclic
+from bayesgraph.statistics import (
+    CountSource,
+    Smoothing,
+    SmoothingLike,
+)
 
 
 @dataclass(frozen=True)
@@ -89,11 +95,12 @@ class LearnerCard:
         """
         if isinstance(self.counts_ahead, bool):
             return self.counts_ahead
-        defaults = {n: p.default for n, p in inspect.signature(self.learn).parameters.items()}
+        defaults = {n: p.default for n, p in _signature(self.learn).parameters.items()}
         chosen = {**defaults, **options}
         return all(chosen[name] in values for name, values in self.counts_ahead.items())
 
 
+_signature = cache(signature)
 # All structure learners by name; the decorator `learner` adds them.
 LEARNERS: dict[str, LearnerCard] = {}
 LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
@@ -200,3 +207,211 @@ def below_class(
     variables = columns if given is None else (given, *columns)
     star_arcs = [] if given is None else [(given.name, v.name) for v in columns]
     return Structure(variables, (*star_arcs, *scores), scores)
+
+
+# ------------------------------------------------------ Required and forbidden arcs of a learner
+
+
+@dataclass(frozen=True)
+class ArcRules:
+    """Arcs that a learned structure must contain, and arcs that it must not contain.
+
+    Attributes
+    ----------
+    required, forbidden : tuple of (parent name, child name)
+    """
+
+    required: tuple[Arc, ...] = ()
+    forbidden: tuple[Arc, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        required: Iterable[Any] | None,
+        forbidden: Iterable[Any] | None,
+        names: Sequence[Any],
+        tiers: Iterable[Any] | None = None,
+    ) -> ArcRules:
+        """Return rules from user-given arcs, after checking them.
+
+        Parameters
+        ----------
+        required, forbidden : iterable of (parent name, child name), or None
+        names : sequence
+            Names that arcs may contain.
+        tiers : iterable of tiers, optional
+            Each is a name or an iterable of names; no arc leads from a tier to an earlier one.
+
+        Raises
+        ------
+        GraphError
+            If an entry is not a pair of two different names, an arc is both required and forbidden,
+            a name is in two tiers, or the required arcs form a cycle.
+        UnknownVariableError
+            If an arc names a variable that is not in `names`. (Learners that augment naive Bayes
+            leave the class out of `names`, as it is a parent of every feature already.)
+        """
+        # The arcs that lead from a tier to an earlier one.
+        if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
+            raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
+        allowed, earlier = set(names), list[Any]()
+        against: set[Arc] = set()
+        for tier in () if tiers is None else tiers:
+            is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in allowed)
+            members = [tier] if is_name else list(tier)
+            for name in members:
+                if name not in allowed:
+                    raise unknown_variable(name, names, where="tiers=: the learner")
+                if name in earlier or members.count(name) > 1:
+                    raise GraphError(f"tiers= names {name!r} more than once.")
+            against.update((late, early) for late in members for early in earlier)
+            earlier += members
+        kept_out = dict.fromkeys((*_arcs(forbidden, "forbidden", names), *against))
+        rules = cls(_arcs(required, "required", names), tuple(kept_out))
+        both = set(rules.required) & set(rules.forbidden)
+        if both:
+            parent, child = next(arc for arc in rules.required if arc in both)
+            why = "against the tiers" if (parent, child) in against else "forbidden"
+            raise GraphError(f"Arc {parent!r} -> {child!r} is both required and {why}; choose one.")
+        if rules.required:
+            check_acyclic(nx.DiGraph(list(rules.required)))
+        return rules
+
+    def admissible(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
+        """Return a mask of the arcs that may occur, shape (d, d), parents along the first axis.
+
+        Excluded are forbidden arcs, arcs from continuous to discrete columns, and all arcs of
+        columns that are neither discrete nor continuous (counts, for example).
+
+        Raises
+        ------
+        GraphError
+            If a required arc is excluded.
+        """
+        kinds = np.array([_kind(v) for v in columns], dtype=np.int64)
+        allowed = (kinds[:, None] >= 0) & (kinds[:, None] <= kinds)
+        np.fill_diagonal(allowed, False)
+        place = {v.name: i for i, v in enumerate(columns)}
+        for parent, child in self.forbidden:
+            allowed[place[parent], place[child]] = False
+        for parent, child in self.required:
+            if not allowed[place[parent], place[child]]:
+                raise GraphError(
+                    f"The required arc {parent!r} -> {child!r} cannot be: a discrete variable has "
+                    "no continuous parent, and counts of many items have no parents but the class."
+                )
+        return allowed
+
+    def forced(self, columns: Sequence[Variable]) -> NDArray[np.bool_]:
+        """Return a mask of the required arcs, shape (d, d), parents along the first axis."""
+        place = {v.name: i for i, v in enumerate(columns)}
+        mask = np.zeros((len(columns), len(columns)), dtype=np.bool_)
+        for parent, child in self.required:
+            mask[place[parent], place[child]] = True
+        return mask
+
+
+def _kind(variable: Variable) -> int:
+    """Return 0 for discrete variables, 1 for continuous ones, -1 for others, which take no arcs."""
+    if isinstance(variable, Discrete):
+        return 0
+    return 1 if isinstance(variable, Continuous) and not isinstance(variable, Count) else -1
+
+
+def _arcs(listed: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> tuple[Arc, ...]:
+    arcs: dict[Arc, None] = {}
+    allowed = set(names)
+    if listed is not None and not isinstance(listed, Iterable):
+        raise GraphError(f"{parameter}= takes (parent, child) pairs of names; got {listed!r}.")
+    for arc in () if listed is None else listed:
+        try:
+            if isinstance(arc, str):
+                raise TypeError("a string is not a pair")
+            parent, child = arc
+        except (TypeError, ValueError) as error:
+            raise GraphError(
+                f"{parameter}= takes (parent, child) pairs of names; got {arc!r}."
+            ) from error
+        for end in (parent, child):
+            if end not in allowed:
+                raise unknown_variable(end, names, where=f"{parameter}=: the learner")
+        if parent == child:
+            raise GraphError(f"{parameter}= has an arc from {parent!r} to itself.")
+        arcs[parent, child] = None
+    return tuple(arcs)
+
+
+def at_least(name: str, value: Any, minimum: int) -> int:
+    """Return `value` as an int; raise a DataError unless it is an integer, `minimum` or more."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < minimum:
+        raise DataError(f"{name}= takes a whole number of at least {minimum}; got {value!r}.")
+    return int(value)
+
+
+def n_moments(family: Sequence[Variable]) -> float:
+    """Return an upper bound on the number of values in the sufficient statistics of a family.
+
+    Parameters
+    ----------
+    family : sequence of Variable
+        A child and its parents, in any order.
+    """
+    cards = [v.cardinality for v in family if isinstance(v, Discrete)]
+    return float(np.prod(cards, dtype=np.float64)) * (1 + len(family) - len(cards)) ** 2
+
+
+# ------------------------- Settings of a fit as text, for the record of what a model was fitted on
+
+
+# Characters of a text that are kept, and entries of a list.
+_LONGEST, _ENTRIES = 60, 8
+
+
+def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, str]:
+    """Return the parameters that are not as by default, in alphabetic order, each as text.
+
+    Parameters
+    ----------
+    function : callable
+        A class or a function, whose signature has the defaults.
+    given : mapping from str to object
+        Parameters that the signature lacks count as changed unless they are None.
+    """
+    parameters = _signature(function).parameters
+    defaults = {name: parameters[name].default for name in given if name in parameters}
+    return {
+        name: as_text(value)
+        for name, value in sorted(given.items())
+        if repr(value) != repr(defaults.get(name))
+    }
+
+
+def as_text(value: Any) -> str:
+    """Return the value of a setting as a short text, the same for the same setting."""
+    if card := card_of(value):
+        name, options = card
+        listed = [f"{key}={as_text(option)}" for key, option in options.items()]
+        return f"{name}({', '.join(listed)})" if listed else name
+    if isinstance(value, nx.DiGraph):
+        return f"a graph of {len(value)} nodes and {len(value.edges)} arcs"
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        entries = [f"{as_text(k)}: {as_text(v)}" for k, v in value.items()]
+        return f"{{{_listed(entries)}}}"
+    if isinstance(value, (set, frozenset)):
+        # A set has no order.
+        return f"{{{_listed(sorted(map(as_text, value)))}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{_listed(list(map(as_text, value)))}]"
+    named = callable(value) and hasattr(value, "__name__")
+    text = value.__name__ if named else repr(value)
+    if " at 0x" in text:  # the address of an object would differ each time
+        text = type(value).__name__
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+
+
+def _listed(entries: list[str]) -> str:
+    more = len(entries) - _ENTRIES
+    return ", ".join([*entries[:_ENTRIES], *([f"and {more} more"] if more > 0 else [])])

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.learning.arcs import arc_scores, varying
-from bayesgraph.learning.candidates import ask_ahead, pair_summaries
-from bayesgraph.learning.information import pair_tables
+from bayesgraph.learning.information import arc_scores, pair_tables, varying
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.scores import log_marginal_ratio
-from bayesgraph.learning.spanning import directed
+from bayesgraph.learning.spanning import ask_ahead, directed, pair_summaries
 from bayesgraph.learning.structure import Structure, star
 from bayesgraph.models import CPD, BayesianNetwork, Ensemble, GaussianCPD, TableCPD
 from bayesgraph.statistics import CountSource, Family, Pairs, Singles, Smoothing

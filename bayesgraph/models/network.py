@@ -138,8 +138,8 @@ class BayesianNetwork(Model):
         self.variables = tuple([child for cpd in self._blocks for child in cpd.children])
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
-            names = Counter(variable.name for variable in self.variables)
-            twice = [name for name, count in names.items() if count > 1]
+            counts = Counter(variable.name for variable in self.variables)
+            twice = [name for name, count in counts.items() if count > 1]
             raise ModelError(f"More than one CPD for {quoted(twice)}; each variable takes one.")
         if order is not None:
             self._set_order(tuple(order))
@@ -147,25 +147,21 @@ class BayesianNetwork(Model):
             annotations.check(self._by_name)
         self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
         self._check_parents()
-        number, arcs = self._index_of, [arc for cpd in self._blocks for arc in cpd.arcs()]
+        arcs = [arc for cpd in self._blocks for arc in cpd.arcs()]
+        names = list(self._by_name)
+        place = {name: i for i, name in enumerate(names)}
         # The indices of the parents of each variable, in the order of its CPD.
-        self._above: list[list[int]] = [[] for _ in number]
+        self._above: list[list[int]] = [[] for _ in names]
         for parent, child in arcs:
-            self._above[number[child]].append(number[parent])
-        self._order = self._parents_first()
+            self._above[place[child]].append(place[parent])
+        # The graph of a cycle raises the error that names it.
+        in_order: Any = parents_first(dict(enumerate(self._above))) or self.graph
+        self._order: list[Name] = [names[v] for v in in_order]
         self.arc_scores: dict[tuple[Name, Name], float] = dict(arc_scores or {})
         there = set(arcs)
         for arc in self.arc_scores:
             if arc not in there:
                 raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
-
-    def _parents_first(self) -> list[Name]:
-        order = parents_first(dict(enumerate(self._above)))
-        if order is None:
-            # There is a cycle: building the graph raises the error that names it.
-            return list(graphs.topological_order(self.graph))
-        names = self.names
-        return [names[v] for v in order]
 
     @cached_property
     def graph(self) -> nx.DiGraph:

@@ -27,7 +27,7 @@ from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
-from bayesgraph.statistics.moments import group_comoments, safe_divide
+from bayesgraph.statistics.requests import group_comoments, safe_divide
 from bayesgraph.statistics.source import RowSource, complete_rows
 from bayesgraph.statistics.summaries import FamilyStatistics
 from bayesgraph.tables import Table

@@ -28,7 +28,7 @@ from bayesgraph.statistics.cuts import (
     modl_intervals,
     width_cuts,
 )
-from bayesgraph.statistics.moments import GroupMoments
+from bayesgraph.statistics.requests import GroupMoments
 
 # ------ Base classes of class-conditional summaries of numeric columns, and checks of saved states
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.statistics.moments import safe_divide
+from bayesgraph.statistics.requests import safe_divide
 
 ESTIMATIONS = ("mean", "map", "ml", "predictive")
 SCHEMES = ("dirichlet", "m", "marginal", "backoff")

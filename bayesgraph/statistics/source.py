@@ -37,8 +37,7 @@ from bayesgraph.core.variables import (
     Variable,
 )
 from bayesgraph.statistics import requests, summaries
-from bayesgraph.statistics.moments import safe_divide
-from bayesgraph.statistics.requests import Extensions, Families, Request, Totals
+from bayesgraph.statistics.requests import Extensions, Families, Request, Totals, safe_divide
 from bayesgraph.statistics.summaries import FamilyStatistics
 from bayesgraph.tables import (
     Table,

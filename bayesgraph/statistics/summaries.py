@@ -23,7 +23,7 @@ from bayesgraph.core.parallel import (
 )
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.statistics import counting_kernels, requests
-from bayesgraph.statistics.moments import GroupMoments, PairMoments, group_comoments, safe_divide
+from bayesgraph.statistics.requests import GroupMoments, PairMoments, group_comoments, safe_divide
 from bayesgraph.tables import Table
 
 # --------------------- Additive joint counts of columns, each together with the same other columns

@@ -9,7 +9,8 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, GraphError, UnknownVariableError
-from bayesgraph.learning.arcs import ArcRules, arc_scores, by_score, class_scores
+from bayesgraph.learning.information import arc_scores, by_score, class_scores
+from bayesgraph.learning.structure import ArcRules
 from bayesgraph.statistics import Pairs, Smoothing
 
 

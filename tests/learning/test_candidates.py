@@ -7,9 +7,10 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, GraphError, MemoryLimitError
-from bayesgraph.learning import candidates
-from bayesgraph.learning import candidates as tiles
-from bayesgraph.learning.arcs import ArcRules, arc_scores
+from bayesgraph.learning import spanning as candidates
+from bayesgraph.learning import spanning as tiles
+from bayesgraph.learning.information import arc_scores
+from bayesgraph.learning.structure import ArcRules
 from bayesgraph.statistics import CountSource, Pairs, Smoothing
 
 LEARNERS = [bg.learning.tan, bg.learning.forest, bg.learning.chow_liu]

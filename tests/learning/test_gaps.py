@@ -10,8 +10,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import FewRowsWarning
-from bayesgraph.learning.arcs import arc_scores
-from bayesgraph.learning.information import conditional_mutual_information
+from bayesgraph.learning.information import arc_scores, conditional_mutual_information
 from bayesgraph.learning.tree_posterior import tree_posterior
 from bayesgraph.statistics import Pairs, Smoothing
 

@@ -8,7 +8,7 @@ from structures import make_frame, pair_scores
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, UnknownVariableError
-from bayesgraph.learning.arcs import class_scores
+from bayesgraph.learning.information import class_scores
 from bayesgraph.statistics import Pairs, Smoothing
 
 

@@ -9,9 +9,9 @@ from structures import make_frame
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError
 from bayesgraph.learning import Structure, estimate_network, selective_kdb
-from bayesgraph.learning.arcs import ArcRules
 from bayesgraph.learning.greedy import _prefix_losses, ranked_parents
 from bayesgraph.learning.leave_one_out import LeaveOneOut, Part, losses
+from bayesgraph.learning.structure import ArcRules
 from bayesgraph.statistics import CountSource, Smoothing, TableSource
 
 PLAIN = Smoothing(alpha=0.7, shrinkage=0.0, var_smoothing=0.0)

@@ -6,7 +6,7 @@ import numpy as np
 
 import bayesgraph as bg
 from bayesgraph.learning import changed_settings
-from bayesgraph.learning.fit import as_text
+from bayesgraph.learning.structure import as_text
 
 
 def test_settings_as_text_are_short_and_the_same_each_time():

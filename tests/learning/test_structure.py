@@ -12,7 +12,7 @@ from structures import make_frame, pair_scores
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, GraphError, UnknownVariableError
 from bayesgraph.learning import Structure
-from bayesgraph.learning.candidates import spanning_edges
+from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.statistics import Smoothing
 
 

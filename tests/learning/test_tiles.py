@@ -11,7 +11,7 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, MemoryLimitError
-from bayesgraph.learning import candidates as tiles
+from bayesgraph.learning import spanning as tiles
 from bayesgraph.statistics import Families, Pairs, Singles, pairs_bytes
 
 LEARNERS = {
@@ -139,7 +139,7 @@ def test_three_thousand_columns(monkeypatch):
     np.testing.assert_array_equal(found.predict_proba(X[:50]), whole.predict_proba(X[:50]))
     # The rest are scores of pairs.
     assert peak_of_tiles < 100e6 + 8 * tiles._MATRICES * d**2 < peak
-    monkeypatch.setattr("bayesgraph.learning.candidates.SAMPLE_ROWS", 500)
+    monkeypatch.setattr("bayesgraph.learning.spanning.SAMPLE_ROWS", 500)
     weight = sum(whole.network_.arc_scores.values())
     few, _ = fitted(sample, X, y)
     assert 0.99 * weight < sum(few.network_.arc_scores.values()) <= weight

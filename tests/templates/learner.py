@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from bayesgraph.learning import Structure
-from bayesgraph.learning.arcs import TIE_DECIMALS, ArcRules, arc_scores
-from bayesgraph.learning.structure import below_class, learner, target_of
+from bayesgraph.learning.information import TIE_DECIMALS, arc_scores
+from bayesgraph.learning.structure import ArcRules, below_class, learner, target_of
 from bayesgraph.statistics import CountSource, Pairs, SmoothingLike, as_smoothing
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.parallel import at_once
 from bayesgraph.core.variables import Binned, Discrete
-from bayesgraph.learning.candidates import spanning_edges
 from bayesgraph.learning.information import discrete_scores
 from bayesgraph.learning.loglinear import kernels, random_tree_kernels
 from bayesgraph.learning.loglinear.sample import Codes, Sample, regrouped
@@ -26,6 +25,7 @@ from bayesgraph.learning.loglinear.training import (
     start,
     train,
 )
+from bayesgraph.learning.spanning import spanning_edges
 from bayesgraph.models import MISSING, Trees
 from bayesgraph.statistics import Pairs, TableSource
 from bayesgraph.tables import Table
