@@ -187,6 +187,10 @@ class CountSource:
             held = (s for s in self._summaries.values() if isinstance(s, summaries.MomentsSummary))
             if part := next(filter(None, (summary.part(request) for summary in held)), None):
                 return part
+            singles = self._singles(requests.Singles(request.columns, request.given))
+            if singles and request.functions[0] == "identity" and len(request.functions) > 1:
+                rest = self._collected(replace(request, functions=request.functions[1:]))
+                return self._summaries.setdefault(request, rest.after(singles))
         self._summaries[request] = self._collected(request)
         return self._summaries[request]
 

@@ -631,12 +631,22 @@ class Transform(NamedTuple):
     domain: str
 
 
+# Number of entries that are transformed together, which stay in the cache.
+_TRANSFORMED = 8192
+
+
+def _log_or_missing(x: Floats) -> Floats:
+    # Signs follow no pattern: branches by them, and logarithms of negative numbers, are slow.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(np.abs(x)) + np.divide(0.0, x > 0))
+
+
 TRANSFORMS: dict[str, Transform] = {
     "identity": Transform(np.asarray, np.isfinite, "finite"),
     "non-negative": Transform(np.asarray, lambda x: x >= 0, "0 or more (Negative values in data)"),
     "log": Transform(np.log, lambda x: x > 0, "positive"),
     "log1m": Transform(lambda x: np.log1p(-x), lambda x: x < 1, "below 1"),
-    "log or missing": Transform(lambda x: np.log(np.where(x > 0, x, np.nan)), np.isfinite, ""),
+    "log or missing": Transform(_log_or_missing, np.isfinite, ""),
 }
 
 
@@ -665,20 +675,32 @@ class MomentsSummary(requests.Additive, LeafSummary):
             For a value at which a function is not defined.
         """
         values = column_values(table, request.columns)
-        parts = []
-        for transform in (TRANSFORMS[name] for name in request.functions):
-            wrong = (~transform.defined(values) & ~np.isnan(values)).any(axis=0)
-            if wrong.any():
-                name = request.columns[int(np.flatnonzero(wrong)[0])].name
-                raise DataError(
-                    f"Column {name!r} has values that are not {transform.domain}, which the "
-                    "distribution chosen for it does not have. Choose another distribution, or "
-                    "make them missing."
-                )
-            parts.append(transform.apply(values))
+        n_rows, n_columns = values.shape
+        columns = np.empty((n_rows, len(request.functions), n_columns))
+        step = 1 + _TRANSFORMED // max(1, n_columns)
+        for j, transform in enumerate([TRANSFORMS[name] for name in request.functions]):
+            for first in range(0, n_rows, step):
+                part = values[first : first + step]
+                wrong = (part == part) & ~transform.defined(part)
+                if wrong.any():
+                    name = request.columns[int(wrong.any(axis=0).argmax())].name
+                    raise DataError(
+                        f"Column {name!r} has values that are not {transform.domain}, which the "
+                        "distribution chosen for it does not have. Choose another distribution, or "
+                        "make them missing."
+                    )
+                columns[first : first + step, j] = transform.apply(part)
         group, n_groups = group_codes(table, request.given)
-        columns = np.concatenate(parts, axis=1)
-        return cls(request, GroupMoments.collect(columns, group, n_groups, weights))
+        numbers = columns.reshape(n_rows, len(request.functions) * n_columns)
+        return cls(request, GroupMoments.collect(numbers, group, n_groups, weights))
+
+    def after(self, singles: SinglesSummary) -> MomentsSummary:
+        """Return the summary with the moments of the columns themselves as the first function."""
+        request = replace(self.request, functions=("identity", *self.request.functions))
+        numbers = singles.moments.columns([singles.at.place[v] for v in request.columns])
+        arrays = zip(*(vars(part).values() for part in (numbers, self.moments)), strict=True)
+        joined = GroupMoments(*(np.concatenate(pair, axis=1) for pair in arrays))
+        return MomentsSummary(request, joined)
 
     def part(self, request: requests.Moments) -> MomentsSummary | None:
         """Return the summary of some of the columns and functions, None if some are not here.
@@ -693,8 +715,7 @@ class MomentsSummary(requests.Additive, LeafSummary):
         at = [place.get(key, -1) for key in product(request.functions, request.columns)]
         if request.given != mine.given or -1 in at:
             return None
-        arrays = (self.moments.count, self.moments.mean, self.moments.square)
-        return MomentsSummary(request, GroupMoments(*(array[:, at] for array in arrays)))
+        return MomentsSummary(request, self.moments.columns(at))
 
 
 @dataclass(frozen=True, eq=False)

@@ -206,10 +206,7 @@ def _estimate_gaussian(
     columns = tuple(child for child in children if isinstance(child, Continuous))
     summary = source.singles(Singles(columns, target))
     place = [summary.at.place[child] for child in columns]
-    moments, overall = (
-        GroupMoments(*(a[:, place] for a in (m.count, m.mean, m.square)))
-        for m in (summary.moments, summary.overall)
-    )
+    moments, overall = (part.columns(place) for part in (summary.moments, summary.overall))
     return from_moments(columns, target, moments, overall, smoothing)
 
 
