@@ -96,6 +96,8 @@ def _column(y: Any, kind: str, item: str) -> tuple[Column, Name | None]:
             f"y is a {item} for each row; got {y!r:.80}. If it names a column, give the column as "
             "y and the others as X: y=X.pop(name) of pandas."
         )
+    if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf":
+        return y, None
     series = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])
@@ -489,7 +491,7 @@ def fit_columns(
                 "name for each column."
             )
         columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
-    if n_labels is not None:
+    if n_labels not in (None, columns_of_x.n_rows):  # the check itself takes longer than a row
         check_consistent_length(range(columns_of_x.n_rows), range(n_labels))
     return columns_of_x
 

@@ -53,7 +53,7 @@ from bayesgraph.core.variables import (
     values_of,
 )
 from bayesgraph.learning import Structure, counts_ahead, estimate_network, star
-from bayesgraph.models import FAMILIES, GaussianCPD, best_families
+from bayesgraph.models import FAMILIES, GaussianCPD, GaussianPlate, best_families, networks_in
 from bayesgraph.statistics import (
     CountSource,
     DatasetSource,
@@ -805,8 +805,10 @@ class NetworkClassifier(base.GraphClassifier):
         if check:
             named = () if self._one_distribution == "gaussian" else self.layout_.families
             free = {v.name for v in self.features_ if isinstance(v, Continuous)}.difference(named)
-            cpds = getattr(self.network_, "cpds", ()) if free else ()
-            gaussian = free & {cpd.variable.name for cpd in cpds if isinstance(cpd, GaussianCPD)}
+            networks = [network for _, network in networks_in(self.network_)] if free else []
+            blocks = [block for network in networks for block in network._blocks]
+            normal = [block for block in blocks if isinstance(block, GaussianCPD | GaussianPlate)]
+            gaussian = free & {child.name for block in normal for child in block.children}
             warn_of_columns(examined, labels, columns.as_columns, free=free, gaussian=gaussian)
         return self
 

@@ -15,7 +15,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, extremes
 from bayesgraph.core.errors import SuspiciousColumnsWarning, quoted, warn
 from bayesgraph.core.variables import Name, State
 from bayesgraph.tables.columns import Codes, Column, Labels
@@ -146,7 +146,7 @@ def warn_of_columns(
     """
     kinds: dict[str, list[Any]] = {kind: [] for kind in _SAID}
     examples: dict[str, str] = {}
-    for kind, name, example in [*_of_numbers(examined), *_of_states(examined)]:
+    for kind, name, example in [*_of_numbers(examined, gaussian), *_of_states(examined)]:
         if kind in _OF_MANY and len(examined.codes) < _MIN_ROWS:
             continue
         kinds[kind].append(name)
@@ -183,17 +183,35 @@ def _spread(rows: NDArray[Any], n: int) -> NDArray[Any]:
     return rows[:: max(1, len(rows) // n)]
 
 
-def _of_numbers(examined: Examined) -> Iterator[tuple[str, Name, str]]:
+def _of_numbers(examined: Examined, gaussian: Collection[Name]) -> Iterator[tuple[str, Name, str]]:
     """Yield what numeric columns look like: the kind, the name and an example."""
-    part = np.sort(_spread(examined.values, _SAMPLE), axis=0)
-    n_known = np.count_nonzero(part == part, axis=0).tolist()
-    for j, name in enumerate(examined.numeric):
-        kinds = _number_kinds(name, part[: n_known[j], j], len(part))
+    part = _spread(examined.values, _SAMPLE)
+    are_gaussian = np.array([name in gaussian for name in examined.numeric], dtype=np.bool_)
+    for j in _unlike_measures(part, are_gaussian).tolist():
+        name, column = examined.numeric[j], np.sort(part[:, j])
+        kinds = _number_kinds(name, column[column == column], len(part))
         if kinds.keys() & _OF_ALL and len(part) < len(examined.values):
             column = np.sort(examined.values[:, j])
             whole = _number_kinds(name, column[column == column], len(column))
             kinds = _confirmed(kinds, whole)
         yield from ((kind, name, example) for kind, example in kinds.items())
+
+
+def _unlike_measures(values: Floats, gaussian: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the columns whose sorted values tell more; those of most measurements do not.
+
+    These have fractions, few of which are alike at either end, and signs or no Gaussian. Numbers
+    from 0 on may be skewed if they are `gaussian`.
+    """
+    low, high = extremes(values)
+    first = _spread(values, _FIRST)
+    look = (low >= 0) & gaussian | (low == high) | (np.maximum(-low, high) >= _EXACT)
+    look |= ~((first != np.round(first)) & (first == first)).any(axis=0)
+    for end in (low, high):
+        equal = values == end
+        if np.count_nonzero(equal) > np.count_nonzero(np.isfinite(end)):
+            look |= np.count_nonzero(equal, axis=0) >= _MIN_PLACEHOLDERS
+    return np.flatnonzero(look)
 
 
 def _confirmed(some: dict[str, str], whole: dict[str, str]) -> dict[str, str]:
