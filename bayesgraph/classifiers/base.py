@@ -21,7 +21,7 @@ from bayesgraph.classifiers.discretizers import DISCRETIZERS, Discretizer
 from bayesgraph.classifiers.evaluation import conformalize, prediction_sets
 from bayesgraph.classifiers.intake import check_fitted, known_columns, row_evidence
 from bayesgraph.classifiers.rows import Layout, encoded_chunks, joined, known_table, warn_of_empty
-from bayesgraph.core.arrays import Floats, check_coverage
+from bayesgraph.core.arrays import Floats, check_share
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.files import LossReport
@@ -605,7 +605,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
             If the classifier is not calibrated, or has learned since.
         """
         check_fitted(self, "network_")
-        check_coverage(coverage)
+        check_share("coverage", coverage)
         calibration = vars(self).get("calibration_")
         return prediction_sets(self, calibration, X, coverage)
 

@@ -20,7 +20,7 @@ from bayesgraph.classifiers.intake import is_frame, labels_of
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.questions import DecisionRule, calibration_error, label_codes
-from bayesgraph.statistics import one_of
+from bayesgraph.statistics import holm_adjusted, one_of
 from bayesgraph.tables import warn_of_target
 
 # ------------ Cross-validation of several classifiers on the same folds, by held-out probabilities
@@ -549,15 +549,6 @@ def _paired_test(result: Evaluation, base: Evaluation, measure: str) -> tuple[fl
         return difference, math.nan, float(difference == 0.0)
     t = difference / spread
     return difference, t, float(2.0 * scipy.special.stdtr(k - 1, -abs(t)))
-
-
-def holm_adjusted(p: Floats) -> Floats:
-    """Return p-values adjusted for their number by the procedure of Holm (1979)."""
-    order = np.argsort(p)
-    factors = len(p) - np.arange(len(p))
-    adjusted = np.empty_like(p)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
-    return adjusted
 
 
 # ----------- Conformal prediction: sets of classes that hold the true one with a given probability

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import bayesgraph as bg
 from bayesgraph.cli import options
@@ -17,9 +17,6 @@ from bayesgraph.cli.reading import Reading
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
 from bayesgraph.core.variables import Continuous, Discrete
-
-if TYPE_CHECKING:
-    pass
 
 app: Commands = Commands("Asking")
 comparing: Commands = Commands("Comparing")

@@ -159,10 +159,10 @@ def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
     return int(value)
 
 
-def check_coverage(coverage: Any) -> None:
-    """Raise a DataError unless a coverage is a number between 0 and 1."""
-    if not isinstance(coverage, (int, float, np.number)) or not 0.0 < coverage < 1.0:
-        raise DataError(f"coverage= is a share between 0 and 1, such as 0.9; got {coverage!r}.")
+def check_share(name: str, value: Any) -> None:
+    """Raise a DataError unless the value of an argument is a number between 0 and 1."""
+    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < 1.0:
+        raise DataError(f"{name}= is a share between 0 and 1, such as 0.9; got {value!r}.")
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import html
+import math
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -322,6 +323,13 @@ def more(n: int, shown: int, what: str) -> str:
         Name of the entries in the plural.
     """
     return f"... {n - shown} more {what}" if n > shown else ""
+
+
+def scaled(sizes: Iterable[float]) -> list[float]:
+    """Return sizes as lengths of bars, the longest finite one as 1; NaN has none."""
+    numbers = [0.0 if math.isnan(size) else size for size in sizes]
+    longest = max((abs(x) for x in numbers if math.isfinite(x)), default=0.0) or 1.0
+    return [max(-1.0, min(1.0, x / longest)) for x in numbers]
 
 
 def _html_bar(share: float) -> str:

@@ -444,9 +444,6 @@ class Capabilities:
     equal_states : bool
         Whether it tells states apart that are equal in Python, such as True and 1. Otherwise all
         states of such a variable are written as texts.
-    restores : bool
-        Whether there is a place for the table from which bayesgraph restores what the format
-        itself cannot hold.
     """
 
     format: str
@@ -456,7 +453,6 @@ class Capabilities:
     fits: Callable[[CPD], bool] = _every
     also: Collection[str] = ()
     equal_states: bool = True
-    restores: bool = True
 
     @property
     def continuous(self) -> bool:

@@ -155,7 +155,6 @@ HELD = Capabilities(
         *("mixed", "intervals", "exponents", "mixtures", "scores", "positions", "notes"),
         *("titles", "training"),
     ),
-    restores=False,
 )
 FORMAT = FileFormat("the native format", parse, formatted, HELD, parse_saved, holds_estimators=True)
 

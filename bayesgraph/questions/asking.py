@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, whole_number
-from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded, scaled
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
 from bayesgraph.core.variables import Continuous, Count, Discrete, Name, Variable, is_missing
@@ -568,10 +568,8 @@ class NextQuestion(DisplayedByName):
         Of the target, before the question.
     by : {"information", "accuracy", "utility"}
         The measure that ranks.
-    names : tuple of names
+    questions : tuple of RankedQuestion
         From the highest score to the lowest; ties in the order of the model's variables.
-    information, gain, costs, scores, errors : ndarray, shape (n_questions,)
-        The attributes of `questions` as arrays.
     best : name or None
         The first question, None if it is not worth its price.
     refused : mapping from name to str
@@ -600,12 +598,7 @@ class NextQuestion(DisplayedByName):
 
     posterior: Posterior
     by: str
-    names: tuple[Name, ...]
-    information: Floats
-    gain: Floats
-    costs: Floats
-    scores: Floats
-    errors: Floats
+    questions: tuple[RankedQuestion, ...]
     best: Name | None
     refused: Mapping[Name, str] = field(default_factory=dict)
     is_priced: bool = False
@@ -613,19 +606,11 @@ class NextQuestion(DisplayedByName):
     _where = "The ranking of questions"
 
     @cached_property
-    def questions(self) -> tuple[RankedQuestion, ...]:
-        """The questions from the highest score to the lowest."""
-        columns = self.information, self.gain, self.costs, self.scores, self.errors
-        rows = zip(self.names, *(column.tolist() for column in columns), strict=True)
-        return tuple(map(RankedQuestion._make, rows))
-
-    @cached_property
     def _by_name(self) -> dict[Name, RankedQuestion]:
         return {question.name: question for question in self.questions}
 
     def _display(self) -> DisplayTable:
         shown = self.questions[:_MAX_LINES]
-        top = max((q.score for q in shown if np.isfinite(q.score)), default=0.0) or 1.0
         is_scored = self.is_priced or self.ahead > 1
         header = ["", "information (nats)", "gain", *["cost"] * self.is_priced]
         header += ["score"] * is_scored
@@ -638,7 +623,7 @@ class NextQuestion(DisplayedByName):
             for q in shown
         ]
         notes = [more(len(self), len(shown), "questions")]
-        if (largest := float(self.errors.max(initial=0.0))) > 1e-6:
+        if (largest := max((q.error for q in self.questions), default=0.0)) > 1e-6:
             notes.append(f"errors of integrals below {rounded(largest, 1)}")
         if self.best is None:
             notes.append(f"nothing is worth {'its price' if self.is_priced else 'asking'}")
@@ -649,7 +634,7 @@ class NextQuestion(DisplayedByName):
             f"{', two questions ahead' if self.ahead > 1 else ''}",
             rows,
             header=header if rows else (),
-            bars=[min(1.0, q.score / top) for q in shown],
+            bars=scaled([q.score for q in shown]),
             note="\n".join(note for note in notes if note),
         )
 
@@ -791,25 +776,22 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     table = ranked_rows(model, terms, rows)
     if not table.posterior.any():
         raise impossible(evidence)
-    places = np.flatnonzero(~np.isnan(table.information[0]))
-    scores = table.scores[0, places]
-    if ahead == 2:
-        pairs = [_score_of_pairs(model, terms, rows, table, at) for at in places.tolist()]
-        scores = np.array(pairs)
+    questions = []
+    for place in np.flatnonzero(~np.isnan(table.information[0])).tolist():
+        columns = table.information[0], table.gain[0], table.costs, table.scores[0], table.errors[0]
+        numbers = [float(column[place]) for column in columns]
+        question = RankedQuestion(table.names[place], *numbers)
+        if ahead == 2:
+            question = question._replace(score=_score_of_pairs(model, terms, rows, table, place))
+        questions.append(question)
     # From the highest score on, ties in the order of the candidates.
-    order = np.argsort(-scores.round(12), kind="stable")
-    places, scores = places[order], scores[order]
-    names = tuple([table.names[place] for place in places.tolist()])
+    questions.sort(key=lambda question: -np.round(question.score, 12))
+    is_worth_it = bool(questions) and terms.is_worth_it(questions[0].score)
     return NextQuestion(
         Posterior((variable,), table.posterior[0], np.nan),
         terms.by,
-        names,
-        table.information[0, places],
-        table.gain[0, places],
-        table.costs[places],
-        scores,
-        table.errors[0, places],
-        names[0] if names and terms.is_worth_it(float(scores[0])) else None,
+        tuple(questions),
+        questions[0].name if is_worth_it else None,
         table.refused,
         terms.is_priced,
         ahead,

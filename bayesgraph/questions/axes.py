@@ -24,7 +24,7 @@ from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, mo
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.typing import EvidenceLike, TableLike
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable
-from bayesgraph.models import Model
+from bayesgraph.questions.estimators import model_of
 from bayesgraph.statistics import complete_rows
 from bayesgraph.tables import columns_of, encode_column
 
@@ -33,12 +33,6 @@ from bayesgraph.tables import columns_of, encode_column
 
 # A table, a model, or a fitted estimator, which has one.
 Source: TypeAlias = Any
-
-
-def model_of(source: Source) -> Model | None:
-    """Return the model of a source that is a model or a fitted estimator; None for a table."""
-    model = getattr(source, "network_", source)
-    return model if isinstance(model, Model) else None
 
 
 def _pair_tables(

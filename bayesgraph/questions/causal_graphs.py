@@ -145,11 +145,6 @@ def on_causal_paths(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> set[Name]:
     return (ancestral_set(dag.succ, x) - x) & ancestral_set(dag.pred, y, x)
 
 
-def below(dag: nx.DiGraph, nodes: Iterable[Name]) -> set[Name]:
-    """Return nodes and their descendants."""
-    return ancestral_set(dag.succ, nodes)
-
-
 def proper_back_door_graph(dag: nx.DiGraph, x: set[Name], y: set[Name]) -> nx.DiGraph:
     """Return the graph without the first arcs of causal paths from x to y."""
     causal = on_causal_paths(dag, x, y)
@@ -857,7 +852,7 @@ class CausalGraph:
         statements = []
         for node in self.nodes:
             parents = set(self.dag.pred[node])
-            rest = set(self.nodes) - parents - below(self.dag, [node])
+            rest = set(self.nodes) - parents - ancestral_set(self.dag.succ, [node])
             if rest:
                 statements.append(
                     Independence((node,), self.in_order(rest), self.in_order(parents))
@@ -927,7 +922,7 @@ class CausalGraph:
             Number of sets after which the search stops.
         """
         x, y = self.disjoint(treatment, outcome)
-        spoiled = below(self.dag, on_causal_paths(self.dag, x, y))
+        spoiled = ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y))
         allowed = set(self.nodes) - x - y - spoiled - set(self.named(forbidden))
         cut = proper_back_door_graph(self.dag, x, y)
         return minimal_separators(self, cut, x, y, set(), allowed, maximum)
@@ -938,7 +933,7 @@ class CausalGraph:
         See `adjustment_sets`.
         """
         x, y, z = self.disjoint(treatment, outcome, adjusted)
-        if not z.isdisjoint(below(self.dag, on_causal_paths(self.dag, x, y))):
+        if not z.isdisjoint(ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y))):
             return False
         return d_separated(proper_back_door_graph(self.dag, x, y), x, y, z)
 
@@ -1018,7 +1013,7 @@ class CausalGraph:
             Pairs ``(variable, given)``, those with small sets first.
         """
         x, y = self.disjoint([treatment], [outcome])
-        spoiled = below(self.dag, on_causal_paths(self.dag, x, y) | y) | x
+        spoiled = ancestral_set(self.dag.succ, on_causal_paths(self.dag, x, y) | y) | x
         cut = proper_back_door_graph(self.dag, x, y)
         instruments: list[Instrument] = []
         for node in self.nodes:

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, counted, dense_row, is_sparse, whole_number
-from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, scaled
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, TableLike
 from bayesgraph.core.variables import (
@@ -316,12 +316,10 @@ class Contributions(DisplayedByName):
         rows += [(f"{term.name} = {term.value!r}", term.log_odds) for term in shown]
         if rest := terms[len(shown) :]:
             rows.append((f"... {len(rest)} more", sum(term.log_odds for term in rest)))
-        longest = max((abs(value) for _, value in rows if math.isfinite(value)), default=0.0) or 1.0
-        shares = [max(-1.0, min(1.0, value / longest)) for _, value in rows]
         return DisplayTable(
             f"Log odds of {self.contrast}",
             [(label, signed(value)) for label, value in [*rows, ("total", self.total)]],
-            bars=[*shares, 0.0],
+            bars=[*scaled(value for _, value in rows), 0.0],
             note=f"probability {self.probability:.4f}",
         )
 
@@ -399,13 +397,11 @@ class RowContributions(Displayed):
         sizes = self.mean_sizes
         order = np.argsort(-sizes, kind="stable").tolist()
         shown = order[:_MAX_NAMES]
-        finite = sizes[np.isfinite(sizes)]
-        longest = float(finite.max(initial=0.0)) or 1.0
         return DisplayTable(
             f"Contributions of {len(self):,} rows to the log odds of {self.contrast}",
             [(str(self.names[i]), f"{sizes[i]:.4f}") for i in shown],
             header=("feature", "mean size"),
-            bars=[min(1.0, float(np.nan_to_num(sizes[i])) / longest) for i in shown],
+            bars=scaled(sizes[shown].tolist()),
             note=more(len(order), len(shown), "features"),
         )
 
@@ -891,14 +887,13 @@ class Shapes(Displayed, Mapping[Any, Shape]):
     def _display(self) -> DisplayTable:
         shown = self.terms[:_MAX_LINES]
         strengths = [term.strength for term in shown]
-        longest = max(strengths, default=0.0) or 1.0
         return DisplayTable(
             f"Shapes of {self.target.name}: mean absolute effect on the log odds",
             [
                 (" × ".join(repr(v.name) for v in term.variables), f"{strength:.4f}")
                 for term, strength in zip(shown, strengths, strict=True)
             ],
-            bars=[strength / longest for strength in strengths],
+            bars=scaled(strengths),
             note=more(len(self.terms), len(shown), "terms"),
         )
 

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats, whole_number
-from bayesgraph.core.display import Displayed, DisplayTable, Report, more, rounded
+from bayesgraph.core.arrays import Floats, check_share, whole_number
+from bayesgraph.core.display import Displayed, DisplayTable, Report, more, rounded, scaled
 from bayesgraph.core.errors import (
     BayesGraphError,
     DataError,
@@ -48,8 +48,8 @@ from bayesgraph.models import (
     table_for,
 )
 from bayesgraph.questions.contributions import Contrast, explain, signed
-from bayesgraph.questions.estimators import discrete_target
-from bayesgraph.statistics import Family, independence_test
+from bayesgraph.questions.estimators import discrete_target, model_of
+from bayesgraph.statistics import Family, holm_adjusted, independence_test
 from bayesgraph.tables import Table, columns_of
 
 # -------------- Divergences between the distributions of a variable given its parents in two models
@@ -363,8 +363,6 @@ def rows_behind(source: Any, cpd: CPD, states: Mapping[Name, State]) -> float | 
 def families_table(changes: Sequence[FamilyChange], remarks: Sequence[str]) -> DisplayTable:
     """Return the families that changed most as a table."""
     shown = changes[:_MAXIMUM_LINES]
-    finite = [c.size for c in shown if math.isfinite(c.size)]
-    scale = max(finite, default=0.0) or 1.0
     several = any(change.member is not None for change in changes)
     rows = []
     for change in shown:
@@ -375,7 +373,7 @@ def families_table(changes: Sequence[FamilyChange], remarks: Sequence[str]) -> D
         f"Distributions that differ: {len(changes)}",
         rows,
         header=("child", "nats a row", "rows behind", "parents", "where most") if rows else (),
-        bars=[min(1.0, max(0.0, c.size) / scale) for c in shown],
+        bars=scaled(max(0.0, c.size) for c in shown),
         note="\n".join(filter(None, notes)),
     )
 
@@ -614,24 +612,8 @@ class PredictionChanges:
         return tables
 
 
-class _Side(NamedTuple):
-    """One model and the rows as it reads them.
-
-    Attributes
-    ----------
-    model : Model
-    target : Discrete
-    rows : Evidence
-    posterior : ndarray, shape (n_rows, n_states)
-        Over all states of both models.
-    impossible : int
-    """
-
-    model: Model
-    target: Discrete
-    rows: Evidence
-    posterior: Floats
-    impossible: int
+# A model, its target, and the rows as it reads them.
+_Side: TypeAlias = tuple[Model, Discrete, Evidence]
 
 
 def prediction_changes(
@@ -657,12 +639,16 @@ def prediction_changes(
         For a table without rows, or with no column of a model.
     """
     columns = columns_of(frame)
-    targets = [
-        discrete_target(m, target, "Predictions are compared for a") for m in (before, after)
-    ]
-    states = list({(type(s), s): s for v in targets for s in v.states}.values())
-    sides = [_side(m, v, columns, states) for m, v in zip((before, after), targets, strict=True)]
-    first, second = (side.posterior for side in sides)
+    sides: list[_Side] = []
+    for model in (before, after):
+        variable = discrete_target(model, target, "Predictions are compared for a")
+        table = table_for(model, columns, variable, unseen="missing")
+        if not table.n_rows:
+            raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
+        sides.append((model, variable, table.evidence()))
+    states = list({(type(s), s): s for _, v, _ in sides for s in v.states}.values())
+    # Posteriors over all states of both models.
+    (first, n_first), (second, n_second) = (_posterior(*side, states) for side in sides)
     old, new = first.argmax(axis=1), second.argmax(axis=1)
     distance = 0.5 * np.abs(first - second).sum(axis=1)
     changed = old != new
@@ -681,23 +667,21 @@ def prediction_changes(
         shares = float(first[row, new[row]]), float(second[row, new[row]])
         reasons = _reasons(sides, compared, row)
         largest.append(ChangedPrediction(row, one, other, *shares, float(distance[row]), reasons))
-    impossible = sides[0].impossible, sides[1].impossible
     n_changed, mean = int(changed.sum()), float(distance.mean())
     return PredictionChanges(
-        target, len(old), n_changed, mean, dict(moves), tuple(largest), impossible
+        target, len(old), n_changed, mean, dict(moves), tuple(largest), (n_first, n_second)
     )
 
 
-def _side(model: Model, target: Discrete, columns: Any, states: list[State]) -> _Side:
-    table = table_for(model, columns, target, unseen="missing")
-    if not table.n_rows:
-        raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
-    rows = table.evidence()
+def _posterior(
+    model: Model, target: Discrete, rows: Evidence, states: list[State]
+) -> tuple[Floats, int]:
+    """Return the posterior over some states in each row, and the number of impossible rows."""
     logs, impossible = model._rows_with_prior(target, rows)
-    whole = np.zeros((table.n_rows, len(states)))
+    whole = np.zeros((rows.n_rows, len(states)))
     places = {(type(s), s): i for i, s in enumerate(states)}
     whole[:, [places[type(s), s] for s in target.states]] = np.exp(log_normalised(logs))
-    return _Side(model, target, rows, whole, impossible)
+    return whole, impossible
 
 
 def _reasons(
@@ -708,10 +692,10 @@ def _reasons(
     There are none if a model has no such sum, or lacks a state.
     """
     gaps: dict[Name, float] = {}
-    for side, sign in zip(sides, (-1.0, 1.0), strict=True):
+    for (model, target, rows), sign in zip(sides, (-1.0, 1.0), strict=True):
         try:
-            contrast = Contrast.of(side.target, *compared)
-            terms = explain(side.model, contrast, side.rows.rows(np.array([row])))
+            contrast = Contrast.of(target, *compared)
+            terms = explain(model, contrast, rows.rows(np.array([row])))
         except BayesGraphError:
             return ()
         for name, value in {"prior": terms.prior, **terms}.items():
@@ -871,10 +855,10 @@ def _listed(numbers: Any) -> Any:
 
 
 def _model(source: Any) -> Model:
-    model = getattr(source, "network_", source)
-    if not isinstance(model, Model):
+    model = model_of(source)
+    if model is None:
         raise DataTypeError(
-            f"diff compares two models or fitted estimators; got {source!r:.200}. Load files by "
+            f"Expected a model or a fitted estimator; got {source!r:.200}. Load files by "
             "bayesgraph.load, and fit estimators first."
         )
     return model
@@ -999,7 +983,6 @@ class TableDrift(Displayed):
             )
             for f in shown
         ]
-        scale = max((f.information for f in shown if f.information > 0), default=1.0)
         notes = [
             f"● moved, at a family-wise error of {self.alpha:g} (Holm)",
             more(len(self.families), len(shown), "families"),
@@ -1011,7 +994,7 @@ class TableDrift(Displayed):
             f"{self.n_before:,} and {self.n_after:,} rows",
             rows,
             header=("family", "nats a row", "adjusted p", "mean log likelihood"),
-            bars=[f.information / scale if f.information > 0 else 0.0 for f in shown],
+            bars=scaled(f.information for f in shown),
             note="\n".join(note for note in notes if note),
         )
 
@@ -1078,23 +1061,13 @@ def table_drift(
     >>> bg.questions.table_drift(net, before, after).moved
     ('wet',)
     """
-    if not 0 < alpha < 1:
-        raise DataError(f"alpha is a probability between 0 and 1; got {alpha!r}.")
-    asked = getattr(model, "network_", model)
-    if not isinstance(asked, Model):
-        raise DataTypeError(
-            f"table_drift takes a model or a fitted estimator first; got {model!r:.200}."
-        )
+    check_share("alpha", alpha)
+    asked = _model(model)
     tables = [table_for(asked, columns_of(t), None, unseen="missing") for t in (before, after)]
     if not all(table.n_rows for table in tables):
         raise DataError("Drift is between two tables that have rows; one of them has none.")
     families = [_family(asked, family, tables) for family in _families(asked, tables)]
-    # P-values adjusted by Holm's method; NaN, no test, stays.
-    p_values = np.array([family.p_value for family in families])
-    adjusted = np.full(len(p_values), np.nan)
-    order = np.argsort(p_values, kind="stable")[: np.count_nonzero(~np.isnan(p_values))]
-    factors = len(order) - np.arange(len(order))
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p_values[order] * factors))
+    adjusted = holm_adjusted(np.array([family.p_value for family in families]))
     families = [
         replace(family, adjusted=p, moved=p <= alpha)
         for family, p in zip(families, adjusted.tolist(), strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, check_share
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import DataError, EvidenceError, UnsupportedModelError, quoted
 from bayesgraph.core.typing import EvidenceLike, TableLike
@@ -69,16 +69,17 @@ class Effect(Displayed):
 
         Raises
         ------
+        DataError
+            For a probability that is not between 0 and 1.
         EvidenceError
-            For a probability that is not between 0 and 1, or an effect in a model.
+            For an effect in a model.
         """
         if self.standard_error is None:
             raise EvidenceError(
                 "The effect in a model has no standard error: its parameters are taken as known. "
                 "Estimate it from a table by adjusted_effect."
             )
-        if not 0 < probability < 1:
-            raise EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
+        check_share("probability", probability)
         half = float(scipy.special.ndtri(0.5 + 0.5 * probability)) * self.standard_error
         return self.value - half, self.value + half
 

@@ -77,6 +77,12 @@ def question(
     return decorate
 
 
+def model_of(source: Any) -> Model | None:
+    """Return a model, or that of a fitted estimator; None for anything else, such as a table."""
+    model = getattr(source, "network_", source)
+    return model if isinstance(model, Model) else None
+
+
 def discrete_target(model: Model, target: Name | None, what: str) -> Discrete:
     """Return a discrete variable; an error about another one begins with `what`."""
     assert target is not None  # estimators have a default

@@ -21,11 +21,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats, whole_number
+from bayesgraph.core.arrays import Floats, check_share, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import (
     BayesGraphError,
-    DataError,
     EvidenceError,
     MemoryLimitError,
     UnsupportedModelError,
@@ -1062,8 +1061,7 @@ def _goals(
     code = target.index(to)
     log_odds = None
     if at_least is not None:
-        if not 0 < at_least < 1:
-            raise DataError(f"at_least is a probability between 0 and 1; got {at_least!r}.")
+        check_share("at_least", at_least)
         log_odds = math.log(at_least) - math.log1p(-at_least)
     goal = Goal(code, log_odds)
     if _excess([goal], start)[0] > 0:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats, check_coverage, random_generator, whole_number
-from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
+from bayesgraph.core.arrays import Floats, check_share, random_generator, whole_number
+from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded, scaled
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.core.variables import CountVector, Discrete, Name, State, Variable, ancestral_set
@@ -244,7 +244,7 @@ def credible_intervals(
     >>> f"{found['yes'].estimate:.2f} or {found['yes'].low:.1f} to {found['yes'].high:.1f}"
     '0.56 or 0.2 to 0.9'
     """
-    check_coverage(coverage)
+    check_share("coverage", coverage)
     n = whole_number("draws", "draws", draws, 2)
     findings = dict(as_mapping(evidence))
     if any(isinstance(value, Belief) for value in findings.values()):
@@ -524,7 +524,6 @@ class Tornado(Displayed):
     remark: str = ""
 
     def _display(self) -> DisplayTable:
-        widest = max((bar.width for bar in self.bars), default=0.0) or 1.0
         rows = [
             (bar.name, f"{bar.low:.4f}", f"{bar.high:.4f}", _shown(bar.at_low), _shown(bar.at_high))
             for bar in self.bars
@@ -534,7 +533,7 @@ class Tornado(Displayed):
             f"P({self.target}={self.state} | evidence) = {self.posterior:.4f} moves with {self.by}",
             rows,
             header=("", "lowest", "highest", "at", "at") if rows else (),
-            bars=[bar.width / widest for bar in self.bars],
+            bars=scaled(bar.width for bar in self.bars),
             note="\n".join(filter(None, notes)),
         )
 
@@ -594,8 +593,7 @@ def tornado(
     variable = discrete_target(model, target, "A tornado is of the probability of a")
     if by not in _KINDS:
         raise errors.DataError(f"by= is one of {', '.join(map(repr, _KINDS))}; got {by!r}.")
-    if not 0 < spread < 1:
-        raise errors.DataError(f"spread is a share between 0 and 1; got {spread!r}.")
+    check_share("spread", spread)
     n = whole_number("n", "bars", n, 1)
     posterior = model.query(target, evidence)
     if state is None:

@@ -19,6 +19,7 @@ from .cuts import width_cuts as width_cuts
 from .independence import IndependenceTest as IndependenceTest
 from .independence import Outcome as Outcome
 from .independence import conditional_gaussian as conditional_gaussian
+from .independence import holm_adjusted as holm_adjusted
 from .independence import independence_test as independence_test
 from .independence import is_sparse as is_sparse
 from .independence import many_states as many_states

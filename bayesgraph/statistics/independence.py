@@ -507,3 +507,15 @@ def conditional_gaussian(
         statistic += 2.0 * sign * float(likelihood)
         degrees += sign * len(weights) * (d + d * (d + 1) // 2)
     return Outcome.of_ratio(statistic, degrees, float(counts.sum()))
+
+
+# ------------------------------------------------------------- P-values of several tests together
+
+
+def holm_adjusted(p: Floats) -> Floats:
+    """Return p-values adjusted for their number by the procedure of Holm (1979); NaN stays."""
+    order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
+    factors = len(order) - np.arange(len(order))
+    adjusted = np.full(len(p), np.nan)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
+    return adjusted

@@ -9,8 +9,8 @@ from sklearn.metrics import log_loss
 
 import bayesgraph as bg
 from bayesgraph.classifiers import Evaluation
-from bayesgraph.classifiers.evaluation import holm_adjusted
 from bayesgraph.core.errors import DataError
+from bayesgraph.statistics import holm_adjusted
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -62,6 +62,9 @@ def test_p_values_of_a_textbook():
     # Of the definition by Holm (1979): ordered 0.005, 0.01, 0.03, 0.04.
     found = holm_adjusted(np.array([0.01, 0.04, 0.03, 0.005]))
     assert found.tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    # What has no p-value is no test, and does not count.
+    found = holm_adjusted(np.array([0.01, np.nan, 0.04, 0.03, 0.005]))
+    assert found.tolist() == pytest.approx([0.03, np.nan, 0.06, 0.06, 0.02], nan_ok=True)
 
 
 def test_equal_results_do_not_differ():

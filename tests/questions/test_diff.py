@@ -280,7 +280,7 @@ def test_the_page_has_no_scripts_and_escapes_names(tmp_path):
 def test_what_cannot_be_compared():
     a, x = yes_no("a"), bg.Continuous("x")
     net = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), bg.GaussianCPD(x, 0.0, 1.0)])
-    with pytest.raises(DataTypeError, match="two models"):
+    with pytest.raises(DataTypeError, match="a model or a fitted estimator"):
         bg.diff(net, bg.NaiveBayesClassifier())
     with pytest.raises(DataError, match="target= is needed"):
         bg.diff(net, net, {"a": ["no"]})

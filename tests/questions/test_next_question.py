@@ -500,9 +500,9 @@ def test_what_is_worth_most_per_price_comes_first():
     net = clinic()
     assert list(net.ask.next_question("ill")) == ["test", "fever"]
     ranking = net.ask.next_question("ill", costs={"test": 20, "fever": 1})
-    assert list(ranking) == ["fever", "test"] == list(ranking.names)
+    assert list(ranking) == ["fever", "test"]
     assert ranking["test"].score == pytest.approx(ranking["test"].information / 20)
-    assert net.ask.next_question("ill", costs={"test": 20}).names == ("test",)
+    assert list(net.ask.next_question("ill", costs={"test": 20})) == ["test"]
     free = net.ask.next_question("ill", {"fever": "yes"}, costs={"test": 0, "fever": 1})
     assert free["test"].score == math.inf
     assert len(free) == 1

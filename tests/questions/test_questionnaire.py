@@ -29,7 +29,7 @@ def test_each_question_is_the_best_of_what_is_left():
     while session.question is not None:
         ranking = net.ask.next_question("ill", evidence, costs=COSTS)
         assert session.question == ranking.best
-        assert session.ranking.names == ranking.names
+        assert session.ranking.questions == ranking.questions
         evidence[session.question] = "yes"
         asked.append(session.question)
         session = session.answered("yes")
