@@ -46,6 +46,7 @@ from .evidence import is_vector as is_vector
 from .evidence import read_targets as read_targets
 from .evidence import read_values as read_values
 from .evidence import scalar as scalar
+from .evidence import slopes_of_findings as slopes_of_findings
 from .evidence import table_for as table_for
 from .factor_graph import FactorGraph as FactorGraph
 from .factor_graph import Term as Term
@@ -71,6 +72,7 @@ from .families.registry import family_of as family_of
 from .model import QUESTIONS as QUESTIONS
 from .model import Addend as Addend
 from .model import Model as Model
+from .model import check_no_belief as check_no_belief
 from .model import map_networks as map_networks
 from .model import networks_in as networks_in
 from .model import under as under

@@ -33,7 +33,6 @@ from bayesgraph.core.variables import (
     CountVector,
     Discrete,
     Name,
-    State,
     Variable,
 )
 from bayesgraph.inference import (
@@ -42,7 +41,6 @@ from bayesgraph.inference import (
     Assignment,
     Best,
     Case,
-    Conflict,
     Draw,
     Joint,
     Marginals,
@@ -54,7 +52,6 @@ from bayesgraph.inference import (
     Retractions,
     Sample,
     Samples,
-    Sensitivity,
     Slopes,
     WeightedSamples,
     check_method,
@@ -77,7 +74,6 @@ from bayesgraph.models.evidence import (
     read_case,
     read_targets,
     read_values,
-    slopes_of_findings,
     told_table,
     whole_count,
     whole_intervals,
@@ -522,7 +518,7 @@ class Model(Edits, Answering):
         asked, evidence = self._asked(do, evidence)
         observed = as_mapping(evidence)
         if asked._answers(Mass):
-            _check_no_belief(observed)
+            check_no_belief(observed)
         mass: float = asked._answer(Mass(), asked._checked_case(Mass, observed), memory_limit)
         return mass - asked._log_normaliser()
 
@@ -629,40 +625,6 @@ class Model(Edits, Answering):
         wanted = read_targets(asked, targets, case.hard)
         samples: WeightedSamples = select(asked, Samples(wanted, options), case.pattern).run(case)
         return samples
-
-    def _sensitivity(
-        self,
-        target: Name,
-        state: State | None = None,
-        evidence: EvidenceLike = None,
-        *,
-        memory_limit: float | None = None,
-    ) -> Sensitivity:
-        if not self._answers(Slopes):
-            raise refused(self, Slopes)
-        asked, observed = self._asked(None, evidence)
-        case = asked._case(observed)
-        (number,) = read_targets(asked, [target], case.hard)
-        variable = asked.variables[number]
-        if not isinstance(variable, Discrete):
-            raise EvidenceError(
-                f"{variable.name!r} is continuous and has no probability of a state."
-            )
-        if state is None:
-            state = asked.query(variable.name, observed, memory_limit=memory_limit).argmax
-        question = Slopes(number, variable.index(state))
-        slopes: Sensitivity = asked._possible(question, case, evidence, memory_limit)
-        if asked is self:
-            return slopes
-        return slopes_of_findings(self, as_mapping(evidence), slopes)
-
-    def _conflict(self, evidence: EvidenceLike, *, memory_limit: float | None = None) -> Conflict:
-        asked, evidence = self._asked(None, evidence)
-        if asked._answers(Retractions):
-            _check_no_belief(as_mapping(evidence))
-        case = asked._checked_case(Retractions, evidence)
-        conflict: Conflict = asked._possible(Retractions(), case, evidence, memory_limit)
-        return conflict
 
     def plan(
         self,
@@ -945,7 +907,8 @@ def _is_mapping(evidence: Any) -> bool:
     return isinstance(evidence, Mapping) or hasattr(evidence, "to_dict")
 
 
-def _check_no_belief(evidence: Mapping[Name, Any]) -> None:
+def check_no_belief(evidence: Mapping[Name, Any]) -> None:
+    """Raise an error for a belief about a variable, which has no probability."""
     if any(isinstance(value, Belief) for value in evidence.values()):
         raise EvidenceError(
             "A Belief says what a posterior shall be; that has no probability. Leave it out."

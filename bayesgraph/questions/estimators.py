@@ -11,7 +11,7 @@ from bayesgraph.core.errors import DataTypeError, EvidenceError, quoted
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State
 from bayesgraph.inference import Conflict, Joint, Retractions, Sensitivity, Slopes, refused
-from bayesgraph.models import Model
+from bayesgraph.models import Model, as_mapping, check_no_belief, read_targets, slopes_of_findings
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,7 +128,17 @@ def sensitivity(
         average of these; or if a number would have to be integrated out whose distribution has
         no closed form for it.
     """
-    return model._sensitivity(target, state, evidence, memory_limit=memory_limit)
+    if not model._answers(Slopes):
+        raise refused(model, Slopes)
+    asked, findings = model._asked(None, evidence)
+    case = asked._case(findings)
+    (number,) = read_targets(asked, [target], case.hard)
+    variable = discrete_target(asked, target, "Derivatives are of the probability of a state of a")
+    if state is None:
+        state = asked.query(variable.name, findings, memory_limit=memory_limit).argmax
+    query = Slopes(number, variable.index(state))
+    slopes: Sensitivity = asked._possible(query, case, evidence, memory_limit)
+    return slopes if asked is model else slopes_of_findings(model, as_mapping(evidence), slopes)
 
 
 @question(Retractions)
@@ -153,4 +163,9 @@ def conflict(
         For weighted networks and averages of posteriors, which give no probability of evidence;
         or if a number would have to be integrated out whose distribution has no closed form.
     """
-    return model._conflict(evidence, memory_limit=memory_limit)
+    asked, findings = model._asked(None, evidence)
+    if asked._answers(Retractions):
+        check_no_belief(as_mapping(findings))
+    case = asked._checked_case(Retractions, findings)
+    answer: Conflict = asked._possible(Retractions(), case, findings, memory_limit)
+    return answer

@@ -44,7 +44,7 @@ from bayesgraph.models import (
     under,
 )
 from bayesgraph.questions.asking import with_values
-from bayesgraph.questions.estimators import discrete_target, question
+from bayesgraph.questions.estimators import discrete_target, question, sensitivity
 from bayesgraph.questions.flips import Rules, Scorer
 from bayesgraph.statistics import draw_gaussians, draw_probabilities
 
@@ -743,7 +743,7 @@ def _by_parameters(
     total, kept = len(parameters), max(4 * n, _MANY_ENTRIES)
     if total > kept:
         with suppress(errors.UnsupportedModelError):  # a model without derivatives
-            slopes = model._sensitivity(target.name, target.states[code], evidence)
+            slopes = sensitivity(model, target.name, target.states[code], evidence)
             parameters = sorted(parameters, key=lambda one: -one.width(slopes))[:kept]
             remarks.append(
                 f"Of {total:,} parameters, the {kept} of the largest derivatives were varied."
