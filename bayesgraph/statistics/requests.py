@@ -465,6 +465,10 @@ class GroupMoments:
         arrays = (getattr(self, field.name) for field in fields(self))
         return type(self)(*(grown_axis(array, 0, at, n_groups) for array in arrays))
 
+    def columns(self, at: list[int]) -> GroupMoments:
+        """Return the moments of the columns at some indices."""
+        return GroupMoments(self.count[:, at], self.mean[:, at], self.square[:, at])
+
     def merged(self, shape: tuple[int, ...], axis: int) -> GroupMoments:
         """Return the moments after merging groups, such as the groups that differ in one variable.
 
