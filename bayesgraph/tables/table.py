@@ -656,8 +656,11 @@ class Numbers:
         is_whole = (abs(self.points) < 2.0**62) & (np.floor(self.points) == self.points)
         return self.points.astype(np.int64) if is_whole.all() else None
 
-    def table(self, matrix: NDArray[Any]) -> Table:
+    def table(self, matrix: NDArray[Any]) -> Table | None:
         """Return the table of a numeric matrix; NaN and values that are not states are missing.
+
+        None for infinity in a discrete column: its type tells whether that is no number, or a
+        category.
 
         Raises
         ------
@@ -676,9 +679,8 @@ class Numbers:
         flagged = np.zeros(len(out), dtype=np.uint8)
         arrays = (chosen, points, self.codes, self.start, self.has_states, out, flagged)
         by_rows(encoding_kernels.find_codes, arrays, *chosen.shape)
-        for j in np.flatnonzero(flagged).tolist():
-            row = int(np.flatnonzero(np.isinf(chosen[:, j]))[0])
-            raise infinite(variables.discrete[j].name, row)
+        if flagged.any():
+            return None
         if not len(self.numbers):
             return table_of_codes(variables, out.T)
         values = np.asfortranarray(matrix[:, self.numbers])

@@ -109,6 +109,20 @@ def test_strange_rows_are_what_they_are_in_large_frames(kind, row, unseen, monke
         monkeypatch.undo()
 
 
+@pytest.mark.parametrize("unseen", ["missing", "error"])
+def test_an_infinite_category_is_one_that_was_never_seen(unseen, monkeypatch):
+    row = pd.DataFrame([STRANGE["infinity"]])
+    clf = bg.NaiveBayesClassifier(categorical="all", unseen=unseen).fit(FRAMES["whole numbers"], Y)
+    without = clf.predict_proba(row.assign(b=np.nan)).tolist()
+    for n_rows in (intake._FEW_ROWS, 0):
+        monkeypatch.setattr(intake, "_FEW_ROWS", n_rows)
+        assert outcome(clf, row)[0] is DataError
+        as_category = outcome(clf, row.astype("category"))
+        assert (
+            as_category == without if unseen == "missing" else as_category[0] is UnknownStateError
+        )
+
+
 def test_what_is_derived_follows_the_features_and_is_in_no_copy():
     X = frame(CODES)
     clf = bg.NaiveBayesClassifier(categorical="all").fit(X[CODES[:, 0] < 2], Y[CODES[:, 0] < 2])

@@ -20,6 +20,12 @@ def by_column(variables, matrix, unseen="missing"):
     return encode_table(columns_of(matrix, names), variables, unseen=unseen)
 
 
+def encoded(encoder, matrix):
+    """Return a matrix as a table, by column where it is not encoded at once."""
+    table = encoder.table(matrix, "missing")
+    return by_column(encoder.variables, matrix) if table is None else table
+
+
 def check(variables, matrix, unseen="missing"):
     """Check that a matrix is encoded at once, and as its columns are."""
     expected = by_column(variables, matrix, unseen)
@@ -148,9 +154,9 @@ def test_infinite_numbers_are_refused_with_their_place():
         matrix = np.zeros((3, 2))
         matrix[2, column] = -np.inf
         with pytest.raises(DataError, match=f"'{name}' has infinity in row 2"):
-            both.table(matrix, "missing")
+            encoded(both, matrix)
     with pytest.raises(DataError, match="'n' has infinity in row 0"):
-        Encoder((WHOLE, NUMBERS)).table(np.array([[3.0, np.inf]]), "missing")
+        encoded(Encoder((WHOLE, NUMBERS)), np.array([[3.0, np.inf]]))
     encoder = Encoder((bg.Continuous("a"), bg.Continuous("b")))
     matrix = np.array([[0.0, np.nan], [1.0, -np.inf], [np.nan, np.inf]])
     for ordered in (matrix, np.asfortranarray(matrix), np.repeat(matrix, 2, axis=1)[:, ::2]):

@@ -5,7 +5,7 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError
-from bayesgraph.tables import Encoder
+from bayesgraph.tables import Encoder, columns_of, encode_table
 
 
 def variables(random):
@@ -44,6 +44,8 @@ def test_a_table_knows_whether_it_is_complete():
 
 
 def test_infinity_is_refused_with_its_place():
-    known = [bg.Binned("a", [1.0]), bg.Binned("b", [1.0])]
+    known = bg.Binned("a", [1.0]), bg.Binned("b", [1.0])
+    matrix = np.array([[0.0, 1.0], [np.nan, 0.0], [0.0, -np.inf]])
+    assert Encoder(known).table(matrix, "warn") is None
     with pytest.raises(DataError, match="'b' has infinity in row 2"):
-        Encoder(tuple(known)).table(np.array([[0.0, 1.0], [np.nan, 0.0], [0.0, -np.inf]]), "warn")
+        encode_table(columns_of(matrix, ["a", "b"]), known, unseen="warn")
