@@ -92,6 +92,18 @@ def test_the_choice_equals_that_by_fits_of_scipy(name, n, weighted):
 
 
 @both
+@pytest.mark.parametrize("value", [1e-9, 0.1, 3.5])
+def test_a_constant_is_gaussian_and_other_values_of_it_say_nothing(make, value):
+    y = np.arange(60) % 3
+    X = {"x": np.random.default_rng(6).normal(size=60) + y}
+    clf = make(check_columns=False).fit({**X, "c": np.full(60, value)}, y)
+    assert families(clf)["c"] == "GaussianCPD"
+    other = {**X, "c": np.full(60, value - 2.0)}
+    plain = make(check_columns=False).fit(X, y)
+    np.testing.assert_allclose(clf.predict_proba(other), plain.predict_proba(X), rtol=1e-9)
+
+
+@both
 def test_a_family_that_is_chosen_is_the_one_that_could_be_named(make):
     random = np.random.default_rng(5)
     y = np.arange(600) % 3

@@ -1,5 +1,7 @@
 """Shapes and values at the edge: many features, few rows, constant and collinear columns."""
 
+import warnings
+
 import cases
 import numpy as np
 import pandas as pd
@@ -8,6 +10,7 @@ from oracle import Oracle
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 import bayesgraph as bg
+from bayesgraph.core.errors import ExtrapolationWarning
 
 unnamed = [c for c in cases.CLASSIFIERS if not c.named and "continuous" in c.kinds]
 any_frame = [c for c in unnamed if set(cases.KINDS) <= set(c.kinds)]
@@ -114,7 +117,9 @@ def test_constant_columns_change_nothing(case, kind, missing):
     if kind == "continuous" and "categorical" not in case.name:
         # Values that were never there say nothing about the class either.
         other = frame.assign(k1=-7.0, k2=3.4, k3=10.0)
-        np.testing.assert_allclose(classifier.predict_proba(other), expected, atol=1e-6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ExtrapolationWarning)
+            np.testing.assert_allclose(classifier.predict_proba(other), expected, atol=1e-6)
 
 
 @pytest.mark.one_in(5)
@@ -196,6 +201,7 @@ def test_a_single_feature(case):
 
 @pytest.mark.one_in(3)
 @for_any
+@pytest.mark.filterwarnings("ignore::bayesgraph.core.errors.FewRowsWarning")
 def test_a_class_that_never_observes_a_column(case):
     random = np.random.default_rng(6)
     y = np.repeat(["a", "b"], 10)

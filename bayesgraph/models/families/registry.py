@@ -136,8 +136,8 @@ def best_families(
 
     A column of positive numbers is Gaussian, log-normal or gamma given the class. The likelihoods
     of these are functions of moments, so that rows in memory, in a file and in sums choose the
-    same, and have two parameters each, so that BIC compares the likelihoods. All others are
-    Gaussian, and so is everything where the Gaussian's posterior predictive is wanted.
+    same, and have two parameters each, so that BIC compares the likelihoods. All others and
+    constants are Gaussian, and so is everything where its posterior predictive is wanted.
 
     Parameters
     ----------
@@ -162,6 +162,8 @@ def best_families(
     if not len(positive):
         return families
     overall = moments.merged(shape[:1], 0)
+    # A constant tells of no family: its variance is a convention, on either scale.
+    positive = positive[overall.square.reshape(shape[1:])[0, positive] > 0]
     x, log = np.moveaxis(moments.mean.reshape(shape)[..., positive], 1, 0)
     variance = safe_divide(moments.square, moments.count).reshape(shape)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)).reshape(shape[1:])
