@@ -299,7 +299,7 @@ def _written(states: Sequence[State]) -> dict[str, str]:
     """Return in which ways states hide what they are, with an example."""
     kinds = {}
     sample: list[Any] = _spread(np.array(states, dtype=object), _FIRST).tolist()
-    if isinstance(sample[0], str) and sum(map(_is_word, sample)) * 2 <= len(sample):
+    if sample and isinstance(sample[0], str) and sum(map(_is_word, sample)) * 2 <= len(sample):
         # Numbers, but for a few.
         words = [str(state) for state in states if _is_word(state)]
         marks = all(map(_MARK.fullmatch, words))

@@ -220,6 +220,14 @@ def test_a_few_values_that_differ_are_no_constant():
     assert not said_of(columns, y, distributions={"b": "gaussian"})
 
 
+def test_a_category_without_any_value_is_named():
+    columns, y = rows()
+    del columns["a"]  # numbers, of which each would be a category
+    columns["c"] = [np.nan] * len(y)
+    said = said_of(columns, y, bg.StreamingNaiveBayesClassifier, categorical="all")
+    assert said.startswith("Columns look wrong: 'c': without any value (leave out).")
+
+
 def test_few_rows_tell_nothing_but_what_is_certain():
     columns, y = rows(49)
     wrong = wrong_columns(49, y)
