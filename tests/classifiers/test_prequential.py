@@ -146,7 +146,7 @@ def test_figures(tmp_path):
         with pytest.raises(DataError, match="at least one"):
             prequential_figure(nothing)
     for wrong in (3, "text", [results["$plain"], None]):
-        with pytest.raises(DataTypeError, match="takes results of"):
+        with pytest.raises(DataTypeError, match="takes objects of the class PrequentialResult"):
             prequential_figure(wrong)
     for changes in ("early", [[1]], ["a"]):
         with pytest.raises(DataError, match="list of rows"):

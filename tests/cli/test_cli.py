@@ -776,8 +776,8 @@ WRONG = {
         "the model is tree.",
     ),
     "distribution of another model": (
-        [*FIT, "--model", "tan", "--distribution", "gaussian"],
-        "--distribution goes with --model nb; the model is tan.",
+        [*FIT, "--model", "tree", "--distribution", "gaussian"],
+        "--distribution goes with --model nb or tan; the model is tree.",
     ),
     "trees of another model": (
         [*FIT, "--model", "star", "--trees", "5"],
