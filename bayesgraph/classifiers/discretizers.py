@@ -24,7 +24,6 @@ from bayesgraph.statistics import (
     Singles,
     SortedColumn,
     best_groups,
-    checked_bins,
     frequency_cuts,
     granular_intervals,
     histogram_edges,
@@ -330,7 +329,7 @@ class _EqualBins(Discretizer):
 
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return cut points of equal width or frequency; see Discretizer.find_cuts."""
-        return np.asarray(self._cuts(column, checked_bins(self.bins)))
+        return np.asarray(self._cuts(column, self.bins))
 
 
 class EqualWidth(_EqualBins):
@@ -379,7 +378,7 @@ class RoundFrequency(EqualFrequency):
 
     def find_cuts(self, column: SortedColumn) -> Floats:
         """Return cut points of about equal frequency, and abrupt changes of the classes."""
-        return split_intervals(column, round_frequency_cuts(column, checked_bins(self.bins)))
+        return split_intervals(column, round_frequency_cuts(column, self.bins))
 
 
 class MDLP(Discretizer):

@@ -18,12 +18,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from bayesgraph.classifiers.evaluation import rows_of
 from bayesgraph.classifiers.intake import labels_of
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable
 from bayesgraph.core.errors import DataError, DataTypeError, ModelError, optional_module, quoted
 from bayesgraph.core.variables import Name, is_missing, plain
 from bayesgraph.learning import alarms, chosen_detector
-from bayesgraph.statistics import checked_size
 from bayesgraph.tables import as_frame, columns_of, length
 
 # Minimum probability in the log loss, which makes the loss of an impossible class finite.
@@ -210,10 +209,10 @@ def prequential(
     trials = {name: _trial(m) for name, m in models.items()}
     before = {name: _learned(m) for name, m in models.items()}
     curves = {name: _Curves(fading, window, chosen_detector(detector)) for name in models}
-    judge_from = checked_size("judge_from", judge_from, 0)
+    judge_from = whole_number("judge_from", "rows", judge_from)
     ahead = classes if classes is not None or y is None else labels_of(y).classes
     first, begun = 0, None
-    for part, labels in _batches(X, y, checked_size("batch", batch, 1)):
+    for part, labels in _batches(X, y, whole_number("batch", "rows", batch, 1)):
         answers = {n: trial.test_then_train(part, labels, ahead) for n, trial in trials.items()}
         if begun is None and (row := _first_answered(list(answers.values()))) is not None:
             begun = max(judge_from, first + row)
@@ -263,7 +262,7 @@ class _Curves:
         if not 0.0 < fading <= 1.0:
             raise ModelError(f"fading lies above 0 and up to 1; got {fading!r}.")
         self._fading, self._detector = fading, detector
-        self._window = None if window is None else checked_size("window", window, 1)
+        self._window = None if window is None else whole_number("window", "rows", window, 1)
         self._sums, self._weight = np.zeros(4), 0.0
         self._all, self._first, self._n = np.zeros(4), 0, 0
         self._tail = np.zeros((0, 4))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, more
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.typing import RandomState, TableLike
@@ -18,7 +18,7 @@ from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Arc, Name, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.fit import Learner, Learning, opened, plain_source
-from bayesgraph.learning.structure import ArcRules, Structure, at_least
+from bayesgraph.learning.structure import ArcRules, Structure
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
 from bayesgraph.tables import Table
@@ -162,7 +162,7 @@ def arc_confidence(
     arc_rules = ArcRules.of(required, forbidden, names, tiers)
     bounds = arc_rules.admissible(source.variables), arc_rules.forced(source.variables)
     shares: Floats = np.zeros((2, len(names), len(names)))
-    count = at_least("n_samples", n_samples, 1)
+    count = whole_number("n_samples=", "samples", n_samples, 1)
     for sample in _samples(source, count, np.random.default_rng(random_state)):
         shares += _directions(how.structure(sample), names, *bounds) / count
     shares = shares.round(_TIE_DECIMALS)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import xlogy
 
-from bayesgraph.core.arrays import Floats, random_generator
+from bayesgraph.core.arrays import Floats, random_generator, whole_number
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, NotConvergedWarning, UnsupportedModelError, warn
 from bayesgraph.core.evidence import Evidence
@@ -412,10 +412,8 @@ class Iterations:
     random_state: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("restarts", "max_iter"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise DataError(f"{name} takes a whole number, at least 1; got {value!r}.")
+        whole_number("restarts=", "starts", self.restarts, 1)
+        whole_number("max_iter=", "iterations", self.max_iter, 1)
         if not (isinstance(self.tol, (int, float)) and 0 <= self.tol < np.inf):
             raise DataError(f"tol takes a finite number that is not negative; got {self.tol!r}.")
 

@@ -20,7 +20,14 @@ from bayesgraph.learning.growing import CodedColumns, GainRatio, Limits, entropy
 from bayesgraph.learning.information import conditional_mutual_information, discrete_scores
 from bayesgraph.learning.loglinear.training import Effects, Rows
 from bayesgraph.models import BayesianNetwork, FactorGraph, TableCPD, WeightedNetwork
-from bayesgraph.statistics import Pairs, PairsSummary, RowSource, counting_kernels, safe_divide
+from bayesgraph.statistics import (
+    Pairs,
+    PairsSummary,
+    RowSource,
+    counting_kernels,
+    log_star,
+    safe_divide,
+)
 
 # ------------- Log probabilities of the feature values of rows given each class, under naive Bayes
 
@@ -147,21 +154,17 @@ def log_choose(n: ArrayLike, k: ArrayLike) -> Floats:
     return log_factorial(n) - log_factorial(k) - log_factorial(n - k)
 
 
-def universal_code(n: int) -> float:
-    """Return the length of Rissanen's universal code of an integer n >= 1, in nats.
+def universal_code(numbers: ArrayLike) -> Floats:
+    """Return the lengths of Rissanen's universal code of integers n >= 1, in nats.
 
     ln 2.86511 + ln 2 (log2 n + log2 log2 n + ...), with only the positive terms (Rissanen 1983).
 
     Examples
     --------
-    >>> round(universal_code(1), 6), round(universal_code(4), 6)
-    (1.052607, 3.132048)
+    >>> universal_code(np.array([1, 4])).round(6)
+    array([1.052607, 3.132048])
     """
-    length, rest = math.log(_RISSANEN), math.log2(n)
-    while rest > 0:
-        length += rest * math.log(2.0)
-        rest = math.log2(rest)
-    return length
+    return math.log(_RISSANEN) + math.log(2.0) * log_star(numbers)
 
 
 def partition_costs(counts: Sequence[Floats], intervals: Sequence[bool]) -> Floats:
@@ -715,7 +718,7 @@ def fractional_naive_bayes(terms: LogTerms, costs: Floats, seed: int = 1) -> Flo
     """
     rows = float(terms.weights.sum())
     sizes = np.arange(terms.n_features + 1)
-    codes = [0.0, *(universal_code(m) for m in sizes[1:].tolist())]
+    codes = np.append(0.0, universal_code(sizes[1:]))
     objective = Objective(
         _PRIOR_WEIGHT * (codes - log_factorial(sizes)),
         _PRIOR_WEIGHT * costs,

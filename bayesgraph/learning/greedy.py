@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import GraphError, quoted, unknown_variable
 from bayesgraph.core.variables import Arc, Discrete, Name, Variable
 from bayesgraph.learning.information import TIE_DECIMALS, arc_scores, by_score, class_scores
@@ -17,7 +17,6 @@ from bayesgraph.learning.spanning import scores_of_pairs
 from bayesgraph.learning.structure import (
     ArcRules,
     Structure,
-    at_least,
     below_class,
     learned_by,
     learner,
@@ -76,7 +75,7 @@ def kdb(
         If required and forbidden arcs contradict each other, or name a variable that is no feature.
     """
     target = target_of(source, "kdb")
-    k = at_least("k", k, 0)
+    k = whole_number("k=", "parents", k, 0)
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     _, chosen, gains = ranked_parents(source, features, as_smoothing(smoothing), k, rules)
@@ -261,7 +260,7 @@ def selective_kdb(
         If the source holds only statistics, the loss is unknown, or k is negative.
     """
     target = target_of(source, "selective_kdb")
-    maximum = at_least("k", k, 0)
+    maximum = whole_number("k=", "parents", k, 0)
     one_of("loss", loss, LOSSES)
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
@@ -365,7 +364,7 @@ def forward_selection(
     features = source.features
     maximum = len(features)
     if max_features is not None:
-        maximum = at_least("max_features", max_features, 0)
+        maximum = whole_number("max_features=", "features", max_features, 0)
     smoothing = as_smoothing(smoothing)
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import GraphError, quoted
 from bayesgraph.core.variables import Arc, Discrete, Variable
 from bayesgraph.learning import structure_kernels
@@ -19,7 +19,6 @@ from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
 from bayesgraph.learning.structure import (
     ArcRules,
     Structure,
-    at_least,
     below_class,
     check_source,
     learner,
@@ -95,7 +94,7 @@ def hill_climb(
     """
     target = target_of(source, "hill_climb")
     features = source.features
-    maximum = at_least("max_parents", max_parents, 0)
+    maximum = whole_number("max_parents=", "parents", max_parents, 0)
     one_of("score", score, (*SCORES, "cll"))
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
     if score == "cll":
@@ -184,7 +183,8 @@ def tabu(
         As for `unrestricted`; each restart searches on from changed arcs as from the start.
     """
     rules = required, forbidden, tiers
-    memory = at_least("length", length, 1), at_least("patience", patience, 1)
+    length = whole_number("length=", "graphs", length, 1)
+    memory = length, whole_number("patience=", "steps", patience, 1)
     return _general("tabu", source, smoothing, score, ess, max_parents, rules, restarts, *memory)
 
 
@@ -212,11 +212,12 @@ def _general(
     columns = all_columns(source)
     required, forbidden, tiers = arcs
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
-    limit = len(columns) if max_parents is None else at_least("max_parents", max_parents, 0)
+    most = len(columns) if max_parents is None else max_parents
+    limit = whole_number("max_parents=", "parents", most)
     gains = Gains(source, columns, as_smoothing(smoothing), score, ess)
     n_restarts = _RESTARTS
     if restarts is not None:
-        n_restarts = at_least("restarts", restarts, 0)
+        n_restarts = whole_number("restarts=", "restarts", restarts, 0)
     elif source.target is not None or gains.rows(columns, None) < _MANY_ROWS:
         n_restarts = 0
     climber = Climber(columns, None, gains, limit, rules, n_restarts, length, patience)

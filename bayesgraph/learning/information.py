@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -477,35 +477,19 @@ def regression(covariance: Floats, floor: Floats) -> tuple[Floats, Floats]:
 Group: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-class ExtendedTables(NamedTuple):
-    """Counts of groups of columns, each beside the same others, of which the last is a child.
+# The cells of the tables of groups of new columns, each beside the same others, of which the last
+# is a child: one table after the other, of shape (r, n_strata, n_states) for the r states of a new
+# column, the configurations of the other columns, and the states of the child. After them the
+# numbers of states of all columns, and `Extensions.plan`.
+ExtendedTables: TypeAlias = tuple[Floats, NDArray[np.int64], NDArray[np.int64]]
 
-    Attributes
-    ----------
-    cells : ndarray, one-dimensional
-        Tables of shape (r, n_strata, n_states) of the new columns of all groups, one after the
-        other: by the column's states, the configurations of the other columns, and the states of
-        the child.
-    cards : ndarray of int
-        Numbers of states by numbers of columns.
-    plan : ndarray of int
-        See `Extensions.plan`.
-    """
 
-    cells: Floats
-    cards: NDArray[np.int64]
-    plan: NDArray[np.int64]
-
-    @classmethod
-    def counted(
-        cls,
-        source: CountSource,
-        columns: Numbered,
-        groups: Sequence[Group],
-    ) -> Self:
-        """Return the tables of groups of (new columns, others), in one pass over the data."""
-        request = Extensions(columns, tuple(groups))
-        return cls(source.extensions(request), columns.cards, request.plan)
+def extended_tables(
+    source: CountSource, columns: Numbered, groups: Sequence[Group]
+) -> ExtendedTables:
+    """Return the tables of groups of (new columns, others), counted in one pass over the data."""
+    request = Extensions(columns, tuple(groups))
+    return source.extensions(request), columns.cards, request.plan
 
 
 class ExtendedInformation(NamedTuple):

@@ -15,14 +15,14 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Continuous, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.hill_climbing import all_columns
-from bayesgraph.learning.information import ExtendedTables, extended_information
+from bayesgraph.learning.information import extended_information, extended_tables
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
-from bayesgraph.learning.structure import ArcRules, Structure, at_least, check_source
+from bayesgraph.learning.structure import ArcRules, Structure, check_source
 from bayesgraph.statistics import (
     CountSource,
     Family,
@@ -105,7 +105,8 @@ def pc(
     columns = all_columns(source)
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
     allowed, forced = rules.admissible(columns), rules.forced(columns)
-    limit = len(columns) if max_given is None else at_least("max_given", max_given, 0)
+    most = len(columns) if max_given is None else max_given
+    limit = whole_number("max_given=", "columns", most)
     tests = PairTests(source, columns, as_smoothing(smoothing).ridge)
     skeleton = Skeleton(allowed, forced, tests, alpha)
     skeleton.search(limit)
@@ -194,7 +195,7 @@ class PairTests:
             one, _, given = asked[i]
             tables.setdefault((*given, one), []).append(i)
         groups = [(tuple([asked[i][1] for i in at]), common) for common, at in tables.items()]
-        counted = ExtendedTables.counted(self._source, self._numbered, groups)
+        counted = extended_tables(self._source, self._numbered, groups)
         told = extended_information(counted, len(batch))
         decided = told.degrees > 0
         silent = ~decided | self._are_few(told.rows, told.degrees)

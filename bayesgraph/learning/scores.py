@@ -235,7 +235,7 @@ class Gains:
     def _counted(self, asked: Sequence[Extension]) -> tuple[information.ExtendedTables, int]:
         """Return the tables of discrete children, and how many new parents there are."""
         groups = [(new, (*others, child)) for new, others, child in asked]
-        tables = information.ExtendedTables.counted(self.source, self._numbered, groups)
+        tables = information.extended_tables(self.source, self._numbered, groups)
         return tables, sum(len(new) for new, _ in groups)
 
     def _of_tables(self, asked: Sequence[Extension]) -> Floats:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, GraphError, MemoryLimitError, unknown_variable
 from bayesgraph.core.parallel import default_memory_limit, format_bytes
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
@@ -22,7 +22,6 @@ from bayesgraph.learning.scores import Extension, Gains, fcll
 from bayesgraph.learning.structure import (
     ArcRules,
     Structure,
-    at_least,
     below_class,
     check_source,
     learner,
@@ -600,7 +599,7 @@ def _augmented(
         both = np.maximum(of_all.gains, of_all.gains.T)
         weights, gains, learnable = worth(of_all)[at], both[at], of_all.learnable[at]
     else:
-        n = at_least("candidates", candidates, 1)
+        n = whole_number("candidates=", "partners", candidates, 1)
         pairs = candidate_pairs(source, columns, given, smoothing, n, rules)
         scores = candidate_scores(source, columns, given, smoothing, pairs)
         weights, gains, learnable = worth(scores), scores.gains, scores.learnable

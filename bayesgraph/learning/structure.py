@@ -341,14 +341,6 @@ def _arcs(listed: Iterable[Any] | None, parameter: str, names: Sequence[Any]) ->
     return tuple(arcs)
 
 
-def at_least(name: str, value: Any, minimum: int) -> int:
-    """Return `value` as an int; raise a DataError unless it is an integer, `minimum` or more."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < minimum:
-        raise DataError(f"{name}= takes a whole number of at least {minimum}; got {value!r}.")
-    return int(value)
-
-
 def n_moments(family: Sequence[Variable]) -> float:
     """Return an upper bound on the number of values in the sufficient statistics of a family.
 

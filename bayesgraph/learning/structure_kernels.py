@@ -112,7 +112,7 @@ def extended_information(
     Parameters
     ----------
     cells, cards, plan
-        See `extended.ExtendedTables`.
+        See `information.ExtendedTables`.
     out : ndarray, shape (4, n_columns)
         Zeros, to which what is found is added; see `extended.ExtendedInformation`.
     """
@@ -198,7 +198,7 @@ def extended_bdeu(
     Parameters
     ----------
     cells, cards, plan
-        See `extended.ExtendedTables`.
+        See `information.ExtendedTables`.
     ess : float
         Equivalent sample size, see `scores.bdeu`.
     gains : ndarray, shape (n_columns,)

@@ -3,11 +3,11 @@ from .cut_kernels import class_sums as class_sums
 from .cut_kernels import most_probable_cuts as most_probable_cuts
 from .cuts import SortedColumn as SortedColumn
 from .cuts import best_groups as best_groups
-from .cuts import checked_bins as checked_bins
 from .cuts import discretized as discretized
 from .cuts import frequency_cuts as frequency_cuts
 from .cuts import granular_intervals as granular_intervals
 from .cuts import histogram_edges as histogram_edges
+from .cuts import log_star as log_star
 from .cuts import mdlp_cuts as mdlp_cuts
 from .cuts import modl_groups as modl_groups
 from .cuts import modl_intervals as modl_intervals
@@ -52,7 +52,6 @@ from .sketches import GaussianSummary as GaussianSummary
 from .sketches import GKSummary as GKSummary
 from .sketches import PiDSummary as PiDSummary
 from .sketches import cell_factorials as cell_factorials
-from .sketches import checked_size as checked_size
 from .sketches import cut_cells as cut_cells
 from .sketches import key_of as key_of
 from .sketches import part_of as part_of

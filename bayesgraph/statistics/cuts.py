@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats, gammaln, log_of
+from bayesgraph.core.arrays import Floats, gammaln, log_of, whole_number
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.evidence import arranged
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
@@ -286,19 +286,6 @@ def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) ->
 # ---------- Unsupervised discretisation: cut points of intervals of equal width or equal frequency
 
 
-def checked_bins(bins: int) -> int:
-    """Return the number of intervals as an int after checking it.
-
-    Raises
-    ------
-    DataError
-        If it is not an integer above zero.
-    """
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise DataError(f"bins= is a number of intervals, 1 or more; got {bins!r}.")
-    return int(bins)
-
-
 def width_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return the cut points of intervals of equal width between the minimum and the maximum.
 
@@ -311,7 +298,7 @@ def width_cuts(column: SortedColumn, bins: int) -> Floats:
     -------
     ndarray, shape (bins - 1,), or empty for a constant column
     """
-    checked_bins(bins)
+    whole_number("bins=", "intervals", bins, 1)
     if not column.low.size or column.low[0] == column.high[-1]:
         return np.empty(0)
     low, high = float(column.low[0]), float(column.high[-1])
@@ -382,7 +369,7 @@ def _quantiles(
     at : ndarray of int, shape (at most bins - 1,)
         Ascending indices in `last`, at which the weight is nearest to a share i / `bins`.
     """
-    checked_bins(bins)
+    whole_number("bins=", "intervals", bins, 1)
     last = np.flatnonzero(column.low[1:] > column.low[:-1])
     weight = column.weights
     below = np.asarray(np.cumsum(weight)[last] if weight.size else last + 1.0, dtype=np.float64)
@@ -629,12 +616,13 @@ def universal_code(numbers: NDArray[np.integer[Any]], maximum: float) -> Floats:
     to `maximum` (Rissanen 1983).
     """
     highest = int(max(maximum, numbers.max(initial=1)))
-    normaliser = np.log(np.sum(2.0 ** -_log_star(np.arange(1, highest + 1))))
-    return np.asarray(normaliser + math.log(2.0) * _log_star(numbers))
+    normaliser = np.log(np.sum(2.0 ** -log_star(np.arange(1, highest + 1))))
+    return np.asarray(normaliser + math.log(2.0) * log_star(numbers))
 
 
-def _log_star(numbers: NDArray[np.integer[Any]]) -> Floats:
-    total = np.zeros(len(numbers))
+def log_star(numbers: ArrayLike) -> Floats:
+    """Return the sum of the positive terms log n, log log n, ... of each number n, in bits."""
+    total = np.zeros(np.shape(numbers))
     left = np.log2(numbers)
     while (left > 0).any():
         total += np.maximum(left, 0.0)

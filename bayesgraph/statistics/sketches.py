@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, ModelError
 from bayesgraph.core.parallel import by_rows, over_rows
@@ -277,6 +277,14 @@ class ColumnSummaries(ArrayState, ABC):
 class CutSummaries(ColumnSummaries):
     """Base class of summaries from which histograms by class, and so cut points, are obtained."""
 
+    # Maximum number of cells of a feature, and how many of them each feature uses.
+    room: int
+    used: NDArray[np.int64]
+
+    @property
+    def _is_used(self) -> NDArray[np.bool_]:
+        return np.asarray(np.arange(self.room) < self.used[:, None])
+
     @abstractmethod
     def cells(self) -> Cells:
         """Return the histogram of each column: ranges of values with the weight of each class."""
@@ -302,13 +310,6 @@ def checked_rows(
     if checked.shape != (n_rows,) or not (np.isfinite(checked) & (checked >= 0)).all():
         raise DataError(f"weights takes {n_rows} finite numbers that are not negative.")
     return codes, np.empty(0) if (checked == 1.0).all() else checked
-
-
-def checked_size(name: str, value: Any, minimum: int) -> int:
-    """Return `value` as an int; raise a ModelError unless it is an integer, `minimum` or more."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise ModelError(f"{name} takes a whole number of at least {minimum}; got {value!r}.")
-    return int(value)
 
 
 def checked_factor(factor: Any) -> float:
@@ -474,8 +475,8 @@ class FrequentValues(ArrayState):
     }
 
     def __init__(self, n_classes: int = 1, *, size: int = 1000) -> None:
-        self.n_classes = checked_size("n_classes", n_classes, 1)
-        self.size = checked_size("size", size, 1)
+        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
+        self.size = whole_number("size", "entries", size, 1)
         self.missed = 0.0
         self.grow()
 
@@ -663,8 +664,7 @@ class GKSummary(CutSummaries):
     name = "gk"
     options = ("size", "epsilon")
 
-    # Number of tuples of each feature, the fraction of its weight at the last merge, and tuples.
-    used: NDArray[np.int64]
+    # The fraction of each feature's weight at the last merge, and its tuples.
     merged: Floats
     entries: Floats
     fields: ClassVar[Mapping[str, Field]] = {
@@ -681,11 +681,11 @@ class GKSummary(CutSummaries):
         size: int = 100,
         epsilon: float | None = None,
     ) -> None:
-        self.n_features = checked_size("n_features", n_features, 0)
-        self.n_classes = checked_size("n_classes", n_classes, 1)
+        self.n_features = whole_number("n_features", "features", n_features, 0)
+        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
         if epsilon is not None and not 0.0 < epsilon < 0.5:
             raise ModelError(f"epsilon lies between 0 and 0.5; got {epsilon!r}.")
-        self.size = checked_size("size", size, 3)
+        self.size = whole_number("size", "entries", size, 3)
         self.epsilon = epsilon
         self.room = self.size if epsilon is None else 8
         self.grow()
@@ -717,10 +717,6 @@ class GKSummary(CutSummaries):
     def _set_room(self, room: int) -> None:
         self.entries = np.ascontiguousarray(self.entries[:, :room])
         self.grow(room=room)
-
-    @property
-    def _is_used(self) -> NDArray[np.bool_]:
-        return np.asarray(np.arange(self.entries.shape[1]) < self.used[:, None])
 
     @property
     def _weights(self) -> Floats:
@@ -866,7 +862,6 @@ class PiDSummary(CutSummaries):
     name = "pid"
     options = ("size",)
 
-    used: NDArray[np.int64]
     total: Floats
     edge: Floats
     count: Floats
@@ -878,9 +873,9 @@ class PiDSummary(CutSummaries):
     }
 
     def __init__(self, n_features: int = 1, n_classes: int = 1, *, size: int = 100) -> None:
-        self.n_features = checked_size("n_features", n_features, 0)
-        self.n_classes = checked_size("n_classes", n_classes, 1)
-        self.size = checked_size("size", size, 2)
+        self.n_features = whole_number("n_features", "features", n_features, 0)
+        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
+        self.size = whole_number("size", "entries", size, 2)
         # One additional bin, as splits come before merges.
         self.room, self.n_edges = self.size + 1, self.size + 2
         self.grow()
@@ -897,10 +892,6 @@ class PiDSummary(CutSummaries):
     def counts(self) -> Floats:
         """Weight of the observed values of each feature and class, (n_features, n_classes)."""
         return np.asarray((self.count * self._is_used[..., None]).sum(axis=1))
-
-    @property
-    def _is_used(self) -> NDArray[np.bool_]:
-        return np.asarray(np.arange(self.count.shape[1]) < self.used[:, None])
 
     def bins(self, feature: int = 0) -> tuple[Floats, Floats]:
         """Return the ascending edges of a feature's bins, and the class weights of the bins."""
@@ -966,8 +957,8 @@ class GaussianSummary(ColumnSummaries):
     }
 
     def __init__(self, n_features: int = 1, n_classes: int = 1) -> None:
-        self.n_features = checked_size("n_features", n_features, 0)
-        self.n_classes = checked_size("n_classes", n_classes, 1)
+        self.n_features = whole_number("n_features", "features", n_features, 0)
+        self.n_classes = whole_number("n_classes", "classes", n_classes, 1)
         self.grow()
 
     @property

@@ -99,5 +99,5 @@ def test_rows_have_to_be_in_memory(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\nx,y\nx,z\n")
     with pytest.raises(DataError, match="draws from rows in memory"):
         bg.arc_confidence(bg.open_dataset(tmp_path))
-    with pytest.raises(DataError, match="n_samples= takes a whole number"):
+    with pytest.raises(DataError, match="n_samples= is a number of samples, 1 or more"):
         bg.arc_confidence({"a": [0, 1], "b": [0, 1]}, n_samples=0)

@@ -86,7 +86,7 @@ def test_rules_hold(learner):
 
 def test_what_is_refused(monkeypatch):
     source = source_of()
-    with pytest.raises(DataError, match="candidates= takes a whole number of at least 1"):
+    with pytest.raises(DataError, match="candidates= is a number of partners, 1 or more"):
         bg.learning.tan(source, candidates=0)
     with pytest.raises(DataError, match="score='likelihood'"):
         bg.learning.tan(source, candidates=3, score="fcll")

@@ -13,6 +13,7 @@ from sklearn.mixture import GaussianMixture
 import bayesgraph as bg
 from bayesgraph.core.errors import (
     DataError,
+    DataTypeError,
     GraphError,
     NotConvergedWarning,
     UnknownVariableError,
@@ -358,8 +359,12 @@ BAD = {
     ),
     "missing": ({"missing": "drop"}, DataError, "missing= is one of"),
     "hierarchy": ({"missing": "em", "smoothing": "backoff"}, DataError, "'dirichlet' or 'm'"),
-    "restarts": ({"missing": "em", "restarts": 0}, DataError, "restarts takes a whole number"),
-    "max_iter": ({"missing": "em", "max_iter": 1.5}, DataError, "max_iter takes a whole number"),
+    "restarts": (
+        {"missing": "em", "restarts": 0},
+        DataError,
+        "restarts= is a number of starts",
+    ),
+    "max_iter": ({"missing": "em", "max_iter": 1.5}, DataTypeError, "max_iter= is a whole number"),
     "tol": ({"missing": "em", "tol": -1}, DataError, "tol takes a finite number"),
     "unknown": ({"arcs": [("z", "a")], "missing": "em"}, UnknownVariableError, "'z'"),
     "cycle": (

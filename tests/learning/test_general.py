@@ -159,7 +159,7 @@ REFUSED = {
         {"tiers": ["y", "d0"], "required": [("d0", "y")]}, GraphError, "and against the tiers",
     ),
     "class": ({"method": bg.learning.tan}, DataError, "tan needs to know the class"),
-    "patience": ({"method": "tabu", "patience": 0}, DataError, "patience= takes a whole number"),
+    "patience": ({"method": "tabu", "patience": 0}, DataError, "patience= is a number of steps"),
 }  # fmt: skip
 
 

@@ -171,7 +171,7 @@ def test_tables_of_many_rows_have_restarts_by_default(search, monkeypatch):
 
 
 def test_restarts_are_a_whole_number():
-    with pytest.raises(DataError, match="restarts= takes a whole number of at least 0"):
+    with pytest.raises(DataError, match="restarts= is a number of restarts, 0 or more"):
         bg.learning.unrestricted(bg.learning.count_source(make_frame(0, 2, 0)), restarts=-1)
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayesgraph.core.errors import DataError, ModelError
+from bayesgraph.core.errors import DataError
 from bayesgraph.statistics import FIRST_KEY, FrequentValues, key_of
 
 STREAMS = st.lists(
@@ -104,7 +104,7 @@ def test_a_state_goes_on_and_grows():
 
 
 def test_what_is_refused():
-    with pytest.raises(ModelError, match="size takes a whole number"):
+    with pytest.raises(DataError, match="size is a number of entries, 1 or more"):
         FrequentValues(size=0)
     arrays = added(FrequentValues(2, size=3), list("aabbccdef"), [0] * 9).arrays()
     assert arrays["keys"].size

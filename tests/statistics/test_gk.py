@@ -260,7 +260,7 @@ def test_what_cannot_be_summarised():
         summary.update([[1.0, 2.0]], [0], [-1.0])
     with pytest.raises(ModelError, match="epsilon"):
         GKSummary(epsilon=0.5)
-    with pytest.raises(ModelError, match="at least 3"):
+    with pytest.raises(DataError, match="3 or more"):
         GKSummary(size=2)
     with pytest.raises(ModelError, match="share"):
         summary.quantile(1.5)

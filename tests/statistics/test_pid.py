@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sketch_references import PlainPiD
 
-from bayesgraph.core.errors import ModelError
+from bayesgraph.core.errors import DataError
 from bayesgraph.statistics import PiDSummary
 
 STREAMS = st.lists(
@@ -100,5 +100,5 @@ def test_numbers_too_near_to_split():
 
 
 def test_what_is_refused():
-    with pytest.raises(ModelError, match="at least 2"):
+    with pytest.raises(DataError, match="2 or more"):
         PiDSummary(size=1)

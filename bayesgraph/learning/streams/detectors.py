@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, ModelError, optional_module, quoted, suggestion
 from bayesgraph.learning.streams import stream_kernels
-from bayesgraph.statistics import ArrayState, Field, checked_size
+from bayesgraph.statistics import ArrayState, Field
 
 MODES = ("up", "down", "both")
 
@@ -97,7 +97,7 @@ class ADWIN(ArrayState):
             raise ModelError(f"mode= is one of {quoted(MODES)}; got {self.mode!r}.")
         for name in ("clock", "max_buckets", "min_window_length", "grace_period"):
             minimum = 2 if name == "max_buckets" else 1
-            setattr(self, name, checked_size(name, getattr(self, name), minimum))
+            setattr(self, name, whole_number(name, "numbers", getattr(self, name), minimum))
         self.n_buckets = self.max_buckets + 1
         self.reset()
 
@@ -174,8 +174,8 @@ class ADWIN(ArrayState):
         Raises
         ------
         ModelError
-            If a name is unknown, or the constructor refuses a value; the detector is then
-            unchanged.
+            If a name is unknown. After this error, and if the constructor refuses a value, the
+            detector is unchanged.
         """
         current = self.get_params()
         for name in params:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import ModelError, quoted
 from bayesgraph.core.variables import plain
 from bayesgraph.learning.streams import stream_kernels
@@ -21,7 +21,6 @@ from bayesgraph.statistics import (
     FrequentValues,
     Smoothing,
     as_smoothing,
-    checked_size,
     part_of,
     state_array,
     widened,
@@ -98,8 +97,8 @@ class StreamSettings:
             if not isinstance(value, (str, type(None))) or value not in choices:
                 shown = [one for one in choices if one is not None]
                 raise ModelError(f"{name}= is one of {quoted(shown)}; got {value!r}.")
-        checked_size("max_categories", self.max_categories, 1)
-        checked_size("bins", self.bins, 1)
+        whole_number("max_categories", "states", self.max_categories, 1)
+        whole_number("bins", "intervals", self.bins, 1)
         if not 0.0 < _number("decay", self.decay) <= 1.0:
             raise ModelError(f"decay lies above 0 and up to 1; got {self.decay!r}.")
         values = {n: plain(v) for n, v in as_smoothing(self.smoothing).get_params().items()}

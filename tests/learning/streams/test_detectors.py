@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import bayesgraph as bg
-from bayesgraph.core.errors import DataError, LossyExportError, MissingDependencyError, ModelError
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    LossyExportError,
+    MissingDependencyError,
+    ModelError,
+)
 from bayesgraph.learning import ADWIN, DETECTORS, alarms, chosen_detector
 
 
@@ -207,8 +213,6 @@ def test_bad_input():
         ADWIN().feed([0.0, np.nan])
     for make in (
         lambda: ADWIN(2.0),
-        lambda: ADWIN(clock=0),
-        lambda: ADWIN(max_buckets=True),
         lambda: ADWIN("x"),
         lambda: ADWIN(True),
         lambda: ADWIN(mode="no"),
@@ -218,6 +222,10 @@ def test_bad_input():
     ):
         with pytest.raises(ModelError):
             make()
+    with pytest.raises(DataError, match="clock is a number of numbers, 1 or more"):
+        ADWIN(clock=0)
+    with pytest.raises(DataTypeError, match="max_buckets is a whole number"):
+        ADWIN(max_buckets=True)
     with pytest.raises(ModelError, match="Did you mean 'adwin'"):
         chosen_detector("adwim")
 
@@ -241,7 +249,7 @@ def test_scikit_learns_parameters():
     assert math.isnan(detector.estimation)
     with pytest.raises(ModelError, match=r"has the parameters .* Did you mean 'clock'"):
         detector.set_params(clocks=3)
-    with pytest.raises(ModelError, match="whole number"):
+    with pytest.raises(DataError, match="number of numbers, 1 or more"):
         detector.set_params(clock=-1)
     assert detector.clock == 77
 
