@@ -7,6 +7,8 @@ nothing can underflow.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -280,46 +282,63 @@ def _linear(
 
 
 @kernel(error_model="numpy")
+def _log_sum(x: float, y: float, maximum: bool) -> float:
+    """Return the log of the sum of two exponentials; the larger of their logs if `maximum`."""
+    high = max(x, y)
+    if maximum or min(x, y) == -np.inf:
+        return high
+    return high + np.log1p(np.exp(min(x, y) - high))
+
+
+@kernel(error_model="numpy")
 def _logarithmic(
     operation: int,
     target: Floats,
     t: int,
     source: Floats,
     s: int,
+    other: Floats,
+    u: int,
     code: Ints,
     at: int,
     dims: int,
     index: Ints,
     maximum: bool,
 ) -> None:
-    """Execute a COPY, MULTIPLY or ADD instruction on logarithms; see `_linear`.
+    """Execute a COPY, MULTIPLY, ADD or CONTRACT instruction on logarithms; see `_linear`.
 
-    MULTIPLY adds logarithms. ADD takes their maximum if `maximum` is set, else log-sum-exp.
+    MULTIPLY adds logarithms. ADD takes their maximum if `maximum` is set, else log-sum-exp. Only
+    CONTRACT reads `other`, from offset `u` on.
     """
-    for k in range(dims):
+    paired = operation == CONTRACT
+    words = 4 if paired else 3
+    inner = at + words * (dims - 1)
+    n, dt, ds = code[inner], code[inner + 1], code[inner + 2]
+    for k in range(dims - 1):
         index[k] = 0
     while True:
-        x = source[s]
-        if operation == COPY:
-            target[t] = x
-        elif operation == MULTIPLY:
-            target[t] += x
-        elif maximum:
-            target[t] = max(target[t], x)
-        elif x > -np.inf:
-            y = target[t]
-            high = max(x, y)
-            target[t] = high + np.log1p(np.exp(min(x, y) - high))
-        k = dims - 1
+        for i in range(n):
+            to, x = t + i * dt, source[s + i * ds]
+            if operation == COPY:
+                target[to] = x
+            elif operation == MULTIPLY:
+                target[to] += x
+            else:
+                if paired:
+                    x += other[u + i * code[inner + 3]]
+                target[to] = _log_sum(target[to], x, maximum)
+        k = dims - 2
         while k >= 0:
-            d = at + 3 * k
+            d = at + words * k
             index[k] += 1
             t += code[d + 1]
             s += code[d + 2]
+            u += code[d + words - 1]
             if index[k] < code[d]:
                 break
             t -= code[d] * code[d + 1]
             s -= code[d] * code[d + 2]
+            u -= code[d] * code[d + words - 1]
             index[k] = 0
             k -= 1
         if k < 0:
@@ -492,45 +511,6 @@ def _add_products(
 
 
 @kernel(error_model="numpy")
-def _add_logarithmic(
-    target: Floats,
-    t: int,
-    left: Floats,
-    x: int,
-    right: Floats,
-    y: int,
-    code: Ints,
-    at: int,
-    dims: int,
-    index: Ints,
-) -> None:
-    """Execute a CONTRACT instruction on logarithms; see `_add_products`."""
-    for k in range(dims):
-        index[k] = 0
-    while True:
-        z = left[x] + right[y]
-        if z > -np.inf:
-            high = max(target[t], z)
-            target[t] = high + np.log1p(np.exp(min(target[t], z) - high))
-        k = dims - 1
-        while k >= 0:
-            d = at + 4 * k
-            index[k] += 1
-            t += code[d + 1]
-            x += code[d + 2]
-            y += code[d + 3]
-            if index[k] < code[d]:
-                break
-            t -= code[d] * code[d + 1]
-            x -= code[d] * code[d + 2]
-            y -= code[d] * code[d + 3]
-            index[k] = 0
-            k -= 1
-        if k < 0:
-            return
-
-
-@kernel(error_model="numpy")
 def _gather(
     operation: int,
     target: Floats,
@@ -575,13 +555,7 @@ def _scatter(
     for i in range(np.uint64(n)):
         k = to + np.uint64(listed[begin + i])
         x = source[base + i]
-        if not logarithmic:
-            target[k] += x
-        elif maximum:
-            target[k] = max(target[k], x)
-        elif x > -np.inf:
-            high = max(target[k], x)
-            target[k] = high + np.log1p(np.exp(min(target[k], x) - high))
+        target[k] = _log_sum(target[k], x, maximum) if logarithmic else target[k] + x
 
 
 @kernel(error_model="numpy")
@@ -651,7 +625,9 @@ def run(
                 _fill(work, t, n, 0.0 if logarithmic else 1.0)
             elif logarithmic:
                 maximum = kind == MAXIMUM
-                _logarithmic(operation, work, t, data, s, code, at + HEAD, dims, index, maximum)
+                _logarithmic(
+                    operation, work, t, data, s, work, t, code, at + HEAD, dims, index, maximum
+                )
             else:
                 _linear(operation, work, t, data, s, code, at + HEAD, dims, index)
             at += code[at + 1]
@@ -665,7 +641,8 @@ def run(
             dims = code[at + HEAD]
             d = at + HEAD + 1
             if logarithmic:
-                _add_logarithmic(work, code[at + 2], data, s, other, u, code, d, dims, index)
+                t = code[at + 2]
+                _logarithmic(operation, work, t, data, s, other, u, code, d, dims, index, False)
             else:
                 _add_products(work, code[at + 2], data, s, other, u, code, d, dims, index)
             at += code[at + 1]
@@ -773,20 +750,9 @@ def run(
     return status, log_mass
 
 
-def _blocks_of_rows(
-    code: Ints,
-    tables: Floats,
-    offsets: Ints,
-    minima: Floats,
-    work: Floats,
-    result: Floats,
-    codes: Ints,
-    likelihood_at: Ints,
-    cards: Ints,
-    n_together: int,
-    logs: Floats,
-) -> int:
+def _blocks_of_rows(*arguments: Any) -> int:
     """Return the work of `run_rows`: that of `run` for each block."""
+    code, tables, _, _, work, *_, n_together, logs = arguments
     return (len(code) + len(tables) + len(work)) * -(-logs.shape[1] // n_together)
 
 
@@ -994,21 +960,7 @@ def local_values(
 _ROWS_TOGETHER = 64
 
 
-def _choices(
-    assigned: Ints,
-    uniform: Floats,
-    chosen: Ints,
-    program: Program,
-    tables: Floats,
-    offsets: Ints,
-    work: Floats,
-    linear: bool,
-) -> int:
-    """Return the work of `decode`."""
-    return 20 * assigned.size + len(tables) + len(work)
-
-
-@kernel(work=_choices, error_model="numpy")
+@kernel(work=lambda assigned, *_: 20 * assigned.size, error_model="numpy")
 def decode(
     assigned: Ints,
     uniform: Floats,

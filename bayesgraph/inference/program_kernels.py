@@ -58,6 +58,38 @@ _SMALLEST_SUM = 256
 
 
 @kernel(error_model="numpy")
+def _nested(code: Ints, at: int, outer: int, counts: Ints, steps: tuple[Ints, ...]) -> int:
+    """Append nested loops over the axes from `outer` on, outermost first; return the code size.
+
+    A loop consists of its count and the strides of each array. Successive axes that are contiguous
+    in all arrays are merged.
+    """
+    first, size = at, 1 + len(steps)
+    for k in range(outer, len(counts)):
+        c = counts[k]
+        if c == 1:
+            continue
+        merged = at > first
+        for j in range(len(steps)):
+            merged = merged and code[at - size + 1 + j] == steps[j][k] * c
+        if merged:
+            at -= size
+            c *= code[at]
+        code[at] = c
+        for j in range(len(steps)):
+            code[at + 1 + j] = steps[j][k]
+        at += size
+    while at - first < 2 * size:
+        # At least two dimensions, so that the executor has two loops and no special case.
+        for k in range(at - 1, first - 1, -1):
+            code[k + size] = code[k]
+        code[first] = 1
+        code[first + 1 : first + size] = 0
+        at += size
+    return at
+
+
+@kernel(error_model="numpy")
 def _emit(
     code: Ints,
     size: int,
@@ -74,33 +106,12 @@ def _emit(
 
     The first `size` entries of `code` are in use. `target` and `source` are offsets in the
     workspace, or `source` is the index of a factor if `kind` is TABLE. `counts`, `target_steps` and
-    `source_steps` are the lengths of the axes and their strides in target and source. Successive
-    axes that are contiguous in both are merged. The first `outer` axes are left to the surrounding
-    loop of the program.
+    `source_steps` are the lengths of the axes and their strides in target and source. The first
+    `outer` axes are left to the surrounding loop of the program.
     """
     code[size], code[size + 2], code[size + 3], code[size + 4] = operation, target, source, kind
-    at = size + HEAD
-    dims = 0
-    for k in range(outer, len(counts)):
-        c, t, s = counts[k], target_steps[k], source_steps[k]
-        if c == 1:
-            continue
-        if dims and code[at - 2] == t * c and code[at - 1] == s * c:
-            code[at - 3] *= c
-            at -= 3
-        else:
-            code[at] = c
-            dims += 1
-        code[at + 1], code[at + 2] = t, s
-        at += 3
-    while dims < 2:
-        # At least two dimensions, so that the executor has two loops and no special case.
-        for k in range(at - 1, size + HEAD - 1, -1):
-            code[k + 3] = code[k]
-        code[size + HEAD], code[size + HEAD + 1], code[size + HEAD + 2] = 1, 0, 0
-        at += 3
-        dims += 1
-    code[size + 5], code[size + 6] = dims, outer
+    at = _nested(code, size + HEAD, outer, counts, (target_steps, source_steps))
+    code[size + 5], code[size + 6] = (at - size - HEAD) // 3, outer
     for k in range(outer):
         code[at], code[at + 1] = target_steps[k], source_steps[k]
         at += 2
@@ -208,11 +219,11 @@ def _room(space: Ints, use: int, n: int) -> int:
 
 @kernel(error_model="numpy")
 def _packed(counts: Ints, steps: Ints, order: Ints, out: Ints) -> int:
-    """Write to `out` the strides of an array with its axes in an order; return its entries."""
+    """Write to `out` the strides of an array, its axes in an order; return its entries."""
     n = 1
     for i in range(len(order) - 1, -1, -1):
         k = order[i]
-        out[k] = n if steps[k] else 0
+        out[i] = n if steps[k] else 0
         n *= counts[k] if steps[k] else 1
     return n
 
@@ -277,8 +288,11 @@ def _contract(
     width = len(counts)
     order = scratch[10][:width]
     moved = _loops(counts, t, x, y, order, scratch)
-    lengths, there, here = scratch[11][:width], scratch[12], scratch[13]
-    places = scratch[15:18]
+    lengths, there, ranked = scratch[11][:width], scratch[12], scratch[13][:width]
+    # Strides of the table and the sources along the axes in their new order.
+    here, places = scratch[15:18], (scratch[15], scratch[16], scratch[17])
+    for j in range(width):
+        ranked[j] = counts[order[j]]
     at = scratch[14]
     for i in range(4):
         at[i] = sources[i]
@@ -286,7 +300,7 @@ def _contract(
     for i in range(3):
         steps = t if i == 0 else x if i == 1 else y
         pack = moved if i == 0 else not _in_order(counts, steps, order, t)
-        n = _packed(counts, steps, order, places[i])
+        n = _packed(counts, steps, order, here[i])
         if i == 0:
             if pack:
                 to = _room(space, np.int64(i), n)
@@ -294,53 +308,26 @@ def _contract(
         elif pack:
             place = _room(space, np.int64(i), n)
             for j in range(width):
-                k = order[j]
-                lengths[j] = counts[k] if steps[k] else 1
-                here[j], there[j] = places[i, k], steps[k]
+                there[j] = steps[order[j]]
+                lengths[j] = ranked[j] if there[j] else 1
             size = _emit(
-                code, size, COPY, place, at[2 * i - 2], at[2 * i - 1], zero, lengths, here, there
+                code, size, COPY, place, at[2 * i - 2], at[2 * i - 1], zero, lengths, here[i], there
             )
             at[2 * i - 2], at[2 * i - 1] = place, WORK
         if not pack:
-            for k in range(width):
-                places[i, k] = steps[k]
+            for j in range(width):
+                here[i, j] = steps[order[j]]
     code[size], code[size + 2] = CONTRACT, to
     for i in range(4):
         code[size + 3 + i] = at[i]
-    d = size + HEAD + 1
-    dims = 0
-    for i in range(width):
-        k = order[i]
-        c = counts[k]
-        if c == 1:
-            continue
-        merged = dims > 0
-        for j in range(3):
-            merged &= code[d - 3 + j] == places[j, k] * c
-        if merged:
-            d -= 4
-            c *= code[d]
-        else:
-            dims += 1
-        code[d] = c
-        for j in range(3):
-            code[d + 1 + j] = places[j, k]
-        d += 4
-    while dims < 2:
-        for k in range(d - 1, size + HEAD, -1):
-            code[k + 4] = code[k]
-        code[size + HEAD + 1] = 1
-        for j in range(3):
-            code[size + HEAD + 2 + j] = 0
-        d += 4
-        dims += 1
-    code[size + HEAD], code[size + 1] = dims, d - size
-    size = d
+    end = _nested(code, size + HEAD + 1, zero, ranked, places)
+    code[size + HEAD], code[size + 1] = (end - size - HEAD - 1) // 4, end - size
     if moved:
         for j in range(width):
-            lengths[j] = counts[j] if t[j] else 1
-        size = _emit(code, size, COPY, target, to, WORK, zero, lengths, t, places[0])
-    return size
+            k = order[j]
+            lengths[k], there[k] = counts[k] if t[k] else 1, here[0, j]
+        end = _emit(code, end, COPY, target, to, WORK, zero, lengths, t, there)
+    return end
 
 
 @kernel(error_model="numpy")
@@ -460,10 +447,10 @@ def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
 
 
 @kernel(error_model="numpy")
-def _row_of(rows: Ints, o: int) -> int:
-    """Return the row of operand o, -1 if it has none."""
-    for row in range(len(rows)):
-        if rows[row] == o:
+def _row_of(operands: Ints, o: int) -> int:
+    """Return the place of operand o among others, -1 if it is none of them."""
+    for row in range(len(operands)):
+        if operands[row] == o:
             return row
     return -1
 
@@ -621,7 +608,7 @@ def compile_tree(
     scratch = np.empty((20, most_axes), np.int64)
     some_sources = np.empty((4, 2), np.int64)
     some_steps = np.empty((4, most_axes), np.int64)
-    row_of = np.empty(4, np.int64)
+    near = np.empty(n_operands + n_cliques, np.int64)
     for turn in range(2 * n_cliques if both else n_cliques):
         collect = turn < n_cliques
         c = turn if collect else 2 * n_cliques - 1 - turn
@@ -638,18 +625,25 @@ def compile_tree(
             counts[k] = cards[v]
             own[k] = stride[n_items + first_at + k]
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
+        # The messages of all children, which may be ones, and the operands that are multiplied.
+        n_near = 0
+        silent = False
+        d = first_child[c]
+        while d >= 0:
+            near[n_near] = n_factors + d
+            silent |= up[d] < 0
+            n_near += 1
+            d = next_child[d]
+        children = near[:n_near]
+        o = first[c]
+        while o >= 0:
+            near[n_near] = o
+            n_near += 1
+            o = following[o]
+        operands = near[len(children) : n_near]
+        code = grown(code, size, 12 * (n_near + width + 2) * (HEAD + 5 * width + 12))
         rows = layout[N_ROWS, n_factors + c] if compressed else -1
         if rows >= 0:
-            n_inputs = 4
-            o = first[c]
-            while o >= 0:
-                n_inputs += 1
-                o = following[o]
-            d = first_child[c]
-            while d >= 0:
-                n_inputs += 2
-                d = next_child[d]
-            code = grown(code, size, (n_inputs + residual[c]) * (4 * LISTED + HEAD + 3 * width))
             made = table[c] if both else tile
             how = MAXIMUM if maximal[c] else WORK
             own_at = layout[OWN, n_factors + c]
@@ -660,13 +654,11 @@ def compile_tree(
             else:
                 fresh = not both
             operation = COPY
-            o = first[c] if fresh else -1
-            while o >= 0:
+            for o in operands[: len(operands) if fresh else 0]:
                 size = _listed(
                     code, size, GATHER, made, rows, where[o], sort[o], layout[OPERAND, o], operation
                 )
                 operation = MULTIPLY
-                o = following[o]
             if fresh and operation == COPY:
                 lengths[0], ordered[0], other[0] = rows, 1, 0
                 size = _emit(
@@ -693,15 +685,14 @@ def compile_tree(
             else:
                 if not root:
                     size = _listed(code, size, GATHER, made, rows, down[c], WORK, own_at, MULTIPLY)
-                d = first_child[c]
-                while d >= 0:
+                for o in children:
+                    d = o - n_factors
                     down[d] = free
                     free += separator[d]
-                    at = layout[OPERAND, n_factors + d]
+                    at = layout[OPERAND, o]
                     size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
                     size = _listed(code, size, SCATTER, down[d], rows, made, WORK, at, ADD)
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
-                    d = next_child[d]
                 at = layout[STATES, n_factors + c]
                 stop = residual[c]
                 while stop > 0:
@@ -742,37 +733,20 @@ def compile_tree(
         # Large cliques with few operands: sums of products, whose terms are not stored.
         fold = entries[c] >= _SMALLEST_SUM and residual[c] > 0 and not maximal[c]
         fold &= both or not root
-        n_sources = 0
-        n_children = 0
-        o = first[c] if fold else -1
-        while o >= 0:
-            n_sources += 1
-            o = following[o]
+        n_sources = len(operands)
         extra = 1 if both and not root else 0
-        silent = False
-        d = first_child[c] if fold else -1
-        while d >= 0:
-            silent |= up[d] < 0
-            n_children += 1
-            d = next_child[d]
         most = 3 if entries[c] <= KEPT or (both and not silent) else 2
         fold &= n_sources > 0 and n_sources + extra <= most and (not both or n_sources + extra > 1)
         if fold:
-            code = grown(
-                code, size, 12 * (n_sources + n_children + width + 2) * (HEAD + 5 * width + 12)
-            )
             rows = n_sources + (0 if collect else extra)
             sources, steps = some_sources[:rows], some_steps[:rows]
-            o = first[c]
             for row in range(n_sources):
-                row_of[row] = o
+                o = operands[row]
                 sources[row, 0], sources[row, 1] = where[o], sort[o]
                 _steps(axis, stride, begin[o], end[o], place, steps[row])
-                o = following[o]
             o = n_factors + c
             _steps(axis, stride, begin[o], end[o], place, other)
             if rows > n_sources:
-                row_of[n_sources] = -1
                 sources[n_sources, 0], sources[n_sources, 1] = down[c], WORK
                 for k in range(width):
                     steps[n_sources, k] = other[k]
@@ -786,12 +760,11 @@ def compile_tree(
                 size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
                 continue
             # `table_of[o]`: the sum of the product of all but operand o, over the axes of o.
-            d = first_child[c]
-            while d >= 0:
+            for o in children:
+                d = o - n_factors
                 down[d] = space[0]
                 space[0] += separator[d]
-                o = n_factors + d
-                row = _row_of(row_of[:rows], o)
+                row = _row_of(operands, o)
                 _steps(axis, stride, begin[o], end[o], place, other)
                 size = _sum_of_products(
                     code, size, space, counts, down[d], other, sources, steps, row, scratch
@@ -803,30 +776,19 @@ def compile_tree(
                         ordered[:1],
                     )  # fmt: skip
                 table_of[o] = down[d]
-                d = next_child[d]
             for q in range(residual[c]):
                 v = member[first_at + q]
-                best = n_factors + n_cliques
-                shortest = entries[c] + 1
-                for shift in range(2):
-                    o = n_factors + first_child[c] if shift == 0 else first[c]
-                    o = -1 if shift == 0 and first_child[c] < 0 else o
-                    while o >= 0:
-                        length = 1
-                        has = False
-                        for a in range(begin[o], end[o]):
-                            length *= cards[axis[a]]
-                            has |= axis[a] == v
-                        if has and length < shortest:
-                            best, shortest = o, length
-                        if shift:
-                            o = following[o]
-                        else:
-                            o = next_child[o - n_factors]
-                            o = n_factors + o if o >= 0 else -1
-                o = best
+                o, shortest = near[0], entries[c] + 1
+                for candidate in near[:n_near]:
+                    length = 1
+                    has = False
+                    for a in range(begin[candidate], end[candidate]):
+                        length *= cards[axis[a]]
+                        has |= axis[a] == v
+                    if has and length < shortest:
+                        o, shortest = candidate, length
                 _steps(axis, stride, begin[o], end[o], place, other)
-                row = _row_of(row_of[:rows], o)
+                row = _row_of(operands, o)
                 if table_of[o] < 0:
                     order = np.arange(width)
                     length = _packed(counts, other, order, ordered)
@@ -876,11 +838,10 @@ def compile_tree(
                     )
                 counted = 1 if root and q == 0 else 0
                 size = _simple(code, size, RESULT, marginal, counts[q], result[v], counted)
-            d = first_child[c]
-            while d >= 0:
+            for o in children:
+                d = o - n_factors
                 if residual[d]:
                     size = _simple(code, size, DIVIDE, down[d], separator[d], np.int64(-1), d)
-                d = next_child[d]
             free = space[0]
             continue
         # Position of the product: an intermediate table is itself the message, small tables are
@@ -904,23 +865,10 @@ def compile_tree(
                 inner //= counts[outer]
                 own[outer] = 0
                 outer += 1
-        n_inputs = 0
-        widest = -1
-        o = first[c]
-        while o >= 0:
-            n_inputs += 1
-            if widest < 0 or end[o] - begin[o] > end[widest] - begin[widest]:
-                widest = o
-            o = following[o]
-        o = first_child[c]
-        while o >= 0:
-            n_inputs += 1
-            o = next_child[o]
-        code = grown(code, size, (4 * n_inputs + 2 * width + 12) * (HEAD + 5 * width + 12))
+        used = operands[: len(operands) if fresh else 0]
         # A table whose axes are in another order than those of a much larger clique is copied into
         # the clique's order, because the clique reads it many times.
-        o = first[c] if fresh else -1
-        while o >= 0:
+        for o in used:
             length = 1
             against = False
             for a in range(begin[o], end[o]):
@@ -939,20 +887,18 @@ def compile_tree(
                 free += length
                 for a in range(begin[o], end[o]):
                     stride[a] = ordered[place[axis[a]]]
-            o = following[o]
         # Clear the entries to which sums are added.
         marginal = sums = free
         shown = filled(residual[c], -1)
         if not collect:
-            d = first_child[c]
-            while d >= 0:
+            for o in children:
+                d = o - n_factors
                 down[d] = free
                 free += separator[d]
                 for at in range(c_start[d] + residual[d], c_start[d + 1]):
                     q = place[member[at]]
                     if q < residual[c] and (shown[q] < 0 or separator[d] < separator[shown[q]]):
                         shown[q] = d
-                d = next_child[d]
             marginal = free
             for q in range(residual[c]):
                 free += counts[q]
@@ -970,16 +916,18 @@ def compile_tree(
             size += 3 + outer
         body = size
         # The product: the widest operand is copied, the others are multiplied into it.
-        operation = COPY
-        o = widest if fresh else -1
-        while o >= 0:
+        widest = 0
+        for k in range(1, len(used)):
+            if end[used[k]] - begin[used[k]] > end[used[widest]] - begin[used[widest]]:
+                widest = k
+        if widest:
+            o = used[widest]
+            used[1 : widest + 1] = used[:widest].copy()
+            used[0] = o
+        operation = COPY if fresh else MULTIPLY
+        for o in used:
             _steps(axis, stride, begin[o], end[o], place, other)
             size = _emit(code, size, operation, made, where[o], sort[o], outer, counts, own, other)
-            o = first[c] if operation == COPY else following[o]
-            if o == widest:
-                o = following[o]
-            operation = MULTIPLY
-        if not fresh:
             operation = MULTIPLY
         if not collect and not root and residual[c]:
             _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
@@ -990,11 +938,10 @@ def compile_tree(
         # The sums: the source is the table of the clique.
         how = MAXIMUM if maximal[c] else WORK
         if not collect:
-            d = first_child[c]
-            while d >= 0:
-                _steps(axis, stride, begin[n_factors + d], end[n_factors + d], place, other)
-                size = _emit(code, size, ADD, down[d], made, how, outer, counts, other, own)
-                d = next_child[d]
+            for o in children:
+                _steps(axis, stride, begin[o], end[o], place, other)
+                to = down[o - n_factors]
+                size = _emit(code, size, ADD, to, made, how, outer, counts, other, own)
             to = marginal
             for q in range(residual[c]):
                 if shown[q] < 0:
@@ -1037,11 +984,10 @@ def compile_tree(
                 counted = 1 if root and q == 0 else 0
                 size = _simple(code, size, RESULT, to, counts[q], result[v], counted)
                 to += counts[q]
-            d = first_child[c]
-            while d >= 0:
+            for o in children:
+                d = o - n_factors
                 if residual[d]:
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
-                d = next_child[d]
     parts = (
         code[:size], up, minima.view(np.int64), source, kind, step, constant[:n_constant], soft_at,
         maximal,
