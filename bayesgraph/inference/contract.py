@@ -561,7 +561,7 @@ class Case(NamedTuple):
 class Work(ABC):
     """A query prepared for a set of observed variables, to be run for any of their values.
 
-    The function `solver.select` returns instances.
+    The function `solver.first_work` returns instances.
 
     Attributes
     ----------

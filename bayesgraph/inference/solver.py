@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError, quoted
+from bayesgraph.core.errors import UnsupportedModelError
 from bayesgraph.inference import contract
 from bayesgraph.inference.approximate import Loopy, Unfolded, Weighting
 from bayesgraph.inference.ensembles import Average, AverageDerivatives, Mixture
@@ -48,10 +48,13 @@ _WANTS: dict[type[Any], str] = {
 }
 
 
-def select(
-    model: Any, question: contract.Question, evidence: Any = None, memory_limit: float | None = None
+def first_work(
+    model: Any,
+    question: contract.Question,
+    pattern: contract.Pattern,
+    memory_limit: float | None = None,
 ) -> contract.Work:
-    """Return a query prepared by the solver that answers it.
+    """Return the query as prepared by the first solver that takes it.
 
     The ``run`` method of the result answers the query; its ``plan`` describes the computation.
 
@@ -60,8 +63,7 @@ def select(
     model : model of `bayesgraph.models`
     question : Question
         The query, with variables given by their indices in ``model.variables``.
-    evidence : Pattern, Case, mapping from name to value, or None
-        Evidence, of which only the set of observed variables matters.
+    pattern : Pattern
     memory_limit : float, optional
         Bytes; half of the machine's memory by default.
 
@@ -75,27 +77,15 @@ def select(
     Examples
     --------
     >>> import bayesgraph as bg
-    >>> from bayesgraph.inference import Joint
+    >>> from bayesgraph.inference import Joint, Pattern
     >>> rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
     >>> net = bg.BayesianNetwork([
     ...     bg.TableCPD(rain, [0.8, 0.2]),
     ...     bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], parents=[rain]),
     ... ])
-    >>> select(net, Joint((0,)), {"wet": "yes"}).solver.name
+    >>> first_work(net, Joint((0,)), Pattern((1,))).solver.name
     'joint enumeration'
     """
-    _check(model, question)
-    pattern = _pattern(model, evidence)
-    return first_work(model, question, pattern, memory_limit)
-
-
-def first_work(
-    model: Any,
-    question: contract.Question,
-    pattern: contract.Pattern,
-    memory_limit: float | None = None,
-) -> contract.Work:
-    """Return the query as prepared by the first solver that takes it; see `select`."""
     return _first(model, question, pattern).prepare(model, question, pattern, memory_limit)
 
 
@@ -117,48 +107,13 @@ def serving(model: Any, kind: type[Any]) -> Iterator[contract.Solver]:
     return (solver for solver in answering if solver.serves(model))
 
 
-def _check(model: Any, question: Any) -> None:
-    """Raise an error unless the arguments are a model and a query about its variables.
-
-    Raises
-    ------
-    DataTypeError
-        If `model` is not a model, or `question` is not an instance of a registered type.
-    EvidenceError
-        If the targets are not one or more indices of variables.
-    """
-    if not hasattr(model, "_kind"):
-        raise DataTypeError(f"select takes a model; got {model!r:.80}.")
-    if type(question) not in contract.METHODS:
-        kinds = quoted(kind.__name__ for kind in contract.METHODS)
-        raise DataTypeError(f"A question is one of {kinds}, with its fields; got {question!r:.80}.")
-    targets = getattr(question, "targets", None)
-    if targets is None:
-        return
-    n = len(model.variables)
-    if not targets or not all(isinstance(t, int) and 0 <= t < n for t in targets):
-        raise EvidenceError(
-            f"Targets of a question are one or more numbers of variables, from 0 to {n - 1}; got "
-            f"{targets!r}."
-        )
-
-
-def _pattern(model: Any, evidence: Any) -> contract.Pattern:
-    if evidence is None:
-        return contract.Pattern(())
-    if isinstance(evidence, contract.Pattern):
-        return evidence
-    case: contract.Case = evidence if isinstance(evidence, contract.Case) else model._case(evidence)
-    return case.pattern
-
-
 def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
     """Return the error for a type of query that the model does not answer.
 
     The message lists the model methods that do have an answer.
     """
-    known = (name for kind, name in contract.METHODS.items() if any(serving(model, kind)))
-    others = ", ".join(dict.fromkeys(known))
+    answered = (name for kind, name in contract.METHODS.items() if any(serving(model, kind)))
+    others = ", ".join(dict.fromkeys(answered))
     return UnsupportedModelError(
         f"{type(model).__name__} does not answer {contract.METHODS[asked]}{_WANTS.get(asked, '')}. "
         f"It answers {others}.{model._advice}"

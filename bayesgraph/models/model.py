@@ -56,10 +56,10 @@ from bayesgraph.inference import (
     WeightedSamples,
     check_method,
     check_options,
+    first_work,
     log_normalised,
     ranked,
     refused,
-    select,
 )
 from bayesgraph.models.answering import PLAIN, Answering, Edits
 from bayesgraph.models.evidence import (
@@ -335,7 +335,7 @@ class Model(Edits, Answering):
                     raise
             method = fallback
         check_method(method, options)
-        return select(self, Approximate(wanted, method, options), case.pattern).run(case)
+        return first_work(self, Approximate(wanted, method, options), case.pattern).run(case)
 
     def marginals(
         self,
@@ -623,7 +623,8 @@ class Model(Edits, Answering):
             "random_state": random_state,
         }
         wanted = read_targets(asked, targets, case.hard)
-        samples: WeightedSamples = select(asked, Samples(wanted, options), case.pattern).run(case)
+        work = first_work(asked, Samples(wanted, options), case.pattern)
+        samples: WeightedSamples = work.run(case)
         return samples
 
     def plan(

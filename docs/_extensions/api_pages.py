@@ -67,7 +67,6 @@ USED = {
         "Posterior",
         "Sensitivity",
         "WeightedSamples",
-        "select",
     },
     "learning": {
         "ADWIN",

@@ -14,7 +14,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import bayesgraph as bg
-from bayesgraph.core.errors import DataTypeError, EvidenceError, UnsupportedModelError
+from bayesgraph.core.errors import EvidenceError, UnsupportedModelError
 from bayesgraph.inference import (
     METHODS,
     All,
@@ -26,7 +26,6 @@ from bayesgraph.inference import (
     Memo,
     Pattern,
     Work,
-    select,
 )
 from bayesgraph.inference.ensembles import Average, Mixture
 from bayesgraph.inference.solver import SOLVERS
@@ -221,12 +220,11 @@ def test_each_solver_says_when_it_is_selected_and_what_it_answers():
 )
 def test_what_is_selected(model, question, evidence, name):
     made = MODELS[model]()
-    work = select(made, question, evidence)
+    pattern = evidence if isinstance(evidence, Pattern) else made._case(evidence).pattern
+    work = made._work(question, pattern)
     assert work.solver.name == name
     assert work.plan.solver == name
     assert work.plan.reason == work.solver.condition
-    if not isinstance(evidence, Pattern):
-        assert made._work(question, made._case(evidence).pattern).solver.name == name
 
 
 def test_a_refusal_says_what_the_model_answers_instead():
@@ -236,7 +234,7 @@ def test_a_refusal_says_what_the_model_answers_instead():
     assert "answers query, marginals, sensitivity." in str(error.value)
     assert "query one of its `networks`" in str(error.value)
     with pytest.raises(UnsupportedModelError, match="query its `network`"):
-        select(MODELS["weighted"](), Mass())
+        MODELS["weighted"]()._work(Mass(), Pattern(()))
     assert not MODELS["weighted"]()._answers(Mass)
     assert MODELS["tables"]()._answers(Mass)
 
@@ -322,18 +320,6 @@ def test_the_memo_counts_what_rows_leave_in_it():
     for k in range(1, 12):
         net.query_rows("c", {name: [0, 1] for name in names[:k]})
     assert net._memo.nbytes > 1000
-
-
-def test_select_refuses_what_is_no_question():
-    net = tables()
-    for wrong in ("query", Joint, ("a",)):
-        with pytest.raises(DataTypeError, match="A question is one of"):
-            select(net, wrong)
-    for targets in ((), (9,), (-1,), ("c",)):
-        with pytest.raises(EvidenceError, match="numbers of variables"):
-            select(net, Joint(targets))
-    with pytest.raises(DataTypeError, match="takes a model"):
-        select("net", Mass())
 
 
 @pytest.mark.parametrize(

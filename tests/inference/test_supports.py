@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joint import Joint, hard_names, random_evidence, random_graph, random_network
 
 import bayesgraph as bg
-from bayesgraph.inference import Case, programs, table_solvers
+from bayesgraph.inference import Case, Pattern, programs, table_solvers
 from bayesgraph.inference import Joint as JointQuery
 from bayesgraph.inference import programs as compiled
 from bayesgraph.inference import tables as supports
@@ -247,7 +247,7 @@ def expected_parities(n):
 def test_what_fits_is_compressed_from_the_third_run_on():
     net = parities(10)
     names = [v.name for v in net.variables[:18]]
-    work = bg.inference.select(net, JointQuery(tuple(range(18))))
+    work = net._work(JointQuery(tuple(range(18))), Pattern(()))
     for run in range(1, 5):
         posterior = work.run(Case({}))
         assert work._general.layout.size == (0 if run < 3 else work._general.layout.size)
