@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_567,
-    "nodes of syntax trees": 623_075,
+    "lines of code": 54_648,
+    "nodes of syntax trees": 624_049,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_181,

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
 
-# The bits of `TreeArrays.steps`. Indices are unsigned, so that compiled kernels do not look
-# whether they are negative.
-_NODE, _OTHER, _PARENT = np.uint64((1 << 31) - 1), np.uint64(1 << 31), np.uint64(32)
+# Words of bits are unsigned, and so are compiled shifts of them.
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 # Number of bits of a word, as a shift and as a mask.
 _WORD, _BIT = np.uint64(6), np.uint64(63)
@@ -28,11 +26,6 @@ class TreeArrays(NamedTuple):
 
     Attributes
     ----------
-    steps : ndarray of uint64, shape (n_nodes, 2)
-        Where each node leads. First the right child node, in the lower 31 bits, and the parent
-        variable that the node splits on, in the upper 32 bits; the bit between them is set unless
-        the groups of states that go left are bits of one word, which is the second number. A leaf
-        leads to itself, by the number of parents in place of a parent.
     is_number : ndarray of bool, shape (n_parents,)
         Whether each parent is continuous.
     feature, threshold, states, below
@@ -41,7 +34,6 @@ class TreeArrays(NamedTuple):
         Maximum number of nodes that split above a leaf.
     """
 
-    steps: NDArray[np.uint64]
     is_number: NDArray[np.bool_]
     feature: NDArray[np.int32]
     threshold: Floats
@@ -93,14 +85,14 @@ def descend(
     begin, end : int
         Range of the rows.
     """
-    steps, is_number, _, threshold, states, leaf_of, depth = trees
+    is_number, feature, threshold, states, below, depth = trees
     n_parents, m, n_lanes = codes.shape[0], table.shape[1], len(lanes)
-    # The last column is that of leaves. Rows behind the last one go down with the others in vain.
-    rows_first = np.zeros((_BLOCK + n_lanes, n_parents + 1), dtype=codes.dtype)
+    # Rows behind the last one go down with the others in vain.
+    rows_first = np.zeros((_BLOCK + n_lanes, n_parents), dtype=codes.dtype)
     node, weight = np.empty(n_lanes, dtype=np.uint64), np.empty(n_lanes)
     # The right branches that wait for each lane.
     height = np.empty(n_lanes, dtype=np.int64)
-    nodes = np.empty((n_lanes, depth + 1), dtype=np.uint64)
+    nodes = np.empty((n_lanes, depth + 1), dtype=np.int64)
     weights = np.empty((n_lanes, depth + 1))
     for start in range(begin, end, _BLOCK):
         n = min(_BLOCK, end - start)
@@ -118,40 +110,37 @@ def descend(
                         moved = False
                         for k in range(n_lanes):
                             at = node[k]
-                            step = steps[at, 0]
-                            place = step >> _PARENT
+                            if feature[at] < 0:
+                                continue
+                            place = np.uint64(feature[at])
                             code = rows_first[first + k, place]
-                            below = step & _NODE
                             if code == missing or code != code:
-                                below = at
-                            elif step & _OTHER == _NONE:
-                                below -= (steps[at, 1] >> (np.uint64(code) & _BIT)) & _ONE
-                            elif is_number[place]:
-                                below -= np.uint64(code <= threshold[at])
+                                continue
+                            moved = True
+                            right = np.uint64(below[at] + 1)
+                            if is_number[place]:
+                                node[k] = right - np.uint64(code <= threshold[at])
                             else:
                                 group = np.uint64(code)
                                 word = np.uint64(states[at, group >> _WORD])
-                                below -= (word >> (group & _BIT)) & _ONE
-                            node[k] = below
-                            moved |= below != at
+                                node[k] = right - (word >> (group & _BIT) & _ONE)
                     for k in range(n_lanes):
                         if height[k] < 0:
                             continue
                         at = node[k]
-                        right = steps[at, 0] & _NODE
-                        if right != at:
+                        if feature[at] >= 0:
                             # The value is missing. A branch of probability zero is not taken.
                             if share[0, at] == -np.inf:
-                                node[k] = right
+                                node[k] = below[at] + 1
                                 continue
-                            node[k] = right - _ONE
+                            node[k] = below[at]
                             if share[1, at] > -np.inf:
-                                nodes[k, height[k]] = right
+                                nodes[k, height[k]] = below[at] + 1
                                 weights[k, height[k]] = weight[k] + share[1, at]
                                 weight[k] += share[0, at]
                                 height[k] += 1
                             continue
-                        row, leaf = start + first + k, leaf_of[at]
+                        row, leaf = start + first + k, below[at]
                         factor = 1.0 if weight[k] == 0.0 else math.exp(weight[k])
                         if spreads:
                             for c in range(m):
@@ -171,6 +160,94 @@ def descend(
                             walking -= 1
                         else:
                             node[k], weight[k] = nodes[k, height[k]], weights[k, height[k]]
+
+
+# Number of words of bits of rows that go down together, so that the words of a tree's nodes stay in
+# the cache; and of groups of states that a word tells apart.
+_WORDS, _GROUPS = 64, 64
+TOGETHER = 64 * _WORDS
+
+
+@kernel(work=lambda out, codes, *others: (others[-1] - others[-2]) * len(others[0]) * 8)
+def descend_together(
+    out: Floats,
+    codes: NDArray[np.uint8],
+    roots: NDArray[np.int32],
+    trees: TreeArrays,
+    number: NDArray[np.int64],
+    splits: NDArray[np.int64],
+    table: Floats,
+    begin: int,
+    end: int,
+) -> None:
+    """Add to each row, as one bit of a word, the numbers of the leaves that it reaches.
+
+    A split divides the words of its node by those of the groups that go left. Each leaf has a
+    number, whose bits are gathered for all rows (bit-parallel trees: Lucchese et al. 2015).
+
+    Parameters
+    ----------
+    out, codes, roots, trees, table, begin, end
+        As in `descend`; what is added to rows with missing values is of no use.
+    number : ndarray, shape (n_nodes,)
+        The split of each node among the different ones.
+    splits : ndarray, shape (2, n_splits)
+        Parents of these, -1 for that of leaves, and the groups of states that go left, as bits.
+    """
+    feature, below, depth = trees.feature, trees.below, trees.depth
+    n_parents, m = codes.shape[0], table.shape[1]
+    rows_of = np.empty((n_parents, _GROUPS, _WORDS), dtype=np.uint64)
+    left = np.empty((splits.shape[1], _WORDS), dtype=np.uint64)
+    nodes, reached = np.empty(depth + 2, np.int64), np.empty((depth + 2, _WORDS), np.uint64)
+    leaves, bits = np.empty(len(feature), np.int64), np.empty((32, _WORDS), dtype=np.uint64)
+    leaf = np.empty((_WORDS, 64), dtype=np.uint32)
+    for start in range(begin, end, TOGETHER):
+        n = min(TOGETHER, end - start)
+        rows_of[:] = _NONE
+        for j in range(n_parents):
+            for i in range(n):
+                if codes[j, start + i] < _GROUPS:
+                    rows_of[j, codes[j, start + i], i >> 6] |= _ONE << np.uint64(i & 63)
+        left[:] = _NONE
+        for split in range(len(left)):
+            for g in range(_GROUPS):
+                if splits[0, split] >= 0 and splits[1, split] >> g & 1:
+                    for w in range(_WORDS):
+                        left[split, w] |= rows_of[splits[0, split], g, w]
+        for root in roots:
+            nodes[0], reached[0], height = root, ~_NONE, 1
+            n_leaves, n_bits = 0, 0
+            while height > 0:
+                height -= 1
+                at = nodes[height]
+                if feature[at] >= 0:
+                    nodes[height], nodes[height + 1] = below[at] + 1, below[at]
+                    split = number[at]
+                    for w in range(_WORDS):
+                        here, goes_left = reached[height, w], left[split, w]
+                        reached[height + 1, w] = here & goes_left
+                        reached[height, w] = here & ~goes_left
+                    height += 2
+                    continue
+                if n_leaves >> n_bits:
+                    bits[n_bits] = _NONE
+                    n_bits += 1
+                for b in range(n_bits):
+                    if n_leaves >> b & 1:
+                        for w in range(_WORDS):
+                            bits[b, w] |= reached[height, w]
+                leaves[n_leaves] = below[at]
+                n_leaves += 1
+            leaf[:] = 0
+            for w in range(_WORDS):
+                for b in range(n_bits):
+                    word = bits[b, w]
+                    for i in range(64):
+                        leaf[w, i] |= np.uint32((word >> np.uint64(i) & _ONE) << np.uint64(b))
+            for i in range(n):
+                row = leaves[leaf[i >> 6, i & 63]]
+                for c in range(m):
+                    out[start + i, c] += table[row, c]
 
 
 @kernel(work=lambda wanted, groups, trees, out: len(trees.feature))

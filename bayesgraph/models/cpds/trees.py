@@ -42,6 +42,8 @@ _LONGEST, _LONGEST_PATH, _MAXIMUM_STATES = 16, 80, 8
 _MAX_CELLS = 2**18
 # Number of operations for a row and a tree, and of rows that go down a tree at a time.
 _WORK, _LANES = 100, 8
+# Minimum number of rows that go down trees as bits.
+_MANY = 1024
 # The group of a missing value, where groups are small numbers.
 MISSING = np.uint8(255)
 
@@ -245,14 +247,14 @@ class Trees:
     @cached_property
     def arrays(self) -> tree_kernels.TreeArrays:
         """What kernels read."""
-        inner, wide = self.feature >= 0, self.states.shape[1] > 1
-        steps = np.zeros((self.n_nodes, 2), dtype=np.int64)
-        parent = np.where(inner, self.feature, len(self.groups)).astype(np.int64)
-        steps[:, 0] = parent << 32 | np.where(inner, self.below + 1, np.arange(self.n_nodes))
-        steps[inner, 0] |= (self._is_number[self.feature[inner]] | wide).astype(np.int64) << 31
-        steps[inner, 1] = self.states[inner, 0]
-        others = self.feature, self.threshold, self.states, self.below, len(self.levels)
-        return tree_kernels.TreeArrays(steps.astype(np.uint64), self._is_number, *others)
+        return tree_kernels.TreeArrays(
+            self._is_number,
+            self.feature,
+            self.threshold,
+            self.states,
+            self.below,
+            len(self.levels),
+        )
 
     @cached_property
     def _missing(self) -> Any:
@@ -317,10 +319,29 @@ class Trees:
         n_rows, n_states = codes.shape[1], self.values.shape[1]
         out = np.zeros((n_rows, n_states))
         rare = np.full(out.shape, -np.inf)
-        arguments = self._descent(out, rare, codes, share, self.values, spreads=False)
-        by_rows(tree_kernels.descend, arguments, n_rows, _WORK * len(self.roots))
+        cost = _WORK * len(self.roots)
+        lacking: Any = slice(None)
+        if codes.dtype == np.uint8 and n_rows >= _MANY and self._splits[1].size <= self.n_nodes:
+            together = out, codes, self.roots, self.arrays, *self._splits, self.values
+            alike = tree_kernels.TOGETHER
+            by_rows(tree_kernels.descend_together, together, n_rows, cost, alike)
+            lacking = np.flatnonzero((codes == MISSING).any(axis=0))
+        some, logs = np.zeros_like(out[lacking]), rare[lacking]
+        arguments = self._descent(some, logs, codes[:, lacking], share, self.values, spreads=False)
+        by_rows(tree_kernels.descend, arguments, len(some), cost)
+        out[lacking], rare[lacking] = some, logs
         out /= len(self.roots)
         return out, rare
+
+    @cached_property
+    def _splits(self) -> tuple[Ints, Ints]:
+        """The number of the split of each node by groups, and the parents and groups of these."""
+        splits = np.stack([self.feature, self.states[:, 0]])
+        order = np.lexsort(splits)
+        is_new = np.append(True, (np.diff(splits[:, order]) != 0).any(axis=0))
+        number = np.empty(self.n_nodes, dtype=np.int64)
+        number[order] = np.cumsum(is_new) - 1
+        return number, splits[:, order[is_new]]
 
     def spread(self, codes: NDArray[Any], share: Floats, amounts: Floats, out: Floats) -> None:
         """Add what rows have, (n_rows, m), to the leaves that they reach, (n_distributions, m).

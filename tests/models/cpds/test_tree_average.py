@@ -444,6 +444,12 @@ def test_both_tiers_give_the_same_bits(lanes):
         logs = np.log(share, where=share > 0, out=np.full(share.shape, -np.inf))
         walked = trees.roots, trees.arrays, logs, trees.values, False, lanes
         getattr(tree_kernels.descend, tier)(out, rare, codes, MISSING, *walked, 0, 150)
+        together = np.zeros((150, 3))
+        parts = codes, trees.roots, trees.arrays, *trees._splits, trees.values
+        getattr(tree_kernels.descend_together, tier)(together, *parts, 0, 150)
+        complete = (codes != MISSING).all(axis=0)
+        assert complete.any()
+        np.testing.assert_array_equal(together[complete], out[complete])
         found.append((share, out))
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
