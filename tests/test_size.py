@@ -32,11 +32,11 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_648,
-    "nodes of syntax trees": 624_049,
+    "lines of code": 54_651,
+    "nodes of syntax trees": 624_112,
     "files": 217,
     "public names": 70,
-    "bytes of the front end": 301_181,
+    "bytes of the front end": 301_835,
     "comments that silence a check": 108,
 }
 # What is measured of each file.

@@ -172,6 +172,9 @@ def take_snapshot(
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
+    for variable, at in model._expected.place.items():
+        limits = np.nan_to_num(model._expected.limits[:, at])  # JSON has no infinity
+        content["variables"][number[variable.name]]["limits"] = limits.tolist()
     for at, flip in content["flips"].items():
         content["variables"][int(at)]["range"] = flip.get("range")
     for at, variable in model._cut_numbers.items():
@@ -210,7 +213,7 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
         type(value) is not str or value != text for value, text in zip(values, shown, strict=True)
     ):
         item["typed"] = [repr(value) for value in values]
-    return item | {"range": None, "unit": None, "note": None}
+    return item | {"range": None, "limits": None, "unit": None, "note": None}
 
 
 def findings(model: models.Model, evidence: EvidenceLike) -> Json:

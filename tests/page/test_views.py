@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.core.errors import ExtrapolationWarning
 from bayesgraph.page.snapshot import take_snapshot
 
 YES_NO = ("yes", "no")
@@ -225,6 +226,38 @@ def test_findings_that_cannot_be_are_refused_by_name(shown):
     notice.get_by_role("button", name="instead").click()
     page.expect_answers({"either": "no"})
     expect(page.tab.locator(".notice")).to_have_count(0)
+
+
+@pytest.mark.parametrize("view", ["network", "classifier"])
+def test_numbers_far_outside_are_told_of_in_the_words_of_python(shown, view):
+    from playwright.sync_api import expect
+
+    model = patients()
+    page = shown(model, to_html={"target": "ill", "view": view})
+    panel = page.tab.locator(".panel-findings")
+    age, rate = (
+        page.tab.locator(f':is(.card, .feature)[data-v="{page.number[x]}"] input[type="number"]')
+        for x in ("age", "rate")
+    )
+    age.fill("81")
+    age.blur()
+    expect(panel.locator(".chip")).to_have_count(1)
+    assert panel.get_by_role("status").count() == 0
+    for values in ({"age": 7000.0}, {"age": 7000.0, "rate": -250.0}):
+        for field, value in zip((age, rate), values.values(), strict=False):
+            field.fill(f"{value:g}")
+            field.blur()
+        expect(panel.locator(".chip")).to_have_count(len(values))
+        with pytest.warns(ExtrapolationWarning) as warned:
+            model.query("ill", values)
+        said = panel.get_by_role("status").inner_text().replace("−", "-").replace("7,000", "7000")
+        number = r"-?\d+(\.\d+)?"
+        assert re.sub(number, "#", said) == re.sub(number, "#", str(warned[0].message))
+        numbers, expected = (
+            [float(found[0]) for found in re.finditer(number, text)]
+            for text in (said, str(warned[0].message))
+        )
+        assert numbers == pytest.approx(expected, rel=0.005)
 
 
 # What the page says when bars of a card have moved: before the next frame, in which figures follow.

@@ -126,13 +126,17 @@ const FINDINGS_PANEL = {
   draw(app, { findings }) {
     const all = Object.entries(findings).map(([v, finding]) => [Number(v), finding]);
     if (!all.length) return h("p", { className: "quiet" }, WORDS.no_findings);
-    return h("ul", { className: "chips" }, all.map(([v, finding]) => {
+    const far = all.map(([v, { value }]) => ({ ...app.model.variables[v], value }))
+      .filter(({ value, limits }) => limits && (value < limits[0] || value > limits[1]));
+    return [h("ul", { className: "chips" }, all.map(([v, finding]) => {
       const variable = app.model.variables[v], name = quotable(variable.name);
       return h("li", { className: `chip ${findingKind(finding)}` },
         h("button", { type: "button", className: "link", on: { click: () => app.inspect(v) } }, named(variable.name)),
         h("span", { className: "chip-text" }, findingText(variable, finding)),
         button("✕", () => app.state.find(v, null), { className: "clear", title: WORDS.retract, "aria-label": `${WORDS.retract}: ${name}` }));
-    }));
+    })), far.length > 0 && h("p", { className: "far", role: "status" }, `${WORDS.far_outside} `,
+      far.map(({ name, value, limits: [, , low, high] }, k) => [k ? ", " : "", named(name),
+        ` = ${number(value)} ${WORDS.usual(number(low), number(high))}`]), `. ${WORDS.is_a_guess}`)];
   },
 };
 
