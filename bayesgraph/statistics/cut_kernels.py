@@ -135,6 +135,31 @@ def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
     return begins
 
 
+@kernel(interpreted=False)
+def splits_of_parts(
+    ends: NDArray[np.signedinteger],
+    values: Floats,
+    classes: NDArray[np.signedinteger],
+    weights: Floats,
+    n_classes: int,
+    total: float,
+) -> NDArray[np.bool_]:
+    """Return a mask of the rows at which intervals are split, each as in `split_recursively`.
+
+    The intervals are the rows ``ends[i]`` to ``ends[i + 1] - 1``; for the other parameters see
+    `elementary_bins` and `split_recursively`.
+    """
+    splits = np.zeros(len(values), dtype=np.bool_)
+    for i in range(len(ends) - 1):
+        a, b = ends[i], ends[i + 1]
+        first, sums = elementary_bins(values[a:b], classes[a:b], weights[a:b], n_classes)
+        if len(first) > 1:
+            begins = split_recursively(sums, total)
+            for at in range(1, len(first)):
+                splits[a + first[at]] = begins[at]
+    return splits
+
+
 # ------------------------------------------------------------------------------------ Boulle
 
 

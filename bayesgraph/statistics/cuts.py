@@ -79,12 +79,6 @@ class SortedColumn:
     classes: NDArray[np.signedinteger]
     n_classes: int
 
-    def part(self, begin: int, end: int) -> SortedColumn:
-        """Return the entries from `begin` to below `end`."""
-        rows = slice(begin, end)
-        low, high = self.low[rows], self.high[rows]
-        return SortedColumn(low, high, self.weights[rows], self.classes[rows], self.n_classes)
-
     @classmethod
     def of_counts(cls, low: Floats, high: Floats, counts: Floats) -> SortedColumn:
         """Return the column of a histogram.
@@ -434,14 +428,11 @@ def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
     ndarray, shape (at least n,)
     """
     total = float(column.weights.sum() if column.weights.size else column.low.size)
-    ends = [0, *np.searchsorted(column.low, cuts, side="right").tolist(), column.low.size]
-    parts = [cuts]
-    for begin, end in pairwise(ends):
-        bins = bins_of(column.part(begin, end))
-        if len(bins.low) > 1:
-            at = np.flatnonzero(cut_kernels.split_recursively(bins.sums, total))[1:]
-            parts.append(round_between(bins.high[at - 1], bins.low[at]))
-    return np.unique(np.concatenate(parts))
+    n = column.low.size
+    ends = np.concatenate([[0], np.searchsorted(column.low, cuts, side="right"), [n]])
+    rows = column.low, column.classes, column.weights, column.n_classes
+    at = np.flatnonzero(cut_kernels.splits_of_parts(ends, *rows, total))
+    return np.unique(np.concatenate([cuts, round_between(column.high[at - 1], column.low[at])]))
 
 
 # ---------- Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)
