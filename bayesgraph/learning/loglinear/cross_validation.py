@@ -318,8 +318,10 @@ class _Search:
             pairs = [()] * len(self._folds)
         elif self._pairs is None:
             cliques = self._joint if candidate.around else [()] * len(self._folds)
-            gains = (of_fold[candidate.structure] for of_fold in self._gains)
-            pairs = [tree_of(*fold) for fold in zip(gains, cliques, strict=True)]
+            pairs = [
+                tree_of(gains[candidate.structure], clique, rows.searched)
+                for gains, clique, (rows, _) in zip(self._gains, cliques, self._folds, strict=True)
+            ]
         for p in pairs:
             if p not in self._terms:
                 self._terms[p] = Terms.of(self._sample.views, p)
@@ -515,8 +517,9 @@ def train_choice(
     if joint is None:
         joint = joint_features(sample, effort, merge=merge) if choice.joint_share else ()
     if pairs is None:
-        is_star = choice.structure == "star"
-        pairs = () if is_star else tree_of(gains_of(sample, choice.structure, effort), joint)
+        pairs = ()
+        if choice.structure != "star":
+            pairs = tree_of(gains_of(sample, choice.structure, effort), joint, sample.searched)
     shares = choice.shares
     if not shares and not joint:  # the joint table was all, and has no features any more
         shares = {Candidate("star", _SINGLE[0]): 1.0}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain, permutations
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,11 @@ class _Forest:
         factors, alone = [], []
         for j, above in enumerate(parents):
             scope = (*above, j)
-            inside = {features: t for features, t in tables.items() if set(features) <= set(scope)}
+            # A given pair may be in either order.
+            subsets = (permutations(sorted(scope), k + 1) for k in range(len(scope)))
+            inside = {
+                features: tables[features] for features in chain(*subsets) if features in tables
+            }
             effect = _sum({features: t for features, t in inside.items() if j in features}, scope)
             factor = effect + np.log(shares[j])[..., None]
             says = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.variables import Binned, Discrete, Name
+from bayesgraph.learning.information import conditional_mutual_information
 from bayesgraph.learning.loglinear.terms import Groups, Terms, View, merged_view, view_of
 from bayesgraph.learning.loglinear.training import Rows
 from bayesgraph.models import TableCPD
@@ -26,6 +28,9 @@ Partition: TypeAlias = tuple[Groups, ...]
 
 # Minimum number of portions of rows that each fold receives.
 _MIN_PORTIONS = 10
+# Number of features of which all pairs are searched, however few rows there are.
+_SEARCHED = 500
+_TIE_DECIMALS = 9
 # Names of the arrays of a sample with an entry for each row.
 ROWS = ("codes", "labels", "weights", "sizes")
 
@@ -225,6 +230,27 @@ class Sample:
         counts = self._counts
         return counts / counts.sum() if counts.all() else self.prior
 
+    @cached_property
+    def searched(self) -> NDArray[np.intp]:
+        """Indices of the features whose pairs are searched for interactions, ascending.
+
+        Of more than 500 features no more than there are rows: those of the greatest mutual
+        information with the class, less what chance is expected to give them. Few rows cannot tell
+        which of a million pairs interact.
+        """
+        d, most = len(self.views), max(_SEARCHED, len(self.labels))
+        if d <= most:
+            return np.arange(d)
+        groups = regrouped(self.codes, [view.paired for view in self.views])
+        size, there = int(groups.max()) + 1, groups >= 0
+        cells = (np.arange(d) * size + groups) * self.n_classes + self.labels[:, None]
+        weights = np.broadcast_to(self.weights[:, None], cells.shape)
+        totals = np.bincount(cells[there], weights[there], d * size * self.n_classes)
+        counts: Floats = totals.astype(np.float64).reshape(d, 1, size, self.n_classes)
+        chance = (np.array([view.n_paired for view in self.views]) - 1) * (self.n_classes - 1) / 2
+        gains = conditional_mutual_information(counts) * counts.sum(axis=(1, 2, 3)) - chance
+        return np.sort(np.argsort(-gains.round(_TIE_DECIMALS), kind="stable")[:most])
+
     def rows(self, terms: Terms) -> Rows:
         """Return the rows encoded as table cells of a log-linear model, with labels and weights."""
         return Rows.of(terms.rows(self.codes), self.labels, self.weights)
@@ -237,7 +263,7 @@ class Sample:
         parts = {name: getattr(self, name)[rows] for name in ROWS}
         return replace(self, **parts)
 
-    def only(self, features: Sequence[int]) -> Sample:
+    def only(self, features: Sequence[int] | NDArray[np.intp]) -> Sample:
         """Return the sample with these features, given by their indices, in place of all."""
         views = tuple(self.views[j] for j in features)
         return replace(self, views=views, codes=np.ascontiguousarray(self.codes[:, features]))

@@ -415,8 +415,8 @@ class Terms:
         """
         n_features = len(self.views)
         cells = np.empty((len(codes), len(self.live)), dtype=np.int32)
-        for j in range(n_features):
-            cells[:, j] = np.where(codes[:, j] >= 0, codes[:, j] + self.starts[j], -1)
+        np.add(codes, self.starts[:n_features], out=cells[:, :n_features], casting="unsafe")
+        cells[:, :n_features][codes < 0] = -1
         for at, grid in enumerate(self.grids, start=n_features):
             cell = grid.rows(codes)
             cells[:, at] = np.where(cell >= 0, cell + self.starts[at], -1)

@@ -283,35 +283,41 @@ def gains_of(
     effort: Effort = UNBOUNDED,
     alone: tuple[Terms, Effects] | None = None,
 ) -> Floats:
-    """Return how much each pair of features interacts by a measure, shape (d, d).
+    """Return how much each pair of the searched features interacts by a measure, shape (d, d).
 
     The measures are the conditional mutual information ("information") and the score test against
     the residuals of a model without pairs ("residual"), for which see `residual_gains`. The gain of
     a pair whose table would be too large (of identifiers, for instance) is zero.
     """
-    cards = np.array([view.variable.cardinality for view in sample.views], dtype=np.float64)
+    views = [sample.views[j] for j in sample.searched]
+    cards = np.array([view.variable.cardinality for view in views], dtype=np.float64)
     allowed = np.outer(cards, cards) * sample.n_classes <= _MAX_CELLS
     if measure == "residual":
         gains = residual_gains(sample, effort, alone)
     else:
-        gains = information_gains(sample)
+        gains = information_gains(sample.only(sample.searched))
     return np.asarray(np.where(allowed, gains, 0.0).round(_TIE_DECIMALS), dtype=np.float64)
 
 
-def tree_of(gains: Floats, clique: tuple[int, ...] = ()) -> tuple[Pair, ...]:
+def tree_of(
+    gains: Floats, clique: tuple[int, ...] = (), features: NDArray[np.intp] | None = None
+) -> tuple[Pair, ...]:
     """Return the feature pairs of a maximum spanning tree; only positive gains count.
 
     Ties go to the first pair. If all features of `clique` are joined, the pairs between others, or
-    of others with these, are those of a tree that has the clique as one node.
+    of others with these, are those of a tree that has the clique as one node. `features` has the
+    indices of the features of `gains`, ascending; by default they are all.
     """
+    features = np.arange(len(gains)) if features is None else features
+    members = np.flatnonzero(np.isin(features, clique))
     weights = np.where(gains > 0, gains, -np.inf)
     tree = spanning_edges(weights)
-    if clique:
+    if len(members):
         joined = np.zeros(gains.shape, dtype=bool)
-        joined[np.ix_(clique, clique)] = True
+        joined[np.ix_(members, members)] = True
         around = spanning_edges(np.where(joined, np.inf, weights))
         tree = np.concatenate([tree[joined[*tree.T]], around[~joined[*around.T]]])
-    return tuple(sorted(map(tuple, tree.tolist())))
+    return tuple(sorted(map(tuple, features[tree].tolist())))
 
 
 def _pair_codes(sample: Sample) -> NDArray[np.int32]:
@@ -325,7 +331,7 @@ def residual_gains(
     effort: Effort = UNBOUNDED,
     alone: tuple[Terms, Effects] | None = None,
 ) -> Floats:
-    """Return the score-test gain of each pair of features over a model without pairs, (d, d).
+    """Return the score-test gain of each pair of searched features over a model without pairs.
 
     It is the score test of the pair's table against the residuals of the model without it (Rao
     1948), as in the search for interactions of Lou, Caruana, Gehrke and Hooker (2013). If there are
@@ -338,12 +344,14 @@ def residual_gains(
     alone : (Terms, Effects), optional
         The model without pairs, if it is trained already.
     """
-    d = len(sample.views)
+    features = sample.searched
+    d = len(features)
     sample = sample.thinned(max(_MIN_ROWS, _MAX_STEPS // max(d * d * sample.n_classes, 1)))
     if alone is None:
         alone = _without_pairs(sample, effort)
     terms, effects = alone
     residuals, spreads = sample.rows(terms).residuals(effects)
+    sample = sample.only(features)
     grouped = _pair_codes(sample)
     cards = np.array([view.n_paired for view in sample.views], dtype=np.int64)
     gains = np.zeros((d, d))
