@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_694,
-    "nodes of syntax trees": 624_669,
+    "lines of code": 54_677,
+    "nodes of syntax trees": 624_570,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,
-    "comments that silence a check": 108,
+    "comments that silence a check": 107,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

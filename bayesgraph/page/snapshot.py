@@ -68,10 +68,9 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
         elif isinstance(variable, Binned):
             # The cost of each change of intervals, by the old and the new one.
             costs = np.zeros((variable.cardinality, variable.cardinality))
-            target: Any = _Other()
             for code, state in enumerate(variable.states):
                 evidence: Mapping[Any, Any] = {variable.name: state}
-                for choice in choices_of(model, target, evidence, rules):
+                for choice in choices_of(model, None, evidence, rules):
                     for option in choice.options[1:]:
                         costs[code, int(option.code)] = option.cost
             flips[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
@@ -84,12 +83,6 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
                 continue
             flips[str(at)] = {"range": ends, "whole": isinstance(variable, Count)}
     return flips
-
-
-class _Other:
-    """Stands for a target that is none of the variables that change."""
-
-    name: Variable = object()  # type: ignore[assignment]
 
 
 # ---- Snapshots of models: what a page needs to show a model and to answer questions about it

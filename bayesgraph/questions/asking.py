@@ -42,7 +42,7 @@ from bayesgraph.models import (
     with_findings,
 )
 from bayesgraph.questions.estimators import discrete_target, question
-from bayesgraph.questions.measures import DecisionRule, cost_matrix
+from bayesgraph.questions.measures import DecisionRule, cost_matrix, finite_number
 
 # ---- What a question is worth: the information that its answer brings, and the gain of a decision
 # Let t be a state of the target, e the evidence, and x an answer, whose probability is P(x | e).
@@ -156,7 +156,7 @@ class Terms:
             matrix = np.column_stack([matrix, np.full(len(matrix), price)])
         is_priced = prices is not None
         usual = 1.0 if measure == "utility" and is_priced else 0.0
-        limit = usual if least is None else checked_number("least=", least)
+        limit = usual if least is None else finite_number("least=", least)
         prices = dict.fromkeys(chosen, 1.0) if prices is None else prices
         is_chosen = among is not None or is_priced
         return cls(number, variable, chosen, prices, measure, matrix, limit, is_priced, is_chosen)
@@ -208,14 +208,6 @@ class Terms:
         return score > self.least + NOTHING
 
 
-def checked_number(what: str, value: Any) -> float:
-    """Return a number that is finite and not negative, or raise a DataError."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if isinstance(value, bool) or not is_number or not 0 <= value < np.inf:
-        raise errors.DataError(f"{what} is a finite number, 0 or more; got {value!r}.")
-    return float(value)
-
-
 def _prices(model: Model, costs: Any) -> dict[int, float]:
     if not isinstance(costs, Mapping):
         raise errors.DataError(
@@ -223,7 +215,7 @@ def _prices(model: Model, costs: Any) -> dict[int, float]:
             f"got {costs!r:.80}."
         )
     return {
-        model._index_of[model.variable(name).name]: checked_number(f"The price of {name!r}", price)
+        model._index_of[model.variable(name).name]: finite_number(f"The price of {name!r}", price)
         for name, price in costs.items()
     }
 
@@ -1203,8 +1195,8 @@ def questionnaire(
     asked, evidence = under(model, do, evidence) if do else (model, as_mapping(evidence))
     terms = Terms.of(asked, target, **options)
     values = {model.variable(name).name: value for name, value in as_mapping(evidence).items()}
-    limit = None if threshold is None else checked_number("threshold=", threshold)
+    limit = None if threshold is None else finite_number("threshold=", threshold)
     if limit is not None and limit > 1:
         raise errors.DataError(f"threshold= is a probability, from 0 to 1; got {threshold!r}.")
-    most = None if budget is None else checked_number("budget=", budget)
+    most = None if budget is None else finite_number("budget=", budget)
     return Questionnaire(asked, terms, values, ahead, limit, most)

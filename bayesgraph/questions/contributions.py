@@ -53,6 +53,7 @@ from bayesgraph.models import (
     evidence_rows,
     impossible,
     networks_in,
+    under,
     with_findings,
 )
 from bayesgraph.questions.asking import with_values
@@ -451,12 +452,8 @@ def contributions(
         If the evidence has probability zero under both numerator and denominator.
     """
     if do:
+        under(model, do, evidence)  # for its errors
         after = model.do(do)
-        if both := [name for name in as_mapping(evidence) if name in do]:
-            raise errors.EvidenceError(
-                f"{errors.quoted(both)} is both set by do= and observed; leave it out of one of "
-                "them."
-            )
         return contributions(after, target, evidence, positive=positive, negative=negative)
     variable = discrete_target(model, target, "Log odds are of a")
     findings = as_mapping(evidence)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import NamedTuple
 
 from bayesgraph.core.errors import BayesGraphError, FileFormatError
@@ -28,6 +28,7 @@ _NAMES_OF_ROLES = {
 }
 _ROLES = {name: role for role, names in _NAMES_OF_ROLES.items() for name in names}
 _DIRECTED = ("dag", "digraph")
+_NAMES = ("name", "quoted")
 _ARROWS = {"->": (1, 0), "<-": (0, 1), "<->": (1, 1)}
 # An edge: a pair in a list and in a set, and the nodes' entries in the graph.
 _BYTES_OF_EDGE = 600
@@ -139,20 +140,19 @@ class _Parser:
         self._arcs: dict[tuple[str, str], None] = {}
         self._pairs: dict[frozenset[str], tuple[str, str]] = {}
 
-    def _error(self, at: int, message: str) -> FileFormatError:
-        line = self._text.count("\n", 0, at) + 1
-        return FileFormatError(f"{self._budget.source}, line {line}: {message}")
+    def _refused(self, token: _Token, expected: str, advice: str = "") -> FileFormatError:
+        """Return the error for a token in whose place something else was expected."""
+        line = self._text.count("\n", 0, token.at) + 1
+        got = f"got {token.text!r:.40}{advice}"
+        return FileFormatError(f"{self._budget.source}, line {line}: expected {expected}; {got}.")
 
     def _scanned(self) -> Iterator[_Token]:
         at = 0
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
             if match is None:
-                raise self._error(
-                    at,
-                    f"expected a name, an arrow, [attributes] or braces; got "
-                    f"{self._text[at : at + 20]!r}.",
-                )
+                rest = _Token("", self._text[at : at + 20], at)
+                raise self._refused(rest, "a name, an arrow, [attributes] or braces")
             at = match.end()
             kind = str(match.lastgroup)
             if kind != "skip":
@@ -161,7 +161,10 @@ class _Parser:
         while True:
             yield _Token("end", "the end of the text", at)
 
-    def _take(self) -> _Token:
+    def _take(self, sign: str = "") -> _Token:
+        """Take the next token, which is a sign if one is expected."""
+        if sign and not self._is_sign(sign):
+            raise self._refused(self._next, repr(sign))
         token, self._next = self._next, next(self._tokens)
         return token
 
@@ -172,22 +175,20 @@ class _Parser:
         """Return the diagram of the text."""
         kind = self._take()
         if kind.text.lower() not in _DIRECTED:
-            raise self._error(
-                kind.at,
-                f"expected 'dag {{ ... }}', a directed acyclic graph; got {kind.text!r:.40}. Other "
-                "kinds of graphs (mag, cpdag, pag) and the older form without braces are not read: "
-                "dagitty.net exports both as dag.",
+            raise self._refused(
+                kind,
+                "'dag { ... }', a directed acyclic graph",
+                ". Other kinds of graphs (mag, cpdag, pag) and the older form without braces are "
+                "not read: dagitty.net exports both as dag",
             )
-        if self._next.kind in ("name", "quoted"):
+        if self._next.kind in _NAMES:
             self._take()  # the name of the graph
-        if not self._is_sign("{"):
-            raise self._error(self._next.at, f"expected '{{'; got {self._next.text!r:.40}.")
-        self._take()
+        self._take("{")
         while not self._is_sign("}"):
             self._statement()
         self._take()
         if self._next.kind != "end":
-            raise self._error(self._next.at, f"expected the end; got {self._next.text!r:.40}.")
+            raise self._refused(self._next, "the end")
         try:
             graph = CausalGraph(tuple(self._arcs), tuple(self._pairs.values()), tuple(self._nodes))
         except BayesGraphError as error:
@@ -213,19 +214,15 @@ class _Parser:
             chain.append(self._named(self._take()))
         for arrow, (left, right) in zip(arrows, pairwise(chain), strict=True):
             if arrow.text not in _ARROWS:
-                raise self._error(
-                    arrow.at,
-                    f"expected '->', '<-' or '<->'; got {arrow.text!r}, an edge without a "
-                    "direction.",
-                )
+                advice = ", an edge without a direction"
+                raise self._refused(arrow, "'->', '<-' or '<->'", advice)
             to_right, to_left = _ARROWS[arrow.text]
             self._budget.take(_BYTES_OF_EDGE * len(left) * len(right), "its edges")
-            for a in left:
-                for b in right:
-                    if to_right and to_left:
-                        self._pairs.setdefault(frozenset((a, b)), (a, b))
-                    else:
-                        self._arcs[(a, b) if to_right else (b, a)] = None
+            for a, b in product(left, right):
+                if to_right and to_left:
+                    self._pairs.setdefault(frozenset((a, b)), (a, b))
+                else:
+                    self._arcs[(a, b) if to_right else (b, a)] = None
         while self._next.kind == "attributes":
             token = self._take()
             if not arrows:
@@ -234,30 +231,28 @@ class _Parser:
 
     def _named(self, token: _Token) -> list[str]:
         """Return the name that a token is, or the names in the braces that it opens."""
-        if token.kind in ("name", "quoted"):
-            self._nodes.setdefault(token.text, set())
-            return [token.text]
         if token.kind != "sign" or token.text != "{":
-            raise self._error(token.at, f"expected the name of a node; got {token.text!r:.40}.")
+            return [self._node(token)]
         names: dict[str, None] = {}
         while not self._is_sign("}"):
             inner = self._take()
-            if inner.kind in ("name", "quoted"):
-                self._nodes.setdefault(inner.text, set())
-                names[inner.text] = None
-            elif inner.text not in (",", ";"):
-                raise self._error(inner.at, f"expected names in braces; got {inner.text!r:.40}.")
+            if inner.kind != "sign" or inner.text not in ",;":
+                names[self._node(inner)] = None
         self._take()
         return list(names)
+
+    def _node(self, token: _Token) -> str:
+        if token.kind not in _NAMES:
+            raise self._refused(token, "the name of a node")
+        self._nodes.setdefault(token.text, set())
+        return token.text
 
     def _describe(self, name: str, token: _Token) -> None:
         at = 0
         while at < len(token.text.rstrip()):
             match = _ATTRIBUTE.match(token.text, at)
             if match is None:
-                raise self._error(
-                    token.at, f"expected attributes of {name!r}; got {token.text[at:]!r:.40}."
-                )
+                raise self._refused(token._replace(text=token.text[at:]), f"attributes of {name!r}")
             at = match.end()
             value = match["quoted"] if match["quoted"] is not None else match["bare"]
             key = match["key"].lower()

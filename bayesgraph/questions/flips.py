@@ -189,7 +189,7 @@ class Rules:
 
 
 def choices_of(
-    model: Model, target: Discrete, evidence: EvidenceLike, rules: Rules
+    model: Model, target: Discrete | None, evidence: EvidenceLike, rules: Rules
 ) -> list[Choice]:
     """Return the findings that may change, in the order of the model's variables.
 
@@ -214,13 +214,15 @@ def choices_of(
         )
     is_named = rules.among is not None
     names = {n for n, value in values.items() if not is_missing(value)}
-    names = names if rules.among is None else set(rules.among)
-    if is_named and target.name in names - set(rules.fixed):
-        raise EvidenceError(f"{target.name!r} is the target, which no finding is about.")
+    names = (names if rules.among is None else set(rules.among)) - set(rules.fixed)
+    if target is not None and target.name in names:
+        if is_named:
+            raise EvidenceError(f"{target.name!r} is the target, which no finding is about.")
+        names.remove(target.name)
     choices = []
     for variable in model.variables:
         name, value = variable.name, values.get(variable.name)
-        if name not in names or name in rules.fixed or name == target.name:
+        if name not in names:
             continue
         if kind := _kind_that_stays(variable, value):
             if is_named:

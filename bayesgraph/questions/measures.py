@@ -165,9 +165,8 @@ class DecisionRule:
         target = Discrete("class", list(classes))
         matrix = None if costs is None else cost_matrix(costs, target)
         if abstain is not None:
-            abstain = _number("abstain", abstain, "the cost of abstaining")
-        what = "the minimum probability to decide with"
-        least = _number("min_probability", min_probability or 0.0, what)
+            abstain = finite_number("abstain=, the cost of abstaining,", abstain, -np.inf)
+        least = finite_number("min_probability=", min_probability or 0.0, -np.inf)
         if not 0 <= least <= 1:
             raise DataError(
                 f"min_probability= is a probability, from 0 to 1; got {min_probability!r}."
@@ -246,7 +245,7 @@ def cost_matrix(costs: Any, target: Discrete, name: str = "costs") -> Floats:
                     f"{{({target.states[0]!r}, {target.states[-1]!r}): 5.0}}; got the key {pair!r}."
                 )
             place = _code(name, pair[0], target), _code(name, pair[1], target)
-            matrix[place] = _number(name, cost, f"the cost of {pair!r}")
+            matrix[place] = finite_number(f"{name}=, the cost of {pair!r},", cost, -np.inf)
         return matrix
     try:
         matrix = np.array(costs, dtype=np.float64)
@@ -275,8 +274,10 @@ def _code(name: str, label: Any, target: Discrete) -> int:
         ) from error
 
 
-def _number(name: str, value: Any, what: str) -> float:
+def finite_number(what: str, value: Any, least: float = 0.0) -> float:
+    """Return a number that is finite and not below another one, or raise a DataError."""
     good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not good or not np.isfinite(value):
-        raise DataError(f"{name}= takes a finite number for {what}; got {value!r}.")
+    if not good or not np.isfinite(value) or value < least:
+        limit = "" if np.isinf(least) else f", {least:g} or more"
+        raise DataError(f"{what} is a finite number{limit}; got {value!r}.")
     return float(value)

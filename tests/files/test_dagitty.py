@@ -123,7 +123,7 @@ REFUSED = {
     "dag {\n a -> b\n b -> a }": "cycle",
     "dag { a -> a }": "a",
     "dag { a <-> a }": "confounded",
-    "dag { a -> {b {c}} }": "expected names in braces; got '{'",
+    "dag { a -> {b {c}} }": "expected the name of a node; got '{'",
     "dag { a [pos=] }": "expected attributes of 'a'",
     'dag { "a }': "line 1: expected a name, an arrow",
     "dag {\n\n a ] }": "line 3: expected a name, an arrow",

@@ -107,7 +107,7 @@ def test_classes_that_are_equal_stay_apart():
         ({"costs": {"flu": 3}}, "pairs .true class, decided class.*'flu'"),
         ({"costs": {("flu", "cold"): "much"}}, "'much'"),
         ({"costs": {("flu", "cold"): np.nan}}, "nan"),
-        ({"abstain": "cheap"}, "cost of abstaining; got 'cheap'"),
+        ({"abstain": "cheap"}, "cost of abstaining, is a finite number; got 'cheap'"),
         ({"abstain": True}, "finite number"),
         ({"min_probability": 1.2}, r"from 0 to 1; got 1\.2"),
         ({"min_probability": [0.5]}, r"\[0\.5\]"),
@@ -137,5 +137,5 @@ def test_costs_of_a_frame_go_by_its_names():
     answers = frame.rename(index=lambda name: name == "yes", columns=lambda name: name == "yes")
     np.testing.assert_array_equal(DecisionRule.of([False, True], answers).costs, rule.costs)
     for cell in (True, "1"):
-        with pytest.raises(DataError, match="finite number for the cost of"):
+        with pytest.raises(DataError, match=r"the cost of .* is a finite number"):
             DecisionRule.of(["no", "yes"], frame.astype(object).replace(50, cell))
