@@ -560,18 +560,14 @@ def _posterior(scores: Floats) -> Floats:
     return np.asarray(shares / shares.sum(axis=0))
 
 
-def _spreads(terms: LogTerms) -> Floats:
-    """Return for each feature the maximum over states x of the range of log p(x | c) over c."""
-    return np.array([np.ptp(table, axis=1).max() for table in terms.tables])
-
-
 def informative(terms: LogTerms) -> NDArray[np.intp]:
     """Return the indices of features whose tables and counts both differ between the classes.
 
     The exponents of other features remain 0. The tables alone do not decide, since smoothing makes
     the tables of a constant feature differ between classes.
     """
-    return np.flatnonzero((mutual_information(terms.counts) > _ROUNDING) & (_spreads(terms) > 0))
+    differ = [bool(np.ptp(table, axis=1).any()) for table in terms.tables]
+    return np.flatnonzero((mutual_information(terms.counts) > _ROUNDING) & np.array(differ, bool))
 
 
 # --------- Exponents of weighted naive Bayes that maximise the conditional likelihood of the class

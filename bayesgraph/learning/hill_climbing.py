@@ -19,6 +19,7 @@ from bayesgraph.learning.scores import GENERAL_SCORES, SCORES, Extension, Gains
 from bayesgraph.learning.structure import (
     ArcRules,
     Structure,
+    all_columns,
     below_class,
     check_source,
     learner,
@@ -186,11 +187,6 @@ def tabu(
     length = whole_number("length=", "graphs", length, 1)
     memory = length, whole_number("patience=", "steps", patience, 1)
     return _general("tabu", source, smoothing, score, ess, max_parents, rules, restarts, *memory)
-
-
-def all_columns(source: CountSource) -> tuple[Variable, ...]:
-    """Return the columns of a source, the class first if there is one."""
-    return source.features if source.target is None else (source.target, *source.features)
 
 
 def _general(

@@ -19,10 +19,9 @@ from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Continuous, Variable
 from bayesgraph.graphs import Pattern
-from bayesgraph.learning.hill_climbing import all_columns
 from bayesgraph.learning.information import extended_information, extended_tables
 from bayesgraph.learning.scores import MAX_CELLS, MAX_HELD
-from bayesgraph.learning.structure import ArcRules, Structure, check_source
+from bayesgraph.learning.structure import ArcRules, Structure, all_columns, check_source
 from bayesgraph.statistics import (
     CountSource,
     Family,

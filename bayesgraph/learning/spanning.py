@@ -22,6 +22,7 @@ from bayesgraph.learning.scores import Extension, Gains, fcll
 from bayesgraph.learning.structure import (
     ArcRules,
     Structure,
+    all_columns,
     below_class,
     check_source,
     learner,
@@ -552,10 +553,9 @@ def chow_liu(
         Root of the tree; by default the class if there is one, else as for `tan`.
     """
     check_source(source, "chow_liu")
-    target = source.target
-    columns = source.features if target is None else (target, *source.features)
-    if root is None and target is not None:
-        root = target.name
+    columns = all_columns(source)
+    if root is None and source.target is not None:
+        root = source.target.name
     rules = ArcRules.of(required, forbidden, [v.name for v in columns])
     args = source, smoothing, None, columns, root, lambda scores: scores.gains, rules, candidates
     return _augmented(*args)

@@ -15,11 +15,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.errors import DataError, DataTypeError, GraphError, unknown_variable
 from bayesgraph.core.variables import Arc, Continuous, Count, Discrete, Name, Variable
 from bayesgraph.graphs import build_dag, check_acyclic
-from bayesgraph.statistics import (
-    CountSource,
-    Smoothing,
-    SmoothingLike,
-)
+from bayesgraph.statistics import CountSource, Smoothing, SmoothingLike
 
 
 @dataclass(frozen=True)
@@ -189,6 +185,11 @@ def target_of(source: CountSource, learner: str) -> Discrete:
     if source.target is None:
         raise DataError(f"{learner} needs to know the class: give the count source a target.")
     return source.target
+
+
+def all_columns(source: CountSource) -> tuple[Variable, ...]:
+    """Return the columns of a source, the class first if there is one."""
+    return source.features if source.target is None else (source.target, *source.features)
 
 
 def check_source(source: object, learner: str) -> None:

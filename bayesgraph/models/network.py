@@ -27,13 +27,7 @@ from bayesgraph.core.variables import (
     ancestral_set,
     parents_first,
 )
-from bayesgraph.inference import (
-    CompiledTables,
-    Factor,
-    Potential,
-    Scopes,
-    Tables,
-)
+from bayesgraph.inference import CompiledTables, Factor, Potential, Scopes, Tables
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD, SetCPD

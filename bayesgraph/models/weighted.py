@@ -165,7 +165,7 @@ class WeightedNetwork(Model):
                 f"is one number, not one for each class; got {numbers!r}."
             )
         # A feature is tempered only where it is observed, so its density needs no integral.
-        if (exponent < 0).any() and not cpd.is_positive_where_observed:
+        if (exponent < 0).any() and not (cpd.is_linear or cpd.is_positive):
             check_negative(cpd, _spread(exponent, cpd, self.target))
         return exponent
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -438,48 +438,14 @@ def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
 # ---------- Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)
 
 
-# --------- Partitions of a column into intervals or groups, with their costs by the MODL criterion
-
-
-@dataclass(frozen=True, eq=False)
-class Partition:
-    """Partition of a column into intervals or groups, with its description length (cost).
-
-    Attributes
-    ----------
-    counts : ndarray, shape (number of intervals or groups, n_classes)
-        Weight of each class in each interval or group.
-    cost : float
-        Description length: -ln(prior times likelihood) up to a constant, in nats.
-    null_cost : float
-        Cost of the partition with a single interval or group.
-    """
-
-    counts: Floats
-    cost: float
-    null_cost: float
-
-    @property
-    def level(self) -> float:
-        """Relative reduction of the cost by the partition, 1 - cost / null_cost.
-
-        It is 0 if the partition is uninformative.
-        """
-        return 1.0 - self.cost / self.null_cost if self.null_cost > 0 else 0.0
-
-
-# ---------- Discretisation into the intervals of highest posterior probability: MODL (Boulle 2006)
-
-
 # Maximum count whose factorial is taken from a table.
 _TABLE = 1 << 22
 # Maximum number of elementary bins that are merged individually.
 _MAX_BINS = 1 << 14
 
 
-@dataclass(frozen=True, eq=False)
-class Intervals(Partition):
-    """A partition of a column into intervals.
+class Intervals(NamedTuple):
+    """A partition of a column into intervals, with its description length (cost) in nats.
 
     Attributes
     ----------
@@ -488,6 +454,7 @@ class Intervals(Partition):
     """
 
     cuts: Floats
+    cost: float
 
 
 def modl_intervals(column: SortedColumn) -> Intervals:
@@ -642,16 +609,13 @@ def best_intervals(bins: Bins, prior: Floats) -> Intervals:
     """
     n_bins, n_classes = len(bins.low), bins.sums.shape[1]
     if not n_bins:
-        return Intervals(np.zeros((1, n_classes)), 0.0, 0.0, np.empty(0))
+        return Intervals(np.empty(0), 0.0)
     table = factorials(bins.sums, bins.total, n_classes)
     begins = _greedy(bins, table, prior)
     cut_kernels.improve(bins.sums, table, prior, begins)
     ends = np.append(np.flatnonzero(begins), n_bins)
     parts = [cut_kernels.interval_cost(bins.sums, table, a, b) for a, b in pairwise(ends.tolist())]
-    null = cut_kernels.interval_cost(bins.sums, table, 0, n_bins) + prior[1]
-    counts = np.diff(bins.sums[ends], axis=0)
-    cost = float(sum(parts) + prior[len(parts)])
-    return Intervals(counts, cost, float(null), bins.cuts(begins))
+    return Intervals(bins.cuts(begins), float(sum(parts) + prior[len(parts)]))
 
 
 def _greedy(bins: Bins, table: Floats, prior: Floats) -> NDArray[np.bool_]:
@@ -709,9 +673,8 @@ _MAX_VALUES = 1000
 _SERIES = 170
 
 
-@dataclass(frozen=True, eq=False)
-class Groups(Partition):
-    """A partition of the values of a column into groups.
+class Groups(NamedTuple):
+    """A partition of the values of a column into groups, with its description length in nats.
 
     Attributes
     ----------
@@ -721,6 +684,7 @@ class Groups(Partition):
     """
 
     groups: list[list[int]]
+    cost: float
 
 
 def modl_groups(
@@ -769,17 +733,15 @@ def best_groups(counts: Floats) -> Groups:
     n_classes = counts.shape[1]
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not present.size:
-        return Groups(np.zeros((0, n_classes)), 0.0, 0.0, [])
+        return Groups([], 0.0)
     member = _together(counts[present])
     units = np.zeros((int(member.max()) + 1, n_classes))
     np.add.at(units, member, counts[present])
     log_prior = grouping_prior(present.size, len(units))
-    group, cost, null = _searched(units, log_prior)
+    group, cost = _searched(units, log_prior)
     _, first = np.unique(group[member], return_index=True)
     labels = group[member][np.sort(first)]
-    groups = [present[group[member] == label].tolist() for label in labels]
-    sums = np.array([counts[group].sum(axis=0) for group in groups])
-    return Groups(sums, cost, null, groups)
+    return Groups([present[group[member] == label].tolist() for label in labels], cost)
 
 
 def value_counts(
@@ -836,7 +798,7 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
     return np.concatenate([[np.inf], np.log(n_values) + np.array(costs)])
 
 
-def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, float]:
+def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
     """Search for the grouping of minimum cost.
 
     The result is the group of each unit, the cost of the grouping, and the cost of a single group.
@@ -876,7 +838,7 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float, f
         if lower >= cost - 1e-6:
             break
         group, cost = again, lower
-    return group, cost, _cost(units, np.zeros_like(group), table, prior)
+    return group, cost
 
 
 def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats) -> float:

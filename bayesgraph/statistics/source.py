@@ -565,16 +565,16 @@ class DatasetSource(CountSource):
         """The weights of the rows of `table`."""
         return self._sample[1]
 
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are more rows than in a sample of them."""
+        return self.n_rows > self._dataset.sample_rows
+
     @cached_property
     def _sample(self) -> tuple[Table, Floats]:
         names = list(self._rows.columns_of(self._all))
         rows = sample_of(self._dataset, names, self.n_rows, self._rows)
         return self._rows.encoded(rows, self._all)
-
-    @property
-    def is_sampled(self) -> bool:
-        """Whether there are more rows than in a sample of them."""
-        return self.n_rows > self._dataset.sample_rows
 
     @property
     def copies(self) -> int:

@@ -78,10 +78,6 @@ def test_the_search_finds_the_best_grouping_or_comes_near(n):
         member = {value: k for k, group in enumerate(found.groups) for value in group}
         mine = cost_of(counts, [member[v] for v in range(len(counts))])
         assert found.cost == pytest.approx(mine)
-        np.testing.assert_array_equal(
-            found.counts, [counts[group].sum(axis=0) for group in found.groups]
-        )
-        assert found.null_cost == pytest.approx(cost_of(counts, [0] * len(counts)))
         gaps.append(mine - min(cost_of(counts, groups) for groups in partitions(len(counts))))
     assert np.mean(np.array(gaps) < 1e-8) >= 0.97
     assert max(gaps) < 2.0
@@ -100,7 +96,7 @@ def test_missing_and_absent_values_are_in_no_group():
     codes = [-1, 0, 0, 0, 5, 5, 5, -1]
     assert modl_groups(codes, [0, 0, 0, 0, 1, 1, 1, 1], 2).groups == [[0], [5]]
     assert modl_groups([-1, -1], [0, 1], 2).groups == []
-    assert modl_groups(codes, [0] * 8, 1).level == 0.0
+    assert modl_groups(codes, [0] * 8, 1).groups == [[0, 5]]
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -18,11 +18,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bayesgraph.core import Continuous
 from bayesgraph.core.arrays import Floats
-from bayesgraph.models import DensityCPD, LeafFamily
+from bayesgraph.models import DensityCPD
 from bayesgraph.models.families.leaf_family import from_means
-from bayesgraph.statistics import Moments
 
 
 class NewCPD(DensityCPD):
@@ -46,6 +44,7 @@ class NewCPD(DensityCPD):
 
     # Each parameter with its lower bound; the constructor and the methods take all of them by name.
     parameters: ClassVar = {"theta": 0.0}
+    support = (0.0, np.inf)  # where the density is positive
     theta: Floats
 
     def _log_density(self, x: Floats, theta: Floats) -> Floats:
@@ -73,14 +72,14 @@ def _spread(mean: Floats) -> Sequence[Floats]:
     return (np.where(mean > 0, mean, 1.0),)
 
 
-NEW_FAMILY = LeafFamily(
-    "new_name",
+NEW_FAMILY = from_means(
+    "new_name",  # its name in files too
     "what the family is for",  # TODO(8): such as "waiting times: numbers from 0 on"
-    variable=Continuous,  # the type that a column of this family becomes: or Count, CountVector
-    statistics=Moments,  # sums over the rows; `Samples` keeps the distinct values of the column
+    NewCPD,
     # The transforms whose means `_solve` takes, by their names in `TRANSFORMS` of the statistics. A
-    # family without such means gives `estimate` a function of its own, or `from_values`.
-    estimate=from_means(NewCPD, ("non-negative",), _solve, _spread),
-    stored={"new_name": NewCPD},  # by its name in files
-    positive=True,
+    # family without such means is made by `from_values`, or is a `LeafFamily` with a function of
+    # its own, such as `GAUSSIAN`.
+    ("non-negative",),
+    _solve,
+    _spread,
 )

@@ -14,12 +14,7 @@ from bayesgraph.core.arrays import Floats, log_sum_exp
 from bayesgraph.core.errors import DataError, UnsupportedModelError, quoted
 from bayesgraph.core.parallel import one_blas_thread
 from bayesgraph.core.variables import Arc, Binned, Discrete, Variable
-from bayesgraph.learning.loglinear.cross_validation import (
-    ROUGHLY,
-    Choice,
-    choose,
-    train_choice,
-)
+from bayesgraph.learning.loglinear.cross_validation import ROUGHLY, Choice, choose, train_choice
 from bayesgraph.learning.loglinear.sample import Canonical, Partition, Sample
 from bayesgraph.learning.loglinear.terms import Grid, Groups, Pair, Terms, merged_view
 from bayesgraph.learning.loglinear.training import TOLERANCE, UNBOUNDED, Effects, Effort

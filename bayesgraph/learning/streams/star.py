@@ -15,14 +15,7 @@ from bayesgraph.learning.streams.densities import DENSITIES, StateDensities
 from bayesgraph.learning.streams.detectors import ADWIN, alarms, chosen_detector
 from bayesgraph.learning.streams.exponents import StreamExponents
 from bayesgraph.learning.streams.settings import StateCounts, StreamSettings
-from bayesgraph.statistics import (
-    ArrayState,
-    ColumnSummaries,
-    Field,
-    part_of,
-    state_array,
-    widened,
-)
+from bayesgraph.statistics import ArrayState, ColumnSummaries, Field, part_of, state_array, widened
 
 # Prequential accuracies over 24,000 rows when the reaction to an alarm was chosen, means of two
 # seeds, naive Bayes / weighted. SEA (10 % noise) and Agrawal change their concept every 6,000 rows;

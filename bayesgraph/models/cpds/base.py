@@ -22,7 +22,7 @@ from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, rounded
 from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
-from bayesgraph.inference import Factor, Family, Potential
+from bayesgraph.inference import Factor, Family, Potential, checked_table
 from bayesgraph.statistics import ParameterPosterior
 
 # ------------ Conditional distributions as tables of text, for printing and for the nodes of plots
@@ -300,6 +300,10 @@ class CPD(Displayed, ABC):
     siblings_depend : bool
         Whether several children are dependent given the parents, so that a missing child must be
         integrated out before another child can be a target.
+    is_linear : bool
+        Whether the CPD is a linear Gaussian: its mean is linear in the continuous parents.
+    sliceable : bool
+        Whether the states of discrete parents are axes of `arrays`, and matter nowhere else.
     takes_children : bool
         Whether the constructor takes an iterable of children instead of one variable.
     arrays : tuple of str
@@ -317,6 +321,8 @@ class CPD(Displayed, ABC):
     variable: Variable
     parents: tuple[Variable, ...]
     siblings_depend = False
+    is_linear = False
+    sliceable = True
     takes_children = False
     arrays: ClassVar[tuple[str, ...]] = ()
     other_arrays: ClassVar[tuple[str, ...]] = ()
@@ -423,22 +429,9 @@ class CPD(Displayed, ABC):
         return None
 
     @property
-    def is_linear(self) -> bool:
-        """Whether the CPD is a linear Gaussian: its mean is linear in the continuous parents."""
-        return False
-
-    @property
     def is_positive(self) -> bool:
         """Whether the CPD may be raised to a negative exponent even if the child is free."""
         return False
-
-    @property
-    def is_positive_where_observed(self) -> bool:
-        """Whether the CPD may be raised to a negative exponent if the child is observed.
-
-        A density to a negative power has no integral, which matters only for an unobserved child.
-        """
-        return self.is_positive
 
     def to_factor(self) -> Factor | None:
         """Return the whole distribution as one table, or None if it cannot be a table."""
@@ -466,11 +459,6 @@ class CPD(Displayed, ABC):
             "Intervals and likelihoods are evidence on numbers with discrete parents, and trees "
             f"sum out such numbers; {self.title} is another one. Give a value."
         )
-
-    @property
-    def sliceable(self) -> bool:
-        """Whether the states of discrete parents are axes of `arrays`, and matter nowhere else."""
-        return True
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the CPD given encoded values of some parents, which it then lacks.
@@ -766,6 +754,14 @@ def checked_numbers(
         raise CPDError(f"{what} takes finite numbers; got {array!r:.200}.")
     array.flags.writeable = False
     return array
+
+
+def checked_shares(values: ArrayLike, scope: Sequence[Discrete], *, what: object) -> Floats:
+    """Return the probabilities of the last variable given the others as a read-only table."""
+    table = checked_table(values, scope, what=what)
+    check_sums(table, scope[:-1], what=what)
+    table.flags.writeable = False
+    return table
 
 
 def check_sums(values: Floats, parents: Sequence[Discrete], *, what: object) -> None:

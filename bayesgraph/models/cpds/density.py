@@ -178,8 +178,9 @@ class Plate(base.CPD):
     def _set_family(self, children: Any, parents: Iterable[Any]) -> None:
         family = type(self).__name__
         self._alone = isinstance(children, str) or not isinstance(children, Iterable)
-        if self._alone and not self._takes_one:
-            raise CPDError(f"{family} takes a list of variables; got {children!r}.")
+        if not (self._takes_one if self._alone else self.takes_children):
+            takes = "a list of variables" if self.takes_children else "one variable"
+            raise CPDError(f"{family} takes {takes}; got {children!r}.")
         listed = (children,) if self._alone else tuple(children)
         if not listed:
             raise CPDError(f"{family} takes at least one child; got none.")

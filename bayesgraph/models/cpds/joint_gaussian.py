@@ -91,6 +91,7 @@ class JointGaussianCPD(Plate):
         self.covariance = self._parameter(
             "covariance", covariance, (d, d) if shared else (*self._lead, d, d)
         )
+        self.sliceable = shared
         variance = self._stacked.diagonal(axis1=1, axis2=2)
         if not (variance > 0).all():
             at = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
@@ -111,11 +112,6 @@ class JointGaussianCPD(Plate):
     def shared(self) -> bool:
         """Whether one covariance serves for all configurations of the parents."""
         return self.covariance.ndim == 2
-
-    @property
-    def sliceable(self) -> bool:
-        """Whether one covariance serves for all configurations of the parents; see CPD."""
-        return self.shared
 
     @property
     def _stacked(self) -> Floats:

@@ -75,6 +75,7 @@ class GaussianCPD(CPD):
 
     arrays = ("mean", "variance", "coefficients")
     _child_type, _hint, _takes_numbers = Continuous, " Use TableCPD.", True
+    is_linear = True
 
     variable: Continuous
     mean: Floats
@@ -115,16 +116,6 @@ class GaussianCPD(CPD):
         numbers = (self.variable, *self.continuous_parents)
         arrays = self.mean, self.variance, self.coefficients
         return GaussianFamily(self.discrete_parents, numbers, *arrays)
-
-    @property
-    def is_linear(self) -> bool:
-        """True: the mean is linear in the continuous parents. See CPD."""
-        return True
-
-    @property
-    def is_positive_where_observed(self) -> bool:
-        """True: a Gaussian density is positive everywhere. See CPD."""
-        return True
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the CPD given values of some parents, which it then lacks; see CPD."""
@@ -177,8 +168,9 @@ class GaussianCPD(CPD):
         constant = -np.log(scale) - 0.5 * LOG_2PI
         deviation = residual / scale
         if not free:
-            log_density = constant - half_square(deviation[..., None])
-            return Factor.from_log(rest, _one_where_missing(log_density))
+            # 0, the log of one, where the child is missing.
+            logs = constant - half_square(deviation[..., None])
+            return Factor.from_log(rest, np.where(np.isnan(logs), 0.0, logs))
         row = np.stack(np.broadcast_arrays(*(loading / scale for loading in a)), axis=-1)
         shape = np.broadcast_shapes(constant.shape, deviation.shape)
         constant = np.broadcast_to(constant, shape)
@@ -234,12 +226,6 @@ class GaussianCPD(CPD):
         columns["sd"] = np.sqrt(self.variance)
         hidden = len(slopes) - len(names)
         return describe_numbers(self.discrete_parents, self.children, columns, max_rows, hidden)
-
-
-def _one_where_missing(log_density: Floats) -> Floats:
-    """Return log densities with 0, the log of one, in rows where the child is missing (NaN)."""
-    missing = np.isnan(log_density)
-    return np.where(missing, 0.0, log_density) if missing.any() else log_density
 
 
 # ---- Linear Gaussian CPDs whose free continuous variables are integrated out once for all evidence

@@ -17,7 +17,7 @@ from bayesgraph.core.errors import CPDError, MemoryLimitError, UnsupportedModelE
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, format_count
 from bayesgraph.core.variables import Discrete, Name, Variable
-from bayesgraph.inference import Factor, Potential, checked_table, take_codes
+from bayesgraph.inference import Factor, Potential, take_codes
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.table import TableCPD
 
@@ -513,8 +513,7 @@ def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
     Products of many rows would otherwise be further from one than tables may be. Normalised rows
     are not divided again, so that saving and loading does not change them.
     """
-    table = checked_table(values, scope, what=what)
-    base.check_sums(table, scope[:-1], what=what)
+    table = base.checked_shares(values, scope, what=what)
     sums = table.sum(axis=-1, keepdims=True)
     table = table / np.where(np.abs(sums - 1.0) < 1e-15 * (1 + table.shape[-1]), 1.0, sums)
     table.flags.writeable = False

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference import Factor, TableFamily, align, checked_table, take_codes
+from bayesgraph.inference import Factor, TableFamily, align, take_codes
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.stacks import TableStack
 
@@ -54,16 +54,13 @@ class TableCPD(base.CPD):
 
     variable: Discrete
     parents: tuple[Discrete, ...]
+    scope: tuple[Discrete, ...]
 
     def __init__(
         self, variable: Discrete, values: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
         self._set_family(variable, parents)
-        title = base.ParameterTitle(self)
-        table = checked_table(values, self._axes, what=title)
-        base.check_sums(table, self.parents, what=title)
-        table.flags.writeable = False
-        self.values = table
+        self.values = base.checked_shares(values, self.scope, what=base.ParameterTitle(self))
         self._log_values: Floats | None = None
 
     @classmethod
@@ -90,13 +87,9 @@ class TableCPD(base.CPD):
         return cpd
 
     @property
-    def _axes(self) -> tuple[Discrete, ...]:
-        return (*self.parents, self.variable)
-
-    @property
     def family(self) -> TableFamily:
         """The table; see CPD."""
-        return TableFamily(self._axes, self.values)
+        return TableFamily(self.scope, self.values)
 
     @property
     def n_parameters(self) -> int:
@@ -113,11 +106,11 @@ class TableCPD(base.CPD):
 
     def to_factor(self) -> Factor:
         """Return the table as a factor over parents and child."""
-        return Factor.from_log(self._axes, self.log_values[None])
+        return Factor.from_log(self.scope, self.log_values[None])
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the table reduced to the observed states; see CPD."""
-        observed = [variable for variable in self._axes if variable in evidence]
+        observed = [variable for variable in self.scope if variable in evidence]
         if not observed:
             return self.to_factor()
         codes = [evidence.columns[variable] for variable in observed]
@@ -128,14 +121,14 @@ class TableCPD(base.CPD):
                 codes[-1] = np.where(missing, 0, codes[-1])
             else:
                 missing = None
-        rest, values = take_codes(self._axes, self.log_values[None], observed, codes)
+        rest, values = take_codes(self.scope, self.log_values[None], observed, codes)
         if missing is not None:
             values[missing] = 0.0
         return Factor.from_log(rest, values)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
         """Return the CPD with the states of a variable in another order; see CPD."""
-        axis = self._axes.index(variable)
+        axis = self.scope.index(variable)
         return TableCPD(self.variable, np.take(self.values, order, axis=axis), self.parents)
 
     @classmethod
@@ -147,9 +140,9 @@ class TableCPD(base.CPD):
         See CPD.
         """
         cells = math.prod(variable.cardinality for variable in scope)
-        scopes = [[variable for variable in cpd._axes if variable in observed] for cpd in cpds]
+        scopes = [[variable for variable in cpd.scope if variable in observed] for cpd in cpds]
         tables = [
-            align(cpd.log_values[None], cpd._axes, [*scope, *axes]).reshape(cells, -1)
+            align(cpd.log_values[None], cpd.scope, [*scope, *axes]).reshape(cells, -1)
             for cpd, axes in zip(cpds, scopes, strict=True)
         ]
         return [TableStack.of(tables, scopes)]

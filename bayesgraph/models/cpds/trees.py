@@ -473,6 +473,7 @@ class TreesCPD(CPD):
     optional_arrays = ("threshold", "counts", "continues")
 
     variable: Discrete
+    sliceable = False  # the splits name states of parents
     _takes_numbers = True
     _hint = " Let the tree choose the leaf, a discrete variable, and give the child a GaussianCPD."
     # The parents that were summed out last, with their CPDs, and the shares of branches.
@@ -502,11 +503,6 @@ class TreesCPD(CPD):
     def n_parameters(self) -> int:
         """Number of free probabilities: n_states - 1 for each leaf."""
         return len(self.trees.leaves) * (self.variable.cardinality - 1)
-
-    @property
-    def sliceable(self) -> bool:
-        """False: the splits name states of parents. See CPD."""
-        return False
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the table given values of some parents, if all others are discrete; see CPD."""

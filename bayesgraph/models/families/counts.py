@@ -15,7 +15,7 @@ from bayesgraph.core.variables import Count, Discrete, Variable
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.density import DensityCPD
 from bayesgraph.models.families.leaf_family import LeafFamily, from_values
-from bayesgraph.statistics import CountSource, Samples, Singles, Smoothing, safe_divide
+from bayesgraph.statistics import CountSource, Singles, Smoothing, safe_divide
 
 # ----------------------------------------------------------------- Negative binomial distributions
 
@@ -108,14 +108,11 @@ def _solve_negative_binomial(x: Floats, weights: Floats, _: float) -> Sequence[f
     return shape, shape / mean
 
 
-NEGATIVE_BINOMIAL = LeafFamily(
+NEGATIVE_BINOMIAL = from_values(
     "negative_binomial",
     "counts, whose variance exceeds their mean",
-    variable=Count,
-    statistics=Samples,
-    estimate=from_values(NegativeBinomialCPD, _solve_negative_binomial),
-    stored={"negative_binomial": NegativeBinomialCPD},
-    positive=True,
+    NegativeBinomialCPD,
+    _solve_negative_binomial,
 )
 
 
@@ -212,10 +209,9 @@ def _estimate_poisson(
 POISSON = LeafFamily(
     "poisson",
     "counts, whose variance is their mean",
-    variable=Count,
+    {"poisson": PoissonCPD},
+    Singles,
+    _estimate_poisson,
     is_default=True,
-    statistics=Singles,
-    estimate=_estimate_poisson,
-    stored={"poisson": PoissonCPD},
     positive=True,
 )

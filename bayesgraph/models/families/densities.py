@@ -28,7 +28,6 @@ from bayesgraph.statistics import (
     GroupMoments,
     Moments,
     ParameterPosterior,
-    Samples,
     Singles,
     Smoothing,
     safe_divide,
@@ -186,13 +185,8 @@ def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
     return score, information
 
 
-STUDENT = LeafFamily(
-    "student",
-    "numbers with outliers: Student's t distribution",
-    variable=Continuous,
-    statistics=Samples,
-    estimate=from_values(StudentCPD, _solve_student),
-    stored={"student": StudentCPD},
+STUDENT = from_values(
+    "student", "numbers with outliers: Student's t distribution", StudentCPD, _solve_student
 )
 
 
@@ -290,14 +284,10 @@ def _check_variance(columns: tuple[Continuous, ...], variance: Floats) -> None:
 GAUSSIAN = LeafFamily(
     "gaussian",
     "the default of numeric columns",
-    variable=Continuous,
+    {"gaussian": GaussianCPD, "gaussians": GaussianPlate},
+    Singles,
+    _estimate_gaussian,
     is_default=True,
-    statistics=Singles,
-    estimate=_estimate_gaussian,
-    stored={
-        "gaussian": GaussianCPD,
-        "gaussians": GaussianPlate,
-    },
     any_parents=True,
 )
 
@@ -374,10 +364,9 @@ def _estimate_lognormal(
 LOGNORMAL = LeafFamily(
     "lognormal",
     "positive numbers whose logarithms are Gaussian",
-    variable=Continuous,
-    statistics=Moments,
-    estimate=_estimate_lognormal,
-    stored={"lognormal": LogNormalCPD},
+    {"lognormal": LogNormalCPD},
+    Moments,
+    _estimate_lognormal,
     positive=True,
 )
 
@@ -470,14 +459,8 @@ def _gamma_means(mean: Floats) -> Sequence[Floats]:
     return centre, np.log(centre) - np.euler_gamma
 
 
-GAMMA = LeafFamily(
-    "gamma",
-    "positive numbers",
-    variable=Continuous,
-    statistics=Moments,
-    estimate=from_means(GammaCPD, ("identity", "log"), solve_gamma, _gamma_means),
-    stored={"gamma": GammaCPD},
-    positive=True,
+GAMMA = from_means(
+    "gamma", "positive numbers", GammaCPD, ("identity", "log"), solve_gamma, _gamma_means
 )
 
 
@@ -532,14 +515,13 @@ def _exponential_means(mean: Floats) -> Sequence[Floats]:
     return (np.where(mean > 0, mean, 1.0),)
 
 
-EXPONENTIAL = LeafFamily(
+EXPONENTIAL = from_means(
     "exponential",
     "waiting times: numbers from 0 on, the most frequent near 0",
-    variable=Continuous,
-    statistics=Moments,
-    estimate=from_means(ExponentialCPD, ("non-negative",), _solve_exponential, _exponential_means),
-    stored={"exponential": ExponentialCPD},
-    positive=True,
+    ExponentialCPD,
+    ("non-negative",),
+    _solve_exponential,
+    _exponential_means,
 )
 
 
@@ -633,12 +615,6 @@ def _beta_means(log_mean: Floats) -> Sequence[Floats]:
     return digamma(2.0 * centre) - digamma(2.0), digamma(2.0 - 2.0 * centre) - digamma(2.0)
 
 
-BETA = LeafFamily(
-    "beta",
-    "numbers between 0 and 1",
-    variable=Continuous,
-    statistics=Moments,
-    estimate=from_means(BetaCPD, ("log", "log1m"), _solve_beta, _beta_means),
-    stored={"beta": BetaCPD},
-    positive=True,
+BETA = from_means(
+    "beta", "numbers between 0 and 1", BetaCPD, ("log", "log1m"), _solve_beta, _beta_means
 )

@@ -13,7 +13,6 @@ from bayesgraph.core.errors import CPDError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Variable
-from bayesgraph.inference import checked_table
 from bayesgraph.models import row_kernels
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.base import CPD, Columns, Description, describe_numbers
@@ -84,13 +83,9 @@ class HistogramCPD(NumbersPlate):
             )
         self.edges = array
         cells = Discrete(("cells of", self.variable.name), range(len(self.edges) + 1))
-        self._axes = (*self.parents, cells)
-        table = checked_table(values, self._axes, what=what)
-        base.check_sums(table, self.parents, what=what)
-        table.flags.writeable = False
-        self.values = table
+        self.values = base.checked_shares(values, (*self.parents, cells), what=what)
         scale = np.concatenate([[self._range / _SHAPE], widths, [self._range / _SHAPE]])
-        self._log_density = log_of(table) - log_of(scale)
+        self._log_density = log_of(self.values) - log_of(scale)
 
     @property
     def _range(self) -> float:
@@ -412,9 +407,8 @@ def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: 
 KERNEL = LeafFamily(
     "kernel",
     "a kernel density estimate",
-    variable=Continuous,
-    statistics=Samples,
-    estimate=_estimate_kernel,
-    stored={"kernel": KernelDensityCPD},
+    {"kernel": KernelDensityCPD},
+    Samples,
+    _estimate_kernel,
     own_smoothing=("bandwidth",),
 )

@@ -56,11 +56,6 @@ class ItemsCPD(Plate):
     # Whether items are present or absent, and not counted.
     _presence = False
 
-    def _set_vector(self, variable: CountVector, parents: Iterable[Discrete]) -> None:
-        self._set_family(variable, parents)
-        if not self._alone:
-            raise CPDError(f"{type(self).__name__} takes one CountVector; got {variable!r}.")
-
     @property
     def _shape(self) -> tuple[int, ...]:
         return (*self._lead, len(self.variable.items))
@@ -348,7 +343,7 @@ class MultinomialCPD(ItemsCPD):
         parents: Iterable[Discrete] = (),
         lengths: ArrayLike | None = None,
     ) -> None:
-        self._set_vector(variable, parents)
+        self._set_family(variable, parents)
         above = -np.finfo(float).tiny
         self.probabilities = self._parameter(
             "probabilities", probabilities, self._shape, above=above
@@ -473,7 +468,7 @@ class DirichletMultinomialCPD(ItemsCPD):
     def __init__(
         self, variable: CountVector, concentration: ArrayLike, parents: Iterable[Discrete] = ()
     ) -> None:
-        self._set_vector(variable, parents)
+        self._set_family(variable, parents)
         self.concentration = self._parameter("concentration", concentration, self._shape, above=0.0)
 
     @property
@@ -597,14 +592,10 @@ MULTINOMIAL = LeafFamily(
     "multinomial",
     "counts of many items, such as words, as one vector: all columns so named, a tuple of columns, "
     "or a matrix (dense or sparse) as a column of its own; fractional counts (tf-idf) are fine",
-    variable=CountVector,
+    {"multinomial": MultinomialCPD, "dirichlet_multinomial": DirichletMultinomialCPD},
+    Totals,
+    _estimate_multinomial,
     is_default=True,
-    statistics=Totals,
-    estimate=_estimate_multinomial,
-    stored={
-        "multinomial": MultinomialCPD,
-        "dirichlet_multinomial": DirichletMultinomialCPD,
-    },
     positive=True,
     vector="counts",
 )
@@ -646,7 +637,7 @@ class PresenceCPD(ItemsCPD):
         parents: Iterable[Discrete] = (),
         threshold: ArrayLike = 0.0,
     ) -> None:
-        self._set_vector(variable, parents)
+        self._set_family(variable, parents)
         self.probabilities = self._parameter("probabilities", probabilities, self._shape)
         if not ((self.probabilities >= 0) & (self.probabilities <= 1)).all():
             raise CPDError(f"{self.title}: probabilities lie between 0 and 1.")
@@ -765,10 +756,9 @@ def _estimate_presence(
 BERNOULLI = LeafFamily(
     "bernoulli",
     'presence and absence of many items; for a boolean column the same as "categorical"',
-    variable=CountVector,
-    statistics=Totals,
-    estimate=_estimate_presence,
-    stored={"presence": PresenceCPD},
+    {"presence": PresenceCPD},
+    Totals,
+    _estimate_presence,
     positive=True,
     vector="presence",
     takes_states=True,

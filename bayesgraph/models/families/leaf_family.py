@@ -6,7 +6,8 @@ A card is a frozen record that describes a family; other modules know the family
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,10 +44,8 @@ class LeafFamily:
         Name of the family in ``distributions=``.
     summary : str
         Use of the family, a line of the documentation.
-    variable : type
-        The type of variable that a column of this family becomes.
-    is_default : bool
-        Whether variables of this type have this family if none is chosen.
+    stored : mapping from str to type
+        Classes of the family's CPDs, by their names in files.
     statistics : type
         The type of request for the statistics from which the family is estimated. All but
         `Samples` are sums over the rows, of constant size; `Samples` keeps the distinct values of
@@ -54,8 +53,8 @@ class LeafFamily:
     estimate : callable
         Function (features, class variable, count source, Smoothing) that returns the CPDs of the
         features, each with the class variable as its only parent.
-    stored : mapping from str to type
-        Classes of the family's CPDs, by their names in files.
+    is_default : bool
+        Whether variables of the type `variable` have this family if none is chosen.
     positive : bool
         Whether the family takes no negative numbers.
     vector : str
@@ -71,16 +70,20 @@ class LeafFamily:
 
     name: str
     summary: str
-    variable: type[Any]
+    stored: Mapping[str, type[CPD]]
     statistics: type[Request]
     estimate: Estimate
-    stored: Mapping[str, type[CPD]] = field(default_factory=dict)
     is_default: bool = False
     positive: bool = False
     vector: str = ""
     takes_states: bool = False
     any_parents: bool = False
     own_smoothing: tuple[str, ...] = ()
+
+    @cached_property
+    def variable(self) -> type[Any]:
+        """The type of variables that columns of this family become."""
+        return next(iter(self.stored.values()))._child_type
 
 
 # ------------ Weighted maximum likelihood estimates, smoothed by pseudo-rows from the whole column
@@ -100,12 +103,14 @@ SolveValues: TypeAlias = Callable[[Floats, Floats, float], Sequence[float]]
 
 
 def from_means(
+    name: str,
+    summary: str,
     cpd: type[DensityCPD],
     functions: tuple[str, ...],
     solve: SolveMeans,
     spread: Callable[[Floats], Sequence[Floats]],
-) -> Estimate:
-    """Return a function that estimates the CPDs of an exponential family from means.
+) -> LeafFamily:
+    """Return an exponential family whose CPDs are estimated from means.
 
     The returned function gives each class ``alpha + var_smoothing * n`` pseudo-rows with the means
     of the whole column, where n is the class's row count, and `alpha` and `var_smoothing` are
@@ -144,11 +149,11 @@ def from_means(
             parameters = solve(*np.moveaxis(means, 1, 0))
         return [_made(cpd, columns, target, parameters, smoothing)]
 
-    return estimate
+    return LeafFamily(name, summary, {name: cpd}, Moments, estimate, positive=cpd.support[0] == 0)
 
 
-def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
-    """Return a function that estimates the CPDs of a family from the values themselves.
+def from_values(name: str, summary: str, cpd: type[DensityCPD], solve: SolveValues) -> LeafFamily:
+    """Return a family whose CPDs are estimated from the values themselves.
 
     Parameters
     ----------
@@ -182,7 +187,7 @@ def from_values(cpd: type[DensityCPD], solve: SolveValues) -> Estimate:
                 parameters[:, k, j] = solve(x[w > 0], w[w > 0], bound)
         return [_made(cpd, columns, target, list(parameters), smoothing)]
 
-    return estimate
+    return LeafFamily(name, summary, {name: cpd}, Samples, estimate, positive=cpd.support[0] == 0)
 
 
 def location_and_scale(x: Floats, share: Floats) -> tuple[float, float]:

@@ -76,14 +76,10 @@ def _state_shares(cells: Floats, cards: NDArray[np.int64], otherwise: Floats) ->
 CATEGORICAL = LeafFamily(
     "categorical",
     "the default of text, category and boolean columns",
-    variable=Discrete,
+    {"table": TableCPD, "tables": TablePlate},
+    Singles,
+    _estimate_tables,
     is_default=True,
-    statistics=Singles,
-    estimate=_estimate_tables,
-    stored={
-        "table": TableCPD,
-        "tables": TablePlate,
-    },
     takes_states=True,
     any_parents=True,
 )
