@@ -579,8 +579,10 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
     offset = (column - low).astype(np.intp, copy=False)
     present = np.zeros(high - low + 1, dtype=bool)
     present[offset] = True
-    rank = np.cumsum(present, dtype=np.int32) - 1
-    return Factorised([low + at for at in np.flatnonzero(present).tolist()], rank[offset])
+    codes = offset if present.all() else (np.cumsum(present) - 1)[offset]
+    # Of few bytes: fresh memory takes longer than what is written to it.
+    codes = codes.astype(np.min_scalar_type(low - high - 1))
+    return Factorised([low + at for at in np.flatnonzero(present).tolist()], codes)
 
 
 def _factorise_by_sorting(column: NDArray[Any]) -> Factorised:

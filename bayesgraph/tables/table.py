@@ -316,9 +316,14 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
         )
     if names is None:
         names = array_names(array.shape[1])
-    if array.dtype.kind in "iu":
-        # States are looked for in several passes over each column.
-        array = array.copy(order="F")
+    if array.dtype.kind in "iu" and type(array) is np.ndarray and array.size:
+        # States are looked for in several passes over each column, of as few bytes as will do.
+        low, high = array.min(), array.max()
+        narrow = array.dtype
+        for kind in (np.int32, np.int16, np.int8):
+            if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+                narrow = np.dtype(kind)
+        array = array.astype(narrow, copy=False).copy(order="F")
     return _checked({name: array[:, j] for j, name in enumerate(names)})
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import NODE_WEIGHTS, NODES, Floats, log_integral, log_of, ndtr
+from bayesgraph.core.arrays import NODE_WEIGHTS, NODES, Floats, extremes, log_integral, log_of, ndtr
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import CPDError, DataError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
@@ -673,11 +673,12 @@ class Expected(NamedTuple):
         so that a tenth of the rows beyond ten, or one of n rows beyond 10 sqrt(n), is no accident.
         """
         low, high, _, _ = self.limits[:, [self.place.get(v, 0) for v in variables]]
-        outside = (values < low) | (values > high)
+        least, most = extremes(values) if len(values) > 1 else (values, values)
+        outside = (least < low) | (most > high)
         farthest: dict[Variable, float] = {}
         if not outside.any():
             return farthest
-        for j in np.flatnonzero(outside.any(axis=0)).tolist():
+        for j in np.flatnonzero(np.atleast_2d(outside).any(axis=0)).tolist():
             with np.errstate(over="ignore"):
                 away = np.abs(2.0 * values[:, j] - low[j] - high[j]) / (high[j] - low[j])
             at = np.nanargmax(away)
