@@ -454,8 +454,10 @@ def dataset_source(
     *,
     classes: ArrayLike | None = None,
     model: Any = None,
-) -> tuple[DatasetSource, Discrete]:
-    """Return a count source over a dataset and its class; set names and layout on the estimator.
+) -> tuple[DatasetSource, Discrete, DatasetSource]:
+    """Return a count source over a dataset, its class, and a source before discretisation.
+
+    The names and the layout are set on the estimator.
 
     A first pass finds the states of discrete columns and the classes.
 
@@ -540,7 +542,7 @@ def dataset_source(
     variables: Sequence[Variable] = variables_of(features, declared, domains.columns)
     if model is not None:
         variables, discretizer = known_variables(model.features_, variables), None
-    source = DatasetSource(
+    source = plain = DatasetSource(
         data,
         (*variables, target),
         target,
@@ -560,7 +562,7 @@ def dataset_source(
         source = source.with_features(estimator._discretized(discretizer, columns))
     if by_class is not None and estimator._moves_prior:
         source.class_weights = by_class[np.isin(there, known)]
-    return source, target
+    return source, target, plain
 
 
 def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
@@ -765,15 +767,20 @@ class NetworkClassifier(base.GraphClassifier):
         """Fit on a whole table: encode its columns, collect statistics, estimate the network.
 
         Of a table larger than memory, states, intervals and classes of a fitted `model` are kept.
-        `check` says whether to warn of columns of a table in memory that look wrong.
+        `check` says whether to warn of columns that look wrong.
         """
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         if (data := dataset_of(X, y)) is not None:
-            made = dataset_source(
+            read, target, plain = dataset_source(
                 self, data, y, sample_weight, discretizer, classes=classes, model=model
             )
-            return self._learned(*made, smoothing)
+            self._learned(read, target, smoothing)
+            if check:
+                types = columns_of(data.schema.empty_table())
+                free, gaussian = self._free_numbers()
+                plain.warn_of_columns(lambda: types, free=free, gaussian=gaussian)
+            return self
         every = intake.labels_of(y)
         columns, table, labels, weights = intake.training_table(
             self,
@@ -803,14 +810,18 @@ class NetworkClassifier(base.GraphClassifier):
         source.class_weights = by_class
         self._learned(source, target, smoothing)
         if check:
-            named = () if self._one_distribution == "gaussian" else self.layout_.families
-            free = {v.name for v in self.features_ if isinstance(v, Continuous)}.difference(named)
-            networks = [network for _, network in networks_in(self.network_)] if free else []
-            blocks = [block for network in networks for block in network._blocks]
-            normal = [block for block in blocks if isinstance(block, GaussianCPD | GaussianPlate)]
-            gaussian = free & {child.name for block in normal for child in block.children}
+            free, gaussian = self._free_numbers()
             warn_of_columns(examined, labels, columns.as_columns, free=free, gaussian=gaussian)
         return self
+
+    def _free_numbers(self) -> tuple[set[Name], set[Name]]:
+        """Return the numbers that got a density as nothing else was said, and the Gaussians."""
+        named = () if self._one_distribution == "gaussian" else self.layout_.families
+        free = {v.name for v in self.features_ if isinstance(v, Continuous)}.difference(named)
+        networks = [network for _, network in networks_in(self.network_)] if free else []
+        blocks = [block for network in networks for block in network._blocks]
+        normal = [block for block in blocks if isinstance(block, GaussianCPD | GaussianPlate)]
+        return free, free & {child.name for block in normal for child in block.children}
 
     def _without_states(self) -> Any:
         """Return an unfitted classifier for rows that may lack some states and classes.

@@ -222,8 +222,8 @@ def plain_source(
 ) -> TableSource | DatasetSource:
     """Return a count source over columns of a table or of a dataset, by default without a class.
 
-    `declared` are variables of some of the columns; `check` says whether to warn of columns of a
-    table that look wrong.
+    `declared` are variables of some of the columns; `check` says whether to warn of columns that
+    look wrong.
 
     Raises
     ------
@@ -231,6 +231,7 @@ def plain_source(
         For a variable that is no column.
     """
     by_name = {v.name: v for v in declared}
+    free = columns.keys() - by_name.keys()
     for name in by_name:
         if name not in columns:
             raise unknown_variable(name, columns, where="variables=: the table")
@@ -241,11 +242,10 @@ def plain_source(
             categorical = [*(categorical or ()), target]
         encoded = infer_variables(columns, categorical, by_name)
         if check:
-            free = columns.keys() - by_name.keys()
             warn_of_columns(Examined.of(encoded), None, lambda: columns, free=free, gaussian=free)
         chosen: Any = None if target is None else encoded.variables[list(columns).index(target)]
         return TableSource(encoded, chosen, sample_weight)
-    return source_of_columns(
+    source = source_of_columns(
         data,
         [str(name) for name in columns],
         target=None if target is None else str(target),
@@ -253,6 +253,9 @@ def plain_source(
         declared=by_name,
         weight=sample_weight,
     )
+    if check:
+        source.warn_of_columns(lambda: columns, free=free, gaussian=free)
+    return source
 
 
 def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:

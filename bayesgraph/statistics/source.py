@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -52,7 +52,7 @@ from bayesgraph.tables import (
 )
 
 if TYPE_CHECKING:
-    from bayesgraph.tables import Dataset, EncodedRows, Rows, Run
+    from bayesgraph.tables import Column, Dataset, EncodedRows, Rows, Run
 
 # --------- Count sources: objects that give learners statistics, from a table or already collected
 
@@ -592,6 +592,28 @@ class DatasetSource(CountSource):
         rows = sampled_rows(self._dataset, names, self.n_rows, self._rows, size=n_rows)
         table, weights = self._rows.encoded(rows, self._order)
         return TableSource(table, self.target, weights if len(weights) else None)
+
+    def warn_of_columns(
+        self,
+        columns: Callable[[], Mapping[Name, Column]],
+        *,
+        free: Collection[Name],
+        gaussian: Collection[Name],
+    ) -> None:
+        """Warn of columns that look wrong in the first run of rows, and in a sample of all."""
+        rows = self._dataset.tables(self._rows.columns_of(self._order))  # no pass to report
+        run = next(tables.in_runs(map(self._rows.kept, rows)))
+        first, _ = self._rows.encoded(run, self._order)
+
+        def examined(table: Table) -> tuple[tables.Examined, tables.Labels | None]:
+            if self.target is None:
+                return tables.Examined.of(table), None
+            labels = tables.Labels(np.array(self.target.states), table.column(self.target))
+            return tables.Examined.of(table.without(self.target)), labels
+
+        has_more = first.n_rows < self.n_rows
+        whole = (lambda: examined(self.sample().table)) if has_more else None
+        tables.warn_of_columns(*examined(first), columns, free=free, gaussian=gaussian, whole=whole)
 
     def indicated(self, indicators: Sequence[MissingIndicator]) -> DatasetSource:
         """Return a source in which indicators of missing values are features; see `TableSource`."""

@@ -129,6 +129,7 @@ def warn_of_columns(
     *,
     free: Collection[Name] = (),
     gaussian: Collection[Name] = (),
+    whole: Callable[[], tuple[Examined, Labels | None]] | None = None,
 ) -> None:
     """Warn, once for all, of the columns of a training table that look wrong.
 
@@ -143,6 +144,9 @@ def warn_of_columns(
         Numeric columns that get a density because nothing else is said of them.
     gaussian : collection of names
         Those of them that become Gaussians.
+    whole : callable, optional
+        Returns rows from everywhere, and their labels, if those before are the first ones of many:
+        they are looked at where the first ones look wrong, as those of sorted files do.
     """
     kinds: dict[str, list[Any]] = {kind: [] for kind in _SAID}
     examples: dict[str, str] = {}
@@ -170,7 +174,9 @@ def warn_of_columns(
     for kind, who in kinds.items():
         text = _SAID[kind].format(examples.get(kind))
         said += [text if who == [None] else f"{quoted(who)}: {text}"] if who else []
-    if said:
+    if said and whole is not None:
+        warn_of_columns(*whole(), columns, free=free, gaussian=gaussian)
+    elif said:
         warn(
             f"Columns look wrong: {'; '.join(said)}. check_columns=False, or a filter of this "
             "warning, silences it.",

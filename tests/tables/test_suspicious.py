@@ -9,6 +9,7 @@ import pytest
 from sklearn import datasets
 
 import bayesgraph as bg
+from bayesgraph.core import parallel
 from bayesgraph.core.errors import SuspiciousColumnsWarning
 from bayesgraph.tables import suspicious
 
@@ -481,3 +482,65 @@ def test_columns_that_are_not_sorted_look_like_nothing(n):
         column = np.sort(part[:, j])
         kinds = suspicious._number_kinds(names[j], column[column == column], len(part))
         assert kinds.keys() <= (set() if gaussian[j] else {"skewed"}), (j, kinds)
+
+
+def all_kinds(n, seed=0):
+    """Return a table of a clean column and of one of each kind that files are full of."""
+    random = np.random.default_rng(seed)
+    columns, y = rows(n, seed)
+    columns |= {
+        "income": random.lognormal(3, 1.5, n),
+        "grade": random.choice([1.0, 2.0, 4.0], n),
+        "age": np.where(random.random(n) < 0.05, -999.0, random.normal(50, 9, n)),
+        "price": [f"{i % 40},5" for i in range(n)],
+        "day": [f"2024-{i % 12 + 1:02}-{i % 28 + 1:02}" for i in range(n)],
+        "number": [str(i % 30) if i % 70 else "?" for i in range(n)],
+        "same": [2.5] * n,
+        "copy": np.where(y == "yes", "positive", "negative"),
+    }
+    return pd.DataFrame(columns | {"y": y})
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameters"),
+    [
+        (bg.NaiveBayesClassifier, {"distributions": "gaussian"}),
+        (bg.TANClassifier, {}),
+        (bg.TANClassifier, {"discretizer": "mdlp"}),
+        (bg.BayesianNetworkClassifier, {"n_trees": 0, "max_steps": 40}),
+    ],
+)
+def test_files_are_told_of_as_tables_in_memory_are(tmp_path, estimator, parameters):
+    table = all_kinds(3000)
+    table.to_parquet(tmp_path / "rows.parquet")
+    expected = said_of(table.drop(columns="y"), table["y"], estimator, **parameters)
+    assert all(name in expected for name in ("'age'", "'price'", "'day'", "'same'", "'copy'"))
+    assert ("'income'" in expected) == ("distributions" in parameters)
+    dataset = bg.open_dataset(tmp_path / "rows.parquet")
+    assert said_of(dataset, "y", estimator, **parameters) == expected
+    assert said_of(dataset, "y", estimator, **parameters, check_columns=False) == ""
+
+
+@pytest.mark.parametrize("learn", [bg.BayesianNetwork.fit, bg.BayesianNetwork.learn])
+def test_networks_of_files_are_told_of_as_those_of_tables_are(tmp_path, learn):
+    table = all_kinds(500)[["a", "b", "income", "age", "same", "y"]]
+    table.to_parquet(tmp_path / "rows.parquet")
+    said = []
+    for data in (table, tmp_path / "rows.parquet"):
+        arguments = ([], data) if learn == bg.BayesianNetwork.fit else (data,)
+        with pytest.warns(SuspiciousColumnsWarning) as warned:
+            learn(*arguments)
+        said += [str(w.message) for w in warned if w.category is SuspiciousColumnsWarning]
+    assert said[0] == said[1]
+
+
+def test_sorted_files_are_not_judged_by_their_first_rows(tmp_path):
+    n = 2 * parallel.BLOCK
+    columns, y = rows(n)
+    year = np.where(np.arange(n) < parallel.BLOCK + 5, 2019.0, 2020.0) + columns["a"] * 0
+    year[-1000:] = np.linspace(2021.25, 2030, 1000)
+    for name, values in {"year": year, "same": np.full(n, 2.5)}.items():
+        table = pd.DataFrame(columns | {name: values, "y": y})
+        table.to_parquet(tmp_path / "rows.parquet")
+        said = said_of(bg.open_dataset(tmp_path / "rows.parquet"), "y")
+        assert ("constant" in said) == (name == "same")
