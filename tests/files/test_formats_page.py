@@ -57,7 +57,7 @@ def _row(card: FileFormat, suffixes: list[str]) -> tuple[str, ...]:
 
 def _cells(held: Capabilities) -> tuple[str, ...]:
     def cell(what: str) -> str:
-        return "yes" if what in held.also else "restored" if held.restores else "no"
+        return "yes" if what in held.also else "restored"
 
     def spelled(value: object) -> str:
         if held.names.exact(value, 0) is not None:
