@@ -63,18 +63,15 @@ class FileFormat:
         None for a format that is only read.
     holds : Capabilities or None
         What the format can hold, where that is known.
-    parse_saved : callable or None
-        Called with ``(content, budget)``; reads fitted estimators faster than `parse`, for answers
-        only.
     holds_estimators : bool
-        Whether `format` takes a fitted estimator; otherwise it gets the estimator's network.
+        Whether `format` takes a fitted estimator; otherwise it gets the estimator's network. Then
+        `parse` has the option `saved`, with which it reads less, for answers only.
     """
 
     name: str
     parse: Callable[..., Any] | None = None
     format: Callable[..., tuple[str | bytes, LossReport]] | None = None
     holds: Capabilities | None = None
-    parse_saved: Callable[[bytes, Budget], Any] | None = None
     holds_estimators: bool = False
 
     @property
@@ -82,16 +79,13 @@ class FileFormat:
         """Whether the writer refuses what the format cannot hold, unless ``strict=False``."""
         return self.format is not None and "strict" in inspect.signature(self.format).parameters
 
-    def read(
-        self, path: PathLike, *, limit: int | None = None, saved: bool = False, **options: Any
-    ) -> Any:
+    def read(self, path: PathLike, *, limit: int | None = None, **options: Any) -> Any:
         """Return the model in a file, which may be gzipped; see `load` and `load_saved`."""
         if self.parse is None:
             raise FileFormatError(f"{path_text(path)}: {self.name} can be written but not read.")
-        parse = (saved and self.parse_saved) or self.parse
-        check_options(f"reading {self.name}", parse, 2, options, ["limit"])
+        check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
         with _reading(path_text(path), self.name):
-            return parse(*read_unzipped(path, limit), **options)
+            return self.parse(*read_unzipped(path, limit), **options)
 
     def parse_text(self, text: str, *, limit: int | None = None, **options: Any) -> Any:
         """Return the model that the text of a file describes."""
@@ -206,7 +200,8 @@ def load_saved(path: PathLike) -> Any:
     Importing scikit-learn and the estimators takes longer than most answers. The result for a
     classifier is a :class:`bayesgraph.files.native.SavedClassifier`.
     """
-    return format_of(path, read=True).read(path, saved=True)
+    card = format_of(path, read=True)
+    return card.read(path, **{"saved": True} if card.holds_estimators else {})
 
 
 def save(model: Any, path: PathLike, **options: Any) -> LossReport:

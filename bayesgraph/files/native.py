@@ -98,10 +98,12 @@ def formatted(model: Any) -> tuple[bytes, LossReport]:
     return native_bytes(model), LossReport("the native format")
 
 
-def parse(data: bytes, budget: Budget) -> Any:
+def parse(data: bytes, budget: Budget, *, saved: bool = False) -> Any:
     """Return the model in the bytes of a native file, within the budget of the file around it.
 
-    Nothing in the file is executed: it is safe to read a file that came from elsewhere.
+    Nothing in the file is executed: it is safe to read a file that came from elsewhere. With
+    `saved` a classifier is read without its estimator, whose parameters and statistics are neither
+    read nor checked: the result is then a `SavedClassifier`.
 
     Raises
     ------
@@ -109,20 +111,6 @@ def parse(data: bytes, budget: Budget) -> Any:
         If the file is not of this format, truncated, altered, of a newer bayesgraph, or beyond the
         limit.
     """
-    return _parsed(data, budget)
-
-
-def parse_saved(data: bytes, budget: Budget) -> Any:
-    """Read a file as `parse` does, but a classifier without its estimator.
-
-    The result is then a `SavedClassifier`. Parameters and statistics of the estimator are neither
-    read nor checked.
-    """
-
-    return _parsed(data, budget, saved=True)
-
-
-def _parsed(data: bytes, budget: Budget, *, saved: bool = False) -> Any:
     tag, item, arrays = read_archive(data, budget)
     source = budget.source
     if tag not in KINDS:
@@ -156,7 +144,7 @@ HELD = Capabilities(
         *("titles", "training"),
     ),
 )
-FORMAT = FileFormat("the native format", parse, formatted, HELD, parse_saved, holds_estimators=True)
+FORMAT = FileFormat("the native format", parse, formatted, HELD, holds_estimators=True)
 
 
 # ---------- Fitted classifiers of native files without the estimator: network, columns and classes

@@ -22,8 +22,8 @@ from bayesgraph.files.formats import FileFormat, check_options
 VERSION = 1
 
 
-def parse(data: bytes, budget: Budget) -> Any:
-    """Return the model in a page that `to_html` wrote.
+def parse(data: bytes, budget: Budget, *, saved: bool = False) -> Any:
+    """Return the model in a page that `to_html` wrote; see `native.parse` for `saved`.
 
     Nothing in the file is executed: it is safe to read a file that came from elsewhere.
 
@@ -32,12 +32,7 @@ def parse(data: bytes, budget: Budget) -> Any:
     FileFormatError
         If the file is no page of bayesgraph, truncated, altered, newer, or beyond the limit.
     """
-    return native.parse(_archive(data, budget), budget)
-
-
-def parse_saved(data: bytes, budget: Budget) -> Any:
-    """Read a page as `parse` does, but a classifier without its estimator."""
-    return native.parse_saved(_archive(data, budget), budget)
+    return native.parse(_archive(data, budget), budget, saved=saved)
 
 
 def _archive(data: bytes, budget: Budget) -> bytes:
@@ -83,6 +78,5 @@ FORMAT = FileFormat(
     parse,
     formatted,
     replace(native.HELD, format="an HTML page"),
-    parse_saved,
     holds_estimators=True,
 )
