@@ -37,6 +37,7 @@ from .rows import Layout as Layout
 from .rows import counted as counted
 from .rows import encoded_chunks as encoded_chunks
 from .rows import joined as joined
+from .rows import known_names as known_names
 from .rows import known_table as known_table
 from .rows import n_rows_of as n_rows_of
 from .rows import predicted_columns as predicted_columns

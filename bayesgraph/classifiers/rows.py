@@ -388,6 +388,24 @@ def known_table(
     return encode_table(layout.grouped(columns.as_columns()), variables, unseen=unseen)
 
 
+def known_names(estimator: Any, names: Sequence[str], source: object) -> list[str]:
+    """Return the columns of a table, given its names, that are features of a fitted estimator.
+
+    Raises
+    ------
+    DataError
+        If the table lacks some; a stream, whose columns come and go, needs one of them.
+    """
+    features = [str(name) for name in estimator.layout_.columns]
+    lacking = [name for name in features if name not in names]
+    if lacking and not (getattr(estimator, "_is_open", False) and len(lacking) < len(features)):
+        raise DataError(
+            f"{source} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
+            "column stands for cells that are empty in all rows; dates are read by dates=.)"
+        )
+    return [name for name in features if name not in lacking]
+
+
 def warn_of_empty(indicators: Collection[MissingIndicator], n_rows: int) -> None:
     """Warn of indicators of missing values that say "yes" in all rows of a table of many rows."""
     if indicators and n_rows >= _MANY_ROWS:

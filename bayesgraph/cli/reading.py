@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import bayesgraph as bg
+from bayesgraph.classifiers import known_names
 from bayesgraph.cli.output import is_stream, suffix_of
 from bayesgraph.core.errors import (
     BayesGraphError,
@@ -174,14 +175,7 @@ def known_columns(classifier: GraphClassifier, table: Any, data: Path) -> Any:
     if getattr(classifier, "_is_open", False):
         target = str(classifier.target_.name)
         return table.select([name for name in table.column_names if name != target])
-    names = [str(name) for name in classifier.layout_.columns]
-    lacking = [name for name in names if name not in table.column_names]
-    if lacking:
-        raise DataError(
-            f"{data} lacks the columns {quoted(lacking)} that the model was fitted on. (An empty "
-            "column stands for cells that are empty in all rows; dates are read by --dates.)"
-        )
-    return table.select(names)
+    return table.select(known_names(classifier, table.column_names, data))
 
 
 def read_known(classifier: GraphClassifier, data: Path, reading: Reading) -> Any:

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from bayesgraph.classifiers import check_fitted, counted, with_policy
+from bayesgraph.classifiers import check_fitted, counted, known_names, with_policy
 from bayesgraph.core.errors import DataError, DataTypeError, FileFormatError, quoted
 from bayesgraph.core.files import PathLike, path_text, replacing, temporary_folder
 from bayesgraph.core.parallel import in_order, one_blas_thread
@@ -96,7 +96,7 @@ def predict_dataset(
     )
     if target is not None:
         check_apart([Path(target)], [Path(dataset.source)])
-    names = _known_names(estimator, dataset)
+    names = known_names(estimator, dataset.names, dataset.source)
     dataset.checked(keep, "keep=")
     if write is None:
         return dataset.predicted(_Predicting(estimator, what), names, keep)
@@ -157,26 +157,6 @@ class _Predicting:
 def text_columns(estimator: Any) -> list[str]:
     """Return the features whose states are text, which they are in any CSV file."""
     return [str(v.name) for v in estimator.features_ if has_text_states(v)]
-
-
-def _known_names(estimator: Any, dataset: Dataset) -> list[str]:
-    """Return the columns of a dataset that are features of a model.
-
-    Raises
-    ------
-    DataError
-        If the dataset lacks some; a stream, whose columns come and go, needs none of them.
-    """
-    names = [str(name) for name in estimator.layout_.columns]
-    lacking = [name for name in names if name not in dataset.names]
-    if getattr(estimator, "_is_open", False) and len(lacking) < len(names):
-        return [name for name in names if name not in lacking]
-    if lacking:
-        raise DataError(
-            f"{dataset.source} lacks the columns {quoted(lacking)} that the model was fitted on. "
-            "(An empty column stands for cells that are empty in all rows.)"
-        )
-    return names
 
 
 def _table(kept: Any, columns: dict[str, Any]) -> Any:
