@@ -79,6 +79,11 @@ class Case:
         asks = ("predict", "predict_proba", "predict_log_proba")
         return (*asks, "score_samples") if self.likelihood else asks
 
+    @property
+    def numbers_are_states(self) -> bool:
+        """Whether each number that is in the data is a state."""
+        return getattr(self.estimator(), "categorical", None) == "all"
+
     def __str__(self) -> str:
         return self.name
 

@@ -235,6 +235,7 @@ OTHERS = {
     ids=["judged", "fever", "nothing"],
 )
 @pytest.mark.one_in(3)
+@pytest.mark.filterwarnings("ignore::bayesgraph.core.errors.ExtrapolationWarning")
 def test_models_that_are_no_joint_distribution_equal_their_own_answers(model, evidence):
     asked = OTHERS[model]()
     losses = np.array(LOSSES)
