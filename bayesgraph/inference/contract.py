@@ -125,18 +125,14 @@ class Plan(Displayed):
     @property
     def multiplications(self) -> int:
         """Number of entries of all products in all passes: about the number of multiplications."""
-        own = sum(table_entries(scope) for scope in self._own_scopes())
-        return self.passes * own + sum(part.multiplications for part in self.parts)
+        entries = sum(table_entries(scope) for scope in self._own_scopes())
+        return self.passes * entries + sum(part.multiplications for part in self.parts)
 
     @cached_property
     def bytes(self) -> int:
         """Bytes of the workspace, or of the largest product if nothing is compiled."""
-        own = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
-        return max([own, *(part.bytes for part in self.parts)])
-
-    @cached_property
-    def _most_axes(self) -> int:
-        return max(map(len, self._scopes()), default=0)
+        here = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
+        return max([here, *(part.bytes for part in self.parts)])
 
     @property
     def components(self) -> int:
@@ -158,7 +154,7 @@ class Plan(Displayed):
     def check_memory(self, limit: float | None = None) -> None:
         """Raise a MemoryLimitError if the plan needs too many bytes or axes of an array."""
         allowed = default_memory_limit() if limit is None else limit
-        if self.bytes > allowed or self._most_axes > _MAXIMUM_AXES:
+        if self.bytes > allowed or self.width >= _MAXIMUM_AXES:
             raise memory_error("a table", self.largest_table, self.width, allowed)
 
     def _display(self) -> DisplayTable:
@@ -233,17 +229,17 @@ def make_plan(
         first appearance.
     """
     listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
-    seen = dict.fromkeys(variable for scope in listed for variable in scope)
-    rank = {v: place for place, v in enumerate(v for v in (*order, *seen) if v in seen)}
-    ranked = sorted(seen, key=rank.__getitem__)
+    present = dict.fromkeys(variable for scope in listed for variable in scope)
+    rank = {v: place for place, v in enumerate(v for v in (*order, *present) if v in present)}
+    ranked = sorted(present, key=rank.__getitem__)
     kept = list(keep)
     first = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
     steps, listed = _eliminated(ranked, listed, first)
     mixed = [scope for scope in listed if any(isinstance(v, Continuous) for v in scope)]
     components = {v for scope in mixed for v in scope if isinstance(v, Discrete)}
     kept += sorted(components.difference(keep), key=rank.__getitem__)
-    known = set(kept)
-    rest = [v for v in ranked if isinstance(v, Discrete) and v not in known]
+    settled = set(kept)
+    rest = [v for v in ranked if isinstance(v, Discrete) and v not in settled]
     more, _ = _eliminated(ranked, listed, rest)
     return Plan((*steps, *more), tuple(kept))
 
@@ -292,12 +288,7 @@ def _eliminated(
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[number[v] for v in leaving]] = 0
     order = planning_kernels.elimination_order(
-        np.array(cards, dtype=np.int64),
-        np.cumsum(lengths),
-        item,
-        stage,
-        planning_kernels.EFFORT,
-        planning_kernels.MAXIMUM_WORK,
+        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage
     )
     place = {variables[v]: k for k, v in enumerate(order[: len(leaving)].tolist())}
     end = len(leaving)
@@ -524,13 +515,8 @@ class Case(NamedTuple):
         soft = {v: logs for v, logs in self.soft.items() if v != variable}
         return Case(hard, soft, self.log_scale)
 
-    def renumbered(self, places: Mapping[int, int] | None) -> Case:
-        """Return the case with each variable's index v replaced by ``places[v]``.
-
-        None as `places` leaves the case unchanged.
-        """
-        if places is None:
-            return self
+    def renumbered(self, places: Mapping[int, int]) -> Case:
+        """Return the case with each variable's index v replaced by ``places[v]``."""
         hard = {places[v]: value for v, value in self.hard.items()}
         return Case(hard, {places[v]: logs for v, logs in self.soft.items()}, self.log_scale)
 
@@ -541,8 +527,8 @@ class Case(NamedTuple):
         # One array for all values if they have one type: an array for each value is much slower.
         alike = kinds == {float} or kinds == {int}
         rows: Any = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
-        known = tuple([variables[v] for v in self.hard])
-        columns = dict(zip(known, rows, strict=True))
+        observed = tuple([variables[v] for v in self.hard])
+        columns = dict(zip(observed, rows, strict=True))
         soft: dict[Discrete, Floats] = {}
         for v, logs in self.soft.items():
             variable = variables[v]
@@ -550,8 +536,8 @@ class Case(NamedTuple):
             soft[variable] = logs[None]
         # Every value of a case is observed, but vectors of counts may have missing entries.
         complete = np.ndarray not in kinds
-        of_states = kinds == {int} and all(isinstance(v, Discrete) for v in known)
-        matrices = ((known, rows.T),) if of_states else ()
+        of_states = kinds == {int} and all(isinstance(v, Discrete) for v in observed)
+        matrices = ((observed, rows.T),) if of_states else ()
         return Evidence(1, columns, soft, complete, matrices)
 
 

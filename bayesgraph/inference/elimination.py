@@ -141,8 +141,7 @@ class PlannedSlice:
         plan.check_memory(memory_limit)
         if not plan.steps:
             return multiply(problem.potentials), plan
-        algebra = {step.variable: SUM for step in plan.steps}
-        return eliminate(problem.potentials, plan, algebra, problem.columns), plan
+        return multiply(remaining(problem.potentials, plan, problem.columns)), plan
 
 
 def planned_slice(
@@ -189,37 +188,14 @@ def potential_scope(potential: Potential) -> tuple[Variable, ...]:
 # ------------------------------------------------------------------------------ elimination loop
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
-    """An eliminated variable, and the product of factors from which it was eliminated.
-
-    After maximisation, the steps are traced back to find the maximising values.
-    """
-
-    variable: Variable
-    product: Potential
-
-
-def eliminate(
-    potentials: Sequence[Potential],
-    plan: Plan,
-    algebra: Mapping[Variable, Algebra],
-    columns: Mapping[Variable, Floats],
-    trace: list[Step] | None = None,
-) -> Potential:
-    """Eliminate variables in the plan's order; return the product of the remaining factors.
-
-    The product is a factor over ``plan.keep``. See `remaining` for the parameters.
-    """
-    return multiply(remaining(potentials, plan, algebra, columns, trace))
-
-
 def remaining(
     potentials: Sequence[Potential],
     plan: Plan,
-    algebra: Mapping[Variable, Algebra],
     columns: Mapping[Variable, Floats],
-    trace: list[Step] | None = None,
+    *,
+    discrete: Algebra = SUM,
+    continuous: Algebra = SUM,
+    trace: list[tuple[Variable, Potential]] | None = None,
 ) -> list[Potential]:
     """Eliminate variables in the plan's order; return the remaining factors as a list.
 
@@ -228,12 +204,13 @@ def remaining(
     potentials : sequence of factors
         Factors, with the scopes for which the plan was made.
     plan : Plan
-    algebra : mapping from variable to Algebra
-        Operation (sum or maximum) that eliminates each variable.
     columns : mapping from continuous variable to array of shape (n_rows,)
         Values of partially observed variables, NaN in the rows that lack them.
+    discrete, continuous : Algebra
+        Operations (sum or maximum) that eliminate variables of both kinds.
     trace : list, optional
-        Receives a Step for each eliminated variable, in order of elimination.
+        Receives each eliminated variable and the product of factors from which it was eliminated,
+        in order of elimination.
     """
     place = {step.variable: number for number, step in enumerate(plan.steps)}
     end = len(plan.steps)
@@ -248,26 +225,16 @@ def remaining(
     for number, step in enumerate(plan.steps):
         if not buckets[number]:
             continue
-        product = multiply(buckets[number])
+        product: Any = multiply(buckets[number])
         buckets[number] = []
         if trace is not None:
-            trace.append(Step(step.variable, product))
-        put(_remove(product, step.variable, algebra[step.variable], columns))
+            trace.append((step.variable, product))
+        algebra = continuous if isinstance(step.variable, Continuous) else discrete
+        if step.variable in columns:
+            put(product.eliminate_partial(step.variable, algebra, columns[step.variable]))
+        else:
+            put(product.eliminate(step.variable, algebra))
     return buckets[end]
-
-
-def _remove(
-    product: Potential, variable: Variable, algebra: Algebra, columns: Mapping[Variable, Floats]
-) -> Potential:
-    if isinstance(variable, Continuous):
-        assert isinstance(product, GaussianFactor)  # only these have continuous variables
-        column = columns.get(variable)
-        if column is None:
-            return product.eliminate(variable, algebra)
-        return product.eliminate_partial(variable, algebra, column)
-    assert isinstance(product, Factor)  # the plan removes continuous variables first
-    assert isinstance(variable, Discrete)  # counts are observed or eliminated before
-    return product.eliminate(variable, algebra)
 
 
 # ------------------------------------------------------------------------------------- questions
@@ -300,8 +267,7 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     plan = make_plan(scopes, free, order=model.variables)
     continuous = replace(plan, keep=())  # no product over all kept variables is formed
     continuous.check_memory(memory_limit)
-    algebra = {step.variable: SUM for step in plan.steps}
-    left = remaining(problem.potentials, plan, algebra, problem.columns)
+    left = remaining(problem.potentials, plan, problem.columns)
     factors = [factor for factor in left if isinstance(factor, Factor)]
     factors = factors or [Factor.from_log((), np.zeros(1))]
     scopes_left = Scopes.of_variables(free, [factor.scope for factor in factors])
@@ -334,8 +300,8 @@ def most_probable(
     rest = [v for v in variables if v not in values]
     if rest:
         # Barren continuous variables get their means given the values found so far.
-        known = replace(evidence, columns={**evidence.columns, **values}, matrices=())
-        values |= _maximised(model, rest, known, joint=joint, memory_limit=memory_limit)[0]
+        extended = replace(evidence, columns={**evidence.columns, **values}, matrices=())
+        values |= _maximised(model, rest, extended, joint=joint, memory_limit=memory_limit)[0]
     return values, log_value
 
 
@@ -357,39 +323,42 @@ def _maximised(
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, order=model.variables)
     plan.check_memory(memory_limit)
+    trace: list[tuple[Variable, Potential]] = []
     continuous = MAX if joint else SUM
-    algebra = {
-        step.variable: continuous if isinstance(step.variable, Continuous) else MAX
-        for step in plan.steps
-    }
-    trace: list[Step] = []
-    result = eliminate(problem.potentials, plan, algebra, problem.columns, trace)
+    result = multiply(
+        remaining(
+            problem.potentials,
+            plan,
+            problem.columns,
+            discrete=MAX,
+            continuous=continuous,
+            trace=trace,
+        )
+    )
     assert isinstance(result, Factor)  # no variable is kept
     values: dict[Variable, NDArray[Any]] = {}
-    for step in reversed(trace):
-        values[step.variable] = _best(step, values)
+    for variable, product in reversed(trace):
+        values[variable] = _best(variable, product, values)
     return values, result.log_values
 
 
-def _best(step: Step, values: Mapping[Variable, NDArray[Any]]) -> NDArray[Any]:
-    """Return the maximising value of the variable eliminated in a step.
+def _best(
+    variable: Variable, product: Potential, values: Mapping[Variable, NDArray[Any]]
+) -> NDArray[Any]:
+    """Return the maximising value of a variable that was eliminated from a product of factors.
 
-    `values` holds the maximising values of the variables eliminated in later steps.
+    `values` holds the maximising values of the variables eliminated later.
     """
-    product = step.product
-    known = [v for v in product.scope if v != step.variable]
-    codes = [values[v].astype(np.intp) for v in known]
+    others = [v for v in product.scope if v != variable]
+    codes = [values[v].astype(np.intp) for v in others]
     if isinstance(product, Factor):
-        _, log_values = take_codes(product.scope, product.log_values, known, codes)
+        _, log_values = take_codes(product.scope, product.log_values, others, codes)
         return np.asarray(np.argmax(log_values, axis=1))
-    assert isinstance(step.variable, Continuous)
-    given = product.take(known, codes) if known else product
+    alone: Any = product.take(others, codes)
     for other in product.variables:
-        if other != step.variable:
-            smaller = given.condition(other, values[other].astype(np.float64))
-            assert isinstance(smaller, GaussianFactor)
-            given = smaller
-    return given.centre()
+        if other != variable:
+            alone = alone.condition(other, values[other].astype(np.float64))
+    return np.asarray(alone.centre())
 
 
 # -------- Two-pass propagation on junction forests of `Factor` objects: posteriors and derivatives
@@ -710,7 +679,7 @@ Linear: TypeAlias = tuple[Floats, Floats, Floats]
 
 
 def product_of(
-    known: Sequence[Potential],
+    factors: Sequence[Potential],
     last: Callable[[], Potential],
     scope: Iterable[Variable],
     what: str,
@@ -719,7 +688,7 @@ def product_of(
 
     Parameters
     ----------
-    known : sequence of factors
+    factors : sequence of factors
     last : callable
         Returns one more factor.
     scope : iterable of Variable
@@ -732,7 +701,7 @@ def product_of(
     MemoryLimitError
         If the product takes more than half of the machine's memory.
     """
-    variables = {*scope, *(v for part in known for v in potential_scope(part))}
+    variables = {*scope, *(v for part in factors for v in potential_scope(part))}
     discrete = [v.cardinality for v in variables if isinstance(v, Discrete)]
     others = len(variables) - len(discrete)
     size = BYTES * math.prod(discrete) * (1 + others) ** 2
@@ -743,7 +712,7 @@ def product_of(
             f"{format_bytes(size)}; the limit is {format_bytes(limit)}. Ask the network itself, "
             "whose queries need no such table."
         )
-    return multiply([*known, last()])
+    return multiply([*factors, last()])
 
 
 def summed_out(product: Potential, variable: Variable) -> Potential:

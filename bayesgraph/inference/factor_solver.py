@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,8 @@ from bayesgraph.inference.factors import Factor, GaussianFactor, align, normalis
 from bayesgraph.inference.programs import CompiledTables
 from bayesgraph.inference.sensitivity import FindingRetractions
 from bayesgraph.inference.table_solvers import (
-    TableAssignments,
-    TableDraws,
-    possible_run,
+    assignments_of,
+    draws_of,
     program_of,
 )
 
@@ -68,8 +67,10 @@ def leaves_of(model: Any, targets: Iterable[int], pattern: Pattern) -> Mapping[V
     A leaf has a CPD that is not Gaussian, and no children that are targets or have evidence, or
     descendants with it.
     """
-    given = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
-    cpds: Mapping[Variable, Any] = model._leaf_targets([model.variables[v] for v in targets], given)
+    evidence = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
+    cpds: Mapping[Variable, Any] = model._leaf_targets(
+        [model.variables[v] for v in targets], evidence
+    )
     return cpds
 
 
@@ -90,9 +91,7 @@ class FactorJoint(Work):
         self._wanted = [model.variables[v] for v in self.question.targets]
         self._ready = slice_of_case(model, self.pattern, self.question.targets)
 
-    def run(
-        self, case: Case, memory_limit: float | None = None
-    ) -> results.Posterior | results.NumberMixture | results.MixedPosterior | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Any:
         wanted = self._wanted
         result, plan = self._ready.marginal(case.evidence(self.model.variables), memory_limit)
         discrete = [v for v in wanted if isinstance(v, Discrete)]
@@ -150,14 +149,14 @@ def _posterior_of(
 
 def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvidenceError:
     """Return the error for evidence of probability zero; its message lists the evidence."""
-    given: dict[Any, Any] = {}
+    values: dict[Any, Any] = {}
     for number, value in case.hard.items():
         variable = variables[number]
-        given[variable.name] = (
+        values[variable.name] = (
             variable.states[int(value)] if isinstance(variable, Discrete) else value
         )
-    given |= {variables[number].name: np.exp(logs) for number, logs in case.soft.items()}
-    return ImpossibleEvidenceError(f"The model gives probability zero to the evidence {given!r}.")
+    values |= {variables[number].name: np.exp(logs) for number, logs in case.soft.items()}
+    return ImpossibleEvidenceError(f"The model gives probability zero to the evidence {values!r}.")
 
 
 class FactorBest(Work):
@@ -167,7 +166,7 @@ class FactorBest(Work):
     means, or maximised jointly with the discrete variables.
     """
 
-    def run(self, case: Case, memory_limit: float | None = None) -> Taken | TableAssignments | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> Taken | None:
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
@@ -189,12 +188,11 @@ class FactorBest(Work):
             best = results.Assignment(named, float(log_value[0]))
             return Taken(lambda k: [best])
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
-        variables, over = compiled.tables.variables, question.over
+        over = question.over
         if over is not None:
             over = tuple(compiled.tables.numbers(model.variables[v] for v in over))
         program = program_of(compiled, Best(over), Pattern(()), memory_limit=memory_limit)
-        run = possible_run(compiled, program, Case({}), memory_limit, logarithmic=True)
-        return None if run is None else TableAssignments(variables, run, over)
+        return assignments_of(compiled, program, Case({}), over, memory_limit)
 
     def _leaf_means(self, case: Case, assigned: Mapping[Variable, Any]) -> dict[Variable, float]:
         """Return the conditional means of leaves that are not Gaussian, given the states found."""
@@ -216,33 +214,30 @@ class FactorDraw(Work):
 
     def run(self, case: Case, memory_limit: float | None = None) -> Taken | None:
         model = self.model
-        given = case.evidence(model.variables)
-        compiled = CompiledTables(discrete_tables(model, given, memory_limit))
+        evidence = case.evidence(model.variables)
+        compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         program = program_of(compiled, Draw(), Pattern(()), memory_limit=memory_limit)
-        run = possible_run(compiled, program, Case({}), memory_limit)
-        if run is None:
-            return None
-        discrete = TableDraws(compiled.tables.variables, run)
-        return Taken(partial(_drawn, model, given, discrete))
+        discrete = draws_of(compiled, program, Case({}), memory_limit)
+        return None if discrete is None else Taken(partial(_drawn, model, evidence, discrete))
 
 
 def _drawn(
-    model: Any, given: Evidence, discrete: TableDraws, n: int, random: np.random.Generator
+    model: Any, evidence: Evidence, discrete: Taken, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
     """Return n draws of all free variables, as encoded columns.
 
-    `given` is the evidence, and `discrete` draws the free discrete variables.
+    `evidence` is the evidence, and `discrete` draws the free discrete variables.
     """
-    drawn = discrete.take(n, random)
-    continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in given]
+    drawn: dict[Variable, NDArray[Any]] = discrete.take(n, random)
+    continuous = [v for v in model.variables if isinstance(v, Continuous) and v not in evidence]
     if not continuous or not n:
         return drawn
     # In each row, the continuous variables are Gaussian given all discrete variables.
-    known = {
+    columns = {
         v: np.broadcast_to(column, (n, *column.shape[1:]))  # counts have a second axis
-        for v, column in given.columns.items()
+        for v, column in evidence.columns.items()
     }
-    result, _ = marginal(model, continuous, Evidence(n, known | drawn))
+    result, _ = marginal(model, continuous, Evidence(n, columns | drawn))
     assert isinstance(result, GaussianFactor)  # all discrete variables are observed
     _, mean, covariance = result.moments()
     root = np.linalg.cholesky(covariance)
@@ -253,7 +248,7 @@ def _drawn(
 
 def _mixture(
     result: GaussianFactor, discrete: list[Discrete], plan: Plan, wanted: Sequence[Variable]
-) -> results.NumberMixture | results.MixedPosterior | None:
+) -> Any:
     """Return a Gaussian factor as a normalised posterior; None if its integral is zero.
 
     `discrete` are the discrete targets, and `wanted` all targets. Other discrete variables of the
@@ -280,29 +275,47 @@ def _mixture(
             f"The posterior of {quoted(v.name for v in wanted)} is beyond the range of floats: "
             "means, slopes or variances are too large. Give the numbers in another unit."
         )
-    weights = np.exp(log_mass - log_evidence)
     mean = flat(mean[..., order], n)
     covariance = flat(covariance[..., order, :][..., :, order], n, n)
 
-    def mixture(part: slice) -> results.NumberMixture | None:
-        used = np.flatnonzero(weights[part] > 0) + part.start
-        if not len(used):
-            return None
-        share = weights[used] / weights[used].sum()
-        components = results.GaussianComponents(mean[used], covariance[used])
-        return results.NumberMixture(continuous, [(share, components)], log_evidence)
+    def mixture(cells: NDArray[np.intp], shares: Floats) -> results.NumberMixture:
+        components = results.GaussianComponents(mean[cells], covariance[cells])
+        return results.NumberMixture(continuous, [(shares, components)], log_evidence)
 
+    return _by_state(discrete, np.exp(log_mass - log_evidence), log_evidence, mixture)
+
+
+def _by_state(
+    discrete: Sequence[Discrete],
+    weights: Floats,
+    log_evidence: float,
+    mixture: Callable[[NDArray[np.intp], Floats], Any],
+) -> Any:
+    """Return the posterior of numbers, in each state of the discrete targets if there are any.
+
+    Parameters
+    ----------
+    discrete : sequence of Discrete
+        The discrete targets.
+    weights : ndarray, shape (configurations,)
+        Probabilities of the configurations of discrete variables, of which the targets are first.
+    log_evidence : float
+    mixture : callable
+        Function of configurations and their weights, which sum to one, that returns the posterior
+        of the numbers in these.
+    """
+    cards = [v.cardinality for v in discrete]
+    size = len(weights) // math.prod(cards)
+    mixtures = []
+    for begin in range(0, len(weights), size):
+        cells = begin + np.flatnonzero(weights[begin : begin + size] > 0)
+        total = weights[cells].sum()
+        mixtures.append(mixture(cells, weights[cells] / total) if len(cells) else None)
     if not discrete:
-        whole = mixture(slice(0, len(weights)))
-        assert whole is not None  # the weights sum to one
-        return whole
-    cells = [v.cardinality for v in discrete]
-    size = len(weights) // int(np.prod(cells))
-    probabilities = weights.reshape(*cells, -1).sum(axis=-1)
-    mixtures = [mixture(slice(at, at + size)) for at in range(0, len(weights), size)]
-    return results.MixedPosterior(
-        results.Posterior(tuple(discrete), probabilities, log_evidence), mixtures
-    )
+        return mixtures[0]
+    probabilities = weights.reshape(*cards, -1).sum(axis=-1)
+    posterior = results.Posterior(tuple(discrete), probabilities, log_evidence)
+    return results.MixedPosterior(posterior, mixtures)
 
 
 class Factors(Solver):
@@ -342,23 +355,6 @@ class Factors(Solver):
 #     p(x | e) = sum_u P(u | e) p(x | u).
 
 
-class _Inner(NamedTuple):
-    """The answer of the inner query: for discrete targets and parents, and other numbers.
-
-    Attributes
-    ----------
-    weights : ndarray, shape (configurations,)
-        Posterior probabilities of the joint configurations of discrete targets and parents.
-    numbers : sequence of NumberMixture or None
-        Posterior of the other numbers in each configuration; empty if no others are asked.
-    log_evidence : float
-    """
-
-    weights: Floats
-    numbers: Sequence[results.NumberMixture | None]
-    log_evidence: float
-
-
 class LeafJoint(Work):
     """Prepared query for the joint posterior of leaves and any other variables."""
 
@@ -385,35 +381,32 @@ class LeafJoint(Work):
         self.inner = Joint(tuple(number[v.name] for v in (*self._axes, *others)))
 
     def run(self, case: Case, memory_limit: float | None = None) -> Any:
-        inner = self._inner(case, memory_limit)
-        if inner is None:
+        weights, numbers, log_evidence = self._posterior(case, memory_limit)
+        if log_evidence == -np.inf:
             return None
-        cells = self._cells(case, len(inner.weights))
-        if not self._discrete:
-            return self._mixture(inner, cells, slice(0, len(inner.weights)))
-        cards = [v.cardinality for v in self._discrete]
-        size = len(inner.weights) // math.prod(cards)
-        probabilities = inner.weights.reshape(*cards, -1).sum(axis=-1)
-        starts = range(0, len(inner.weights), size)
-        mixtures = [self._mixture(inner, cells, slice(at, at + size)) for at in starts]
-        return results.MixedPosterior(
-            results.Posterior(self._discrete, probabilities, inner.log_evidence), mixtures
-        )
+        cells = self._cells(case, len(weights))
+        mixture = partial(self._mixture, numbers, cells, log_evidence)
+        return _by_state(self._discrete, weights, log_evidence, mixture)
 
-    def _inner(self, case: Case, memory_limit: float | None) -> _Inner | None:
-        """Return the posterior of parents and other targets; None for impossible evidence."""
+    def _posterior(
+        self, case: Case, memory_limit: float | None
+    ) -> tuple[Floats, Sequence[results.NumberMixture | None], float]:
+        """Return the posterior of discrete targets and parents, and of other targets.
+
+        It consists of the probabilities of their joint configurations, the posterior of the other
+        numbers in each of them (nothing if no others are asked), and the log evidence.
+        """
         if not self.inner.targets:
-            log_evidence = log_mass(self.model, case, memory_limit)
-            return None if log_evidence == -np.inf else _Inner(np.ones(1), (), log_evidence)
+            return np.ones(1), (), log_mass(self.model, case, memory_limit)
         posterior = self.model._work(self.inner, self.pattern, memory_limit).run(case, memory_limit)
         if posterior is None:
-            return None
+            return np.ones(1), (), -np.inf
+        log_evidence = posterior.log_evidence
         if isinstance(posterior, results.Posterior):
-            return _Inner(posterior.probabilities.reshape(-1), (), posterior.log_evidence)
+            return posterior.probabilities.reshape(-1), (), log_evidence
         if isinstance(posterior, results.MixedPosterior):
-            weights = posterior.discrete.probabilities.reshape(-1)
-            return _Inner(weights, posterior.mixtures, posterior.log_evidence)
-        return _Inner(np.ones(1), (posterior,), posterior.log_evidence)
+            return posterior.discrete.probabilities.reshape(-1), posterior.mixtures, log_evidence
+        return np.ones(1), (posterior,), log_evidence
 
     def _cells(self, case: Case, n: int) -> Mapping[Variable, NDArray[np.intp]]:
         """Return the configuration of each leaf's parents in each of n joint configurations."""
@@ -424,36 +417,34 @@ class LeafJoint(Work):
         return {leaf: parent_cells(cpd, codes, n) for leaf, cpd in self._cpds.items()}
 
     def _mixture(
-        self, inner: _Inner, cells: Mapping[Variable, NDArray[np.intp]], part: slice
+        self,
+        numbers: Sequence[results.NumberMixture | None],
+        cells: Mapping[Variable, NDArray[np.intp]],
+        log_evidence: float,
+        rows: NDArray[np.intp],
+        weights: Floats,
     ) -> Any:
-        """Return the posterior of the numbers in some configurations; None if it has no weight."""
-        used = np.flatnonzero(inner.weights[part] > 0) + part.start
-        if not len(used):
-            return None
-        weights = inner.weights[used] / inner.weights[used].sum()
-        rows = used
+        """Return the posterior of the numbers in some configurations; see `_by_state`."""
         vector = self._continuous[0]
         if isinstance(vector, CountVector):
-            items = self._cpds[vector].components(cells[vector][used])
-            return results.ItemsMixture(vector, [(weights, items)], inner.log_evidence)
+            items = self._cpds[vector].components(cells[vector][rows])
+            return results.ItemsMixture(vector, [(weights, items)], log_evidence)
         blocks: list[tuple[tuple[int, ...], results.Components]] = []
-        others = [mixture for i in used.tolist() for mixture in inner.numbers[i : i + 1]]
+        # Configurations without weight, which have no mixture, are left out.
+        others: list[Any] = [numbers[i] for i in rows.tolist()] if numbers else []
         if others:
-            known = [mixture for mixture in others if mixture is not None]
-            assert len(known) == len(others)  # configurations without weight are left out
-            rows = np.repeat(used, [len(mixture.weights) for mixture in known])
-            shares = [w * mixture.weights for w, mixture in zip(weights, known, strict=True)]
+            rows = np.repeat(rows, [len(mixture.weights) for mixture in others])
+            shares = [w * mixture.weights for w, mixture in zip(weights, others, strict=True)]
             weights = np.concatenate(shares)
             gaussians = results.GaussianComponents(
-                np.concatenate([mixture.means for mixture in known]),
-                np.concatenate([mixture.covariances for mixture in known]),
+                np.concatenate([mixture.means for mixture in others]),
+                np.concatenate([mixture.covariances for mixture in others]),
             )
-            blocks.append((tuple(map(self._continuous.index, known[0].variables)), gaussians))
+            blocks.append((tuple(map(self._continuous.index, others[0].variables)), gaussians))
         for leaf, cpd in self._cpds.items():
             blocks.append(((self._continuous.index(leaf),), cpd.components(cells[leaf][rows])))
         components = blocks[0][1] if len(blocks) == 1 else results.ProductComponents(tuple(blocks))
-        parts = [(weights, components)]
-        return results.NumberMixture(self._continuous, parts, inner.log_evidence)
+        return results.NumberMixture(self._continuous, [(weights, components)], log_evidence)
 
 
 class Leaves(Solver):

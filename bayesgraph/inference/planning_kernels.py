@@ -20,6 +20,9 @@ Bits = NDArray[np.uint64]
 # once without noise, then again with noise.
 _MIN_FILL, _WEIGHTED_FILL, _MIN_WEIGHT, _FILL_AND_WEIGHT = 0, 1, 2, 3
 _SCORES = 4
+# Steps of the search for an elimination order for each entry of the tables, and their maximum.
+_EFFORT = 0.05
+_MAXIMUM_WORK = 1e8
 # Maximum number of neighbours of a variable that is tested for being simplicial.
 _MAXIMUM_SIMPLICIAL = 40
 
@@ -170,10 +173,10 @@ def restrict(
     """
     n_variables, n_factors = len(tables.cards), len(start) - 1
     all_cards, base, values = tables.cards, tables.base, tables.values
-    seen = filled(n_variables, 0)
+    is_observed = filled(n_variables, 0)
     asked = filled(n_variables, 0)
     for k in range(len(observed)):
-        seen[observed[k]] = 1
+        is_observed[observed[k]] = 1
     for k in range(len(targets)):
         asked[targets[k]] = 1
     used = filled(n_factors, 1)
@@ -187,7 +190,7 @@ def restrict(
             v = child[f]
             if v >= 0:
                 owner[v] = f
-            if v < 0 or seen[v] or asked[v]:
+            if v < 0 or is_observed[v] or asked[v]:
                 stack[top] = f
                 top += 1
             else:
@@ -210,7 +213,7 @@ def restrict(
             if used[f]:
                 for at in range(start[f], start[f + 1]):
                     v = item[at]
-                    if not seen[v]:
+                    if not is_observed[v]:
                         if some[f] < 0:
                             some[f] = v
                         a, b = _root(part, v), _root(part, some[f])
@@ -249,7 +252,7 @@ def restrict(
         if used[f]:
             m += 1
             for at in range(start[f], start[f + 1]):
-                if not seen[item[at]]:
+                if not is_observed[item[at]]:
                     number[item[at]] = 0
                     size += 1
     n = 0
@@ -275,7 +278,7 @@ def restrict(
         if used[f]:
             factors[m] = f
             for at in range(start[f], start[f + 1]):
-                if not seen[item[at]]:
+                if not is_observed[item[at]]:
                     new_item[size] = number[item[at]]
                     places[size] = at
                     size += 1
@@ -598,15 +601,13 @@ def elimination_order(
     start: Ints,
     item: Ints,
     stage: Ints,
-    effort: float,
-    most_work: float,
 ) -> Ints:
     """Return an elimination order of all variables, in which lower stages come first.
 
     `start` and `item` are the scopes of the factors, `stage` is the stage of each variable.
     Simplicial variables of stage 0 are eliminated first; the others are ordered by a portfolio of
     greedy scores, with seeded noise from the second round on. The search stops when its number of
-    steps exceeds `effort` times the entries of the best order found, or `most_work`.
+    steps exceeds `_EFFORT` times the entries of the best order found, or `_MAXIMUM_WORK`.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -675,8 +676,8 @@ def elimination_order(
                 best[i] = trial[i]
             winner = score
         # Until each score has been tried once, four times the usual number of steps is allowed.
-        share = effort if trials >= _SCORES else 4.0 * effort
-        if work > share * best_cost or work > most_work or trials > 4000:
+        share = _EFFORT if trials >= _SCORES else 4.0 * _EFFORT
+        if work > share * best_cost or work > _MAXIMUM_WORK or trials > 4000:
             break
     for i in range(m):
         order[done + i] = core[best[i]]
@@ -1018,8 +1019,8 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
             others = blocked[p] - (0 if unit[c] else 1)
             grand = parent[p] < 0 or down[p]
             down[c] = not bad[c] and others == 0 and grand
-            own = 0.0 if unit[c] else size[c]
-            cost[c] = cost[p] - own + (0.0 if down[c] else size[p])
+            above = 0.0 if unit[c] else size[c]
+            cost[c] = cost[p] - above + (0.0 if down[c] else size[p])
     for c in range(n_cliques):
         r = best[tree[c]]
         if r < 0 or n_wanted[c] > n_wanted[r] or (n_wanted[c] == n_wanted[r] and cost[c] < cost[r]):
@@ -1029,9 +1030,6 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
 
 # ------------------------------------------------------------------------------- the whole plan
 
-# Steps of the search for an elimination order for each entry of the tables, and their maximum.
-EFFORT = 0.05
-MAXIMUM_WORK = 1e8
 # Minimum number of entries of a tree for which other roots and intermediate tables are tried.
 SMALL = 3000
 

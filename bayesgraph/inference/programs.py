@@ -90,19 +90,17 @@ def plan_tree(
     wanted = question.wanted
     start, item = question.start, question.item
     if stage is None:
-        own = np.zeros(len(question.cards), dtype=np.int64)
+        stages = np.zeros(len(question.cards), dtype=np.int64)
         targets = np.flatnonzero(wanted)
         if len(targets) > 1:
             # A scope of all targets makes them share a clique.
             start = np.append(start, len(item) + len(targets))
             item = np.concatenate((item, targets))
     else:
-        own, wanted = stage[question.variables], np.zeros_like(wanted)
-    order = planning_kernels.elimination_order(
-        question.cards, start, item, own, planning_kernels.EFFORT, planning_kernels.MAXIMUM_WORK
-    )
+        stages, wanted = stage[question.variables], np.zeros_like(wanted)
+    order = planning_kernels.elimination_order(question.cards, start, item, stages)
     packed, total, largest = planning_kernels.junction_tree(
-        question, start, item, own, wanted, order
+        question, start, item, stages, wanted, order
     )
     shared = question.variables, question.factors, question.cards, question.start, question.item
     return Tree._make((*shared, question.at, *unpacked(packed, _OF_CLIQUES), total, largest))
@@ -421,10 +419,6 @@ class CompiledTables:
         """Return the indices of all variables that are not in `observed`."""
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
-    def are_few(self, observed: Sequence[int]) -> bool:
-        """Tell whether at most `FEW_VARIABLES` of all variables are not in `observed`."""
-        return len(self.tables.cards) - len(observed) <= FEW_VARIABLES
-
     def few_tables(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
     ) -> tuple[Sequence[int], list[int]] | None:
@@ -432,7 +426,7 @@ class CompiledTables:
 
         The result is None if there are more than `FEW_VARIABLES` free variables.
         """
-        if self.are_few(observed):
+        if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
             return range(len(self.tables)), self.free(observed)
         if relevance is Relevance.EVERYTHING:
             return None

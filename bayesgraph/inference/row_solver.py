@@ -21,7 +21,7 @@ from bayesgraph.inference import contract, execution_kernels
 from bayesgraph.inference.elimination import PlannedSlice, planned_slice
 from bayesgraph.inference.factor_solver import Factors, slice_of_case
 from bayesgraph.inference.factors import Factor
-from bayesgraph.inference.junction import Ints, Program
+from bayesgraph.inference.junction import Program
 from bayesgraph.inference.programs import CompiledTables, Relevance
 from bayesgraph.inference.tables import Scopes, Tables
 
@@ -137,8 +137,8 @@ class RowsWork(contract.Work):
                 complete &= trimmed.observed_rows(variable)
             for which, is_open, share in self._groups(complete, trimmed, together):
                 gone = blocking if is_open else ()
-                seen = trimmed.without(gone) if gone else trimmed
-                largest = self._ready(seen, ()).plan.largest_table
+                reduced = trimmed.without(gone) if gone else trimmed
+                largest = self._ready(reduced, ()).plan.largest_table
                 size = max(1, min(step, _BLOCK_ENTRIES // largest))
                 for at in range(0, len(which), size):
                     part = which[at : at + size]
@@ -146,8 +146,8 @@ class RowsWork(contract.Work):
                         yield stretch, trimmed, None if share else ready
                     else:
                         chosen_rows, left = block.rows(part).split()
-                        own = None if share else self._ready(chosen_rows, left)
-                        yield rows[part], chosen_rows, own
+                        part_ready = None if share else self._ready(chosen_rows, left)
+                        yield rows[part], chosen_rows, part_ready
 
     def _groups(
         self, complete: NDArray[np.bool_], rows: Evidence, together: bool
@@ -219,20 +219,37 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     compiled: CompiledTables = model._compiled
     tables = compiled.tables
     n_states = 1 if target is None else target.cardinality
-    seen, targets = _numbers(model, target, evidence)
-    codes = np.empty((len(seen), evidence.n_rows), dtype=np.int64)
-    for k, v in enumerate(seen):
+    observed, targets = _numbers(model, target, evidence)
+    codes = np.empty((len(observed), evidence.n_rows), dtype=np.int64)
+    for k, v in enumerate(observed):
         codes[k] = evidence.columns[tables.variables[v]]
     if evidence.n_rows == 1:
         # The evidence was split: variables that the single row does not observe have no column.
-        case = contract.Case(dict(zip(seen, codes[:, 0].tolist(), strict=True)))
+        case = contract.Case(dict(zip(observed, codes[:, 0].tolist(), strict=True)))
         return np.full((1, n_states), _alone(model, targets, case))
     logs = np.full((n_states, evidence.n_rows), np.nan)
     # Where the program of all rows is too large, the states of each row may bring about more zeros.
     with suppress(MemoryLimitError):
-        _run_together(tables, _row_program(model, seen, targets), seen, codes, logs)
+        together = _row_program(model, observed, targets)
+        program, extended = together.program, together.tables
+        # Products of table entries may underflow otherwise.
+        if program.minima.min(initial=0.0) >= execution_kernels.MINIMUM_LOG2:
+            execution_kernels.run_rows(
+                program.code,
+                extended.values.copy(),
+                extended.arrays.base,
+                program.minima,
+                np.empty(program.n_work),
+                np.empty(program.n_result),
+                codes,
+                extended.arrays.base[len(tables) :],
+                tables.cards[list(observed)],
+                together.n_together,
+                logs,
+            )
+            logs += tables.log_scale
     for row in np.flatnonzero(np.isnan(logs[0])):
-        hard = {v: int(codes[k, row]) for k, v in enumerate(seen) if codes[k, row] >= 0}
+        hard = {v: int(codes[k, row]) for k, v in enumerate(observed) if codes[k, row] >= 0}
         logs[:, row] = _alone(model, targets, contract.Case(hard))
     return logs.T
 
@@ -243,31 +260,8 @@ def _numbers(
     """Return the numbers of the variables that any row observes, ascending, and of the target."""
     number = model._compiled.tables.number
     columns = {number[v.name]: c for v, c in evidence.columns.items() if v != target}
-    seen = sorted(v for v, column in columns.items() if (column >= 0).any())
-    return tuple(seen), () if target is None else (number[target.name],)
-
-
-def _run_together(
-    tables: Tables, rows: RowProgram, seen: Sequence[int], codes: Ints, logs: Floats
-) -> None:
-    """Write log probabilities of rows to `logs`, unless they may have lost digits by underflow."""
-    extended, program = rows.tables, rows.program
-    if program.minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2:
-        return  # products of table entries may underflow
-    execution_kernels.run_rows(
-        program.code,
-        extended.values.copy(),
-        extended.arrays.base,
-        program.minima,
-        np.empty(program.n_work),
-        np.empty(program.n_result),
-        codes,
-        extended.arrays.base[len(tables) :],
-        tables.cards[list(seen)],
-        rows.n_together,
-        logs,
-    )
-    logs += tables.log_scale
+    observed = sorted(v for v, column in columns.items() if (column >= 0).any())
+    return tuple(observed), () if target is None else (number[target.name],)
 
 
 def _alone(model: Any, targets: tuple[int, ...], case: contract.Case) -> Any:
@@ -280,8 +274,8 @@ def _alone(model: Any, targets: tuple[int, ...], case: contract.Case) -> Any:
     return posterior.log_evidence + log_of(posterior.probabilities)
 
 
-def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
-    """Return the program for rows that observe no variables other than those in `seen`.
+def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]) -> RowProgram:
+    """Return the program for rows that observe no variables other than those in `observed`.
 
     The model caches it.
     """
@@ -289,11 +283,11 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
     tables = compiled.tables
 
     def made() -> RowProgram:
-        alone = compiled.tree((), seen, targets, Relevance.EVIDENCE)
+        alone = compiled.tree((), observed, targets, Relevance.EVIDENCE)
         n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MAXIMUM_TOGETHER))
         row = Discrete(_Row(), range(n_together))
-        scopes = [*tables.scopes(), *((tables.variables[v], row) for v in seen)]
-        likelihoods = [np.ones((tables.cards[v], n_together)) for v in seen]
+        scopes = [*tables.scopes(), *((tables.variables[v], row) for v in observed)]
+        likelihoods = [np.ones((tables.cards[v], n_together)) for v in observed]
         extended = Tables(
             Scopes.of_variables([*tables.variables, row], scopes),
             [tables.values, *likelihoods],
@@ -304,7 +298,7 @@ def _row_program(model: Any, seen: tuple[int, ...], targets: tuple[int, ...]) ->
         program = CompiledTables(extended).program((), (), asked, Relevance.EVIDENCE)
         return RowProgram(program, extended, n_together, int(alone.total))
 
-    program: RowProgram = model._memo.get(("rows", seen, targets), made)
+    program: RowProgram = model._memo.get(("rows", observed, targets), made)
     return program
 
 
@@ -407,7 +401,7 @@ class Tempered(Factors):
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         plan = super().plan(model, question, contract.Pattern(pattern.observed, pattern.soft))
         features = [v for v in pattern.observed if model.variables[v] != model.target]
-        known = contract.Pattern(tuple(features), pattern.soft, pattern.rows)
-        inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), known)
-        own = replace(plan, solver="factors", reason="of the network")
-        return contract.Plan(keep=plan.keep, parts=(own, inner))
+        rest = contract.Pattern(tuple(features), pattern.soft, pattern.rows)
+        inner = model.network._plan_of(contract.Joint((model._index_of[model.target.name],)), rest)
+        corrected = replace(plan, solver="factors", reason="of the network")
+        return contract.Plan(keep=plan.keep, parts=(corrected, inner))

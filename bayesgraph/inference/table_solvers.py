@@ -29,120 +29,118 @@ from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
 _NO_DRAWS = np.empty((1, 0))
 
 
-class TableAssignments:
-    """The most probable assignments of the variables that a compiled program maximises, best first.
+def assignments_of(
+    compiled: CompiledTables,
+    program: Program,
+    case: contract.Case,
+    over: Sequence[int] | None,
+    memory_limit: float | None,
+) -> contract.Taken | None:
+    """Return the most probable assignments of the variables that a program maximises, best first.
 
     Parameters
     ----------
-    variables : sequence of Discrete
-        Variables of the tables, by index.
-    run : Run
-        Finished run of the program on logarithms, for evidence of positive probability. The program
-        sums out all other variables before it maximises; this restricts the elimination order.
+    compiled : CompiledTables
+    program : Program
+        It sums out all other variables before it maximises; this restricts the elimination order.
+    case : Case
     over : sequence of int, optional
         Indices of the maximised variables if other variables were summed out (marginal MAP); only
         the best assignment is then available, and `ranked` finds others. None if all free variables
         were maximised.
+    memory_limit : float or None
+
+    Returns
+    -------
+    Taken or None
+        ``take(k)`` gives fewer than k assignments if fewer have positive probability; None if the
+        evidence is impossible.
     """
+    run = compiled.run(program, case, memory_limit, logarithmic=True)
+    if run.log_mass == -np.inf:
+        return None
+    numbers = program.tree.variables
+    maximised = numbers if over is None else np.array(over, dtype=np.int64)
+    places = np.searchsorted(numbers, maximised)
+    variables = [compiled.tables.variables[v] for v in maximised.tolist()]
 
-    def __init__(self, variables: Sequence[Discrete], run: Run, over: Sequence[int] | None) -> None:
-        self._variables = variables
-        self._run = run
-        self._over = over
-
-    def take(self, k: int) -> list[Assignment]:
-        """Return the k most probable assignments, or fewer if fewer have positive probability."""
-        numbers = self._run.program.tree.variables
-        over = numbers if self._over is None else np.array(self._over, dtype=np.int64)
-        places = np.searchsorted(numbers, over)
-        variables = [self._variables[v] for v in over.tolist()]
-        best = self._best(k if self._over is None else 1)
-        return [
-            Assignment(
-                {
-                    variable.name: variable.states[code]
-                    for variable, code in zip(variables, states[places].tolist(), strict=True)
-                },
-                log_mass,
-            )
-            for states, log_mass in best
-        ]
-
-    def _best(self, k: int) -> list[tuple[Ints, float]]:
-        """Return the states of the k best assignments, each with its log product of all tables.
-
-        Cliques are ordered from the roots to the leaves (Nilsson 1998). Take a known assignment and
-        a clique. Among the assignments that agree with the known one at all earlier cliques and
-        differ from it at this clique, the best is found from the clique's own values, without
-        another propagation. It becomes a candidate for the next best assignment. Choices at the
-        clique that are already among the results are excluded.
-        """
-        run = self._run
-        tree = run.program.tree
-        order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
-        first = np.zeros((1, len(tree.variables)), dtype=np.int64)
-        _decode(run, first, run.program.maximal)
-        # A candidate: its negative log mass, a tie-breaker, the known assignment, the index in
-        # `order` of the clique where it differs, its choice there, the choices excluded there.
-        counter = 0
-        heap: list[tuple[float, int, Ints, int, int, frozenset[int]]] = []
-        assignments = [(first[0], run.log_mass)]
-        branch: tuple[int, frozenset[int]] = (0, frozenset())
-        while len(assignments) < k:
-            states, log_mass = assignments[-1]
-            begin, excluded = branch
-            for at in range(begin, len(order)):
-                values, choices = _local(run, order[at], states)
-                members, cards = _leaving(run, order[at])
-                taken = int(np.ravel_multi_index(tuple(states[members]), cards))
-                here = (excluded if at == begin else frozenset()) | {taken}
-                lost = values[np.searchsorted(choices, taken)]
-                values[np.searchsorted(choices, list(here))] = -np.inf
-                best = int(np.argmax(values))
-                if values[best] > -np.inf:
-                    counter += 1
-                    value = log_mass + float(values[best] - lost)
-                    best = int(choices[best])
-                    heapq.heappush(heap, (-value, counter, states, at, best, here))
-            if not heap:
-                break
-            negative, _, parent, at, best, here = heapq.heappop(heap)
-            row = parent.copy()[None]
-            members, cards = _leaving(run, order[at])
-            row[0, members] = np.unravel_index(best, cards)
-            below = np.zeros(len(tree.parent), dtype=np.int64)
-            below[order[at + 1 :]] = 1
-            _decode(run, row, below)
-            assignments.append((row[0], -negative))
-            branch = (at, here)
+    def take(k: int) -> list[Assignment]:
+        assignments = []
+        for states, log_mass in _best(run, k if over is None else 1):
+            codes = zip(variables, states[places].tolist(), strict=True)
+            assigned = {variable.name: variable.states[code] for variable, code in codes}
+            assignments.append(Assignment(assigned, log_mass))
         return assignments
 
+    return contract.Taken(take)
 
-class TableDraws:
-    """Exact posterior draws of the free variables of tables, from the messages of a junction tree.
+
+def _best(run: Run, k: int) -> list[tuple[Ints, float]]:
+    """Return the states of the k best assignments, each with its log product of all tables.
+
+    Cliques are ordered from the roots to the leaves (Nilsson 1998). Take a known assignment and
+    a clique. Among the assignments that agree with the known one at all earlier cliques and
+    differ from it at this clique, the best is found from the clique's own values, without
+    another propagation. It becomes a candidate for the next best assignment. Choices at the
+    clique that are already among the results are excluded.
+    """
+    tree = run.program.tree
+    order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
+    first = np.zeros((1, len(tree.variables)), dtype=np.int64)
+    _decode(run, first, run.program.maximal)
+    # A candidate: its negative log mass, a tie-breaker, the known assignment, the index in
+    # `order` of the clique where it differs, its choice there, the choices excluded there.
+    counter = 0
+    heap: list[tuple[float, int, Ints, int, int, frozenset[int]]] = []
+    assignments = [(first[0], run.log_mass)]
+    branch: tuple[int, frozenset[int]] = (0, frozenset())
+    while len(assignments) < k:
+        states, log_mass = assignments[-1]
+        begin, excluded = branch
+        for at in range(begin, len(order)):
+            values, choices = _local(run, order[at], states)
+            members, cards = _leaving(run, order[at])
+            taken = int(np.ravel_multi_index(tuple(states[members]), cards))
+            here = (excluded if at == begin else frozenset()) | {taken}
+            lost = values[np.searchsorted(choices, taken)]
+            values[np.searchsorted(choices, list(here))] = -np.inf
+            best = int(np.argmax(values))
+            if values[best] > -np.inf:
+                counter += 1
+                value = log_mass + float(values[best] - lost)
+                best = int(choices[best])
+                heapq.heappush(heap, (-value, counter, states, at, best, here))
+        if not heap:
+            break
+        negative, _, parent, at, best, here = heapq.heappop(heap)
+        row = parent.copy()[None]
+        members, cards = _leaving(run, order[at])
+        row[0, members] = np.unravel_index(best, cards)
+        below = np.zeros(len(tree.parent), dtype=np.int64)
+        below[order[at + 1 :]] = 1
+        _decode(run, row, below)
+        assignments.append((row[0], -negative))
+        branch = (at, here)
+    return assignments
+
+
+def draws_of(
+    compiled: CompiledTables, program: Program, case: contract.Case, memory_limit: float | None
+) -> contract.Taken | None:
+    """Return exact posterior draws of the free variables of tables; None for impossible evidence.
 
     For each draw the states are sampled clique by clique from the roots to the leaves (Dawid 1992).
-
-    Parameters
-    ----------
-    variables : sequence of Discrete
-        Variables of the tables, by index.
-    run : Run
-        Finished run of a program that contains all factors, for evidence of positive probability.
+    `program` contains all factors.
     """
+    run = compiled.run(program, case, memory_limit)
+    numbers, n_cliques = program.tree.variables, len(program.tree.parent)
 
-    def __init__(self, variables: Sequence[Discrete], run: Run) -> None:
-        self._variables = variables
-        self._run = run
-
-    def take(self, n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
-        """Return n independent rows of state codes of all free variables."""
-        run = self._run
-        tree = run.program.tree
-        states = np.zeros((n, len(tree.variables)), dtype=np.int64)
-        n_cliques = len(tree.parent)
+    def take(n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
+        states = np.zeros((n, len(numbers)), dtype=np.int64)
         _decode(run, states, np.ones(n_cliques, dtype=np.int64), random.random((n, n_cliques)))
-        return {self._variables[v]: states[:, k] for k, v in enumerate(tree.variables)}
+        return {compiled.tables.variables[v]: states[:, k] for k, v in enumerate(numbers)}
+
+    return contract.Taken(take) if run.log_mass > -np.inf else None
 
 
 def ranked(
@@ -330,8 +328,7 @@ class JointEnumeration(_TableSolver):
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if pattern.rows or pattern.soft:
             return False
-        few = model._compiled.are_few(pattern.observed)
-        return few or _few(model, question, pattern) is not None
+        return _few(model, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         few = _few(model, question, pattern)
@@ -404,8 +401,7 @@ class _Program(_TableWork):
     def _keep(self, general: Program | None) -> None:
         """Keep the program of all cases, and what each run asks about it."""
         self._general = general
-        held = self._tree if general is None else (*general, *general.tree)
-        self._nbytes = sum([part.nbytes for part in held if type(part) is np.ndarray])
+        self._nbytes = contract.nbytes_of(general or self._tree)
         self._bytes = math.inf if general is None else held_bytes(general)
         large = general is not None and general.tree.total > MOST_DENSE
         self._narrows = large and bool(self.pattern.observed)
@@ -418,22 +414,15 @@ class _Program(_TableWork):
             return self._narrowed(case, memory_limit)
         self._runs += 1
         if self._runs == _RUNS_BEFORE and general.tree.total >= SMALLEST:
-            general = self._smaller(general, memory_limit, None)
+            with suppress(MemoryLimitError):
+                general = self._made(memory_limit=memory_limit, compress=True)
             self._keep(general)
         if self._narrows:
-            narrow = self._smaller(general, memory_limit, case)
+            narrow = general
+            with suppress(MemoryLimitError):
+                narrow = self._narrowed(case, memory_limit)
             self._narrows = narrow.tree.total < general.tree.total / 2
             return narrow
-        return general
-
-    def _smaller(
-        self, general: Program, memory_limit: float | None, case: contract.Case | None
-    ) -> Program:
-        """Return a compressed program, of one case or of all, or `general` if it does not fit."""
-        with suppress(MemoryLimitError):
-            if case is not None:
-                return self._narrowed(case, memory_limit)
-            return self._made(memory_limit=memory_limit, compress=True)
         return general
 
     def _narrowed(self, case: contract.Case, memory_limit: float | None) -> Program:
@@ -510,13 +499,9 @@ class ProgramBest(_Program):
     from the roots to the leaves then finds the k best assignments clique by clique.
     """
 
-    def run(
-        self, case: contract.Case, memory_limit: float | None = None
-    ) -> TableAssignments | None:
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> contract.Taken | None:
         program = self._program(case, memory_limit)
-        run = possible_run(self.compiled, program, case, memory_limit, logarithmic=True)
-        variables = self.compiled.tables.variables
-        return None if run is None else TableAssignments(variables, run, self.question.over)
+        return assignments_of(self.compiled, program, case, self.question.over, memory_limit)
 
 
 class ProgramDraw(_Program):
@@ -525,23 +510,8 @@ class ProgramDraw(_Program):
     After one pass to the roots, states are drawn clique by clique from the roots to the leaves.
     """
 
-    def run(self, case: contract.Case, memory_limit: float | None = None) -> TableDraws | None:
-        program = self._program(case, memory_limit)
-        run = possible_run(self.compiled, program, case, memory_limit)
-        return None if run is None else TableDraws(self.compiled.tables.variables, run)
-
-
-def possible_run(
-    compiled: CompiledTables,
-    program: Any,
-    case: contract.Case,
-    memory_limit: float | None,
-    *,
-    logarithmic: bool = False,
-) -> Run | None:
-    """Run a program and return the run with its workspace; None if the evidence is impossible."""
-    run = compiled.run(program, case, memory_limit, logarithmic=logarithmic)
-    return run if run.log_mass > -np.inf else None
+    def run(self, case: contract.Case, memory_limit: float | None = None) -> contract.Taken | None:
+        return draws_of(self.compiled, self._program(case, memory_limit), case, memory_limit)
 
 
 class TableSlopes(sensitivity.SlopesWork, _TableWork):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -287,10 +288,7 @@ def radix(cards: Ints, variables: Sequence[int]) -> Weights:
 
 def size(cards: Ints, variables: Sequence[int]) -> int:
     """Return the number of keys of some variables."""
-    n = 1
-    for v in variables:
-        n *= int(cards[v])
-    return n
+    return math.prod(int(cards[v]) for v in variables)
 
 
 def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> Ints:
@@ -298,7 +296,7 @@ def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> In
 
     Neighbours that remain neighbours are moved together.
     """
-    own = radix(cards, order)
+    before = radix(cards, order)
     out = np.zeros(len(keys), dtype=np.int64)
     at = len(order) - 1
     while at >= 0:
@@ -306,7 +304,7 @@ def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> In
         if v not in weights:
             at -= 1
             continue
-        low, count, weight = own[v], int(cards[v]), weights[v]
+        low, count, weight = before[v], int(cards[v]), weights[v]
         at -= 1
         while at >= 0 and weights.get(order[at]) == weight * count:
             count *= int(cards[order[at]])
@@ -377,36 +375,36 @@ def join(
     shares = [len(r.keys) / size(cards, r.variables) for r in relations]
     waiting = list(range(len(relations)))
     rows = np.zeros(1, dtype=np.int64)
-    known: set[int] = set()
+    joined: set[int] = set()
 
     def first(r: int) -> tuple[float, float]:
         return -len(relations[r].variables), shares[r]
 
     def growth(r: int) -> tuple[float, float]:
         """Return the expected number of rows for each row, before the relation's width."""
-        new = [v for v in relations[r].variables if v not in known]
+        new = [v for v in relations[r].variables if v not in joined]
         return shares[r] * size(cards, new), -len(relations[r].variables)
 
     # The widest relation is the first; of the others always that which adds the fewest rows.
     while waiting:
-        r = min(waiting, key=growth if known else first)
+        r = min(waiting, key=growth if joined else first)
         waiting.remove(r)
         variables, keys = relations[r]
-        both = [v for v in variables if v in known]
-        new = {v: weights[v] for v in variables if v not in known}
+        both = [v for v in variables if v in joined]
+        new = {v: weights[v] for v in variables if v not in joined}
         to = radix(cards, both)
         shared = moved(rows, cards, order, to)
         if not new:
             rows = rows[_among(shared, keys)]
             continue
-        own, added = moved(keys, cards, variables, to), moved(keys, cards, variables, new)
-        more = _extended(rows, shared, own, added, most)
+        common, added = moved(keys, cards, variables, to), moved(keys, cards, variables, new)
+        more = _extended(rows, shared, common, added, most)
         if more is None:
             return None
         rows = more
-        known.update(new)
+        joined.update(new)
     for v in order:
-        if v not in known:
+        if v not in joined:
             if len(rows) * int(cards[v]) > most:
                 return None
             rows = (rows[:, None] + weights[v] * np.arange(int(cards[v]))).ravel()
@@ -512,8 +510,8 @@ def _relations(
     if far:
         domains = _propagated([support for _, support in supports])
         for relations, order in zip(relations_of, shape.orders, strict=True):
-            known = [v for v in order if v in domains]
-            relations += [Relation((v,), np.flatnonzero(domains[v])) for v in known]
+            narrowed = [v for v in order if v in domains]
+            relations += [Relation((v,), np.flatnonzero(domains[v])) for v in narrowed]
     for home, (variables, mask) in supports:
         relations_of[home].append(Relation(variables, np.flatnonzero(mask)))
     return relations_of
@@ -528,12 +526,12 @@ def _joined_supports(
     """
     keys: list[Ints | None] = []
     for c, p in enumerate(shape.parent):
-        own = None
+        rows = None
         if relations[c]:
-            own = join(relations[c], tree.cards, shape.orders[c], allowed[c])
-        keys.append(own)
-        if own is not None and p >= 0 and not tree.unit[c]:
-            outer = shape.outer(c, own)
+            rows = join(relations[c], tree.cards, shape.orders[c], allowed[c])
+        keys.append(rows)
+        if rows is not None and p >= 0 and not tree.unit[c]:
+            outer = shape.outer(c, rows)
             shown = outer[np.flatnonzero(np.diff(outer, prepend=-1))]
             if len(shown) < shape.shared[c]:
                 relations[p].append(Relation(shape.separators[c], shown))
@@ -552,11 +550,11 @@ def _reduce(
         above = keys[shape.parent[c]] if shape.parent[c] >= 0 else None
         if above is None:
             continue
-        shown, own = _shown(shape, tree.cards, c, above), keys[c]
+        shown, rows = _shown(shape, tree.cards, c, above), keys[c]
         if len(shown) == shape.shared[c]:
             continue
-        if own is not None:
-            keys[c] = own[_among(shape.outer(c, own), shown)]
+        if rows is not None:
+            keys[c] = rows[_among(shape.outer(c, rows), shown)]
         else:
             relations[c].append(Relation(shape.separators[c], shown))
             keys[c] = join(relations[c], tree.cards, shape.orders[c], allowed[c])
@@ -602,7 +600,10 @@ class Layout:
         targets: Sequence[int],
         both: bool,
     ) -> None:
-        rows = [n if own is None else len(own) for own, n in zip(keys, shape.entries, strict=True)]
+        rows = [
+            n if clique_keys is None else len(clique_keys)
+            for clique_keys, n in zip(keys, shape.entries, strict=True)
+        ]
         self.tree = tree._replace(total=float(sum(rows)), largest=float(max(rows)))
         self.places = np.full((5, len(tree.factors) + len(keys)), -1, dtype=np.int64)
         self.n_data = 0
@@ -611,10 +612,10 @@ class Layout:
         self._held = dict(self._messages(keys))
         number_of = {v: i for i, v in enumerate(tree.variables.tolist())}
         asked = radix(tree.cards, [number_of[v] for v in targets])
-        for c, own in enumerate(keys):
-            if own is not None:
-                self._add_clique(c, own, asked)
-                self._add_operands(c, own, tables)
+        for c, clique_keys in enumerate(keys):
+            if clique_keys is not None:
+                self._add_clique(c, clique_keys, asked)
+                self._add_operands(c, clique_keys, tables)
         # Positions are counted back from the end.
         self.places[STATES] -= 2 * self.n_data if both else self.n_data
         self.places[[OPERAND, OWN]] -= 2 * self.n_data
@@ -630,24 +631,24 @@ class Layout:
                     self.places[SEPARATOR, len(self.tree.factors) + c] = len(shown)
                     yield c, shown
 
-    def _add_clique(self, c: int, own: Ints, asked: Weights) -> None:
+    def _add_clique(self, c: int, rows: Ints, asked: Weights) -> None:
         """Add the rows of a clique, and lists of places in the message or result it makes."""
         tree, order = self.tree, self._shape.orders[c]
         column = len(tree.factors) + c
-        self.places[N_ROWS, column] = len(own)
+        self.places[N_ROWS, column] = len(rows)
         if self._both:
             for group in _groups(tree, c):
-                self._add(STATES, column, own, partial(moved, own, tree.cards, order, group))
+                self._add(STATES, column, rows, partial(moved, rows, tree.cards, order, group))
         else:
             self.places[STATES, column] = self.n_data
-            self._parts.append(partial(np.asarray, own))
-            self.n_data += len(own)
+            self._parts.append(partial(np.asarray, rows))
+            self.n_data += len(rows)
         if self._shape.parent[c] >= 0:
-            self._add(OWN, column, own, partial(self._entries, c, own))
+            self._add(OWN, column, rows, partial(self._entries, c, rows))
         elif asked.keys() <= set(order):
-            self._add(OWN, column, own, partial(moved, own, tree.cards, order, asked))
+            self._add(OWN, column, rows, partial(moved, rows, tree.cards, order, asked))
 
-    def _add_operands(self, c: int, own: Ints, tables: Tables) -> None:
+    def _add_operands(self, c: int, rows: Ints, tables: Tables) -> None:
         """Add lists of the places in the tables and messages that a clique multiplies."""
         tree, order, step = self.tree, self._shape.orders[c], tables.arrays.step
         for f in np.flatnonzero(tree.home == c).tolist():
@@ -656,21 +657,21 @@ class Layout:
                 int(tree.item[a]): int(step[tree.at[a]]) if is_table else 1
                 for a in range(tree.start[f], tree.start[f + 1])
             }
-            self._add(OPERAND, f, own, partial(moved, own, tree.cards, order, weights))
+            self._add(OPERAND, f, rows, partial(moved, rows, tree.cards, order, weights))
         for d in np.flatnonzero(tree.parent == c).tolist():
-            make = partial(self._entries_above, d, own)
-            self._add(OPERAND, len(tree.factors) + d, own, make)
+            make = partial(self._entries_above, d, rows)
+            self._add(OPERAND, len(tree.factors) + d, rows, make)
 
-    def _add(self, kind: Any, column: int, own: Ints, make: Callable[[], Ints]) -> None:
+    def _add(self, kind: Any, column: int, rows: Ints, make: Callable[[], Ints]) -> None:
         """Reserve room for the list that `make` returns for the keys of a clique."""
         if self.places[kind, column] < 0:  # the first list of a kind
             self.places[kind, column] = 2 * self.n_data
         self._parts.append(partial(_halves, make))
-        self.n_data += -(-len(own) // 2)
+        self.n_data += -(-len(rows) // 2)
 
-    def _entries(self, c: int, own: Ints) -> Ints:
+    def _entries(self, c: int, rows: Ints) -> Ints:
         """Return the entries of the message of clique c for its own keys."""
-        outer = self._shape.outer(c, own)
+        outer = self._shape.outer(c, rows)
         return np.searchsorted(self._held[c], outer) if c in self._held else outer
 
     def _entries_above(self, c: int, above: Ints) -> Ints:
@@ -747,13 +748,13 @@ def compressed(
     keys = _joined_supports(tree, shape, relations, allowed)
     _reduce(tree, shape, relations, allowed, keys)
     price = 0.0
-    for c, (own, large, n) in enumerate(zip(keys, too_large, shape.entries, strict=True)):
-        if own is None and large:
+    for c, (rows, large, n) in enumerate(zip(keys, too_large, shape.entries, strict=True)):
+        if rows is None and large:
             return None
-        pays = own is not None and n >= SMALLEST and len(own) <= LARGEST_SHARE * n
+        pays = rows is not None and n >= SMALLEST and len(rows) <= LARGEST_SHARE * n
         if not large and not pays:
             keys[c] = None
-        price += DENSE_PRICE * n if own is None or keys[c] is None else len(own) / LARGEST_SHARE
-    if all(own is None for own in keys) or (not needed and price > tree.total):
+        price += DENSE_PRICE * n if rows is None or keys[c] is None else len(rows) / LARGEST_SHARE
+    if all(rows is None for rows in keys) or (not needed and price > tree.total):
         return None
     return Layout(tables, tree, shape, keys, targets, both)

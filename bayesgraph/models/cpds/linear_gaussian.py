@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bayesgraph.core.arrays import LOG_2PI, SUM, Floats, log_normal_mass
+from bayesgraph.core.arrays import LOG_2PI, Floats, log_normal_mass
 from bayesgraph.core.errors import CPDError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, Discrete, Variable
@@ -307,7 +307,7 @@ class Integrated:
         self.is_small = plan.largest_table <= _MAX_ENTRIES
         left: list[Potential] = []
         if self.is_small:
-            left = remaining(factors, plan, {step.variable: SUM for step in plan.steps}, {})
+            left = remaining(factors, plan, {})
         self._pieces = [self._piece(p, rows) for p in left if isinstance(p, GaussianFactor)]
 
     def _piece(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Piece:
