@@ -243,8 +243,8 @@ class UnfoldedWork(contract.Work):
                         soft[causes[0]] = soft.get(causes[0], 0.0) + logs
             if log_scale == -np.inf:
                 return -np.inf if isinstance(self.question, contract.Mass) else None
-            own = contract.Case(case.hard, soft, log_scale)
-            return cut._work(self.question, own.pattern, memory_limit).run(own, memory_limit)
+            rest = contract.Case(case.hard, soft, log_scale)
+            return cut._work(self.question, rest.pattern, memory_limit).run(rest, memory_limit)
         return self._present(case, memory_limit)
 
     def _present(self, case: contract.Case, memory_limit: float | None) -> Any:

@@ -173,19 +173,19 @@ def best_assignments(
     """
     k = max(8, 2 * n)
     while True:
-        found = first(k)
-        names = next((tuple(best[0]) for best in found if best), ())
+        lists = first(k)
+        names = next((tuple(best[0]) for best in lists if best), ())
         # The keys contain the types: True and 1 may be two states of one variable.
         distinct = {
             tuple((type(a[name]), a[name]) for name in names): tuple(a[name] for name in names)
-            for best in found
+            for best in lists
             for a in best
         }
         candidates = list(distinct.values())
         if not candidates:
             return []
         values = log_probabilities(names, candidates)
-        last = [best[-1].log_probability if len(best) == k else -np.inf for best in found]
+        last = [best[-1].log_probability if len(best) == k else -np.inf for best in lists]
         bound = log_sum(log_weights + np.array(last))
         order = np.argsort(-values, kind="stable")[:n]
         if bound == -np.inf or (len(order) == n and values[order[-1]] >= bound - _ROUNDING):
@@ -195,7 +195,7 @@ def best_assignments(
             ]
         if k >= _MAXIMUM:
             raise UnsupportedModelError(
-                f"The {k} most probable assignments of each of the {len(found)} networks do not "
+                f"The {k} most probable assignments of each of the {len(lists)} networks do not "
                 "decide which is the most probable of their mixture; give more evidence, or ask "
                 "mixture.networks[i].most_probable."
             )
@@ -217,9 +217,9 @@ def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
 
 def answer_of(member: Any, question: Question, case: Case, memory_limit: float | None) -> Any:
     """Return a network's own answer to a query; query and case are those of the ensemble."""
-    own = member.case(case)
-    work = member.network._work(member.question(question), own.pattern, memory_limit)
-    return work.run(own, memory_limit)
+    inner = member.case(case)
+    work = member.network._work(member.question(question), inner.pattern, memory_limit)
+    return work.run(inner, memory_limit)
 
 
 def log_masses(members: Sequence[Any], case: Case, memory_limit: float | None = None) -> Floats:
@@ -300,7 +300,7 @@ class MixtureBest(_EnsembleWork):
 
         def first(n: int) -> list[list[Assignment]]:
             best = [answer_of(m, Best(), case, memory_limit) for m in self.members]
-            return [[] if own is None else own.take(n) for own in best]
+            return [[] if answer is None else answer.take(n) for answer in best]
 
         best = best_assignments(k, first, log_weights, partial(self._log_probabilities, case))
         if not question.means:
@@ -326,13 +326,13 @@ class MixtureBest(_EnsembleWork):
         """Return an assignment extended by the conditional means of the continuous variables."""
         model = self.model
         codes = {model._index_of[name]: _code(model, name, state) for name, state in best.items()}
-        known = Case({**case.hard, **codes}, case.soft)
+        assigned = Case({**case.hard, **codes}, case.soft)
         values = {
-            v.name: model._work(Joint((number,)), known.pattern, limit).run(known, limit).mean
+            v.name: model._work(Joint((number,)), assigned.pattern, limit).run(assigned, limit).mean
             for number, v in enumerate(model.variables)
             if isinstance(v, Continuous)
             and number not in case.hard
-            and (v not in model._unmarginalisable or leaves_of(model, [number], known.pattern))
+            and (v not in model._unmarginalisable or leaves_of(model, [number], assigned.pattern))
         }
         merged = {**best, **values}
         order = [v.name for v in model.variables if v.name in merged]
@@ -404,12 +404,12 @@ class MixtureSlopes(Work):
             return None
         weights, each = model.weights, []
         for member in model.all_members:  # the posterior depends on weights of zero too
-            own = member.case(case)
-            work = member.network._work(member.question(self.question), own.pattern, memory_limit)
-            each.append(work.derivatives(own, log_mass, memory_limit))
-        posterior = float(sum(w * own.both for w, own in zip(weights, each, strict=True)))
-        slopes = np.array([own.both - posterior * own.mass for own in each])
-        parts = {i: (own, own.slopes(posterior, weights[i])) for i, own in enumerate(each)}
+            inner, question = member.case(case), member.question(self.question)
+            work = member.network._work(question, inner.pattern, memory_limit)
+            each.append(work.derivatives(inner, log_mass, memory_limit))
+        posterior = float(sum(w * one.both for w, one in zip(weights, each, strict=True)))
+        slopes = np.array([one.both - posterior * one.mass for one in each])
+        parts = {i: (one, one.slopes(posterior, weights[i])) for i, one in enumerate(each)}
         return sensitivity.sensitivity_of(
             model.variables[target],
             state,
@@ -487,10 +487,10 @@ class AverageJoint(_EnsembleWork):
         A network that gives a row probability zero contributes its prior. If all networks do, the
         row's logs are minus infinity.
         """
-        found = different_rows(rows)
-        if found is None:
+        groups = different_rows(rows)
+        if groups is None:
             return self._run_different(rows)
-        different, place = found
+        different, place = groups
         # The numbers of a state are contiguous.
         return self._run_different(rows.rows(different)).T[:, place].T
 
@@ -543,43 +543,43 @@ class AverageSlopes(Work):
         model, (target, state) = self.model, self.question
         members = model.members_with((target,))
         each = [self._derivatives(member, member.case(case), memory_limit) for member in members]
-        if all(own[0] is None for own in each):
+        if all(states[0] is None for states in each):
             return None
         nothing = Case({})
         for k, member in enumerate(members):
             if each[k][0] is None:  # ruled out: its prior is in the average, as in `AverageJoint`
                 each[k] = self._derivatives(member, nothing, memory_limit)
         posteriors = [
-            member.tempered((target,), np.array([one.both for one in own]))
-            for member, own in zip(members, each, strict=True)
+            member.tempered((target,), np.array([one.both for one in states]))
+            for member, states in zip(members, each, strict=True)
         ]
         shares = np.array(
-            [m.spread((target,), own) for m, own in zip(members, posteriors, strict=True)]
+            [m.spread((target,), q) for m, q in zip(members, posteriors, strict=True)]
         )
         weights = np.array([member.weight for member in members])
-        own_weights = weights / weights.sum()
-        mean = own_weights @ shares
-        known = model.ratio_of((target,))
-        ratio = np.ones(len(mean)) if known is None else known
+        relative = weights / weights.sum()
+        mean = relative @ shares
+        ratios = model.ratio_of((target,))
+        ratio = np.ones(len(mean)) if ratios is None else ratios
         total = float(ratio @ mean)
         if total <= 0:
             return None
         posterior = float(ratio[state] * mean[state] / total)
         gradient = (np.eye(len(mean))[state] * ratio - posterior * ratio) / total
         parts = {}
-        for member, own, q, weight in zip(members, each, posteriors, own_weights, strict=True):
-            by_state = weight * (member.spread((target,), np.eye(len(own))) @ gradient)
-            both, exponent = own, member.exponent(target)
+        for member, states, q, weight in zip(members, each, posteriors, relative, strict=True):
+            by_state = weight * (member.spread((target,), np.eye(len(states))) @ gradient)
+            both, exponent = states, member.exponent(target)
             if exponent != 1.0:
                 # By the chain rule through prior (posterior / prior)^exponent, normalised.
                 prior = self._derivatives(member, nothing, memory_limit)
-                p, start = (np.array([one.both for one in o]) for o in (own, prior))
+                p, start = (np.array([one.both for one in o]) for o in (states, prior))
                 pulled = q * (by_state - by_state @ q)
                 by_state = np.concatenate(
                     [exponent * divided(pulled, p), (1.0 - exponent) * divided(pulled, start)]
                 )
-                both = [*own, *prior]
-            parts[member.place] = own[0], _added(both, by_state)
+                both = [*states, *prior]
+            parts[member.place] = states[0], _added(both, by_state)
         slopes = np.zeros(len(model.weights))
         slopes[[member.place for member in members]] = (shares - mean) @ gradient / weights.sum()
         return sensitivity.sensitivity_of(
@@ -590,12 +590,12 @@ class AverageSlopes(Work):
             sensitivity.proportional(slopes, model.weights),
         )
 
-    def _derivatives(self, member: Any, own: Case, memory_limit: float | None) -> list[Any]:
+    def _derivatives(self, member: Any, case: Case, memory_limit: float | None) -> list[Any]:
         """Return the derivatives of each state of the target, of a case of the member."""
         target, network = member.places[self.question.target], member.network
         asked = [Slopes(target, i) for i in range(network.variables[target].cardinality)]
-        works = [network._work(question, own.pattern, memory_limit) for question in asked]
-        return [work.derivatives(own, None, memory_limit) for work in works]
+        works = [network._work(question, case.pattern, memory_limit) for question in asked]
+        return [work.derivatives(case, None, memory_limit) for work in works]
 
 
 def _added(parts: Sequence[sensitivity.Derivatives], shares: Floats) -> sensitivity.Arrays:

@@ -801,8 +801,8 @@ def run_rows(
             to = likelihood_at[v]
             for state in range(cards[v]):
                 for row in range(begin, end):
-                    seen = codes[v, row]
-                    tables[to + row - begin] = 1.0 if seen < 0 or seen == state else 0.0
+                    observed = codes[v, row]
+                    tables[to + row - begin] = 1.0 if observed < 0 or observed == state else 0.0
                 for row in range(end - begin, n_together):
                     tables[to + row] = 1.0
                 to += n_together

@@ -600,8 +600,8 @@ def normalised(joint: Floats) -> Floats:
 
 def divided(values: Floats, by: Floats) -> Floats:
     """Return quotients, 0 where the divisor is not positive; `by` is broadcast."""
-    found: Floats = np.divide(values, by, out=np.zeros_like(values), where=by > 0)
-    return found
+    quotients: Floats = np.divide(values, by, out=np.zeros_like(values), where=by > 0)
+    return quotients
 
 
 def prior_term(prior: Floats, exponent: float) -> Floats:

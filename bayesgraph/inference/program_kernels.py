@@ -616,14 +616,14 @@ def compile_tree(
         if collect and ((unit[c] and not root) or (root and both)):
             continue
         first_at, width = c_start[c], c_start[c + 1] - c_start[c]
-        counts, own, other = scratch[0][:width], scratch[1][:width], scratch[2][:width]
+        counts, whole, other = scratch[0][:width], scratch[1][:width], scratch[2][:width]
         ordered, lengths = scratch[3][:width], scratch[4][:width]
         for k in range(width):
             v = member[first_at + k]
             place[v] = k
             is_member[v] = c
             counts[k] = cards[v]
-            own[k] = stride[n_items + first_at + k]
+            whole[k] = stride[n_items + first_at + k]
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
         # The messages of all children, which may be ones, and the operands that are multiplied.
         n_near = 0
@@ -863,7 +863,7 @@ def compile_tree(
             inner = entries[c]
             while inner > TILE:
                 inner //= counts[outer]
-                own[outer] = 0
+                whole[outer] = 0
                 outer += 1
         used = operands[: len(operands) if fresh else 0]
         # A table whose axes are in another order than those of a much larger clique is copied into
@@ -927,35 +927,37 @@ def compile_tree(
         operation = COPY if fresh else MULTIPLY
         for o in used:
             _steps(axis, stride, begin[o], end[o], place, other)
-            size = _emit(code, size, operation, made, where[o], sort[o], outer, counts, own, other)
+            size = _emit(
+                code, size, operation, made, where[o], sort[o], outer, counts, whole, other
+            )
             operation = MULTIPLY
         if not collect and not root and residual[c]:
             _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
-            size = _emit(code, size, operation, made, down[c], WORK, outer, counts, own, other)
+            size = _emit(code, size, operation, made, down[c], WORK, outer, counts, whole, other)
         elif operation == COPY:
             other[:] = 0
-            size = _emit(code, size, ONES, made, zero, WORK, outer, counts, own, other)
+            size = _emit(code, size, ONES, made, zero, WORK, outer, counts, whole, other)
         # The sums: the source is the table of the clique.
         how = MAXIMUM if maximal[c] else WORK
         if not collect:
             for o in children:
                 _steps(axis, stride, begin[o], end[o], place, other)
                 to = down[o - n_factors]
-                size = _emit(code, size, ADD, to, made, how, outer, counts, other, own)
+                size = _emit(code, size, ADD, to, made, how, outer, counts, other, whole)
             to = marginal
             for q in range(residual[c]):
                 if shown[q] < 0:
                     other[:] = 0
                     other[q] = 1
-                    size = _emit(code, size, ADD, to, made, how, outer, counts, other, own)
+                    size = _emit(code, size, ADD, to, made, how, outer, counts, other, whole)
                 to += counts[q]
         elif root:
             for k in range(width):
                 other[k] = asked_steps[member[first_at + k]] if asked else 0
-            size = _emit(code, size, ADD, marginal, made, how, outer, counts, other, own)
+            size = _emit(code, size, ADD, marginal, made, how, outer, counts, other, whole)
         elif residual[c]:
             _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
-            size = _emit(code, size, ADD, up[c], made, how, outer, counts, other, own)
+            size = _emit(code, size, ADD, up[c], made, how, outer, counts, other, whole)
         if outer:
             code[size], code[size + 1], code[size + 2] = AGAIN, 3, body
             size += 3

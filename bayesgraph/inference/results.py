@@ -146,18 +146,18 @@ class ProductComponents:
     @property
     def means(self) -> Floats:
         """Means; see Components."""
-        found = np.concatenate([block.means for _, block in self.blocks], axis=1)
-        return np.asarray(found[:, np.argsort(self._order)])
+        means = np.concatenate([block.means for _, block in self.blocks], axis=1)
+        return np.asarray(means[:, np.argsort(self._order)])
 
     @property
     def covariances(self) -> Floats:
         """Covariances, zero between blocks; see Components."""
         k, n = self.means.shape
-        found = np.zeros((k, n, n))
+        covariances = np.zeros((k, n, n))
         for places, block in self.blocks:
             at = np.asarray(places)
-            found[:, at[:, None], at] = block.covariances
-        return found
+            covariances[:, at[:, None], at] = block.covariances
+        return covariances
 
     @property
     def _order(self) -> list[int]:
@@ -165,8 +165,8 @@ class ProductComponents:
 
     def log_density(self, points: Floats) -> Floats:
         """Return the sums of the blocks' log densities; see Components."""
-        found = [block.log_density(points[..., list(places)]) for places, block in self.blocks]
-        return np.asarray(np.sum(found, axis=0))
+        parts = [block.log_density(points[..., list(places)]) for places, block in self.blocks]
+        return np.asarray(np.sum(parts, axis=0))
 
     def tail(self, x: Floats, side: float) -> Floats:
         """Return the probabilities of the only block; see Components."""
@@ -180,18 +180,18 @@ class ProductComponents:
 
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws; see Components."""
-        found = np.concatenate([block.sample(chosen, random) for _, block in self.blocks], axis=1)
-        return np.asarray(found[:, np.argsort(self._order)])
+        drawn = np.concatenate([block.sample(chosen, random) for _, block in self.blocks], axis=1)
+        return np.asarray(drawn[:, np.argsort(self._order)])
 
     def of(self, places: Sequence[int]) -> Components:
         """Return the distributions of some of the numbers; see Components."""
-        found: list[tuple[tuple[int, ...], Components]] = []
-        for own, block in self.blocks:
-            wanted = [place for place in places if place in own]
+        blocks: list[tuple[tuple[int, ...], Components]] = []
+        for held, block in self.blocks:
+            wanted = [place for place in places if place in held]
             if wanted:
-                part = block.of([own.index(place) for place in wanted])
-                found.append((tuple(map(list(places).index, wanted)), part))
-        return found[0][1] if len(found) == 1 else ProductComponents(tuple(found))
+                part = block.of([held.index(place) for place in wanted])
+                blocks.append((tuple(map(list(places).index, wanted)), part))
+        return blocks[0][1] if len(blocks) == 1 else ProductComponents(tuple(blocks))
 
 
 # --------------- Answers to queries: posteriors, mixtures of Gaussians and others, and assignments
@@ -499,10 +499,10 @@ class Marginals(Displayed, Mapping[Name, Any]):
         lines = self._lines(name)
         if not lines:
             return [_NO_ANSWER, *[""] * 4]
-        found = [cell for text, number, _ in lines[:2] for cell in (_cut(text, _STATE), number)]
+        cells = [cell for text, number, _ in lines[:2] for cell in (_cut(text, _STATE), number)]
         rest = max(1.0 - sum(bar for _, _, bar in lines[:2]), 0.0)
         others = f"{rest:.4f}" if len(lines) > 2 else ""
-        return [*found, *[""] * (4 - len(found)), others]
+        return [*cells, *[""] * (4 - len(cells)), others]
 
     def _repr_html_(self) -> str:
         """Return a table for notebooks: a bar for the belief in each of the likeliest states."""
@@ -516,8 +516,8 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return DisplayTable(self._title(), rows, bars=bars, note=self._note(len(names))).html()
 
     def _title(self) -> str:
-        known = not math.isnan(self.log_evidence)
-        evidence = f" (log evidence {rounded(self.log_evidence, 6)})" if known else ""
+        has_evidence = not math.isnan(self.log_evidence)
+        evidence = f" (log evidence {rounded(self.log_evidence, 6)})" if has_evidence else ""
         return f"Marginals of {len(self)} variables{evidence}"
 
     def _note(self, shown: int) -> str:
@@ -837,8 +837,8 @@ class MixedPosterior(Displayed):
         return mixture
 
     def _display(self) -> DisplayTable:
-        known = next((mixture for mixture in self.mixtures if mixture is not None), None)
-        names = [str(v.name) for v in known.variables] if known else []
+        possible = next((mixture for mixture in self.mixtures if mixture is not None), None)
+        names = [str(v.name) for v in possible.variables] if possible else []
         cells = zip(self.discrete.items(), self.mixtures, strict=True)
         rows = [
             (str(key), f"{p:.6f}", *_moments(mixture, len(names)))
@@ -995,12 +995,12 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
     @property
     def presence(self) -> bool:
         """Whether items are present or absent, and not counted."""
-        return any(found.presence for _, found in self.parts)
+        return any(items.presence for _, items in self.parts)
 
     @property
     def probabilities(self) -> Floats:
         """Probability of each item, shape (n,)."""
-        return np.asarray(sum(weights @ found.shares for weights, found in self.parts))
+        return np.asarray(sum(weights @ items.shares for weights, items in self.parts))
 
     def __getitem__(self, item: Name) -> float:
         return float(self.probabilities[self._place(item)])
@@ -1057,7 +1057,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         for item in counts:
             self._place(item)
         row = self.variable.encode(dict.fromkeys(self.variable.items, 0) | dict(counts))
-        logs = np.concatenate([found.log_probability(row) for _, found in self.parts])
+        logs = np.concatenate([items.log_probability(row) for _, items in self.parts])
         return float(scipy.special.logsumexp(logs, b=self.weights))
 
     def item(self, item: Name, *, length: int) -> NumberMixture:
@@ -1093,16 +1093,16 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         chosen = np.sort(random.choice(len(weights), size, p=weights))
         ends = np.cumsum([len(part) for part, _ in self.parts])
         at = np.searchsorted(chosen, ends)
-        found = [
+        drawn = [
             components.sample(rows - (end - len(part)), random)
             for (part, components), rows, end in zip(
                 self.parts, np.split(chosen, at[:-1]), ends.tolist(), strict=True
             )
             if len(rows)
         ]
-        if not found:
+        if not drawn:
             return scipy.sparse.csr_array((0, len(self)))
-        return scipy.sparse.vstack(found, "csr")[random.permutation(size)]
+        return scipy.sparse.vstack(drawn, "csr")[random.permutation(size)]
 
     def _display(self) -> DisplayTable:
         shown = self.top(_MAX_ITEM_LINES)

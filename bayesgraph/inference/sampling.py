@@ -318,21 +318,21 @@ class WeightedSamples(Displayed):
         rows = []
         for v in self.variables:
             if isinstance(v, Discrete):
-                found = self.probabilities(v)
-                cells = zip(v.states, found.value, found.standard_error, strict=True)
+                estimate = self.probabilities(v)
+                cells = zip(v.states, estimate.value, estimate.standard_error, strict=True)
                 rows += [
                     (f"P({v.name} = {state})", f"{p:.6f}", f"± {rounded(e, 2)}")
                     for state, p, e in cells
                 ]
             else:
-                known = {"mean": self.mean(v), "sd": self.std(v)}
+                moments = {"mean": self.mean(v), "sd": self.std(v)}
                 rows += [
                     (
                         f"{what} of {v.name}",
                         rounded(e.value, 6),
                         f"± {rounded(e.standard_error, 2)}",
                     )
-                    for what, e in known.items()
+                    for what, e in moments.items()
                 ]
         return DisplayTable(str(self.report), rows)
 
@@ -414,15 +414,15 @@ def likelihood_weighting(
             f"{format_bytes(BYTES * numbers)}; the limit is {format_bytes(limit)}. Draw fewer "
             "samples, or give a standard_error."
         )
-    given, _ = evidence.split()
-    nodes = _relevant(nodes, targets, given)
-    chunks = _chunks(nodes, targets, given, n, random_generator(random_state))
+    trimmed, _ = evidence.split()
+    nodes = _relevant(nodes, targets, trimmed)
+    chunks = _chunks(nodes, targets, trimmed, n, random_generator(random_state))
     result = _drawn(chunks, standard_error)
     if result is None:
         raise errors.ImpossibleEvidenceError(
-            f"Likelihood weighting found no sample that is consistent with the evidence on "
-            f"{errors.quoted(v.name for v in (*given.columns, *given.likelihoods))} among {n:,}. "
-            "This does not prove that the evidence is impossible: draw more samples or use "
+            "Likelihood weighting found no sample that is consistent with the evidence on "
+            f"{errors.quoted(v.name for v in (*trimmed.columns, *trimmed.likelihoods))} among "
+            f"{n:,}. This does not prove that the evidence is impossible: draw more samples or use "
             "another method."
         )
     if not result.report.reliable:
@@ -512,8 +512,8 @@ def _above(model: Any, pattern: contract.Pattern) -> set[Variable]:
     parents: dict[Variable, tuple[Variable, ...]] = {
         node.variable: node.parents for node in model._nodes()
     }
-    known = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
-    return ancestral_set(parents, known)
+    observed = [model.variables[v] for v in (*pattern.observed, *pattern.soft)]
+    return ancestral_set(parents, observed)
 
 
 class ForwardWork(contract.Work):
@@ -521,38 +521,39 @@ class ForwardWork(contract.Work):
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> contract.Taken | None:
         model = self.model
-        given = case.evidence(model.variables)
+        evidence = case.evidence(model.variables)
         above = _above(model, self.pattern)
         if not above:
-            return contract.Taken(partial(_rows, model, given, None))
+            return contract.Taken(partial(_rows, model, evidence, None))
         # The other variables are barren: they do not change the posterior of the ancestors.
         part = model._restricted(above)
-        own = case.renumbered(
+        inner = case.renumbered(
             {v: part._index_of.get(x.name) for v, x in enumerate(model.variables)}
         )
-        question = contract.Mass() if above <= set(given.columns) else contract.Draw()
+        is_mass = above <= set(evidence.columns)
+        question = contract.Mass() if is_mass else contract.Draw()
         try:
-            found = part._work(question, own.pattern, memory_limit).run(own, memory_limit)
+            answer = part._work(question, inner.pattern, memory_limit).run(inner, memory_limit)
         except errors.UnsupportedModelError:  # there is no exact posterior of the ancestors
-            return contract.Taken(partial(_accepted_rows, model, given))
-        if isinstance(question, contract.Mass):
-            return None if found == -np.inf else contract.Taken(partial(_rows, model, given, None))
-        return None if found is None else contract.Taken(partial(_rows, model, given, found))
+            return contract.Taken(partial(_accepted_rows, model, evidence))
+        if answer is None or (is_mass and answer == -np.inf):
+            return None
+        return contract.Taken(partial(_rows, model, evidence, None if is_mass else answer))
 
 
 def _rows(
-    model: Any, given: Evidence, above: Any, n: int, random: np.random.Generator
+    model: Any, evidence: Evidence, above: Any, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
-    """Return n draws of all variables given the evidence `given`.
+    """Return n draws of all variables given the evidence.
 
     `above` draws the unobserved ancestors of observed variables; None if there are none.
     """
-    columns = {v: np.repeat(column, n, axis=0) for v, column in given.columns.items()}
+    columns = {v: np.repeat(column, n, axis=0) for v, column in evidence.columns.items()}
     if above is not None:
         try:
             columns |= above.take(n, random)
         except errors.UnsupportedModelError:
-            return _accepted_rows(model, given, n, random)
+            return _accepted_rows(model, evidence, n, random)
     return _forward(model, columns, n, random)
 
 
@@ -568,20 +569,20 @@ def _forward(
 
 
 def _accepted_rows(
-    model: Any, given: Evidence, n: int, random: np.random.Generator
+    model: Any, evidence: Evidence, n: int, random: np.random.Generator
 ) -> dict[Variable, NDArray[Any]]:
     """Return draws of all variables given observed states, by rejection sampling.
 
     The draws are exact, and need no exact posterior of the ancestors. Sampling is slow if the
     observed states are improbable.
     """
-    wanted = {v: int(c[0]) for v, c in given.columns.items() if isinstance(v, Discrete)}
-    if len(wanted) < len(given.columns) or given.likelihoods:
+    wanted = {v: int(c[0]) for v, c in evidence.columns.items() if isinstance(v, Discrete)}
+    if len(wanted) < len(evidence.columns) or evidence.likelihoods:
         raise errors.UnsupportedModelError(
             "Rows given numbers or likelihoods take the exact posterior of what lies above "
             "them, which this model does not have; give states of discrete variables only."
         )
-    found: list[dict[Variable, NDArray[Any]]] = []
+    accepted: list[dict[Variable, NDArray[Any]]] = []
     n_found, tries = 0, 0
     while n_found < n:
         if tries > 10_000 + 1_000 * n:
@@ -592,9 +593,10 @@ def _accepted_rows(
         size = min(100_000, 2 * n + 100)
         rows = _forward(model, {}, size, random)
         kept = np.flatnonzero(np.all([rows[v] == code for v, code in wanted.items()], axis=0))
-        found.append({v: column[kept] for v, column in rows.items()})
+        accepted.append({v: column[kept] for v, column in rows.items()})
         n_found, tries = n_found + len(kept), tries + size
-    columns = {v: np.concatenate([part[v] for part in found])[:n] for v in found[0]} if n else {}
+    variables = accepted[0] if accepted else ()
+    columns = {v: np.concatenate([part[v] for part in accepted])[:n] for v in variables}
     return _forward(model, columns, n, random)
 
 

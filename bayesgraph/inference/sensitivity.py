@@ -55,14 +55,14 @@ class GaussianSlopes:
     def entries(self, name: Name, axes: Sequence[Discrete]) -> Iterator[tuple[str, float]]:
         """Yield the text of each parameter, and the derivative times its scale."""
         what = [f"mean of {name}, per sd", f"variance of {name}, relative"]
-        found = [self.mean * self.scales[0], self.variance * self.scales[1]]
+        arrays = [self.mean * self.scales[0], self.variance * self.scales[1]]
         what += [f"slope of {name} on {parent}, relative" for parent in self.parents]
-        found += list(np.moveaxis(self.coefficients * self.scales[2], -1, 0))
+        arrays += list(np.moveaxis(self.coefficients * self.scales[2], -1, 0))
         for index in np.ndindex(self.mean.shape):
             states = zip(axes, index, strict=True)
-            given = ", ".join(f"{v.name}={v.states[code]}" for v, code in states)
-            for text, values in zip(what, found, strict=True):
-                yield f"{text} | {given}" if given else text, float(values[index])
+            condition = ", ".join(f"{v.name}={v.states[code]}" for v, code in states)
+            for text, values in zip(what, arrays, strict=True):
+                yield f"{text} | {condition}" if condition else text, float(values[index])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,12 +113,12 @@ class Sensitivity(Displayed):
         if the model is a network.
         """
         tables = self.covaried or self.derivatives
-        found = [
+        entries = [
             (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
             for name, table in tables.items()
             for at in np.argsort(-np.abs(table), axis=None, kind="stable")[:k]
         ]
-        return sorted(found, key=lambda entry: -abs(entry[2]))[:k]
+        return sorted(entries, key=lambda entry: -abs(entry[2]))[:k]
 
     def entry(self, name: Any, index: tuple[int, ...]) -> str:
         """Return the text of an entry of a table, such as ``P(wet=yes | rain=no)``."""
@@ -126,8 +126,8 @@ class Sensitivity(Displayed):
         parts = [f"{v.name}={v.states[code]}" for v, code in zip(axes, index, strict=True)]
         if not self.covaried:
             return f"factor {name} at {', '.join(parts)}"
-        given = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
-        return f"P({parts[-1]}{given}){self._place(name)}"
+        condition = f" | {', '.join(parts[:-1])}" if len(parts) > 1 else ""
+        return f"P({parts[-1]}{condition}){self._place(name)}"
 
     def _place(self, name: Any) -> str:
         return "" if self.weights is None else f" (network {name[0]})"
@@ -140,8 +140,8 @@ class Sensitivity(Displayed):
             rows.setdefault(row, (self.entry(name, index), value))
         lines = list(rows.values())
         for name, slopes in self.gaussians.items():
-            own = name if self.weights is None else name[1]
-            entries = slopes.entries(own, self.axes[name])
+            child = name if self.weights is None else name[1]
+            entries = slopes.entries(child, self.axes[name])
             lines += [(text + self._place(name), value) for text, value in entries]
         if self.weights is not None:
             values = self.weights.tolist()
@@ -220,13 +220,13 @@ class SlopesWork(Work):
         """
 
     def run(self, case: Case, memory_limit: float | None = None) -> Sensitivity | None:
-        found = self.derivatives(case, None, memory_limit)
-        if found is None:
+        derivatives = self.derivatives(case, None, memory_limit)
+        if derivatives is None:
             return None
         target, state = self.question
-        slopes = found.slopes(found.both)
+        slopes = derivatives.slopes(derivatives.both)
         return sensitivity_of(
-            self.model.variables[target], state, found.both, {None: (found, slopes)}
+            self.model.variables[target], state, derivatives.both, {None: (derivatives, slopes)}
         )
 
 
@@ -251,17 +251,19 @@ def sensitivity_of(
     """
     tables, covaried, axes, gaussians = {}, {}, {}, {}
     others: dict[Name, None] = {}
-    for place, (own, slopes) in parts.items():
-        others.update(dict.fromkeys(own.others))
-        keys = {name: name if place is None else (place, name) for name in (*own.axes, *slopes)}
-        axes.update({keys[name]: scope for name, scope in own.axes.items()})
+    for place, (derivatives, slopes) in parts.items():
+        others.update(dict.fromkeys(derivatives.others))
+        keys = {
+            name: name if place is None else (place, name) for name in (*derivatives.axes, *slopes)
+        }
+        axes.update({keys[name]: scope for name, scope in derivatives.axes.items()})
         for name, arrays in slopes.items():
-            if name in own.gaussians:
-                gaussians[keys[name]] = GaussianSlopes(*arrays, *own.gaussians[name])
+            if name in derivatives.gaussians:
+                gaussians[keys[name]] = GaussianSlopes(*arrays, *derivatives.gaussians[name])
                 continue
             tables[keys[name]] = arrays[0]
-            if name in own.values:
-                covaried[keys[name]] = covaried_slopes(own.values[name], arrays[0])
+            if name in derivatives.values:
+                covaried[keys[name]] = covaried_slopes(derivatives.values[name], arrays[0])
     return Sensitivity(
         target.name,
         target.states[state],
@@ -317,7 +319,7 @@ def table_derivatives_of_both(
         scale += float(case.soft[target][state])
     both = Case({**others.hard, target: state}, others.soft, scale)
     joint, log_joint = table_derivatives(compiled, both, memory_limit=memory_limit)
-    found = []
+    pairs = []
     for f in range(len(tables)):
         numbers, values = tables.table(f)
         pair = np.zeros((2, *values.shape))
@@ -327,8 +329,8 @@ def table_derivatives_of_both(
             # Each compiled table is a table of the model divided by a constant.
             logs = parts[f].aligned(free)[0] - log_unit - tables.log_scales[f]
             slopes[index] = np.exp(logs)
-        found.append((pair[0], pair[1]))
-    return float(np.exp(log_mass - log_unit)), float(np.exp(log_joint - log_unit)), found
+        pairs.append((pair[0], pair[1]))
+    return float(np.exp(log_mass - log_unit)), float(np.exp(log_joint - log_unit)), pairs
 
 
 def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
@@ -470,27 +472,27 @@ class _Given:
 
     def table(self, family: TableFamily) -> Floats:
         """Return the derivatives of P(evidence) with respect to the entries of a table."""
-        found = np.zeros(family.values.shape)
+        slopes = np.zeros(family.values.shape)
         place = self.place(family.axes)
         values = family.values[place]
         if not (values > 0).all():
-            return self._without(family, found)
+            return self._without(family, slopes)
         if self.mass > 0:
             free = self.free(family.axes)
             shares = self.posterior(free).probabilities if free else 1.0
-            found[place] = self.mass * shares / values
-        return found
+            slopes[place] = self.mass * shares / values
+        return slopes
 
-    def _without(self, family: TableFamily, found: Floats) -> Floats:
+    def _without(self, family: TableFamily, slopes: Floats) -> Floats:
         """Return the derivatives by the network without the table, for each state of the child."""
         *parents, child = family.axes
         number = self.model._index_of[child.name]
         cut = self.model._without_parents([child.name])
         place, rest = self.place(parents), self.case.without(number)
         logs = self.case.soft.get(number, np.zeros(child.cardinality))
-        known = self.case.hard.get(number)
+        observed = self.case.hard.get(number)
         targets = tuple(cut._index_of[v.name] for v in self.free(parents))
-        for state in range(child.cardinality) if known is None else (known,):
+        for state in range(child.cardinality) if observed is None else (observed,):
             set_ = Case({**rest.hard, number: state}, rest.soft)
             log_mass = cut._work(Mass(), set_.pattern, self.memory_limit).run(set_)
             log_mass += float(logs[state]) - self.log_unit
@@ -500,8 +502,8 @@ class _Given:
             if targets:
                 posterior = cut._work(Joint(targets), set_.pattern, self.memory_limit).run(set_)
                 shares = posterior.probabilities
-            found[(*place, state)] = np.exp(log_mass) * shares
-        return found
+            slopes[(*place, state)] = np.exp(log_mass) * shares
+        return slopes
 
     # ---------------------------------------------------------------------------- Gaussians
 
@@ -532,31 +534,31 @@ class _Given:
         """
         discrete, numbers = self.free(family.axes), self.free(family.numbers)
         hard, number = self.case.hard, self.model._index_of
-        known = np.array([hard.get(number[v.name], 0.0) for v in family.numbers], dtype=float)
+        observed = np.array([hard.get(number[v.name], 0.0) for v in family.numbers], dtype=float)
         at = [family.numbers.index(v) for v in numbers]
-        found = self.posterior([*discrete, *numbers]) if discrete or numbers else None
+        posterior = self.posterior([*discrete, *numbers]) if discrete or numbers else None
         cells = np.arange(family.mean.size).reshape(family.mean.shape)[self.place(family.axes)]
         parts: list[tuple[float, NumberMixture | None]] = [(1.0, None)]
-        if isinstance(found, MixedPosterior):
-            weights = found.discrete.probabilities.reshape(-1).tolist()
-            parts = list(zip(weights, found.mixtures, strict=True))
-        elif isinstance(found, Posterior):
-            parts = [(weight, None) for weight in found.probabilities.reshape(-1).tolist()]
-        elif found is not None:
-            parts = [(1.0, found)]
+        if isinstance(posterior, MixedPosterior):
+            weights = posterior.discrete.probabilities.reshape(-1).tolist()
+            parts = list(zip(weights, posterior.mixtures, strict=True))
+        elif isinstance(posterior, Posterior):
+            parts = [(weight, None) for weight in posterior.probabilities.reshape(-1).tolist()]
+        elif posterior is not None:
+            parts = [(1.0, posterior)]
         moments = []
         for cell, (weight, mixture) in zip(np.ravel(cells).tolist(), parts, strict=True):
             if weight > 0:
                 index = np.unravel_index(cell, family.mean.shape)
-                moments.append((index, weight, *_moments_of(known, at, mixture)))
+                moments.append((index, weight, *_moments_of(observed, at, mixture)))
         return moments
 
 
-def _moments_of(known: Floats, at: list[int], mixture: Any) -> tuple[Floats, Floats]:
+def _moments_of(values: Floats, at: list[int], mixture: Any) -> tuple[Floats, Floats]:
     """Return E[z] and E[z z'] of numbers, of which a mixture gives those in the places `at`."""
     if mixture is None:
-        return known, np.outer(known, known)
-    means = np.tile(known, (len(mixture.weights), 1))
+        return values, np.outer(values, values)
+    means = np.tile(values, (len(mixture.weights), 1))
     means[:, at] = mixture.means
     second = np.einsum("k,ki,kj->ij", mixture.weights, means, means)
     second[np.ix_(at, at)] += np.einsum("k,kij->ij", mixture.weights, mixture.covariances)
@@ -586,7 +588,7 @@ class FamilySlopes(SlopesWork):
         likelihood = float(case.soft[target][state]) if target in case.soft else 0.0
         mass = float(np.exp(before - log_unit))
         joint = float(np.exp(log_mass(both) + likelihood - log_unit))
-        given = (
+        cases = (
             _Given(model, case, log_unit, mass, memory_limit),
             _Given(model, both, log_unit - likelihood, joint, memory_limit),
         )
@@ -605,13 +607,13 @@ class FamilySlopes(SlopesWork):
             if isinstance(family, TableFamily):
                 axes[name], values[name] = family.axes, family.values
                 nothing = np.zeros(family.values.shape)
-                for arrays, part in zip(slopes, given, strict=True):
+                for arrays, part in zip(slopes, cases, strict=True):
                     arrays[name] = (part.table(family) if bears else nothing,)
             elif isinstance(family, GaussianFamily) and bears:
                 axes[name] = family.axes
                 scales = np.sqrt(family.variance), family.variance, family.coefficients
                 gaussians[name] = scales, tuple(v.name for v in family.numbers[1:])
-                for arrays, part in zip(slopes, given, strict=True):
+                for arrays, part in zip(slopes, cases, strict=True):
                     arrays[name] = part.gaussian(family)
             elif bears:
                 others.append(name)
