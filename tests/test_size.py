@@ -33,7 +33,7 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 54_530,
-    "nodes of syntax trees": 623_869,
+    "nodes of syntax trees": 623_868,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

@@ -73,10 +73,10 @@ from .model import QUESTIONS as QUESTIONS
 from .model import Addend as Addend
 from .model import Model as Model
 from .model import check_no_belief as check_no_belief
-from .model import map_networks as map_networks
-from .model import networks_in as networks_in
 from .model import under as under
 from .model import warn_of_impossible as warn_of_impossible
 from .model import with_findings as with_findings
 from .network import BayesianNetwork as BayesianNetwork
+from .network import map_networks as map_networks
+from .network import networks_in as networks_in
 from .weighted import WeightedNetwork as WeightedNetwork

@@ -49,8 +49,8 @@ from bayesgraph.inference import (
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_values
-from bayesgraph.models.model import Model, networks_in, with_findings
-from bayesgraph.models.network import BayesianNetwork
+from bayesgraph.models.model import Model, with_findings
+from bayesgraph.models.network import BayesianNetwork, networks_in
 
 if TYPE_CHECKING:
     import networkx as nx

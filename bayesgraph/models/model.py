@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -983,19 +983,3 @@ def under(
         raise EvidenceError(f"{both} is both set by do= and observed; leave it out of one of them.")
     cut, settings = model._with_values_set(do)
     return cut, {**observed, **settings}
-
-
-def networks_in(model: Model, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """Yield the Bayesian networks that a model consists of, each after its place in ensembles."""
-    for i, network in enumerate(model.networks):
-        if network is model:
-            yield place, network
-        else:
-            yield from networks_in(network, (*place, i))
-
-
-def map_networks(model: Model, change: Callable[[Any], Model]) -> Model:
-    """Return a model with a function of each Bayesian network in the place of this network."""
-    if model.networks[0] is model:
-        return change(model)
-    return model._with_networks([map_networks(network, change) for network in model.networks])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -741,3 +741,22 @@ def without_summed_roots(
             cpd.check_observed(observed)
         result.append(cpd)
     return result
+
+
+# ------------------------------------------------- The networks that a model consists of
+
+
+def networks_in(model: Model, place: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], Any]]:
+    """Yield the Bayesian networks that a model consists of, each after its place in ensembles."""
+    for i, network in enumerate(model.networks):
+        if network is model:
+            yield place, network
+        else:
+            yield from networks_in(network, (*place, i))
+
+
+def map_networks(model: Model, change: Callable[[Any], Model]) -> Model:
+    """Return a model with a function of each Bayesian network in the place of this network."""
+    if model.networks[0] is model:
+        return change(model)
+    return model._with_networks([map_networks(network, change) for network in model.networks])
