@@ -356,14 +356,14 @@ class _Block:
             All ones, with one configuration, for a family without open variables.
         """
         family, scope = self.families[child], self.scopes[child]
-        seen = tuple(v for v in family.discrete if v not in scope)
-        shape = tuple(v.cardinality for v in (*seen, *scope))
-        # Axes of the family as indices of the axes (*seen, *scope).
-        order = [(*seen, *scope).index(v) for v in family.discrete]
+        observed = tuple(v for v in family.discrete if v not in scope)
+        shape = tuple(v.cardinality for v in (*observed, *scope))
+        # Axes of the family as indices of the axes (*observed, *scope).
+        order = [(*observed, *scope).index(v) for v in family.discrete]
         weights, n = np.where(self.relevant[child], self.weights, 0.0), len(family.continuous)
-        n_seen = int(np.prod([v.cardinality for v in seen], dtype=np.intp))
+        n_seen = int(np.prod([v.cardinality for v in observed], dtype=np.intp))
         index, size = np.zeros(len(weights), dtype=np.intp), n_seen * posterior.shape[1]
-        for variable in seen:  # a missing value counts as state 0
+        for variable in observed:  # a missing value counts as state 0
             index = index * variable.cardinality + np.maximum(self.evidence.columns[variable], 0)
         if family.continuous:
             values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)

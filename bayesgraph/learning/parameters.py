@@ -195,7 +195,7 @@ def _leaves(
 def _beside_gaps(
     source: CountSource,
     parents: Mapping[Variable, Sequence[Variable]],
-    found: Mapping[Family, FamilyStatistics],
+    sums: Mapping[Family, FamilyStatistics],
     total: float,
     variances: Mapping[Variable, float],
 ) -> dict[Family, FamilyStatistics]:
@@ -205,7 +205,7 @@ def _beside_gaps(
     ----------
     source : CountSource
     parents : mapping from child to its parents
-    found : mapping from family to FamilyStatistics
+    sums : mapping from family to FamilyStatistics
         Of the rows without gaps.
     total : float
         Weight of all rows.
@@ -214,7 +214,7 @@ def _beside_gaps(
     """
     target, others = source.target, {}
     for child, above in parents.items():
-        statistics = found[Family.of(*above, child)]
+        statistics = sums[Family.of(*above, child)]
         few = (statistics.mean.shape[-1] + 1) * (1 if target is None else target.cardinality)
         if statistics.counts.sum() < max(total * (1.0 - ROUNDING), few) and set(above) - {target}:
             others[child] = [p for p in above if p != target]
@@ -277,7 +277,7 @@ def _share(
     child: Variable,
     parents: Sequence[Variable],
     counts: Floats,
-    given: Floats,
+    fewer: Floats,
     alone: Floats,
     of_parents: Floats,
     target: Discrete | None,
@@ -288,7 +288,7 @@ def _share(
     ----------
     child : Variable
     parents : sequence of Variable
-    counts, given : ndarray
+    counts, fewer : ndarray
         Rows of the family, and those that can be added.
     alone : ndarray, shape (K,) or ()
         Rows that have the child, by class if it is one of the parents.
@@ -299,7 +299,7 @@ def _share(
     parameters, least = 2.0 + sum(isinstance(p, Continuous) for p in parents), 0.0
     if isinstance(child, Discrete):
         parameters = max(child.cardinality - 1.0, 1.0)
-        counts, given = (a.sum(axis=-1, keepdims=True) for a in (counts, given))
+        counts, fewer = (a.sum(axis=-1, keepdims=True) for a in (counts, fewer))
         of_parents = of_parents[..., None]
     elif counts.sum() < parameters * alone.size:
         least = parameters
@@ -308,7 +308,7 @@ def _share(
     rows = counts.sum(axis=axes, keepdims=True)
     lacking = np.where(rows > 0, safe_divide(alone.reshape(rows.shape) - rows, rows), np.inf)
     missed = np.maximum(parameters * lacking, least) - rows * rows.size / counts.size
-    share = np.clip(safe_divide(missed, given), 0.0, 1.0)
+    share = np.clip(safe_divide(missed, fewer), 0.0, 1.0)
     return np.where((counts == 0) & (of_parents > 0), 1.0, share)
 
 

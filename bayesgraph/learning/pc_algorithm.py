@@ -191,8 +191,8 @@ class PairTests:
         """Write the results of G-squared tests, by what is given and one of the columns."""
         tables: dict[tuple[int, ...], list[int]] = {}
         for i in batch:
-            one, _, given = asked[i]
-            tables.setdefault((*given, one), []).append(i)
+            one, _, condition = asked[i]
+            tables.setdefault((*condition, one), []).append(i)
         groups = [(tuple([asked[i][1] for i in at]), common) for common, at in tables.items()]
         counted = extended_tables(self._source, self._numbered, groups)
         told = extended_information(counted, len(batch))

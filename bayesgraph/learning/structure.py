@@ -202,11 +202,11 @@ def check_source(source: object, learner: str) -> None:
 
 
 def below_class(
-    given: Discrete | None, columns: tuple[Variable, ...], scores: Mapping[Arc, float]
+    target: Discrete | None, columns: tuple[Variable, ...], scores: Mapping[Arc, float]
 ) -> Structure:
-    """Return the structure with the scored arcs, and `given` as a parent of all columns."""
-    variables = columns if given is None else (given, *columns)
-    star_arcs = [] if given is None else [(given.name, v.name) for v in columns]
+    """Return the structure with the scored arcs, and `target` as a parent of all columns."""
+    variables = columns if target is None else (target, *columns)
+    star_arcs = [] if target is None else [(target.name, v.name) for v in columns]
     return Structure(variables, (*star_arcs, *scores), scores)
 
 
@@ -361,21 +361,21 @@ def n_moments(family: Sequence[Variable]) -> float:
 _LONGEST, _ENTRIES = 60, 8
 
 
-def changed_settings(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, str]:
+def changed_settings(function: Callable[..., Any], settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the parameters that are not as by default, in alphabetic order, each as text.
 
     Parameters
     ----------
     function : callable
         A class or a function, whose signature has the defaults.
-    given : mapping from str to object
+    settings : mapping from str to object
         Parameters that the signature lacks count as changed unless they are None.
     """
     parameters = _signature(function).parameters
-    defaults = {name: parameters[name].default for name in given if name in parameters}
+    defaults = {name: parameters[name].default for name in settings if name in parameters}
     return {
         name: as_text(value)
-        for name, value in sorted(given.items())
+        for name, value in sorted(settings.items())
         if repr(value) != repr(defaults.get(name))
     }
 

@@ -232,7 +232,7 @@ class Ensemble(Model):
         left = {v.name for network in networks for v in network.variables}
         first = [variables.get(v, v) for v in self.variables if v.name not in changed]
         arcs = {arc for network in networks for arc in network.arc_probabilities}
-        given = {
+        probabilities = {
             (new.get(a, a), new.get(b, b)): p for (a, b), p in self._given_probabilities.items()
         }
         return Ensemble(
@@ -240,7 +240,7 @@ class Ensemble(Model):
             self.weights,
             self.combine,
             first=[v for v in first if v.name in left] if renamed or not self._is_joint else (),
-            arc_probabilities={arc: p for arc, p in given.items() if arc in arcs},
+            arc_probabilities={arc: p for arc, p in probabilities.items() if arc in arcs},
             prior_ratios={new.get(name, name): x for name, x in self.prior_ratios.items()},
             exponents={new.get(name, name): x for name, x in self.exponents.items()},
         )

@@ -244,13 +244,13 @@ def _only(sample: Sample, features: tuple[int, ...]) -> Sample:
 
 
 def joint_scores(
-    seen: Sample, unseen: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED
+    rows: Sample, unseen: Sample, features: tuple[int, ...], effort: Effort = UNBOUNDED
 ) -> Floats:
     """Return the scores log P(class | features) of unseen rows, shape (n_rows, n_classes).
 
     Both samples have the same views.
     """
-    trees = grow_trees(_only(seen, features), _TREES, effort)
+    trees = grow_trees(_only(rows, features), _TREES, effort)
     part = _only(unseen, features)
     return np.log(mean_distributions(trees, part.views, part.codes))
 

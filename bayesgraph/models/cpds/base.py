@@ -22,7 +22,7 @@ from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, rounded
 from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
-from bayesgraph.inference import Factor, Family, Potential, checked_table
+from bayesgraph.inference import Factor, Family, Potential, checked_table, take_codes
 from bayesgraph.statistics import ParameterPosterior
 
 # ------------ Conditional distributions as tables of text, for printing and for the nodes of plots
@@ -681,6 +681,22 @@ class ParameterTitle(NamedTuple):
         names = quoted(parent.name for parent in self.discrete_parents)
         of = f" (discrete parents: {names})" if names else ""
         return f"{self.cpd.title}{of}{': ' if self.name else ''}{self.name}"
+
+
+def reduced(scope: Sequence[Discrete], logs: Floats, evidence: Evidence) -> Factor:
+    """Return the observed entries of log probabilities of the last variable given the others.
+
+    The rows in which the last variable is missing get 0, the log of one.
+    """
+    observed = [variable for variable in scope if variable in evidence]
+    codes = [evidence.columns[variable] for variable in observed]
+    missing = np.flatnonzero(codes[-1] < 0) if scope[-1] in evidence else ()
+    if len(missing):
+        codes[-1] = np.maximum(codes[-1], 0)
+    rest, values = take_codes(scope, logs, observed, codes)
+    if len(missing):
+        values[missing] = 0.0
+    return Factor.from_log(rest, values)
 
 
 def draw_states(

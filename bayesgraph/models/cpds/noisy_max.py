@@ -17,7 +17,7 @@ from bayesgraph.core.errors import CPDError, MemoryLimitError, UnsupportedModelE
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, format_count
 from bayesgraph.core.variables import Discrete, Name, Variable
-from bayesgraph.inference import Factor, Potential, take_codes
+from bayesgraph.inference import Factor, Potential
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.table import TableCPD
 
@@ -154,15 +154,7 @@ class CanonicalCPD(base.CPD):
         ]
         values = self.distributions(codes)
         logs = log_of(values if self.parents else values[None])
-        if self.variable not in columns:
-            return Factor.from_log([*free, self.variable], logs)
-        column = columns[self.variable]
-        missing = column < 0
-        codes = [np.where(missing, 0, column)]
-        rest, logs = take_codes([*free, self.variable], logs, [self.variable], codes)
-        if missing.any():
-            logs[missing] = 0.0
-        return Factor.from_log(rest, logs)
+        return base.reduced([*free, self.variable], logs, evidence)
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child's state code given the parents' columns; see CPD."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference import Factor, TableFamily, align, take_codes
+from bayesgraph.inference import Factor, TableFamily, align
 from bayesgraph.models.cpds import base
 from bayesgraph.models.cpds.stacks import TableStack
 
@@ -110,21 +110,7 @@ class TableCPD(base.CPD):
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the table reduced to the observed states; see CPD."""
-        observed = [variable for variable in self.scope if variable in evidence]
-        if not observed:
-            return self.to_factor()
-        codes = [evidence.columns[variable] for variable in observed]
-        missing = None
-        if self.variable in evidence:
-            missing = codes[-1] < 0
-            if missing.any():
-                codes[-1] = np.where(missing, 0, codes[-1])
-            else:
-                missing = None
-        rest, values = take_codes(self.scope, self.log_values[None], observed, codes)
-        if missing is not None:
-            values[missing] = 0.0
-        return Factor.from_log(rest, values)
+        return base.reduced(self.scope, self.log_values[None], evidence)
 
     def permuted(self, variable: Discrete, order: Sequence[int]) -> base.CPD:
         """Return the CPD with the states of a variable in another order; see CPD."""
