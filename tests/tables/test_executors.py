@@ -141,8 +141,8 @@ def test_the_bits_do_not_depend_on_parts_and_attempts(
 def test_the_bits_of_more_than_one_block(model, n_threads, tmp_path, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr(blocks, "N_THREADS", n_threads)
-    random, n_rows = np.random.default_rng(0), 40_000
-    assert n_rows > blocks.BLOCK
+    random, n_rows = np.random.default_rng(0), 100_003
+    assert 3 * blocks.BLOCK < n_rows < 4 * blocks.BLOCK
     columns = {
         "a": random.choice(list("abc"), n_rows).tolist(),
         # Any other order of the sum shows: with few large numbers, all small ones are rounded.
@@ -155,10 +155,12 @@ def test_the_bits_of_more_than_one_block(model, n_threads, tmp_path, monkeypatch
     memory = model().fit(rows.drop_columns(["y"]), rows.select(["y"]))
     expected = saved(memory, tmp_path / "memory.bayesgraph")
     more = bg.open_dataset(tmp_path / "rows.parquet")
+    assert saved(model().fit(more, "y"), tmp_path / "found.bayesgraph") == expected
     with ThreadPoolExecutor(n_threads) as pool:
         spread = bg.open_dataset(tmp_path / "rows.parquet", executor=pool)
-        for data in (more, spread):
-            assert saved(model().fit(data, "y"), tmp_path / "found.bayesgraph") == expected
+        for size in (1, 2, 4):
+            monkeypatch.setattr(datasets, "BLOCKS_OF_PART", size)
+            assert saved(model().fit(spread, "y"), tmp_path / "found.bayesgraph") == expected
 
 
 @pytest.mark.parametrize(
