@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_518,
-    "nodes of syntax trees": 623_790,
+    "lines of code": 54_508,
+    "nodes of syntax trees": 623_704,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,
-    "comments that silence a check": 107,
+    "comments that silence a check": 106,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

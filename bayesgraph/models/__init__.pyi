@@ -34,7 +34,6 @@ from .cpds.trees import interval_text as interval_text
 from .cpds.trees import state_probabilities as state_probabilities
 from .editing import substituted as substituted
 from .ensemble import Ensemble as Ensemble
-from .ensemble import codes_in as codes_in
 from .evidence import Belief as Belief
 from .evidence import Between as Between
 from .evidence import as_mapping as as_mapping

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, check_share, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, Report, more, rounded, scaled
@@ -43,7 +42,6 @@ from bayesgraph.models import (
     BayesianNetwork,
     GaussianCPD,
     Model,
-    codes_in,
     networks_in,
     table_for,
 )
@@ -1076,8 +1074,8 @@ def table_drift(
     return TableDrift(tuple(families), alpha, tables[0].n_rows, tables[1].n_rows)
 
 
-# A distribution of a child given parents, after the model that it is of.
-_Member: TypeAlias = tuple[Model, CPD]
+# A distribution of a child given parents, after the model that it is of and its place in ensembles.
+_Member: TypeAlias = tuple[tuple[int, ...], Model, CPD]
 
 
 class _Shared(NamedTuple):
@@ -1093,8 +1091,8 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
     """Return the families whose parents have columns; members of a mixture may share one."""
     present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
     shared: dict[Any, _Shared] = {}
-    for member in _members(model):
-        child, parents = member[1].variable, member[1].parents
+    for place, owner, cpd in _members(model):
+        child, parents = cpd.variable, cpd.parents
         is_present = child.name in present
         latent = [p.name for p in parents if is_present and p.name not in present]
         parents = tuple(p for p in parents if not is_present or p.name in present)
@@ -1102,13 +1100,13 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
         key = child.name, frozenset(p.name for p in parents if is_present)
         family = shared.setdefault(key, _Shared(child, parents, {}, []))
         family.latent.update(dict.fromkeys(latent))
-        family.members.append(member)
+        family.members.append((place, owner, cpd))
     return list(shared.values())
 
 
 def _members(model: Model) -> list[_Member]:
     if model.networks:
-        return [(network, cpd) for _, network in networks_in(model) for cpd in network.cpds]
+        return [(place, network, c) for place, network in networks_in(model) for c in network.cpds]
     graph: Any = model
     sources = [term.source for term in graph.terms]
     cpds = [cpd for source in sources if isinstance(source, CPD) for cpd in source.singles()]
@@ -1117,18 +1115,18 @@ def _members(model: Model) -> list[_Member]:
             "The factors of this factor graph have no children, so that there are no families to "
             "compare; table_drift takes a network of parents and children."
         )
-    return [(model, cpd) for cpd in cpds]
+    return [((), model, cpd) for cpd in cpds]
 
 
 def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
     before, after = (
-        float(np.mean([_mean_log_likelihood(model, *member, table) for member in family.members]))
+        float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
         for table in tables
     )
     parents = tuple(parent.name for parent in family.parents)
     drift = FamilyDrift(family.child.name, parents, tuple(family.latent), before, after)
     try:
-        columns, categorical = _columns(model, [family.child, *family.parents], tables)
+        columns, categorical = _columns(model, family, tables)
         places = tuple(range(1, len(columns) - 1))
         test = independence_test(columns, 0, -1, places, categorical=categorical)
     except BayesGraphError as error:
@@ -1149,70 +1147,58 @@ def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
 
 
 def _columns(
-    model: Model, variables: list[Variable], tables: list[Table]
+    model: Model, family: _Shared, tables: list[Table]
 ) -> tuple[dict[Name, Any], list[Name]]:
     """Return the columns of a family in both tables by place, and the places of discrete ones.
 
     The place -1 is that of the number of the table.
     """
+    variables = [family.child, *family.parents]
     if any(isinstance(model.variable(v.name), CountVector) for v in variables):
         raise UnsupportedModelError("vectors of counts are not compared")
-    parts = [_encoded(model, variables, table) for table in tables]
+    parts = [_rows(model, family.members[0], table) for table in tables]
     if lacking := [v.name for v in variables if not all(v in part for part in parts)]:
         raise DataError(f"a table has no column {lacking[0]!r}")
     columns: dict[Name, Any] = {-1: np.repeat([0.0, 1.0], [table.n_rows for table in tables])}
     for place, variable in enumerate(variables):
-        values = np.concatenate([part[variable] for part in parts])
-        columns[place] = np.where(_is_observed(variable, values), values, np.nan)
+        observed = np.concatenate([part.observed_rows(variable) for part in parts])
+        values = np.concatenate([part.columns[variable] for part in parts])
+        columns[place] = np.where(observed, values, np.nan)
     return columns, [-1, *(i for i, v in enumerate(variables) if isinstance(v, Discrete))]
 
 
-def _encoded(
-    model: Model, variables: Sequence[Variable], table: Table
-) -> dict[Variable, NDArray[Any]]:
-    """Return the columns that a table has, in the codes of a member's variables.
-
-    A variable of an average may have other states or intervals in a member, or be a number.
-    """
-    columns = {}
-    for variable in variables:
-        shown: Any = model.variable(variable.name)
-        if shown not in table.variables or isinstance(shown, CountVector):
-            continue
-        column = table.column(shown)
-        if variable == shown or not isinstance(variable, Discrete):
-            columns[variable] = column
-        elif isinstance(shown, Discrete):
-            columns[variable] = np.append(codes_in(variable, shown), -1)[column]
-        else:
-            columns[variable] = variable.codes(column)  # type: ignore[attr-defined]  # has intervals
-    return columns
+def _rows(model: Any, member: _Member, table: Table) -> Evidence:
+    """Return the columns of a member's family that a table has, as the member reads them."""
+    place, _, cpd = member
+    names = {v.name for v in cpd.scope}
+    columns = {v: table.column(v) for v in table.variables if v.name in names}
+    rows = Evidence(table.n_rows, columns)
+    for at in place:
+        if len(model.weights):
+            rows = model.all_members[at].rows(rows)
+        model = model.networks[at]
+    return rows
 
 
-def _is_observed(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
-    return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
-
-
-def _mean_log_likelihood(model: Model, member: Model, cpd: CPD, table: Table) -> float:
+def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     """Return the mean log likelihood of a child given those of its parents that have columns.
 
     It is NaN without complete rows, or if the model cannot sum the other parents out.
     """
-    columns = _encoded(model, [*cpd.parents, cpd.variable], table)
+    (_, owner, cpd), rows = member, _rows(model, member, table)
     complete = np.ones(table.n_rows, dtype=bool)
-    for variable, column in columns.items():
-        complete &= _is_observed(variable, column)
-    n = int(complete.sum())
-    if cpd.variable not in columns or not n:
+    for variable in rows.columns:
+        complete &= rows.observed_rows(variable)
+    if cpd.variable not in rows or isinstance(cpd.variable, CountVector) or not complete.any():
         return math.nan
-    family = {v: column[complete] for v, column in columns.items()}
-    if len(family) == len(cpd.scope):
-        return float(np.mean(_log_values(cpd, Evidence(n, family))))
-    parents = {v: column for v, column in family.items() if v != cpd.variable}
+    family = rows.rows(np.flatnonzero(complete))
+    if len(family.columns) == len(cpd.scope):
+        return float(np.mean(_log_values(cpd, family)))
+    parents = family.without([cpd.variable])
     try:
-        logs = member._log_evidence_rows(Evidence(n, family))
-        if parents:
-            logs = logs - member._log_evidence_rows(Evidence(n, parents))
+        logs = owner._log_evidence_rows(family)
+        if parents.columns:
+            logs = logs - owner._log_evidence_rows(parents)
     except BayesGraphError:
         return math.nan
     return float(np.mean(logs))
