@@ -112,7 +112,7 @@ class Plan(Displayed):
         gone += [v for v in self.joint if v not in self.keep]
         return tuple(variable.name for variable in gone)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """Induced width: the number of variables of the largest product, minus one."""
         return max((len(scope) for scope in self._scopes()), default=1) - 1
