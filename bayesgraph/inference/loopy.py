@@ -172,7 +172,7 @@ def loopy_belief_propagation(
             "Expected max_iterations of 1 or more, a positive tolerance and a damping in [0, 1) "
             f"or None; got {max_iterations!r}, {tolerance!r} and {damping!r}."
         )
-    graph = _FactorGraph(_checked(factors), variables)
+    graph = _FactorGraph(factors, variables)
     dampings = (damping,) if damping is not None else _DAMPINGS
     schedule = _Schedule(dampings[:1] if graph.acyclic else dampings)
     messages = np.zeros(len(graph.cell))
@@ -296,14 +296,14 @@ class _FactorGraph:
         Numbers of factors of several variables.
     """
 
-    def __init__(self, factors: Sequence[Factor], variables: Sequence[Discrete]) -> None:
+    def __init__(self, factors: Sequence[Potential], variables: Sequence[Discrete]) -> None:
         self.variables = union_scope([variables, *(factor.scope for factor in factors)])
         self.cards = np.array([v.cardinality for v in self.variables], dtype=np.intp)
         self.first = np.cumsum(self.cards) - self.cards
         begin = dict(zip(self.variables, self.first.tolist(), strict=True))
         self.field = np.zeros(int(self.cards.sum()))
         self.constant = 0.0
-        by_shape: dict[tuple[int, ...], list[tuple[Factor, Floats]]] = {}
+        by_shape: dict[tuple[int, ...], list[tuple[Potential, Floats]]] = {}
         for factor in factors:
             peak, table = _scaled(factor)
             self.constant += peak
@@ -427,32 +427,23 @@ class _FactorGraph:
         return total
 
 
-def _scaled(factor: Factor) -> tuple[float, Floats]:
-    """Return the log of the largest value of a factor, and its log table minus this log."""
-    log_values = np.asarray(factor.log_values[0], dtype=np.float64)
-    peak = float(np.max(log_values))
+def _scaled(factor: Potential) -> tuple[float, Floats]:
+    """Return the log of the largest value of a table, and the log table minus this log."""
+    if not isinstance(factor, Factor):
+        raise errors.UnsupportedModelError(
+            "Belief propagation takes tables; the continuous variables "
+            f"{errors.quoted(v.name for v in factor.variables)} are left in the model. Observe "
+            "them or use method='likelihood-weighting'."
+        )
+    if factor.n_rows != 1:
+        raise errors.ModelError(
+            f"Belief propagation takes one row of evidence at a time; {factor!r} has "
+            f"{factor.n_rows}."
+        )
+    peak = float(np.max(factor.log_values))
     if peak == -math.inf:
         raise errors.ImpossibleEvidenceError(
             f"{factor!r} is zero everywhere with this evidence: the model gives it probability "
             "zero."
         )
-    return peak, log_values - peak
-
-
-def _checked(factors: Sequence[Potential]) -> list[Factor]:
-    """Return the factors, or raise an error if a factor is not a table with a single row."""
-    tables = []
-    for factor in factors:
-        if not isinstance(factor, Factor):
-            raise errors.UnsupportedModelError(
-                "Belief propagation takes tables; the continuous variables "
-                f"{errors.quoted(v.name for v in factor.variables)} are left in the model. Observe "
-                "them or use method='likelihood-weighting'."
-            )
-        if factor.n_rows != 1:
-            raise errors.ModelError(
-                f"Belief propagation takes one row of evidence at a time; {factor!r} has "
-                f"{factor.n_rows}."
-            )
-        tables.append(factor)
-    return tables
+    return peak, factor.log_values[0] - peak

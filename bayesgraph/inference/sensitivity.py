@@ -14,8 +14,6 @@ from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.errors import quoted
 from bayesgraph.core.variables import Continuous, Discrete, Name, State, Variable, ancestral_set
 from bayesgraph.inference.contract import Case, Joint, Mass, Pattern, Plan, Slopes, Solver, Work
-from bayesgraph.inference.elimination import table_derivatives
-from bayesgraph.inference.programs import CompiledTables
 from bayesgraph.inference.results import MixedPosterior, NumberMixture, Posterior
 
 # -------- Sensitivity of a posterior to the parameters of the model, and conflict between findings
@@ -290,47 +288,6 @@ def proportional(slopes: Floats, weights: Floats) -> Floats:
     """
     rest = 1.0 - weights
     return np.divide(slopes, rest, out=np.zeros(len(weights)), where=rest > 0)
-
-
-def table_derivatives_of_both(
-    compiled: CompiledTables,
-    target: int,
-    state: int,
-    case: Case,
-    log_unit: float | None,
-    *,
-    memory_limit: float | None = None,
-) -> tuple[float, float, list[tuple[Floats, Floats]]] | None:
-    """Return P(evidence) and P(target = state, evidence), and derivatives for every table.
-
-    Each is divided by the exponential of `log_unit`, by default by P(evidence); then the result is
-    None if the evidence is impossible. There are two propagations: with the evidence, and with the
-    evidence and the target.
-    """
-    tables = compiled.tables
-    plain, log_mass = table_derivatives(compiled, case, memory_limit=memory_limit)
-    if log_unit is None:
-        if log_mass == -np.inf:
-            return None
-        log_unit = log_mass
-    others = case.without(target)
-    scale = case.log_scale
-    if target in case.soft:
-        scale += float(case.soft[target][state])
-    both = Case({**others.hard, target: state}, others.soft, scale)
-    joint, log_joint = table_derivatives(compiled, both, memory_limit=memory_limit)
-    pairs = []
-    for f in range(len(tables)):
-        numbers, values = tables.table(f)
-        pair = np.zeros((2, *values.shape))
-        for slopes, parts, hard in zip(pair, (plain, joint), (case.hard, both.hard), strict=True):
-            index = tuple(hard.get(v, slice(None)) for v in numbers)
-            free = [tables.variables[v] for v in numbers if v not in hard]
-            # Each compiled table is a table of the model divided by a constant.
-            logs = parts[f].aligned(free)[0] - log_unit - tables.log_scales[f]
-            slopes[index] = np.exp(logs)
-        pairs.append((pair[0], pair[1]))
-    return float(np.exp(log_mass - log_unit)), float(np.exp(log_joint - log_unit)), pairs
 
 
 def covaried_slopes(values: Floats, slopes: Floats) -> Floats:

@@ -16,9 +16,17 @@ from bayesgraph.core.errors import EvidenceError, MemoryLimitError
 from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import contract, execution_kernels, sensitivity
+from bayesgraph.inference.elimination import table_derivatives
 from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.program_kernels import N_ROWS
-from bayesgraph.inference.programs import CompiledTables, Relevance, Run, held_bytes, held_entries
+from bayesgraph.inference.programs import (
+    FEW_VARIABLES,
+    CompiledTables,
+    Relevance,
+    Run,
+    held_bytes,
+    held_entries,
+)
 from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
 
@@ -328,7 +336,8 @@ class JointEnumeration(_TableSolver):
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if pattern.rows or pattern.soft:
             return False
-        return _few(model, question, pattern) is not None
+        n_free = len(model.variables) - len(pattern.observed)
+        return n_free <= FEW_VARIABLES or _few(model, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         few = _few(model, question, pattern)
@@ -515,28 +524,45 @@ class ProgramDraw(_Program):
 
 
 class TableSlopes(sensitivity.SlopesWork, _TableWork):
-    """Prepared query for derivatives of a posterior with respect to all table entries."""
+    """Prepared query for derivatives of a posterior with respect to all table entries.
+
+    There are two propagations: with the evidence, and with the evidence and the target.
+    """
 
     def derivatives(
         self, case: contract.Case, log_unit: float | None, memory_limit: float | None
     ) -> sensitivity.Derivatives | None:
         """Return the derivatives of both probabilities; see SlopesWork."""
-        tables, names = self.compiled.tables, self.model._table_names()
-        target, state = self.question
-        derivatives = sensitivity.table_derivatives_of_both(
-            self.compiled, target, state, case, log_unit, memory_limit=memory_limit
-        )
-        if derivatives is None:
-            return None
-        mass, both, slopes = derivatives
-        is_network = bool((tables.arrays.child >= 0).all())
-        values = (tables.table(f)[1] for f in range(len(tables)))
+        tables, (target, state) = self.compiled.tables, self.question
+        before, log_mass = table_derivatives(self.compiled, case, memory_limit=memory_limit)
+        if log_unit is None:
+            if log_mass == -np.inf:
+                return None
+            log_unit = log_mass
+        others, scale = case.without(target), case.log_scale
+        if target in case.soft:
+            scale += float(case.soft[target][state])
+        both = contract.Case({**others.hard, target: state}, others.soft, scale)
+        after, log_both = table_derivatives(self.compiled, both, memory_limit=memory_limit)
+        names, is_network = self.model._table_names(), bool((tables.arrays.child >= 0).all())
+        slopes: tuple[dict[Any, Any], dict[Any, Any]] = {}, {}
+        values: dict[Any, Floats] = {}
+        for f, name in enumerate(names):
+            numbers, table = tables.table(f)
+            if is_network:
+                values[name] = table
+            for arrays, parts, part in zip(slopes, (before, after), (case, both), strict=True):
+                free = [tables.variables[v] for v in numbers if v not in part.hard]
+                # Each compiled table is a table of the model divided by a constant.
+                logs = parts[f].aligned(free)[0] - log_unit - tables.log_scales[f]
+                whole = np.zeros(table.shape)
+                whole[tuple(part.hard.get(v, slice(None)) for v in numbers)] = np.exp(logs)
+                arrays[name] = (whole,)
         return sensitivity.Derivatives(
-            mass,
-            both,
-            {name: (before,) for name, (before, _) in zip(names, slopes, strict=True)},
-            {name: (after,) for name, (_, after) in zip(names, slopes, strict=True)},
-            dict(zip(names, values, strict=True)) if is_network else {},
+            float(np.exp(log_mass - log_unit)),
+            float(np.exp(log_both - log_unit)),
+            *slopes,
+            values,
             {},
             dict(zip(names, tables.scopes(), strict=True)),
             (),
