@@ -219,12 +219,9 @@ class _Expected:
     log_likelihood: float = 0.0
 
     def __add__(self, other: _Expected) -> _Expected:
-        statistics_of = dict(self.statistics)
-        for child, statistics in other.statistics.items():
-            statistics_of[child] = (
-                statistics_of[child] + statistics if child in statistics_of else statistics
-            )
-        return _Expected(statistics_of, self.log_likelihood + other.log_likelihood)
+        mine, theirs = self.statistics, other.statistics
+        sums = {child: mine[child] + theirs[child] for child in mine if child in theirs}
+        return _Expected({**mine, **theirs, **sums}, self.log_likelihood + other.log_likelihood)
 
 
 def _none(family: Family) -> FamilyStatistics:
@@ -515,17 +512,11 @@ class _Problem:
         objective: list[float] = []
         while True:
             statistics, log_likelihood = self._expectation.statistics(network)
-            # The unnormalised log density of the Dirichlet priors of all tables.
-            objective.append(
-                log_likelihood
-                + float(
-                    sum(
-                        xlogy(self._smoothing.state_counts(cpd.variable), cpd.values).sum()
-                        for cpd in network.cpds
-                        if isinstance(cpd, TableCPD)
-                    )
-                )
-            )
+            tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
+            alphas = [self._smoothing.state_counts(table.variable) for table in tables]
+            # The unnormalised log densities of the Dirichlet priors.
+            priors = [xlogy(a, t.values).sum() for a, t in zip(alphas, tables, strict=True)]
+            objective.append(log_likelihood + float(sum(priors)))
             gain = np.inf if len(objective) < 2 else objective[-1] - objective[-2]
             converged = gain <= iterations.tol * self._total
             if converged or len(objective) > iterations.max_iter:

@@ -132,7 +132,8 @@ class LeaveOneOut:
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         self._check_memory(new)
         # In one pass too; each term asks for those of its own columns.
-        self.source.variances([v for v in dict.fromkeys(_all(new)) if isinstance(v, Continuous)])
+        columns = dict.fromkeys(v for parents, child in new for v in (*parents, child))
+        self.source.variances([v for v in columns if isinstance(v, Continuous)])
         families = {key: Family.of(self.target, *key[0], key[1]) for key in new}
         sums = self.source.families(families.values(), keep=False)
         for (parents, child), family in families.items():
@@ -243,13 +244,6 @@ def losses(joint: Floats, part: Part, kind: str) -> float:
         log_p = joint[np.arange(len(joint)), part.labels] - log_sum_exp(joint, 1)
         each = -log_p if kind == "log" else np.expm1(log_p) ** 2
     return float(np.sum(part.weights * each))
-
-
-def _all(keys: Iterable[Key]) -> Iterator[Variable]:
-    """Yield the variables of (parents, child) pairs."""
-    for parents, child in keys:
-        yield from parents
-        yield child
 
 
 @dataclass

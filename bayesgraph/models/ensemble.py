@@ -15,7 +15,6 @@ from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.errors import (
     DataTypeError,
     ModelError,
-    UnknownStateError,
     UnsupportedModelError,
     quoted,
 )
@@ -893,13 +892,8 @@ def codes_in(variable: Discrete, whole: Discrete) -> NDArray[np.int64]:
     """Return the code in a network of each state of the ensemble's variable; -1 for none."""
     if isinstance(variable, Binned) and isinstance(whole, Binned):
         return variable.codes_of(whole)
-    codes = []
-    for state in whole.states:
-        try:
-            codes.append(int(variable.encode(state)))
-        except UnknownStateError:
-            codes.append(-1)
-    return np.array(codes, dtype=np.int64)
+    codes = [variable.find(state) for state in whole.states]
+    return np.array([-1 if code is None else code for code in codes], dtype=np.int64)
 
 
 def _are_equal(one: Mapping[Name, Floats], two: Mapping[Name, Floats]) -> bool:

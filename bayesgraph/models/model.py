@@ -467,9 +467,8 @@ class Model(Edits, Answering):
         case: Case | None = None,
     ) -> list[Assignment]:
         case = self._checked_case(Best, evidence) if case is None else case
-        assignments: list[Assignment] = self._possible(question, case, evidence, memory_limit).take(
-            k
-        )
+        answer = self._possible(question, case, evidence, memory_limit)
+        assignments: list[Assignment] = answer.take(k)
         if not assignments:
             raise impossible(evidence)
         return assignments
