@@ -525,7 +525,8 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
         # An array has no names: there is nothing to compare if there were none in fitting.
         _check_feature_names(estimator, X, reset=False)
-    _check_n_features(estimator, matrix, reset=False)
+    if matrix.shape[1] != estimator.n_features_in_:  # the check itself takes longer
+        _check_n_features(estimator, matrix, reset=False)
     return Columns(names, matrix.shape[0], None, matrix)
 
 

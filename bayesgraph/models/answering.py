@@ -10,7 +10,15 @@ from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import EvidenceError, UnsupportedModelError, unknown_variable
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike
-from bayesgraph.core.variables import CountVector, Discrete, MissingIndicator, Name, State, Variable
+from bayesgraph.core.variables import (
+    Continuous,
+    CountVector,
+    Discrete,
+    MissingIndicator,
+    Name,
+    State,
+    Variable,
+)
 from bayesgraph.inference import (
     CompiledTables,
     Joint,
@@ -108,7 +116,10 @@ class Answering:
         model: Any = self
         while model.networks and model.networks[0] is not model:
             model = model.networks[0]
-        return Expected.of(model.cpds if model.networks else ())
+        if not model.networks:
+            return Expected.of((), ())
+        numbers = [v for v in model.variables if isinstance(v, Continuous)]
+        return Expected.of([model[name] for name in model._order], numbers)
 
     def _items_among(self, names: Iterable[Name]) -> dict[CountVector, list[Name]]:
         """Return, for each vector of counts, those of the names that are its items (words).

@@ -6,6 +6,7 @@ wraps a column of pandas, polars, pyarrow and others.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -337,7 +338,7 @@ def are_finite(numbers: Floats) -> bool:
     """Return whether no number is infinite or missing (NaN)."""
     with np.errstate(over="ignore", invalid="ignore"):
         # All of the numbers of a finite sum are finite, which takes half of the time to tell.
-        return bool(np.isfinite(numbers.sum()) or np.isfinite(numbers).all())
+        return bool(math.isfinite(numbers.sum()) or np.isfinite(numbers).all())
 
 
 def missing_cells(column: Column) -> NDArray[np.bool_]:

@@ -134,3 +134,11 @@ def test_the_command_line_says_it_too(tmp_path):
     with pytest.warns(ExtrapolationWarning, match=r"age = 7000 \(usual are"):
         found = CliRunner().invoke(app, ["query", str(path), "-e", "age=7000"])
     assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("root", ["age", "bmi"])
+def test_parents_may_come_later_than_their_children(root):
+    clf = bg.TANClassifier(root=root).fit(X, Y)
+    for name in ("age", "bmi"):
+        row = X.iloc[[0]].assign(**{name: 7e5})
+        assert name in said_of(partial(clf.predict_proba, row)).split(" = ")[0]

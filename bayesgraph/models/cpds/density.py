@@ -635,15 +635,16 @@ class Expected(NamedTuple):
     limits: Floats
 
     @classmethod
-    def of(cls, cpds: Iterable[base.CPD]) -> Expected:
+    def of(cls, cpds: Iterable[base.CPD], numbers: Sequence[Variable]) -> Expected:
         """Return the expectations of Gaussians and other densities, given CPDs with parents first.
 
+        `numbers` are all continuous variables, in the order in which columns of them will be.
         The mean of a linear Gaussian lies between those that the least and the greatest mean of
         each parent give, and its deviation is at most that of parents which move together. Far is
         also farther than the means in all configurations are from each other.
         """
         spread: dict[Variable, Any] = {}
-        limits = [[-np.inf, np.inf] * 2]
+        limits = dict.fromkeys([None, *numbers], [-np.inf, np.inf] * 2)
         mean: Any
         for cpd in cpds:
             quantiles: list[Any] = [None] * 4
@@ -663,8 +664,8 @@ class Expected(NamedTuple):
             far, usual = max(_FAR * sd, high - low), _USUAL * sd
             ends = [low - far, high + far, low - usual, high + usual]
             least = zip(ends, quantiles, (np.min, np.max) * 2, strict=True)
-            limits.append([float(end if q is None else f(q)) for end, q, f in least])
-        return cls({v: i for i, v in enumerate(spread, 1)}, np.array(limits).T)
+            limits[cpd.variable] = [float(end if q is None else f(q)) for end, q, f in least]
+        return cls({v: i for i, v in enumerate(numbers, 1)}, np.array([*limits.values()]).T)
 
     def far(self, variables: Sequence[Variable], values: Floats) -> dict[Variable, float]:
         """Return the number farthest outside in each column that has too many, or too far ones.
@@ -672,7 +673,9 @@ class Expected(NamedTuple):
         At most 1 / k^2 of any distribution is farther than k deviations from its mean (Chebyshev),
         so that a tenth of the rows beyond ten, or one of n rows beyond 10 sqrt(n), is no accident.
         """
-        low, high, _, _ = self.limits[:, [self.place.get(v, 0) for v in variables]]
+        alike = variables == tuple(self.place)
+        at: Any = slice(1, None) if alike else [self.place.get(v, 0) for v in variables]
+        low, high = self.limits[:2, at]
         least, most = extremes(values) if len(values) > 1 else (values, values)
         outside = (least < low) | (most > high)
         farthest: dict[Variable, float] = {}
