@@ -32,7 +32,7 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_486,
+    "lines of code": 54_483,
     "nodes of syntax trees": 623_661,
     "files": 217,
     "public names": 70,

@@ -756,11 +756,8 @@ def _by_parameters(
         )
     bars = []
     for one in parameters:
-        answers = [
-            _with_cpd(model, one.number, one.at(end)).query(target.name, evidence)
-            for end in one.ends
-        ]
-        shares = [float(answer.probabilities[code]) for answer in answers]
+        ends = [_with_cpd(model, one.number, one.at(end)) for end in one.ends]
+        shares = [float(end.query(target.name, evidence).probabilities[code]) for end in ends]
         which = ", ".join(f"network {i}" for i in one.place) if len(model.networks) > 1 else ""
         bars.append(_bar(f"{one.name} ({which})" if which else one.name, shares, one.ends, one.now))
     return bars, " ".join(remarks)
