@@ -286,6 +286,7 @@ def test_planning_a_clique_takes_at_most_quadratic_calls():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bayesgraph.core.errors.ExtrapolationWarning")
 def test_the_limit_counts_the_gaussian_components():
     parents = [bg.Discrete(f"p{i}", range(4)) for i in range(22)]
     xs = [bg.Continuous(f"x{i}") for i in range(22)]
