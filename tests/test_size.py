@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_483,
-    "nodes of syntax trees": 623_661,
+    "lines of code": 54_486,
+    "nodes of syntax trees": 623_697,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

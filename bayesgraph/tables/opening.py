@@ -607,8 +607,12 @@ class _FileRows:
             If the file has changed since the dataset was opened.
         """
         self._check_unchanged()
+        fragment = self.fragment
+        if hasattr(fragment, "row_groups"):
+            # Those of a fragment that was sent to another process are in any order.
+            fragment = fragment.subset(row_group_ids=sorted(g.id for g in fragment.row_groups))
         # What is read ahead is held; threads of pyarrow would compete with those that count.
-        scanner = self.fragment.scanner(
+        scanner = fragment.scanner(
             schema=self.schema, columns=list(columns), filter=self.where, batch_size=_BATCH_ROWS,
             batch_readahead=1, fragment_readahead=1, use_threads=False,
         )  # fmt: skip

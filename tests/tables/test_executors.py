@@ -130,6 +130,16 @@ def test_the_bits_do_not_depend_on_parts_and_attempts(
     assert saved(found, tmp_path / "found.bayesgraph") == expected
 
 
+def test_row_groups_that_are_sent_keep_their_order(tmp_path, monkeypatch):
+    # pyarrow restores them from a set of numbers, which has no order.
+    monkeypatch.setattr("bayesgraph.tables.opening._PIECE_ROWS", 50)
+    pq.write_table(pa.table({"n": range(700)}), tmp_path / "t.parquet", row_group_size=9)
+    pieces = bg.open_dataset(tmp_path / "t.parquet").pieces(["n"])
+    assert len(pieces) == 13
+    sent = [table for piece in pickle.loads(pickle.dumps(pieces)) for table in piece.tables(["n"])]
+    assert pa.concat_tables(sent)["n"].to_pylist() == list(range(700))
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 3])
 @pytest.mark.parametrize(
     "model",
