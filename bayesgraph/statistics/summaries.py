@@ -385,7 +385,7 @@ class PairsSummary(requests.Additive):
     def family(self, family: requests.Family) -> FamilyStatistics | None:
         """Return the statistics of one or two columns, with or without the given variable.
 
-        The result is None for other families, or other columns.
+        More of them may be numbers without gaps. The result is None for other families.
         """
         condition, at = self.request.given, self.at
         rest = [v for v in family.discrete if v is not condition]
@@ -393,7 +393,10 @@ class PairsSummary(requests.Additive):
         if len(columns) < 2:
             return self.singles.family(family)
         is_conditional = condition is None or condition in family.discrete
-        if len(columns) > 2 or not (is_conditional and at.place.keys() >= {*columns}):
+        m = self.pair_moments
+        # The rows that observe two numbers observe all of them if none is missing.
+        most = 2 if rest or m.count.size > len(m.count) else len(columns)
+        if len(columns) > most or not (is_conditional and at.place.keys() >= {*columns}):
             return None
         i, j = at.place[columns[0]], at.place[columns[1]]
         axes = rest if condition is None else [condition, *rest]
@@ -407,14 +410,15 @@ class PairsSummary(requests.Additive):
             states = at.states(rest[0])
             statistics = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
         else:
-            m = self.pair_moments
-            count, mean, square, both = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
-            between = both[:, i, j]
-            comoment = np.stack([square[:, i, j], between, between, square[:, j, i]], axis=-1)
+            one, n = np.arange(len(columns)), len(columns)
+            chosen = np.array([at.place[v] for v in columns])
+            whole = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
+            count, mean, square, comoment = (a[:, chosen[:, None], chosen] for a in whole)
+            comoment[:, one, one] = square[:, one, one - 1]
             statistics = FamilyStatistics(
-                count[:, i, j].reshape(cards),
-                np.stack([mean[:, i, j], mean[:, j, i]], axis=-1).reshape(*cards, 2),
-                comoment.reshape(*cards, 2, 2),
+                count[:, 0, -1].reshape(cards),
+                mean[:, one, one - 1].reshape(*cards, n),
+                comoment.reshape(*cards, n, n),
             )
         order = [axes.index(v) for v in family.discrete]
         tail = len(order)

@@ -137,6 +137,29 @@ def test_requests_are_answered_from_what_is_there():
     assert source.passes == 2
 
 
+@pytest.mark.parametrize("n_gaps", [0, 5])
+def test_several_numbers_without_gaps_are_told_by_their_pairs(n_gaps):
+    random = np.random.default_rng(0)
+    values = random.normal(size=(300, 4)) @ random.normal(size=(4, 4)) + 1e3
+    values[:n_gaps, 2] = np.nan
+    codes = random.integers(3, size=300)
+    target = bg.Discrete("class", ["a", "b", "c"])
+    numbers = [bg.Continuous(f"x{j}") for j in range(4)]
+    table = Table(tuple(numbers), np.empty((300, 0), np.int8), values, not n_gaps)
+    source = TableSource(table.with_column(target, codes), target)
+    source.pairs(Pairs(tuple(numbers), target))
+    chosen = [2, 0, 3]
+    family = Family.of(target, *(numbers[j] for j in chosen))
+    statistics = source.families([family])[family]
+    assert source.passes == (2 if n_gaps else 1)
+    for k in range(3):
+        part = values[(codes == k) & (np.arange(300) >= n_gaps)][:, chosen]
+        assert statistics.counts[k] == len(part)
+        np.testing.assert_allclose(statistics.mean[k], part.mean(axis=0), rtol=1e-13)
+        expected = np.cov(part.T, bias=True) * len(part)
+        np.testing.assert_allclose(statistics.comoment[k], expected, rtol=1e-9)
+
+
 def test_families_that_nothing_covers_take_one_pass_together():
     sample = samples.make_sample(2, 50)
     source = source_of(sample)
