@@ -131,9 +131,8 @@ class Sidecar:
             If two variables would have one name.
         """
         variables = [self._variable(variable) for variable in read]
-        fitting = {
-            self.spell(old.name) for old, new in zip(read, variables, strict=True) if new is not old
-        }
+        pairs = zip(read, variables, strict=True)
+        fitting = {self.spell(before.name) for before, after in pairs if after is not before}
         changed = [word for word in self.variables if word not in fitting]
         if changed:
             errors.warn(
@@ -151,6 +150,7 @@ class Sidecar:
         return variables
 
     def _variable(self, read: VariableT) -> VariableT:
+        """Return the variable that was written if the words for its states are still the same."""
         words, written = self.variables.get(self.spell(read.name), ([], None))
         if isinstance(read, Discrete):
             fits = isinstance(written, Discrete) and written.cardinality == read.cardinality
@@ -170,22 +170,25 @@ class Sidecar:
         if not (self.variables or self.scores or self.annotations):
             return network
         variables = self.restored(network.variables)
+        # From what was read to what was written: variables that differ, all names, and names by
+        # the words of the lines.
         pairs = list(zip(network.variables, variables, strict=True))
-        new = {old: variable for old, variable in pairs if variable is not old}
-        names = {old.name: variable.name for old, variable in pairs}
-        of_word: dict[Name, Name] = {self.spell(old.name): variable.name for old, variable in pairs}
-        blocks = [models.substituted(block, new) for block in network._blocks]
+        changed = {read: written for read, written in pairs if written is not read}
+        name_of = {read.name: written.name for read, written in pairs}
+        by_word: dict[Name, Name] = {self.spell(read): name for read, name in name_of.items()}
+        blocks = [models.substituted(block, changed) for block in network._blocks]
         arcs = {arc for block in blocks for arc in block.arcs()}
-        scored = [(of_word.get(a), of_word.get(b), s) for a, b, s in self.scores]
-        annotations = self.annotations.of(of_word).renamed(of_word)
+        scored = [(by_word.get(a), by_word.get(b), score) for a, b, score in self.scores]
+        annotations = self.annotations.of(by_word).renamed(by_word)
         return models.BayesianNetwork(
             blocks,
             arc_scores={
-                **{(names[a], names[b]): s for (a, b), s in network.arc_scores.items()},
+                **{(name_of[a], name_of[b]): s for (a, b), s in network.arc_scores.items()},
+                # Another program may have removed arcs that the lines have scores of.
                 **{(a, b): score for a, b, score in scored if (a, b) in arcs},
             },
             order=variables,
-            annotations=annotations.over(network.annotations.renamed(names)),
+            annotations=annotations.over(network.annotations.renamed(name_of)),
         )
 
 
@@ -295,6 +298,7 @@ class Export:
         LossyExportError
             If the format cannot hold the model; the message lists why.
         """
+        # A network is the one of its own networks; a factor graph has none.
         networks = model.networks if isinstance(model, models.Model) else [None]
         holds_factors = "factors" in capabilities.also
         if not (any(network is model for network in networks) or (holds_factors and not networks)):
@@ -318,6 +322,7 @@ class Export:
         else:
             cpds, tables = [], _factor_tables(model, losses)
         names, states, sidecar = _words(model.variables, capabilities, losses)
+        # From names to words, of variables in scores and annotations.
         by_name: dict[Name, str] = {variable.name: word for variable, word in names.items()}
         annotations = models.Annotations()
         if networks:
@@ -326,13 +331,14 @@ class Export:
                 scores = model.arc_scores.items()
                 listed = [[by_name[a], by_name[b], encode_value(float(s))] for (a, b), s in scores]
                 sidecar.append(line_of({"scores": listed}))
-        left = {
+        # Annotations that the format has no place for.
+        note = "" if "notes" in capabilities.also else annotations.note
+        unheld = {"note": note} | {
             field: dict(getattr(annotations, field))
             for field in ("positions", "notes", "titles")
             if field not in capabilities.also
         }
-        note = "" if "notes" in capabilities.also else annotations.note
-        if content := {k: v for k, v in {"note": note, **left}.items() if v}:
+        if content := {field: value for field, value in unheld.items() if value}:
             sidecar.append(line_of(content))
         if model.training is not None and "training" not in capabilities.also:
             # Another program may change the numbers and would keep what they were fitted on.
@@ -352,49 +358,55 @@ class Export:
 def _words(
     variables: Sequence[Variable], capabilities: Capabilities, losses: Losses
 ) -> tuple[dict[Variable, str], dict[Variable, Sequence[str]], list[str]]:
-    """Return a word for each name and each state, and the lines that restore those without one."""
-    exact = [capabilities.names.exact(v.name, i) for i, v in enumerate(variables)]
-    words = _filled([v.name for v in variables], exact, capabilities.names)
+    """Return a word for each name and each state, and the lines that restore those without one.
+
+    A word is exact if every reader makes the value itself of it; else it is only like the value.
+    """
+    exact_names = [capabilities.names.exact(v.name, i) for i, v in enumerate(variables)]
+    words = _filled([v.name for v in variables], exact_names, capabilities.names)
     names = dict(zip(variables, words, strict=True))
     states: dict[Variable, Sequence[str]] = {}
     sidecar: list[str] = []
-    # By whether they are restored: variables whose names, and whose states, have no words.
-    odd: dict[bool, list[Variable]] = {True: [], False: []}
-    wrong: dict[bool, list[tuple[Variable, list[tuple[object, str]]]]] = {True: [], False: []}
-    for variable, spelled in zip(variables, exact, strict=True):
+    # Variables whose names, and states whose words, are not exact, by whether a line restores them.
+    inexact: dict[bool, list[Variable]] = {True: [], False: []}
+    respelled: dict[bool, list[tuple[Variable, list[tuple[object, str]]]]] = {True: [], False: []}
+    for variable, exact_name in zip(variables, exact_names, strict=True):
         values = variable.states if isinstance(variable, Discrete) else ()
-        held = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
+        exact_states = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
         if not capabilities.tells_apart(values):
-            held = [None] * len(values)
-        states[variable] = near = _filled(values, held, capabilities.states)
-        if spelled is not None and None not in held and capabilities.is_plain(variable):
+            exact_states = [None] * len(values)
+        state_words = _filled(values, exact_states, capabilities.states)
+        states[variable] = state_words
+        is_exact = exact_name is not None and None not in exact_states
+        if is_exact and capabilities.is_plain(variable):
             continue
-        line = _line(variable, names[variable], near)
+        line = _line(variable, names[variable], state_words)
         is_restored = line is not None
         sidecar += [] if line is None else [line]
-        if spelled is None:
-            odd[is_restored].append(variable)
-        if None in held:
-            spelling = zip(values, near, held, strict=True)
-            pairs = [(state, word) for state, word, exact_word in spelling if exact_word is None]
-            wrong[is_restored].append((variable, pairs))
-        elif not is_restored and spelled is not None:
+        if exact_name is None:
+            inexact[is_restored].append(variable)
+        if None in exact_states:
+            spelling = zip(values, state_words, exact_states, strict=True)
+            pairs = [(state, word) for state, word, exact in spelling if exact is None]
+            respelled[is_restored].append((variable, pairs))
+        elif is_exact and not is_restored:
             losses.lost.append(f"{variable.name!r:.80} is no longer known as intervals or groups")
-    of_names, of_states = capabilities.names.held, capabilities.states.held
+    held_names, held_states = capabilities.names.held, capabilities.states.held
     for is_restored in (True, False):
         note = partial(losses.respell, is_restored=is_restored)
-        if others := odd[is_restored]:
+        if others := inexact[is_restored]:
             fault = _fault("name", [variable.name for variable in others])
-            note(f"{fault}: names are {of_names}", errors.quoted(names[v] for v in others))
-        for variable, pairs in wrong[is_restored][:_LISTED]:
+            note(f"{fault}: names are {held_names}", errors.quoted(names[v] for v in others))
+        for variable, pairs in respelled[is_restored][:_LISTED]:
             fault = _fault("state", [s for s, _ in pairs], f" of {variable.name!r:.80}")
-            note(f"{fault}: states are {of_states}", errors.quoted(near for _, near in pairs))
-        if more := [variable.name for variable, _ in wrong[is_restored][_LISTED:]]:
-            note(f"states of {errors.quoted(more)}: states are {of_states}", "similar words")
+            note(f"{fault}: states are {held_states}", errors.quoted(word for _, word in pairs))
+        if more := [variable.name for variable, _ in respelled[is_restored][_LISTED:]]:
+            note(f"states of {errors.quoted(more)}: states are {held_states}", "similar words")
     return names, states, sidecar
 
 
 def _fault(what: str, values: Sequence[object], of: str = "") -> str:
+    """Return names or states in words, with their types unless all of them are text."""
     kinds = dict.fromkeys(type(value).__name__ for value in values)
     listed = errors.quoted(values) + ("" if kinds.keys() == {"str"} else f" ({', '.join(kinds)})")
     return f"the {what}{'s' * (len(values) > 1)} {listed}{of}"
@@ -410,7 +422,8 @@ def _line(variable: Variable, name: str, states: Sequence[str]) -> str | None:
 
 
 def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spelling) -> list[str]:
-    """Return a word for each value, given the words of those that have one."""
+    """Return a word for each value: the exact one if there is one, else a word like the value."""
+    # Each word in use, with the last number that was put after it; see `TextSpelling.near`.
     taken = {word: 1 for word in exact if word is not None}
     words = []
     for place, (value, word) in enumerate(zip(values, exact, strict=True)):
@@ -425,6 +438,7 @@ def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spe
 def _held_cpds(network: Any, capabilities: Capabilities, losses: Losses) -> list[models.CPD]:
     """Return a CPD for each variable of a network that a format holds; others are noted."""
     held: list[models.CPD] = []
+    # Names of the refused variables that have numbers, by their kind and family.
     numbers: dict[tuple[str, str], list[Name]] = {}
     for cpd in network.cpds:
         variable, family = cpd.variable, f"a {type(cpd).__name__}"

@@ -243,10 +243,10 @@ def save(model: Any, path: PathLike, **options: Any) -> LossReport:
 def check_options(
     name: str, function: Callable[..., Any], first: int, options: Any, more: Sequence[str] = ()
 ) -> list[str]:
-    """Refuse what is not among the parameters of a reader or writer; return their names.
+    """Refuse options that a reader or writer does not have; return the names of those it has.
 
-    They are those of a function from the first option on, and some `more`. A function that takes
-    any option checks for itself.
+    These are the parameters of a function from number `first` on, the first option, and some
+    `more`. A function that takes any option checks for itself.
     """
     parameters = list(inspect.signature(function).parameters.values())[first:]
     names = [*(parameter.name for parameter in parameters), *more]
@@ -322,7 +322,7 @@ class TextSpelling:
     longest: int | None = None
 
     def exact(self, value: object, place: int) -> str | None:
-        """Return the text itself if the format holds it."""
+        """Return the text itself if the format holds it; its place does not matter."""
         text = plain(value)
         return text if type(text) is str and self._holds(text) else None
 
@@ -335,21 +335,25 @@ class TextSpelling:
         )
 
     def near(self, value: object, place: int, taken: dict[str, int]) -> str:
-        """Return a text like the value in which underscores take the place of wrong characters."""
-        text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
-        word = next((w for w in (text, self.start + text) if self._holds(self._cut(w, ""))), None)
-        word = self.start + str(place) if word is None else self._cut(word, "")
-        free, number = word, taken.get(word, 1)
-        while free in taken or not self._holds(free):
-            number += 1
-            free = self._cut(word, f"_{number}")
-        if word in taken:
-            taken[word] = number
-        return free
+        """Return a word like the value, not among `taken`, with underscores for wrong characters.
 
-    def _cut(self, word: str, ending: str) -> str:
+        `taken` maps each word in use to the last number that was put after it to make another one.
+        """
+        text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
+        candidates = (self._numbered(text, ""), self._numbered(self.start + text, ""))
+        base = next(filter(self._holds, candidates), self.start + str(place))
+        word, number = base, taken.get(base, 1)
+        while word in taken or not self._holds(word):
+            number += 1
+            word = self._numbered(base, f"_{number}")
+        if base in taken:
+            taken[base] = number
+        return word
+
+    def _numbered(self, base: str, ending: str) -> str:
+        """Return a text with an ending, cut before it to the maximum length."""
         end = None if self.longest is None else self.longest - len(ending)
-        return word[:end] + ending
+        return base[:end] + ending
 
 
 @dataclass(frozen=True)
@@ -371,13 +375,13 @@ class NumberSpelling:
         return f"{', '.join(numbers)}, ... in this order"
 
     def exact(self, value: object, place: int) -> str | None:
-        """Return the number of a default name or state."""
+        """Return the name or the number if it is the one that a reader gives to this place."""
         default: object = place if self.prefix is None else f"{self.prefix}{place}"
         text = plain(value)
         return str(default) if type(text) is type(default) and text == default else None
 
     def near(self, value: object, place: int, taken: dict[str, int]) -> str:
-        """Return the number."""
+        """Return the name or the number that a reader gives to this place."""
         return f"{self.prefix or ''}{place}"
 
 

@@ -223,15 +223,17 @@ class _Reader:
         return np.ascontiguousarray(np.flip(table, axes) if axes else table)
 
     def _table(self, node: Element, family: Sequence[Discrete]) -> CPD:
+        """Return the distribution of a node with a table."""
         shape = self.draft.shape(node.line, family)
         values = self._numbers(node, "probabilities", math.prod(shape))
-        if self._first_is_fastest:
-            values = values.reshape([*reversed(shape[:-1]), shape[-1]])
-            values = values.transpose([*reversed(range(len(shape) - 1)), len(shape) - 1])
-        values = self._turned(values.reshape(shape), family)
-        return self.draft.table(node.line, family, values)
+        # The child's states vary fastest. Its rows are in C order of the parents, the last parent
+        # fastest, or in Fortran order.
+        rows = values.reshape(-1, shape[-1])
+        table = rows.reshape(shape, order="F" if self._first_is_fastest else "C")
+        return self.draft.table(node.line, family, self._turned(table, family))
 
     def _function(self, node: Element, family: Sequence[Discrete]) -> CPD:
+        """Return the distribution of a node whose state follows from those of its parents."""
         *parents, variable = family
         shape = self.draft.shape(node.line, family)[:-1]
         results = _ID.findall(node.text_of("resultingstates"))
@@ -249,6 +251,7 @@ class _Reader:
         return DeterministicCPD.from_codes(variable, codes, parents)
 
     def _noisy_max(self, node: Element, family: Sequence[Discrete]) -> CPD:
+        """Return a noisy maximum: a row for each state of each parent, and last the leak."""
         *parents, variable = family
         cards = [parent.cardinality for parent in parents]
         numbers = self._numbers(node, "parameters", (sum(cards) + 1) * variable.cardinality)
@@ -256,21 +259,22 @@ class _Reader:
         rows = self.draft.rounded.repaired(variable.name, rows)
         if not parents:
             return TableCPD(variable, rows[0])
-        rows = rows[:, ::-1]
+        # SMILE has the strongest state of the child first.
+        *rows_of_parents, leak = np.split(rows[:, ::-1], np.cumsum(cards))
+        influences = []
+        for parent, order, rows_of_parent in zip(
+            parents, self._strengths(node, parents), rows_of_parents, strict=True
+        ):
+            table = np.empty_like(rows_of_parent)
+            table[order] = rows_of_parent
+            influences.append(table[::-1] if parent.name in self._turns else table)
+        is_or = variable.cardinality == 2 and bool((rows[:, 1] == 1 - rows[:, 0]).all())
         properties = [
             p.text for p in node.all("property") if p.attributes.get("id") == CLASS_PROPERTY
         ]
-        is_or = variable.cardinality == 2 and bool((rows[:, 0] == 1 - rows[:, 1]).all())
-        influences, end = [], 0
-        for parent, order in zip(parents, self._strengths(node, parents), strict=True):
-            begin, end = end, end + parent.cardinality
-            table = np.empty((parent.cardinality, variable.cardinality))
-            table[order] = rows[begin:end]
-            influences.append(table[::-1] if parent.name in self._turns else table)
-        leak = rows[-1]
         if is_or and NoisyMaxCPD.__name__ not in properties:
-            return NoisyOrCPD(variable, [t[:, 1] for t in influences], parents, float(leak[1]))
-        return NoisyMaxCPD(variable, influences, parents, leak)
+            return NoisyOrCPD(variable, [t[:, 1] for t in influences], parents, float(leak[0, 1]))
+        return NoisyMaxCPD(variable, influences, parents, leak[0])
 
     def _strengths(self, node: Element, parents: Sequence[Discrete]) -> list[list[int]]:
         """Return, for each parent, the numbers of its states in the order of the parameters."""
@@ -360,13 +364,16 @@ def _fits(cpd: CPD) -> bool:
     Of each parent of a noisy maximum, one state has no effect; and a function is a list of results.
     """
     if isinstance(cpd, NoisyMaxCPD):
-        none = [_without_effect(table) for table in cpd.influences]
-        return bool(none) and None not in none
+        states = [_without_effect(table) for table in cpd.influences]
+        return bool(states) and None not in states
     return not isinstance(cpd, DeterministicCPD) or cpd.n_entries <= MAX_TABLE
 
 
 def _without_effect(table: Floats) -> int | None:
-    """Return the last state of a parent that never has an effect, None if each may have one."""
+    """Return the last state of a parent that never has an effect, None if each may have one.
+
+    The child then has its lowest state, the first column of an influence.
+    """
     states = np.flatnonzero((table[:, 0] == 1) & (table[:, 1:] == 0).all(axis=1))
     return int(states[-1]) if states.size else None
 
@@ -431,6 +438,7 @@ def formatted(model: Any, *, strict: bool = True) -> tuple[str, files.LossReport
 
 
 def _node(cpd: CPD, export: Export, turned: set[Variable]) -> Iterator[str]:
+    """Yield the lines of a node; the states of the variables in `turned` are descending."""
     variable = cpd.variable
     names, states = export.names, export.states[variable]
     tag = {NoisyMaxCPD: NOISY, NoisyOrCPD: NOISY, DeterministicCPD: DETERMINISTIC}.get(
@@ -454,6 +462,7 @@ def _node(cpd: CPD, export: Export, turned: set[Variable]) -> Iterator[str]:
 
 
 def _turned(table: NDArray[Any], cpd: CPD, turned: set[Variable]) -> NDArray[Any]:
+    """Return a table, by states of parents, with those of the parents in `turned` descending."""
     return np.flip(table, tuple(i for i, parent in enumerate(cpd.parents) if parent in turned))
 
 
@@ -462,12 +471,12 @@ def _noisy_max(cpd: NoisyMaxCPD, turned: set[Variable]) -> Iterator[str]:
     strengths: list[int] = []
     rows: list[Floats] = []
     for parent, table in zip(cpd.parents, cpd.influences, strict=True):
-        states = table[::-1] if parent in turned else table
-        last = _without_effect(states)
-        order = [state for state in range(len(states)) if state != last]
-        order.append(int(last or 0))
+        influence = table[::-1] if parent in turned else table
+        last = _without_effect(influence)
+        assert last is not None  # see `_fits`
+        order = [*(state for state in range(len(table)) if state != last), last]
         strengths += order
-        rows.append(states[order])
+        rows.append(influence[order])
     parameters = np.concatenate([*rows, cpd.leak[None]])[:, ::-1]
     yield f"      <strengths>{' '.join(map(str, strengths))}</strengths>"
     yield f"      <parameters>{_numbers(parameters)}</parameters>"
@@ -502,6 +511,7 @@ def _extension(export: Export) -> Iterator[str]:
 
 
 def _shown(variable: Variable, export: Export) -> Iterator[str]:
+    """Yield the lines of what GeNIe shows of a node; none if there is nothing to show."""
     word, annotations, title = export.names[variable], export.annotations, export.title(variable)
     position, note = annotations.positions.get(word), annotations.notes.get(word, "")
     if not title and position is None and not note:
