@@ -202,14 +202,24 @@ def check_method(method: str, options: Mapping[str, Any]) -> None:
 _MANY = 2**14
 
 
+def _network_of(model: Any, question: contract.Question) -> Any:
+    """Return the network that answers a question about one with canonical CPDs.
+
+    It is the one with auxiliary variables, but for derivatives: these are with respect to the
+    entries of whole tables, which chains of small tables do not have.
+    """
+    return model._expanded() if isinstance(question, contract.Slopes) else model._unfolded
+
+
 class UnfoldedWork(contract.Work):
     """Prepared query whose answer is that of the network with auxiliary variables."""
 
+    # Whether likelihoods of no effect may be taken out of the chains.
     _factorises: ClassVar[bool] = True
 
     def _begin(self, model: Any) -> None:
         # The network keeps its prepared queries, and this query keeps the network.
-        self._network = self._asked(model)
+        self._network = _network_of(model, self.question)
         self._inner = self._prepared()
         self._effects: list[int] = []
         if self._factorises and not self.pattern.rows:
@@ -217,9 +227,6 @@ class UnfoldedWork(contract.Work):
         if self._effects:
             plan = self._network._plan_of(self.question, self.pattern)
             self._effects = self._effects if plan.multiplications > _MANY else []
-
-    def _asked(self, model: Any) -> Any:
-        return model._unfolded
 
     def _prepared(self) -> contract.Work:
         work: contract.Work = self._network._work(self.question, self.pattern, self.memory_limit)
@@ -284,9 +291,6 @@ class UnfoldedSlopes(UnfoldedWork):
 
     _factorises = False
 
-    def _asked(self, model: Any) -> Any:
-        return model._expanded()
-
     def derivatives(
         self, case: contract.Case, log_unit: float | None, memory_limit: float | None
     ) -> Derivatives | None:
@@ -323,7 +327,7 @@ class Unfolded(contract.Solver):
         return not isinstance(question, contract.Approximate) or bool(question.method == LOOPY)
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        network = model._expanded() if isinstance(question, contract.Slopes) else model._unfolded
         targets = getattr(question, "targets", None) or ()
         kept = tuple(model.variables[v] for v in targets)
-        return contract.Plan(keep=kept, parts=(network._plan_of(question, pattern),))
+        inner = _network_of(model, question)._plan_of(question, pattern)
+        return contract.Plan(keep=kept, parts=(inner,))

@@ -495,24 +495,24 @@ class AverageJoint(_EnsembleWork):
         return self._run_different(rows.rows(different)).T[:, place].T
 
     def _run_different(self, rows: Evidence) -> Floats:
-        (target,) = self.question.targets
-        total = np.zeros((rows.n_rows, self._variables[0].cardinality))
-        refusals: list[NDArray[np.bool_]] = []
+        """Return the logs of `run_rows` for rows of which none, or few, repeat others."""
+        (target,), (variable,) = self.question.targets, self._variables
+        total = np.zeros((rows.n_rows, variable.cardinality))
+        # A member refuses a row if it gives all states of the target probability zero.
+        n_refusals = np.zeros(rows.n_rows, dtype=np.intp)
         for weight, member, work in zip(
             self._weights.tolist(), self.members, self.works, strict=True
         ):
             logs = work.run_rows(member.rows(rows))
-            # A row is refused if all of its states are; most often no first state is.
-            if np.minimum.reduce(logs[:, 0], initial=0.0) == -np.inf:
+            # Most often the first state alone shows that no row is refused.
+            if logs[:, 0].min(initial=0.0) == -np.inf:
                 refused = np.isneginf(logs.max(axis=1))
-                refusals.append(refused)
-                name = self._variables[0].name
-                logs[refused] = log_of(member.network.query(name).probabilities)
+                n_refusals += refused
+                logs[refused] = log_of(member.network.query(variable.name).probabilities)
             shares = member.spread((target,), member.shares(target, logs))
             shares *= weight
             total += shares
-        if len(refusals) == len(self.works):
-            total[np.logical_and.reduce(refusals)] = 0.0
+        total[n_refusals == len(self.works)] = 0.0
         if self._ratio is not None:
             total *= self._ratio
         return log_of(total)

@@ -360,9 +360,9 @@ class LeafJoint(Work):
 
     def _begin(self, model: Any) -> None:
         targets = self.question.targets
-        wanted = [model.variables[v] for v in targets]
+        wanted = [model.variables[index] for index in targets]
         self._cpds = leaves_of(model, targets, self.pattern)
-        vector = next((v for v in self._cpds if isinstance(v, CountVector)), None)
+        vector = next((leaf for leaf in self._cpds if isinstance(leaf, CountVector)), None)
         if vector is not None and len(targets) > 1:
             raise UnsupportedModelError(
                 f"{vector.name!r} is a vector of counts, whose posterior is answered alone; leave "
@@ -371,14 +371,14 @@ class LeafJoint(Work):
         self._continuous = tuple(v for v in wanted if not isinstance(v, Discrete))
         self._discrete = tuple(v for v in wanted if isinstance(v, Discrete))
         parents = dict.fromkeys(p for cpd in self._cpds.values() for p in cpd.parents)
-        number = model._index_of
-        numbered = {p: number[p.name] for p in parents}
-        self._observed = {p: v for p, v in numbered.items() if v in self.pattern.observed}
+        index_of, observed = model._index_of, self.pattern.observed
+        # The observed parents, and their indices.
+        self._observed = {p: index_of[p.name] for p in parents if index_of[p.name] in observed}
         hidden = [p for p in parents if p not in self._observed and p not in self._discrete]
         # Each state of the discrete targets has a stretch of configurations of the parents.
         self._axes = (*self._discrete, *hidden)
         others = [v for v in self._continuous if v not in self._cpds]
-        self.inner = Joint(tuple(number[v.name] for v in (*self._axes, *others)))
+        self.inner = Joint(tuple(index_of[v.name] for v in (*self._axes, *others)))
 
     def run(self, case: Case, memory_limit: float | None = None) -> Any:
         weights, numbers, log_evidence = self._posterior(case, memory_limit)
@@ -413,7 +413,7 @@ class LeafJoint(Work):
         shape = [v.cardinality for v in self._axes]
         states = np.unravel_index(np.arange(n), shape) if shape else ()
         codes = dict(zip(self._axes, states, strict=True))
-        codes |= {p: np.full(n, case.hard[v]) for p, v in self._observed.items()}
+        codes |= {p: np.full(n, case.hard[index]) for p, index in self._observed.items()}
         return {leaf: parent_cells(cpd, codes, n) for leaf, cpd in self._cpds.items()}
 
     def _mixture(

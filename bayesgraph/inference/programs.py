@@ -351,20 +351,20 @@ class CompiledTables:
             least = minima.min(initial=0.0)
         if log_scale == -np.inf:
             return Run(program, values, offsets, space, result, log_scale, logarithmic)
-        status, log_mass = execution_kernels.TOO_SMALL, 0.0
-        if logarithmic or least >= execution_kernels.MINIMUM_LOG2:
-            status, log_mass = execution_kernels.run(
-                program.code, values, offsets, minima, space, result, logarithmic
-            )
-        if logarithmic:
-            if log_mass > -np.inf:
-                np.exp(result, out=result)
-        elif status == execution_kernels.TOO_SMALL or (
-            # A message vanishes: by underflow?
-            status == execution_kernels.IMPOSSIBLE
-            and minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2
-        ):
+        if not logarithmic and least < execution_kernels.MINIMUM_LOG2:
             return self.run(program, case, memory_limit, logarithmic=True)
+        status, log_mass = execution_kernels.run(
+            program.code, values, offsets, minima, space, result, logarithmic
+        )
+        if not logarithmic:
+            # A message may vanish by underflow: the run has added to `minima` the bounds of the
+            # messages that each clique receives.
+            vanished = status == execution_kernels.IMPOSSIBLE
+            underflow = vanished and minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2
+            if underflow or status == execution_kernels.TOO_SMALL:
+                return self.run(program, case, memory_limit, logarithmic=True)
+        elif log_mass > -np.inf:  # otherwise the run has not written the result
+            np.exp(result, out=result)
         log_mass = float(log_mass) + log_scale
         return Run(program, values, offsets, space, result, log_mass, logarithmic)
 
@@ -419,7 +419,7 @@ class CompiledTables:
         """Return the indices of all variables that are not in `observed`."""
         return [v for v in range(len(self.tables.cards)) if v not in observed]
 
-    def few_tables(
+    def enumerable(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
     ) -> tuple[Sequence[int], list[int]] | None:
         """Return the tables relevant to a query, and their free variables, for enumeration.

@@ -125,29 +125,34 @@ class RowsWork(contract.Work):
         step = min(_MAXIMUM_ROWS, max(_BLOCK_ROWS, _BLOCK_POTENTIALS // n_factors))
         for start in range(0, evidence.n_rows, step):
             stretch = slice(start, min(start + step, evidence.n_rows))
-            rows = np.arange(stretch.start, stretch.stop)
-            block, trimmed = evidence, evidence
-            if len(rows) < evidence.n_rows:
-                block = evidence.rows(stretch)
-                trimmed, partial = block.split()
-                ready = self._ready(trimmed, partial)
-            blocking = ready.slice.blocking
-            complete = np.ones(len(rows), dtype=bool)
-            for variable in blocking:
-                complete &= trimmed.observed_rows(variable)
-            for which, is_open, share in self._groups(complete, trimmed, together):
-                gone = blocking if is_open else ()
-                reduced = trimmed.without(gone) if gone else trimmed
-                largest = self._ready(reduced, ()).plan.largest_table
-                size = max(1, min(step, _BLOCK_ENTRIES // largest))
-                for at in range(0, len(which), size):
-                    part = which[at : at + size]
-                    if len(part) == len(rows):
-                        yield stretch, trimmed, None if share else ready
-                    else:
-                        chosen_rows, left = block.rows(part).split()
-                        part_ready = None if share else self._ready(chosen_rows, left)
-                        yield rows[part], chosen_rows, part_ready
+            rows = evidence
+            if step < evidence.n_rows:
+                rows, partial = evidence.rows(stretch).split()
+                ready = self._ready(rows, partial)
+            for chosen, part, part_ready in self._parts(rows, ready, together):
+                is_whole = len(chosen) == rows.n_rows
+                yield stretch if is_whole else start + chosen, part, part_ready
+
+    def _parts(
+        self, rows: Evidence, ready: PlannedSlice, together: bool
+    ) -> Iterator[tuple[NDArray[np.intp], Evidence, PlannedSlice | None]]:
+        """Yield the blocks of a stretch of rows, as `_blocks`; `ready` is the submodel of all."""
+        complete = np.ones(rows.n_rows, dtype=bool)
+        for variable in ready.slice.blocking:
+            complete &= rows.observed_rows(variable)
+        for group, is_open, share in self._groups(complete, rows, together):
+            # Tables are largest for rows that lack all variables that some of them lack.
+            reduced = rows.without(ready.slice.blocking) if is_open else rows
+            largest = self._ready(reduced, ()).plan.largest_table
+            size = max(1, _BLOCK_ENTRIES // largest)
+            for begin in range(0, len(group), size):
+                chosen = group[begin : begin + size]
+                is_whole = len(chosen) == rows.n_rows
+                part, partial = (rows, []) if is_whole else rows.rows(chosen).split()
+                if share:
+                    yield chosen, part, None
+                else:
+                    yield chosen, part, ready if is_whole else self._ready(part, partial)
 
     def _groups(
         self, complete: NDArray[np.bool_], rows: Evidence, together: bool

@@ -20,7 +20,6 @@ from bayesgraph.inference.elimination import table_derivatives
 from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.program_kernels import N_ROWS
 from bayesgraph.inference.programs import (
-    FEW_VARIABLES,
     CompiledTables,
     Relevance,
     Run,
@@ -308,10 +307,11 @@ class EnumeratedPosteriors(_TablePosteriors):
 
     def _begin(self, model: Any) -> None:
         super()._begin(model)
-        few = _few(model, self.question, self.pattern)
-        assert few is not None  # `takes` has checked it
+        enumerable = _enumerable(model, self.question, self.pattern)
+        assert enumerable is not None  # `takes` has checked it
+        tables, _ = enumerable
         targets = () if isinstance(self.question, contract.All) else self.question.targets
-        self._layout = self.compiled.enumeration(targets, few[0])
+        self._layout = self.compiled.enumeration(targets, tables)
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         answer = self.compiled.enumerated(case, self._layout)
@@ -334,29 +334,30 @@ class JointEnumeration(_TableSolver):
     works: ClassVar = {contract.Joint: EnumeratedPosteriors, contract.All: EnumeratedPosteriors}
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
-        if pattern.rows or pattern.soft:
-            return False
-        n_free = len(model.variables) - len(pattern.observed)
-        return n_free <= FEW_VARIABLES or _few(model, question, pattern) is not None
+        one_case = not pattern.rows and not pattern.soft
+        return one_case and _enumerable(model, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        few = _few(model, question, pattern)
-        assert few is not None  # `takes` has checked it
+        enumerable = _enumerable(model, question, pattern)
+        assert enumerable is not None  # `takes` has checked it
+        _, free = enumerable
         variables = model._compiled.tables.variables
         targets = getattr(question, "targets", ())
         return contract.Plan(
-            keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in few[1])
+            keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in free)
         )
 
 
-def _few(model: Any, question: contract.Question, pattern: contract.Pattern) -> Any:
+def _enumerable(
+    model: Any, question: contract.Question, pattern: contract.Pattern
+) -> tuple[Sequence[int], list[int]] | None:
     """Return the tables relevant to a query, and their free variables.
 
     The result is None if there are too many free variables for enumeration.
     """
     compiled: CompiledTables = model._compiled
     targets, relevance, _ = _terms(compiled, question, pattern)
-    return compiled.few_tables(pattern.observed, targets, relevance)
+    return compiled.enumerable(pattern.observed, targets, relevance)
 
 
 # ------------------------------------------------------------------------------- compiled programs
