@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -380,6 +380,13 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
     discretizer: Discretizer | str | None = None
     items: ArrayLike | None = None
     unseen: str = "warn"
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # Each fit notes its parameters; to find their names takes as long as to estimate.
+        names: list[str] = super()._get_param_names()
+        return names
 
     @property
     def _takes_sparse(self) -> bool:
