@@ -91,6 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(args: Sequence[str]) -> Any:
     """Run a command, and return its exit code."""
+    # Standard output is None if the shell has closed it.
     if not sys.stdout:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
     if "" in args:
@@ -109,13 +110,14 @@ def _command() -> Any:
 
 
 def _options(args: Sequence[str]) -> list[str]:
-    """Return the options of the command that arguments begin with."""
+    """Return the options of the command that arguments begin with; none if it is no command."""
     command = _command().commands.get("".join(args[:1]))
     parameters = () if command is None else command.get_params(typer.Context(command))
     return [option for p in parameters for option in (*p.opts, *p.secondary_opts)]
 
 
 def _message(error: Exception, args: Sequence[str]) -> str:
+    """Return what to say of an error, in the words of the command line."""
     # Errors of the option parser are recognised by a method: typer does not export their classes.
     if hasattr(error, "format_message"):
         message = str(error.format_message())
@@ -133,6 +135,7 @@ def _message(error: Exception, args: Sequence[str]) -> str:
 def _show_warning(
     args: Sequence[str], told: set[str], message: Warning | str, *_: Any, **__: Any
 ) -> None:
+    """Write a warning, each text once; the other arguments are those of `warnings.showwarning`."""
     text = as_typed(str(message), _options(args))
     if text not in told:
         told.add(text)

@@ -59,8 +59,10 @@ def _with_text(file: Path) -> tuple[Any, str | None]:
     """Load what answers questions, and the text of an estimator with its parameters."""
     loaded = bg.files.load_saved(file)
     text = getattr(loaded, "text", None)
-    # Only the estimator itself knows a text that its file does not have.
-    return loaded, repr(bg.load(file)) if text is None and reading.is_classifier(loaded) else text
+    if text is None and reading.is_classifier(loaded):
+        # Only the estimator itself knows a text that its file does not have.
+        text = repr(bg.load(file))
+    return loaded, text
 
 
 @app.add()
@@ -96,6 +98,7 @@ def render(
         return
     loaded = reading.load_answering(model)
     network = reading.network_of(loaded)
+    # The node of the class is drawn in another way.
     target = loaded.target_.name if reading.is_classifier(loaded) else None
     findings = reading.evidence_of(network, evidence) or None
     options = {"evidence": findings, "target": target, "beliefs": beliefs, "tables": tables}

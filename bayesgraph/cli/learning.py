@@ -67,9 +67,10 @@ def fit(
             n_rows = table.n_rows or 0
         else:
             n_rows = table.num_rows
-            says = "progress" in inspect.signature(classifier.fit).parameters
-            more = {"progress": progress.say_share} if says else {}
-            classifier.fit(table.drop_columns(target), table.select([target]), **more)
+            # Only some estimators say what share of their work is done.
+            takes_progress = "progress" in inspect.signature(classifier.fit).parameters
+            options_of_fit = {"progress": progress.say_share} if takes_progress else {}
+            classifier.fit(table.drop_columns(target), table.select([target]), **options_of_fit)
     saved.save(classifier)
     empty = quoted(v.of for v in classifier.network_.variables if isinstance(v, MissingIndicator))
     cells = f" with indicators of missing cells of {empty}" if empty else ""
@@ -135,6 +136,7 @@ def learn(
             variables = intervals.set_params(categorical=categorical).fit(table).variables_
             options["variables"] = [v for v in variables if isinstance(v, bg.Binned)]
         models.check_holds(saved, table, categorical, options.get("variables", ()), lossy=lossy)
+        # What is drawn: the network, or the arcs with how many samples have them.
         drawn: Any
         if bootstrap is None:
             drawn = network = bg.BayesianNetwork.learn(table, **options)

@@ -90,8 +90,8 @@ def of_learners() -> list[inspect.Parameter]:
 
 def parsed(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were typed, as values of the library's parameters."""
-    typed = {n: v for n, v in parameters.items() if v not in (None, [])}
-    typed = {n: _value(v) if isinstance(v, str) else v for n, v in typed.items()}
+    given = {name: value for name, value in parameters.items() if value not in (None, [])}
+    typed = {n: _value(value) if isinstance(value, str) else value for n, value in given.items()}
     if "distributions" in typed:
         typed["distributions"] = _families(typed["distributions"])
     if typed.get("categorical") == ["all"]:
@@ -108,18 +108,23 @@ def _families(items: Sequence[str]) -> str | dict[str, str]:
             raise DataError(
                 f"--distribution takes COLUMN=FAMILY, such as visits=poisson; got {item!r}."
             )
+    # Names of columns may have the sign "=", those of families have none.
     return {column: family for column, _, family in (item.rpartition("=") for item in items)}
 
 
 def _check(options: Mapping[str, Any], *, of_streams: bool = False) -> None:
-    """Refuse names that are in no list, and numbers out of range, before a table is read."""
+    """Refuse names that are in no list, and numbers out of range, before a table is read.
+
+    `of_streams` tells whether the options are those of a model of streams, which has lists of its
+    own of some parameters: the last ones.
+    """
     for parameter, value in options.items():
-        # These also have names for single models.
-        is_free = parameter in ("exponents", "structure")
-        titles = () if is_free else CHOICES.get(parameter, ())
-        for text in value.values() if isinstance(value, Mapping) else [value]:
-            if titles and isinstance(text, str):
-                chosen(flag(parameter)[2:], text, titles[-1 if of_streams else 0])
+        # The models themselves check exponents and structures: some take names that are in no list.
+        is_listed = parameter in CHOICES and parameter not in ("exponents", "structure")
+        names = value.values() if isinstance(value, Mapping) else [value]
+        for name in names if is_listed else ():
+            if isinstance(name, str):
+                chosen(flag(parameter)[2:], name, CHOICES[parameter][-1 if of_streams else 0])
         needed, fits = _RANGES.get(parameter, ("", None))
         if fits and value is not None and (isinstance(value, str) or not fits(value)):
             raise DataError(f"{flag(parameter)} is {needed}; got {value}.")
@@ -173,14 +178,15 @@ class Wanted:
     def _option(self, item: str) -> tuple[str, Any]:
         """Return parameter and value of one option after the colon."""
         option, equals, value = item.partition("=")
-        options = {OPTIONS.get(p, p): p for p in self.parameters if p not in NOT_TYPED}
+        # From the option to the parameter; the name of the parameter is taken too.
+        parameter_of = {OPTIONS.get(p, p): p for p in self.parameters if p not in NOT_TYPED}
         typed = option.strip().replace("-", "_")
-        parameter = options.get(typed, typed if typed in options.values() else None)
-        if not equals or parameter is None:
-            name, near = self.text.partition(":")[0], suggestion(option, options)
+        parameter = parameter_of.get(typed, typed)
+        if not equals or parameter not in parameter_of.values():
+            name, near = self.text.partition(":")[0], suggestion(option, parameter_of)
             raise DataError(
                 f"--model {name} takes options as in {name}:OPTION=VALUE,OPTION=VALUE, of "
-                f"{', '.join(options)}; got {item!r}.{near}"
+                f"{', '.join(parameter_of)}; got {item!r}.{near}"
             )
         return parameter, _value(value)
 
@@ -209,9 +215,10 @@ class Wanted:
         values = {n: v for n, v in options.items() if n in self.parameters}
         values |= self.options
         _check(values, of_streams="summary" in self.parameters)
-        alpha = {n: v for n, v in values.items() if n == "smoothing__alpha"}
-        made: GraphClassifier = self.make(**{n: v for n, v in values.items() if n not in alpha})
-        return made.set_params(**alpha) if alpha else made
+        # A parameter of the estimator's smoothing, which its constructor does not take.
+        alpha = {n: values.pop(n) for n in ("smoothing__alpha",) if n in values}
+        estimator: GraphClassifier = self.make(**values)
+        return estimator.set_params(**alpha) if alpha else estimator
 
 
 def title_of(path: str) -> str:
@@ -272,6 +279,7 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     options = parsed(parameters)
     name = chosen("method", method, "methods").replace("-", "_")
     _check(options)
+    # Of a method the first two are what it learns from, and the smoothing, which is made below.
     taken = [*inspect.signature(registered("methods")[name]).parameters][2:]
     for parameter in options:
         if parameter not in {*taken, *_SMOOTHING, "categorical", "check_columns"}:
@@ -279,7 +287,7 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
                 f"--method {method} does not take {flag(parameter, LEARNING)}; it takes "
                 f"{', '.join(flag(n, LEARNING) for n in taken)}."
             )
-    smoothing = {a: options.pop(n) for n, a in _SMOOTHING.items() if n in options}
+    smoothing = {key: options.pop(name) for name, key in _SMOOTHING.items() if name in options}
     if smoothing:
         options["smoothing"] = bg.Smoothing(**smoothing)
     return options | {"method": name}
@@ -314,6 +322,7 @@ def check_holds(
     """
     if output.suffix in NATIVE:
         return
+    # A network of these variables without arcs is written to a file that is thrown away.
     by_name = {variable.name: variable for variable in declared}
     columns = bg.learning.count_source(table, categorical=categorical).features
     variables = [by_name.get(variable.name, variable) for variable in columns]

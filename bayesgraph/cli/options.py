@@ -140,7 +140,10 @@ _REPEATED = {
 
 
 def documented(docstring: str | None) -> dict[str, str]:
-    """Return the text of each parameter of a docstring in numpydoc's form."""
+    """Return the text of each parameter of a docstring in numpydoc's form.
+
+    Several parameters may share a text, as ``low, high : float``.
+    """
     text = inspect.cleandoc(docstring or "")
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
     entries = re.findall(
@@ -203,21 +206,29 @@ def library_options(
 def _of_library(
     name: str, annotation: str, texts: Mapping[str, str], names: Mapping[str, str]
 ) -> inspect.Parameter:
-    """Return the option of a parameter of the library."""
+    """Return the option of a parameter of the library, whose text begins its help."""
     metavar = _REPEATED.get(name)
-    words = "".join({*re.findall(r"\w+", annotation)} - {"None"})
-    kind = list[str] if metavar else {"int": int, "float": float, "bool": bool}.get(words, str)
+    # The text of a type, such as "int | None"; other types than these are given as text.
+    types = {*re.findall(r"\w+", annotation)} - {"None"}
+    kind: Any = next((kind for kind in (int, float, bool) if types == {kind.__name__}), str)
     option = flag(name, names)
     flags = f"{option}/--no-{option[2:]}" if kind is bool else option
-    sentence = re.split(r"(?<!\.)\.(?: |$)", re.sub(r":\w+:`|`", "", texts[name]).lstrip("* "))[0]
-    lists = [f"{{{title}}}" for title in CHOICES.get(name, ())]
-    text = " ".join([f"{sentence}.", *["May be repeated."][: metavar is not None], *lists])
+    plain = re.sub(r":\w+:`|`", "", texts[name]).lstrip("* ")
+    # The first sentence: it ends with a full stop, and not with the last one of "...".
+    text = re.split(r"(?<!\.)\.(?: |$)", plain)[0] + "."
+    if metavar is not None:
+        kind, text = list[str], f"{text} May be repeated."
+    # `format_help` puts the names of the lists in the place of their titles.
+    text = " ".join([text, *(f"{{{title}}}" for title in CHOICES.get(name, ()))])
     look = {"metavar": metavar, "rich_help_panel": "Parameters, as in Python"}
     return _option(name, kind | None, text, (flags,), **look)
 
 
 def _declared(function: Any, texts: Mapping[str, str], **look: Any) -> list[inspect.Parameter]:
-    """Return the arguments and options of a function of ours, as typer takes them."""
+    """Return the arguments and options of a function of a command, as typer takes them.
+
+    Parameters without a default are arguments, unless they are given by keyword alone.
+    """
     parameters = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD or name == "reading":
@@ -264,6 +275,7 @@ class Commands(typer.Typer):
         """
 
         def added(function: Callable[..., None]) -> Callable[..., None]:
+            # The options are not known yet: `_Command` finds them, and what it calls.
             text = inspect.cleandoc(function.__doc__ or "")
             example = text.partition("Examples\n--------\n")[2]
             self.command(
@@ -292,7 +304,7 @@ class _Command(typer.core.TyperCommand):
         self.parameters, self.function = parameters, function
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the options, with those of the library."""
+        """Return the options, with those of the library, which are found at the first call."""
         if self.parameters is not None:
             app = typer.Typer(add_completion=False)
             app.command()(_runner(self.function, self.parameters()))
@@ -314,7 +326,11 @@ class _Command(typer.core.TyperCommand):
 def _runner(
     function: Callable[..., None], library: Sequence[inspect.Parameter]
 ) -> Callable[..., None]:
-    """Return a function that checks what is written, and runs a command."""
+    """Return a function that checks what is written, and runs a command.
+
+    Its signature, from which typer makes arguments and options, has those of the function, those of
+    `Reading` if it reads a table, those of the library, and ``--quiet``.
+    """
     texts = documented(__doc__) | documented(function.__doc__)
     parameters = _declared(function, texts)
     names = {parameter.name for parameter in parameters}
@@ -327,14 +343,15 @@ def _runner(
 
     def run(*, quiet: bool, **values: Any) -> None:
         del quiet
+        # An option that may be repeated has a list.
         listed = {n: v if isinstance(v, list) else [v] for n, v in values.items() if v is not None}
         written = [path for name in _WRITTEN for path in listed.pop(name, ())]
-        # A model may be the name of one, or of a file.
         read = [
-            path
-            for n, items in listed.items()
-            for path in items
-            if n == "model" or isinstance(path, Path)
+            item
+            for name, items in listed.items()
+            for item in items
+            # A model may be the name of one, or of a file.
+            if name == "model" or isinstance(item, Path)
         ]
         check_apart(
             [path for path in written if not is_stream(path)],

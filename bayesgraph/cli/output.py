@@ -29,7 +29,7 @@ def is_stream(path: Path) -> bool:
 
 
 def suffix_of(path: Path, default: str) -> str:
-    """Return the suffix of a stream's format."""
+    """Return the suffix of a stream's format: ``.bif`` of ``bif:-``, the default of ``-``."""
     name = str(path)[: -len(_ANY)].removesuffix(":").lower()
     return f".{name.removeprefix('.')}" if name else default
 
@@ -96,9 +96,10 @@ class Output:
 
     def done(self, text: str) -> None:
         """Say what was done; ``{}`` stands for the file."""
-        stream = is_stream(self.path)
         if not LINE.quiet:
+            stream = is_stream(self.path)
             where = "standard output" if stream else str(self.path)
+            # Standard output has what was written, and nothing else.
             say(text.replace("{}", where), err=stream)
 
     def save(self, model: Any, *, lossy: bool = False) -> Any:
@@ -122,6 +123,7 @@ def output_to(path: Path, suffixes: Sequence[str]) -> Output:
     """
     stream = is_stream(path)
     name = suffix_of(path, suffixes[0]) if stream else path.name.lower()
+    # Several may fit, such as .gz and .bif.gz: the longest one counts.
     fitting = [suffix for suffix in suffixes if name.endswith(suffix)]
     if not fitting:
         among = "one of " if len(suffixes) > 1 else ""

@@ -94,8 +94,9 @@ def predict(
         table = reading.table(data, network.variables)
         kept = texts.kept_columns(keep, table, data)
         columns = _posterior_columns(network, texts.named(network, name), table, unseen or "error")
-    free = {f"predicted {name}" if name in kept else name: c for name, c in columns.items()}
-    put_rows(kept | free, written, f"Predicted {table.num_rows:,} rows")
+    # A column that is kept, such as the class itself, has its name before a predicted one.
+    predicted = {f"predicted {name}" if name in kept else name: c for name, c in columns.items()}
+    put_rows(kept | predicted, written, f"Predicted {table.num_rows:,} rows")
 
 
 def _load_predicting(file: Path) -> Any:
@@ -210,27 +211,27 @@ def _cross_validated(
     """Return the results of models; without names of all, of which some may refuse the table."""
     wanted = [Wanted.of(name) for name in dict.fromkeys(names or models.estimators())]
     models.check_taken(wanted, options)
-    made = {one.title: one.estimator(options) for one in wanted}
-    if len(made) < len(wanted):
+    estimators = {one.title: one.estimator(options) for one in wanted}
+    if len(estimators) < len(wanted):
         raise DataError("Several saved classifiers have the same file name; rename one of them.")
-    numeric = [name for name, model in made.items() if not hasattr(model, "predict_proba")]
+    numeric = [title for title, one in estimators.items() if not hasattr(one, "predict_proba")]
     if names and numeric:
         raise DataError(f"evaluate compares classifiers; {', '.join(numeric)} predicts a number.")
     results: list[Evaluation] = []
     refused: dict[str, BayesGraphError] = {}
-    n_steps = folds["cv"] * folds["repeats"] * (len(made) - len(numeric))
+    n_steps = folds["cv"] * folds["repeats"] * (len(estimators) - len(numeric))
     with progress.steps_done("cross-validating", n_steps) as done:
-        for name in [name for name in made if name not in numeric]:
+        for title in [title for title in estimators if title not in numeric]:
             try:
-                results += bg.evaluate({name: made[name]}, X, y, **folds, progress=done)
+                results += bg.evaluate({title: estimators[title]}, X, y, **folds, progress=done)
             except BayesGraphError as error:
                 if names:
                     raise
-                refused[name] = error
+                refused[title] = error
     if not results:
         raise next(iter(refused.values()))
-    for name, reason in refused.items():
-        say_aside(f"{name} is left out: {reason}")
+    for title, reason in refused.items():
+        say_aside(f"{title} is left out: {reason}")
     return results
 
 

@@ -50,12 +50,14 @@ def _printed(
     labels: int = 1,
     note: str = "",
 ) -> str:
-    """Return a table as text: columns of labels, the widest of which continues below, and numbers.
+    """Return a table as text: `labels` columns of text, and then numbers.
 
-    The widest column of labels is wrapped where lines would be longer than a terminal.
+    The widest column of text is wrapped where lines would be longer than a terminal: it continues
+    in lines whose other cells are empty.
     """
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     widest = max(range(labels), key=widths.__getitem__)
+    # Two blanks stand before each column.
     room = max(_LEAST, _WIDTH - sum(widths) - 2 * len(widths) + widths[widest])
     body = []
     for row in rows:
@@ -87,11 +89,11 @@ def measures_table(
 
 def tests_table(results: Sequence[Evaluation]) -> str:
     """Return the differences between each model and the first, with their p-values, as text."""
-    both = zip(bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results), strict=True)
-    rows = [
-        [pair[0].name, *(x for t in pair for x in (f"{t.difference:+.4f}", f"{t.p_value:.3f}"))]
-        for pair in both
-    ]
+    accuracy, log_loss = bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results)
+    rows = []
+    for tests in zip(accuracy, log_loss, strict=True):
+        cells = [(f"{test.difference:+.4f}", f"{test.p_value:.3f}") for test in tests]
+        rows.append([tests[0].name, *cells[0], *cells[1]])
     title = f"Against {results[0].name} (corrected t-test of folds; p adjusted by Holm)"
     return _printed(title, ("model", "accuracy", "p", "log loss", "p"), rows)
 
@@ -115,9 +117,10 @@ def scores_table(scores: dict[tuple[Any, Any], float]) -> str:
 def variables_table(network: Model) -> str:
     """Return a row for each variable of a model as text: states, parents, parameters."""
     exponents = network.exponents if network.target is not None else None
-    inner = network.networks[0].cpds if len(network.networks) == 1 else ()
-    cpds = {cpd.variable: cpd for cpd in inner}
-    # Such as "gaussian".
+    # Of several networks a variable has several distributions.
+    single = network.networks[0].cpds if len(network.networks) == 1 else ()
+    cpds = {cpd.variable: cpd for cpd in single}
+    # From the class of a distribution to a name such as "gaussian".
     families = {kind: name for name, family in FAMILIES.items() for kind in family.stored.values()}
     rows = []
     for variable in network.variables:
@@ -177,5 +180,6 @@ def _text(cpd: CPD, max_rows: int, max_columns: int) -> str:
     if not isinstance(cpd, TreesCPD) or len(cpd.trees.roots) > 1:
         return cpd.to_text(max_rows=max_rows, max_columns=max_columns)
     leaves = cpd.describe(max_rows, max_columns)
+    # The first column of a leaf, its conditions, becomes the last one.
     header, *rows = [[*cells, path] for path, *cells in (leaves.header, *leaves.rows)]
     return _printed(cpd.title, header, rows, len(header), leaves.note)

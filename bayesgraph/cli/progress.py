@@ -75,6 +75,7 @@ class Line:
                 pass
 
     def _draw_until(self, ended: threading.Event) -> None:
+        """Draw the line first after `DELAY` and then every `INTERVAL` seconds."""
         begin, wait = time.monotonic(), DELAY
         while not ended.wait(wait):
             wait = INTERVAL
@@ -123,13 +124,15 @@ def rows_read(verb: str) -> Iterator[Callable[[int, int | None], None]]:
     Each pass over the rows begins anew; the text says which pass it is, how many rows have been
     read, and how many in a second.
     """
-    passes, begin, first, last = 0, 0.0, 0, float("inf")
+    # Of this pass: its number, when it began, and the rows read at its first and its last report.
+    n_passes, begin, first, last = 0, 0.0, 0, float("inf")
 
     def progress(done: int, total: int | None) -> None:
-        nonlocal passes, begin, first, last
+        nonlocal n_passes, begin, first, last
+        # Fewer rows than before are those of another pass.
         if done < last:
-            passes, begin, first = passes + 1, time.monotonic(), done
-            LINE.text = f"{verb}, pass {passes}"
+            n_passes, begin, first = n_passes + 1, time.monotonic(), done
+            LINE.text = f"{verb}, pass {n_passes}"
         last = done
         rate = (done - first) / max(time.monotonic() - begin, 1e-3)
         LINE.share = done / total if total else None

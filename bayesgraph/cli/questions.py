@@ -67,6 +67,7 @@ def _print_posterior(
     # A posterior with all of its states, however many.
     is_table = isinstance(posterior, bg.inference.Posterior)
     say(posterior._display(len(posterior)).text() if is_table else repr(posterior))
+    # Only a joint distribution gives evidence a probability.
     if findings and network._is_joint:
         values = [(network.variable(name), value) for name, value in findings.items()]
         word = "probability"
@@ -106,15 +107,18 @@ def intervene(
 
 
 def _of(question: str) -> list[inspect.Parameter]:
-    """Return the options of a function of `bayesgraph.questions`."""
+    """Return the options of a function of `bayesgraph.questions`.
+
+    The docstring of `options` has the texts of those that all commands share.
+    """
     function = getattr(bg.questions, question)
     return options.library_options([function], [options, function])
 
 
 def answer(question: str, path: Path, parameters: Mapping[str, Any]) -> Any:
     """Ask a function of `bayesgraph.questions`, given texts, and return its result."""
-    loaded, name = texts.load_answering(path), parameters["target"]
-    (target,) = texts.targets_of(loaded, path, None if name is None else [name])
+    loaded, asked = texts.load_answering(path), parameters["target"]
+    (target,) = texts.targets_of(loaded, path, None if asked is None else [asked])
     model = texts.network_of(loaded)
     values = {
         name: texts.argument(model, target, name, text)

@@ -163,6 +163,7 @@ def used_columns(
     check_columns(labels, names, data, "--target: ")
     check_columns(drop or (), names, data, "--drop: ")
     used = [name for name in names if name not in (drop or ())]
+    # There has to be a column besides the one with the classes.
     if not {*used} - {*labels}:
         raise DataError(
             f"{data} has no column besides {quoted([*labels, *(drop or ())])} to learn from."
@@ -257,15 +258,14 @@ def argument(model: Model, target: Name, parameter: str, text: Any) -> Any:
 
 def _parts(model: Model, item: str, expected: str) -> tuple[Name, str]:
     """Return the name of a variable, and the text after it and the sign "="."""
-    text, equals, value = item.partition("=")
+    first, equals, _ = item.partition("=")
     if not equals:
         raise EvidenceError(f"{expected}; got {item!r}.")
-    # Names may contain "=": the longest name that matches is taken.
+    # Names may contain "=": the longest name that matches is taken. Without one, the error is of
+    # the text before the first sign.
     fitting = [str(name) for name in model.names if item.startswith(f"{name}=")]
-    if fitting:
-        text = max(fitting, key=len)
-        value = item[len(text) + 1 :]
-    return named(model, text), value
+    text = max(fitting, key=len, default=first)
+    return named(model, text), item[len(text) + 1 :]
 
 
 def _value(variable: Variable, text: str) -> Any:
@@ -313,6 +313,7 @@ def _state(variable: Discrete, text: str) -> Any:
         )
     if text in by_text:
         return by_text[text]
+    # A number stands for the interval that has it.
     if isinstance(variable, Binned):
         with suppress(ValueError):
             return number_of(text)
@@ -389,7 +390,8 @@ def load_whole(path: Path, load: Callable[[Path], Any] | None = None) -> Any:
         except BayesGraphError as error:
             # The name of the temporary file would puzzle.
             error.args = tuple(
-                a.replace(str(file), str(path)) if isinstance(a, str) else a for a in error.args
+                argument.replace(str(file), str(path)) if isinstance(argument, str) else argument
+                for argument in error.args
             )
             raise
 

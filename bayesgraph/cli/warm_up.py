@@ -56,6 +56,7 @@ def in_background() -> None:
 
 
 def _end_with_the_input() -> None:
+    """End the process when its standard input ends: whoever started it has ended."""
     sys.stdin.buffer.read()
     os._exit(0)
 
@@ -108,6 +109,7 @@ def _network(n: int, n_numbers: int = 0) -> bg.BayesianNetwork:
 
 
 def _ask(network: bg.BayesianNetwork) -> None:
+    """Ask every kind of question, with states and likelihoods as evidence, and then numbers too."""
     evidence: dict[Any, Any] = {"v3": "a", "v1": {"a": 1.0, "b": 2.0, "c": 1.0}}
     numbers = [name for name in network.names if str(name).startswith("x")]
     for findings in (evidence, evidence | dict.fromkeys(numbers, 0.5)):
@@ -137,6 +139,7 @@ def _table() -> tuple[Any, Any]:
 
 
 def _fit(make: Callable[..., Any], mixed: Any, y: Any) -> None:
+    """Use a model on states, on states and numbers, and on numbers and on texts."""
     states = mixed[:, :N_STATES]
     _use(partial(make, categorical="all"), [states], y)
     _use(partial(make, categorical=[f"x{j}" for j in range(N_STATES)]), [mixed], y)
@@ -160,6 +163,7 @@ def _use(make: Callable[..., Any], tables: list[Any], y: Any) -> None:
 
 
 def _learn(mixed: Any) -> None:
+    """Learn structures over states and numbers, and over states alone."""
     rows: Any = {f"x{j}": column for j, column in enumerate(mixed.T)}
     states = list(rows)[:N_STATES]
     method = bg.learning.unrestricted
