@@ -6,6 +6,7 @@ from .exponents import ALL_SCHEMES as ALL_SCHEMES
 from .exponents import SCHEMES as SCHEMES
 from .exponents import exponents_between as exponents_between
 from .exponents import weighted_network as weighted_network
+from .fit import LEARNERS as LEARNERS
 from .fit import METHODS as METHODS
 from .fit import count_source as count_source
 from .fit import fit_network as fit_network
@@ -55,7 +56,6 @@ from .streams.settings import DISCRETIZERS as DISCRETIZERS
 from .streams.settings import StreamSettings as StreamSettings
 from .streams.star import StreamingStar as StreamingStar
 from .streams.stream_kernels import normalise as normalise
-from .structure import LEARNERS as LEARNERS
 from .structure import LearnerCard as LearnerCard
 from .structure import Structure as Structure
 from .structure import card_of as card_of

@@ -19,7 +19,7 @@ from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc_algorithm import pc
 from bayesgraph.learning.spanning import chow_liu
-from bayesgraph.learning.structure import Structure, changed_settings, learned_by
+from bayesgraph.learning.structure import REGISTERED, Structure, changed_settings, learned_by
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import (
     DatasetSource,
@@ -43,6 +43,8 @@ from bayesgraph.tables import (
 # ------------------- Functions that return a count source, or a fitted network, for a user's table
 
 
+# All structure learners by name, as the modules of all of them are imported above.
+LEARNERS = REGISTERED
 Graph: TypeAlias = "Iterable[tuple[Name, Name]] | nx.DiGraph[Any] | Structure | BayesianNetwork"
 
 

@@ -97,8 +97,8 @@ class LearnerCard:
 
 
 _signature = cache(signature)
-# All structure learners by name; the decorator `learner` adds them.
-LEARNERS: dict[str, LearnerCard] = {}
+# Structure learners by name of those modules that are imported: `fit.REGISTERED` has all.
+REGISTERED: dict[str, LearnerCard] = {}
 LearnerT = TypeVar("LearnerT", bound=Callable[..., Structure])
 
 
@@ -111,7 +111,7 @@ def learner(
     """
 
     def register(function: LearnerT) -> LearnerT:
-        LEARNERS[function.__name__] = LearnerCard(function, counts_ahead)
+        REGISTERED[function.__name__] = LearnerCard(function, counts_ahead)
         return function
 
     return register
@@ -125,7 +125,7 @@ def card_of(value: Any) -> tuple[str, Mapping[str, Any]] | None:
     options: Mapping[str, Any] = {}
     if isinstance(value, partial) and not value.args:
         value, options = value.func, value.keywords
-    return next(((n, options) for n, card in LEARNERS.items() if card.learn is value), None)
+    return next(((n, options) for n, card in REGISTERED.items() if card.learn is value), None)
 
 
 def counts_ahead(value: Any) -> bool:
@@ -134,7 +134,7 @@ def counts_ahead(value: Any) -> bool:
     False for learners that are not registered.
     """
     card = card_of(value)
-    return card is not None and LEARNERS[card[0]].counts_ahead_with(card[1])
+    return card is not None and REGISTERED[card[0]].counts_ahead_with(card[1])
 
 
 @learner(counts_ahead=True)

@@ -1,6 +1,8 @@
 """Parameters of estimators: one smoothing for all, and one list of classes."""
 
 import inspect
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -178,6 +180,12 @@ def test_every_learner_says_what_it_counts():
         clf = bg.BayesianNetworkClassifier(name)
         assert hasattr(clf, "partial_fit") == counts_ahead(card.learn)
         assert f'"{name}"' in bg.BayesianNetworkClassifier.__doc__
+
+
+def test_a_new_process_knows_every_learner():
+    code = "import bayesgraph as bg; print(*bg.learning.LEARNERS)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {*done.stdout.split()} == {*LEARNERS} >= {"hill_climb", "kdb", "tan"}
 
 
 def test_a_learner_that_does_not_declare_itself_adds_no_rows():

@@ -8,7 +8,7 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.core.errors import DataError, GraphError, UnknownVariableError
+from bayesgraph.core.errors import DataError, DataTypeError, GraphError, UnknownVariableError
 from bayesgraph.learning.information import arc_scores, by_score, class_scores
 from bayesgraph.learning.structure import ArcRules
 from bayesgraph.statistics import Pairs, Smoothing
@@ -153,7 +153,7 @@ def test_rules_that_cannot_be():
     ],
 )
 def test_options_that_are_none(learner, options):
-    with pytest.raises(DataError, match=next(reversed(options))):
+    with pytest.raises((DataError, DataTypeError), match=next(reversed(options))):
         learner(source_of(), **options)
 
 
