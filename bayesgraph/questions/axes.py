@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, compress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,9 +42,9 @@ def _pair_tables(
     sample_weight: ArrayLike | None,
     evidence: EvidenceLike,
 ) -> tuple[list[Discrete], dict[tuple[int, int], Floats], float | None]:
-    """Return discrete variables, the cross table of each pair, and the weight of all rows.
+    """Return discrete variables, the cross table of each pair i < j, and the weight of all rows.
 
-    Tables of a model have probabilities, and it has no rows.
+    Tables of a model have probabilities, and it has no rows: its weight is None.
     """
     if len(set(names)) < len(names) or len(names) < 2:
         raise DataError(f"Expected the names of two or more variables; got {quoted(names)}.")
@@ -66,12 +66,13 @@ def _pair_tables(
     discrete = [v for v in variables if isinstance(v, Discrete)]
     tables = {}
     for i, j in combinations(range(len(discrete)), 2):
+        pair = discrete[i], discrete[j]
         if model is not None:
             tables[i, j] = np.asarray(model.query([names[i], names[j]], evidence).probabilities)
         else:
-            codes = [rows.column(discrete[k]).astype(np.intp) for k in (i, j)]
-            tables[i, j] = np.zeros([discrete[k].cardinality for k in (i, j)])
-            np.add.at(tables[i, j], tuple(codes), weights)
+            codes = tuple(rows.column(variable).astype(np.intp) for variable in pair)
+            tables[i, j] = np.zeros([variable.cardinality for variable in pair])
+            np.add.at(tables[i, j], codes, weights)
     return discrete, tables, total
 
 
@@ -214,18 +215,19 @@ def principal_axes(
     [1.0]
     """
     _, _, (mean,), covariance = _moments(source, None, names, evidence, sample_weight)
-    scale = np.sqrt(covariance.diagonal())
-    if standardise and not scale.all():
-        constant = [name for name, sd in zip(names, scale.tolist(), strict=True) if not sd]
+    deviations = np.sqrt(covariance.diagonal())
+    if standardise and not deviations.all():
+        constant = [name for name, sd in zip(names, deviations.tolist(), strict=True) if not sd]
         raise DataError(f"{quoted(constant)} do not vary: leave them out, or standardise=False.")
-    unit = scale if standardise else np.ones_like(scale)
-    variances, directions = np.linalg.eigh(covariance / np.outer(unit, unit))
-    variances, directions = np.maximum(variances[::-1], 0.0), directions[:, ::-1]
+    unit = deviations if standardise else np.ones_like(deviations)
+    variances, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    variances = np.maximum(variances[::-1], 0.0)  # the largest first
     kept = variances > _ROUNDING * variances[0]
-    vectors = directions[:, kept]
+    vectors = vectors[:, ::-1][:, kept]
     vectors = signs(vectors) * vectors
-    sizes = np.where(scale > 0, scale, 1.0)
-    correlations = vectors * np.sqrt(variances[kept]) * (unit / sizes)[:, None]
+    # The covariance of a variable with the scores by both standard deviations; 0 of a constant.
+    divisors = np.where(deviations > 0, deviations, 1.0)
+    correlations = vectors * np.sqrt(variances[kept]) * (unit / divisors)[:, None]
     return Axes(
         tuple(names),
         mean,
@@ -284,6 +286,7 @@ def discriminant_axes(
         )
     variances, vectors = scipy.linalg.eigh(between / np.outer(scale, scale), correlation)
     order = np.argsort(-variances, kind="stable")[: min(len(names), len(states) - 1)]
+    # If all classes have one mean, no axis is kept: all variances are rounding error.
     kept = order[variances[order] > _ROUNDING * max(variances[order[0]], _ROUNDING)]
     directions = vectors[:, kept] / scale[:, None]
     correlations = within @ directions / scale[:, None]
@@ -310,19 +313,27 @@ def _moments(
 ) -> tuple[tuple[State, ...], Floats, Floats, Floats]:
     """Return classes, their shares and means, and the covariance within; one class without target.
 
-    The covariance of rows has their number less that of classes as its denominator.
+    Without a target there are no names of classes, but one share, 1, and one row of means. The
+    covariance of rows has their number less that of classes as its denominator.
+
+    Returns
+    -------
+    classes : tuple of states
+        Those that occur.
+    shares : ndarray, shape (n_classes,)
+    means : ndarray, shape (n_classes, n_variables)
+    within : ndarray, shape (n_variables, n_variables)
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise DataTypeError(f"names= takes the names of the numeric variables; got {names!r:.80}.")
-    chosen, model = [*([] if target is None else [target]), *names], model_of(source)
+    categorical, model = [] if target is None else [target], model_of(source)
+    chosen = [*categorical, *names]
     least = 2 if model is None else 1
     if len(set(chosen)) < len(chosen) or len(chosen) < least:
         raise DataError(f"Axes are of {least} or more different variables; got {chosen!r}.")
     if model is None:
         _refuse("evidence=", evidence, "a model; leave rows of a table out yourself")
-        rows, weights = complete_rows(
-            source, chosen, None if target is None else [target], sample_weight
-        )
+        rows, weights = complete_rows(source, chosen, categorical, sample_weight)
         variables = list(rows.variables)
     else:
         _refuse("sample_weight=", sample_weight, "a table")
@@ -346,11 +357,13 @@ def _moments(
         values, counts = rows.values, np.bincount(codes, weights)
         classes, shares = np.flatnonzero(counts > 0), counts / counts.sum()
         means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in classes])
-        away = values - means[np.searchsorted(classes, codes)]
+        deviations = values - means[np.searchsorted(classes, codes)]
         freedom = weights.sum() - len(classes)
-        if freedom <= 0 and labels is not None:
+        if labels is None:
+            freedom = max(freedom, 1.0)  # a single row has no variance
+        elif freedom <= 0:
             raise DataError(f"There are {len(classes)} classes of {target!r} in as many rows.")
-        within = away.T @ (away * weights[:, None]) / max(freedom, 1.0 if labels is None else 0.0)
+        within = deviations.T @ (deviations * weights[:, None]) / freedom
     states = () if labels is None else tuple(labels.states[k] for k in classes.tolist())
     return states, shares[classes], means, within
 
@@ -488,6 +501,7 @@ class Crosstab(Displayed):
 
 
 def _divided(values: Floats, by: Floats) -> Floats:
+    """Return quotients, NaN where the divisor is 0."""
     return np.where(by > 0, values / np.where(by > 0, by, 1.0), np.nan)
 
 
@@ -651,10 +665,9 @@ class Correspondence(DisplayedByName):
         values, and states that did not occur, are left out of the mean.
         """
         cells = []
-        for points, codes in zip(
-            self.points, _encoded(table, [points.variable for points in self.points]), strict=True
-        ):
-            # The code -1 reads the last entry.
+        columns = _encoded(table, [points.variable for points in self.points])
+        for points, codes in zip(self.points, columns, strict=True):
+            # The code -1 of a missing value reads the last entry, which is NaN.
             standard = np.full((points.variable.cardinality + 1, len(self.inertias)), np.nan)
             standard[[points.variable.index(state) for state in points.states]] = points.standard
             cells.append(standard[codes])
@@ -778,41 +791,42 @@ def _decomposed(
     variables: Sequence[Discrete], tables: Mapping[tuple[int, int], Floats], inertia: str
 ) -> Correspondence:
     """Return the analysis of the cross tables of all pairs of variables."""
-    q = len(variables)
-    # The Burt matrix sums to one; a state occurs once in a row, so that its diagonal has masses.
+    q, burt = len(variables), _burt_matrix(tables, len(variables))
+    occurs = burt.diagonal() > 0
+    # Rows and columns are the states that occur, of one variable after the other.
+    burt = burt[np.ix_(occurs, occurs)]
+    masses = burt.diagonal() * q
+    roots = np.sqrt(masses)
+    residuals = burt / np.outer(roots, roots) - np.outer(roots, roots)
+    eigenvalues, vectors = np.linalg.eigh(residuals)  # in ascending order
+    floor = 1.0 / q if inertia == "adjusted" else 0.0
+    least = floor + _ROUNDING * max(eigenvalues[-1], 0.0) + _ROUNDING
+    kept = np.flatnonzero(eigenvalues > least)[::-1]
+    eigenvalues, vectors = eigenvalues[kept], vectors[:, kept]
+    total = float((residuals**2).sum())
+    if inertia == "indicator":
+        inertias, total = eigenvalues, len(masses) / q - 1.0
+    elif inertia == "burt":
+        inertias = eigenvalues**2
+    else:
+        inertias = (q / (q - 1.0)) ** 2 * (eigenvalues - 1.0 / q) ** 2
+        # Without the inertia of each variable with itself.
+        total = q / (q - 1.0) * (total - (len(masses) - q) / q**2)
+    masks = np.split(occurs, np.cumsum([variable.cardinality for variable in variables])[:-1])
+    ends = np.cumsum([mask.sum() for mask in masks])[:-1]
+    standard = np.ascontiguousarray(signs(vectors[: masks[0].sum()]) * vectors / roots[:, None])
+    states = [tuple(compress(v.states, mask)) for v, mask in zip(variables, masks, strict=True)]
+    parts = zip(variables, states, np.split(masses, ends), np.split(standard, ends), strict=True)
+    return Correspondence(tuple(Points(*part, inertias) for part in parts), inertias, total)
+
+
+def _burt_matrix(tables: Mapping[tuple[int, int], Floats], q: int) -> Floats:
+    """Return the Burt matrix of q variables, which sums to one, from the tables of all pairs."""
     blocks: list[list[Any]] = [[None] * q for _ in range(q)]
     for (i, j), counts in tables.items():
         blocks[i][j] = counts / counts.sum()
         blocks[j][i] = blocks[i][j].T
     for i in range(q):
+        # A row has one state of a variable: its block with itself has the masses on the diagonal.
         blocks[i][i] = np.diag(blocks[i][(i + 1) % q].sum(axis=1))
-    used = [blocks[i][i].diagonal() > 0 for i in range(q)]
-    occur = np.concatenate(used)
-    burt = np.block(blocks)[np.ix_(occur, occur)] / q**2
-    masses = burt.diagonal() * q
-    roots = np.sqrt(masses)
-    residuals = burt / np.outer(roots, roots) - np.outer(roots, roots)
-    values, vectors = np.linalg.eigh(residuals)
-    values, vectors = values[::-1], vectors[:, ::-1]
-    floor = 1.0 / q if inertia == "adjusted" else 0.0
-    kept = np.flatnonzero(values > floor + _ROUNDING * max(values[0], 0.0) + _ROUNDING)
-    values, vectors = values[kept], vectors[:, kept]
-    total = float((residuals**2).sum())
-    if inertia == "indicator":
-        inertias, total = values, len(masses) / q - 1.0
-    elif inertia == "burt":
-        inertias = values**2
-    else:
-        inertias = (q / (q - 1.0)) ** 2 * (values - 1.0 / q) ** 2
-        total = q / (q - 1.0) * (total - (len(masses) - q) / q**2)
-    standard = signs(vectors[: used[0].sum()]) * vectors / roots[:, None]
-    places = np.split(np.arange(len(masses)), np.cumsum([mask.sum() for mask in used])[:-1])
-    points = tuple(
-        Points(v, _states(v, mask), masses[at], standard[at], inertias)
-        for v, mask, at in zip(variables, used, places, strict=True)
-    )
-    return Correspondence(points, inertias, total)
-
-
-def _states(variable: Discrete, used: Any) -> tuple[State, ...]:
-    return tuple(variable.states[i] for i in np.flatnonzero(used).tolist())
+    return np.block(blocks) / q**2

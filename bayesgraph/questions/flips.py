@@ -165,25 +165,25 @@ class Rules:
         for title, names in (("fixed", fixed), ("among", among)):
             if isinstance(names, str):
                 raise EvidenceError(f"{title}= is a list of names; got {names!r}.")
-        named = {model.variable(name).name: cost for name, cost in (costs or {}).items()}
-        for name, cost in named.items():
+        costs = {model.variable(name).name: cost for name, cost in (costs or {}).items()}
+        for name, cost in costs.items():
             for number in cost.values() if isinstance(cost, Mapping) else [cost]:
                 if not (isinstance(number, _NUMBERS) and number >= 0):
                     raise EvidenceError(
                         "A cost is a number, 0 or more, or a mapping from value to such costs; "
                         f"that of {name!r} has {number!r}."
                     )
-        limits = {model.variable(name).name: ends for name, ends in (ranges or {}).items()}
-        for name, ends in limits.items():
+        ranges = {model.variable(name).name: ends for name, ends in (ranges or {}).items()}
+        for name, ends in ranges.items():
             finite = [end for end in ends if isinstance(end, _NUMBERS) and math.isfinite(end)]
             if not (len(finite) == len(ends) == 2 and finite[0] < finite[1]):
                 raise EvidenceError(f"ranges= has pairs (low, high); {name!r} has {ends!r}.")
         return cls(
-            {name: cost for name, cost in named.items() if not isinstance(cost, Mapping)},
-            {name: cost for name, cost in named.items() if isinstance(cost, Mapping)},
+            {name: cost for name, cost in costs.items() if not isinstance(cost, Mapping)},
+            {name: cost for name, cost in costs.items() if isinstance(cost, Mapping)},
             {model.variable(name).name for name in fixed},
             None if among is None else {model.variable(name).name for name in among},
-            {name: (float(low), float(high)) for name, (low, high) in limits.items()},
+            {name: (float(low), float(high)) for name, (low, high) in ranges.items()},
             n_values,
         )
 
@@ -201,11 +201,12 @@ def choices_of(
     EvidenceError
         For a `Belief`, a vector of counts or the target in `among`, or a number without a range.
     """
-    items = {n for names in model._items_among(as_mapping(evidence)).values() for n in names}
+    by_vector = model._items_among(as_mapping(evidence))
+    items_of_counts = {item for items in by_vector.values() for item in items}
     values = {
         model.variable(name).name: scalar(value)
         for name, value in as_mapping(evidence).items()
-        if name not in items  # of vectors of counts
+        if name not in items_of_counts
     }
     if beliefs := [name for name, value in values.items() if isinstance(value, Belief)]:
         raise EvidenceError(
@@ -213,16 +214,16 @@ def choices_of(
             "give likelihoods."
         )
     is_named = rules.among is not None
-    names = {n for n, value in values.items() if not is_missing(value)}
-    names = (names if rules.among is None else set(rules.among)) - set(rules.fixed)
-    if target is not None and target.name in names:
+    observed = {name for name, value in values.items() if not is_missing(value)}
+    changing = (observed if rules.among is None else set(rules.among)) - set(rules.fixed)
+    if target is not None and target.name in changing:
         if is_named:
             raise EvidenceError(f"{target.name!r} is the target, which no finding is about.")
-        names.remove(target.name)
+        changing.remove(target.name)
     choices = []
     for variable in model.variables:
         name, value = variable.name, values.get(variable.name)
-        if name not in names:
+        if name not in changing:
             continue
         if kind := _kind_that_stays(variable, value):
             if is_named:
@@ -251,18 +252,19 @@ def _choice(model: Model, variable: Variable, value: Any, rules: Rules) -> Choic
     old = Option(value, missing if value is None else variable.encode(value), 0.0)
     weight, prices = rules.weights.get(variable.name, 1.0), rules.prices.get(variable.name)
     if prices is not None:
-        new = [Option(plain(v), variable.encode(v), float(cost)) for v, cost in prices.items()]
-        return _sorted(variable, old, new)
+        priced = [Option(plain(v), variable.encode(v), float(cost)) for v, cost in prices.items()]
+        return _by_cost(variable, old, priced)
     if isinstance(variable, Continuous) or (isinstance(variable, Binned) and value is not None):
         return _number_choice(model, variable, old, weight, rules)
     assert isinstance(variable, Discrete)  # others were left out before
     states = [Option(s, variable.encode(s), weight) for s in variable.states]
-    return _sorted(variable, old, states)
+    return _by_cost(variable, old, states)
 
 
-def _sorted(variable: Variable, old: Option, new: Sequence[Option]) -> Choice:
-    kept = [o for o in new if o.code != old.code and math.isfinite(o.cost)]
-    return Choice(variable, (old, *sorted(kept, key=lambda o: o.cost)))
+def _by_cost(variable: Variable, old: Option, options: Sequence[Option]) -> Choice:
+    """Return the choice of the old option and others by cost; infinite costs forbid an option."""
+    new = [o for o in options if o.code != old.code and math.isfinite(o.cost)]
+    return Choice(variable, (old, *sorted(new, key=lambda o: o.cost)))
 
 
 # ---------------------------------------------------------------------------------- numbers
@@ -275,12 +277,14 @@ def _number_choice(
     cuts = variable.cuts if isinstance(variable, Binned) else None
     low, high = range_of(model, variable, cuts, rules)
     value = old.value
-    as_text = isinstance(value, str)  # an interval, by its text
-    number = None if value is None else value
-    if as_text and isinstance(variable, Binned):
+    number = texts = None
+    if isinstance(variable, Binned) and isinstance(value, str):
+        # Evidence has an interval by its text: its middle stands for it, and answers are texts.
+        texts = variable.states
         number = float(variable.edges[int(old.code) : int(old.code) + 2].mean())
+    elif value is not None:
+        number = float(value)
     if number is not None:
-        number = float(number)
         low, high = min(low, number), max(high, number)
     scale = weight / (high - low) if high > low else 0.0
     whole = _is_whole(variable, value, cuts)
@@ -288,14 +292,14 @@ def _number_choice(
         points = [
             _inside(a, b, number, (low, high), whole=whole)
             for a, b in pairwise([-math.inf, *cuts, math.inf])
-            if not (number is not None and a < number <= b)
+            if number is None or not a < number <= b
         ]
     elif whole:
         first = math.ceil(max(low, 0.0) if isinstance(variable, Count) else low)
         grid = np.linspace(first, math.floor(high), rules.n_values)
         points = np.unique(grid.round()).tolist()
     else:
-        # Values from low to high, of few digits.
+        # Values from low to high, rounded to two digits of the step between them.
         step = (high - low) / max(rules.n_values - 1, 1)
         digits = 1 - math.floor(math.log10(step)) if step > 0 else 0
         grid = np.unique(np.round(np.linspace(low, high, rules.n_values), digits))
@@ -308,12 +312,12 @@ def _number_choice(
         cost = weight + (0.0 if number is None else scale * abs(point - number))
         is_int = isinstance(variable, Count) or (isinstance(value, int) and point.is_integer())
         shown: Any = int(point) if is_int else point
-        if as_text and isinstance(variable, Binned):
-            shown = variable.states[int(code)]
+        if texts is not None:
+            shown = texts[int(code)]
         options.append(Option(shown, code, cost))
     # All whole numbers of a short range are proposed, so that none lies between them.
     is_continuous = cuts is None and not (whole and math.floor(high) - math.ceil(low) < len(points))
-    choice = _sorted(variable, old, options)
+    choice = _by_cost(variable, old, options)
     return replace(choice, continuous=is_continuous, whole=whole, weight=weight, scale=scale)
 
 
@@ -339,7 +343,7 @@ def range_of(
     if cuts is not None:
         edges = Binned(variable.name, cuts).edges
         return float(edges[0]), float(edges[-1])
-    ends = _of_model(model, variable)
+    ends = _central_range(model, variable)
     if ends is None:
         raise EvidenceError(
             f"The model does not say which numbers {variable.name!r} takes; give "
@@ -348,11 +352,12 @@ def range_of(
     return ends
 
 
-def _of_model(model: Model, variable: Variable) -> tuple[float, float] | None:
+def _central_range(model: Model, variable: Variable) -> tuple[float, float] | None:
     """Return the central range of a continuous variable with nothing observed, if it is known."""
     if not model._is_joint:
+        # Networks of an average may have the number cut into intervals; the others know its range.
         ranges = [
-            _of_model(network, member)
+            _central_range(network, member)
             for _, network in networks_in(model)
             for member in network.variables
             if member.name == variable.name and isinstance(member, Continuous)
@@ -388,10 +393,14 @@ def _inside(
         return high
     if math.isinf(low):
         return min(high, ends[0])
+    # An interval without an upper end is taken to reach a tenth of the range, or to its end.
     width = min(high, max(ends[1], low + 0.1 * (ends[1] - ends[0]))) - low
+    # The first number above `low` that has two digits of the width.
     step = 10.0 ** (math.floor(math.log10(width)) - 1)
     point = float(round((math.floor(low / step) + 1) * step, 12))
-    return point if low < point <= high else high if math.isfinite(high) else low + width
+    if low < point <= high:
+        return point
+    return high if math.isfinite(high) else low + width
 
 
 # ----------------------- Log scores of the states of a target for many changes of findings at once
@@ -439,8 +448,8 @@ class Scorer:
         """Return log scores as a call does, given the encoded column of each choice."""
         by_variable = dict(self.fixed.rows(np.zeros(n_rows, dtype=np.intp)).columns)
         for choice, column in zip(self.choices, columns, strict=True):
-            kind = np.intp if isinstance(choice.variable, Discrete) else np.float64
-            by_variable[choice.variable] = column.astype(kind)
+            dtype = np.intp if isinstance(choice.variable, Discrete) else np.float64
+            by_variable[choice.variable] = column.astype(dtype)
         rows = Evidence(n_rows, by_variable, self.fixed.likelihoods)
         return self.model._log_posterior_rows(self.target, rows)
 
@@ -495,7 +504,10 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
         # A variable with soft evidence may have any state, so that it joins what depends on it.
         nx.add_path(graph, [v for v in scope if v not in staying])
     components = [nx.node_connected_component(graph, variable) for variable in changing]
-    groups = {tuple(i for i, v in enumerate(changing) if v in some): None for some in components}
+    # Indices of the choices of each component, once.
+    groups = dict.fromkeys(
+        tuple(i for i, v in enumerate(changing) if v in component) for component in components
+    )
     sizes = [math.prod(len(scorer.choices[i].options) for i in group) for group in groups]
     if len(groups) < 2 or max(sizes) > _MAX_OPTIONS:
         return None
@@ -507,6 +519,11 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
 
 
 def _part(scorer: Scorer, group: tuple[int, ...], prior: Floats) -> Part:
+    """Return the part of some choices, given the log scores without any finding that may change.
+
+    States that the findings that stay exclude have log scores of minus infinity already; no part
+    adds to them.
+    """
     choices = [scorer.choices[i] for i in group]
     options = np.array(list(product(*(range(len(c.options)) for c in choices))), dtype=np.intp)
     costs = np.sum([c.costs[options[:, j]] for j, c in enumerate(choices)], axis=0)
@@ -619,16 +636,23 @@ def undominated(costs: Floats, gains: Floats) -> NDArray[np.intp]:
     return np.array(kept, dtype=np.intp)
 
 
-def _prices(parts: Sequence[_Options]) -> Floats:
-    """Return prices of log odds, of one alternative each, shape (n_prices, n_alternatives)."""
-    costs = np.concatenate([costs - costs[0] for costs, _ in parts])
-    gains = np.concatenate([gains - gains[0] for _, gains in parts])
-    unit, prices = np.eye(gains.shape[1]), []
-    for gain, axis in zip(gains.T, unit, strict=True):
-        rates = costs[gain > 0] / gain[gain > 0]
+def _trial_prices(parts: Sequence[_Options]) -> Floats:
+    """Return prices of log odds that a Lagrangean bound tries, shape (n_prices, n_alternatives).
+
+    A row prices the log odds against one alternative, at a quantile of the costs per log odds that
+    changes of single parts have: the best price is near one of these. The first row is 0.
+    """
+    # The first option of each part is its cheapest.
+    extra_costs = np.concatenate([costs - costs[0] for costs, _ in parts])
+    extra_gains = np.concatenate([gains - gains[0] for _, gains in parts])
+    units = np.eye(extra_gains.shape[1])
+    prices = [np.zeros((1, len(units)))]
+    for gains, unit in zip(extra_gains.T, units, strict=True):
+        rates = extra_costs[gains > 0] / gains[gains > 0]
         if len(rates):
-            prices.append(np.quantile(rates, np.linspace(0.0, 1.0, _N_PRICES))[:, None] * axis)
-    return np.concatenate([np.zeros((1, len(unit))), *prices])
+            quantiles = np.quantile(rates, np.linspace(0.0, 1.0, _N_PRICES))
+            prices.append(np.outer(quantiles, unit))
+    return np.concatenate(prices)
 
 
 def cheapest(
@@ -669,48 +693,53 @@ def cheapest(
     # Parts that change the odds most for their cost come first: they decide most.
     strengths = [np.ptp(gains, axis=0).max() / max(np.ptp(costs), _SAME) for costs, gains in parts]
     turn = np.argsort(-np.array(strengths), kind="stable").tolist()
-    prices, top = _prices(parts), np.zeros((len(parts) + 1, len(margins)))
-    rest = np.zeros((len(parts) + 1, len(prices)))
-    for k in reversed(range(len(parts))):
-        costs, gains = parts[turn[k]]
-        top[k] = top[k + 1] + gains.max(axis=0)
-        rest[k] = rest[k + 1] + (costs[:, None] - gains @ prices.T).min(axis=0)
+    ordered = [parts[part] for part in turn]
+    # What the parts from each turn on add to the log odds at most, and at each price the least of
+    # their cost less price times gain.
+    prices, most_gain = _trial_prices(parts), np.zeros((len(parts) + 1, len(margins)))
+    least_net = np.zeros((len(parts) + 1, len(prices)))
+    for k, (costs, gains) in reversed(list(enumerate(ordered))):
+        most_gain[k] = most_gain[k + 1] + gains.max(axis=0)
+        least_net[k] = least_net[k + 1] + (costs[:, None] - gains @ prices.T).min(axis=0)
+    # Of all choices so far; each level has the choice that they extend, and by which option.
     cost, odds = np.zeros(1), np.minimum(margins, certain)[None]
     levels, bound, examined = [], math.inf, 0
-    for k, part in enumerate(turn, 1):
-        costs, gains = parts[part]
+    for k, (costs, gains) in enumerate(ordered, 1):
         before, option = np.divmod(np.arange(len(cost) * len(costs)), len(costs))
         cost, odds = cost[before] + costs[option], odds[before] + gains[option]
         examined += len(cost)
         lacking = goal.needed - odds
         least = np.zeros(len(cost))
-        for price, saved in zip(prices, rest[k], strict=True):
-            np.maximum(least, lacking @ price + saved, out=least)
+        for price, net in zip(prices, least_net[k], strict=True):
+            np.maximum(least, lacking @ price + net, out=least)
         least += cost
-        is_open = ~(lacking > top[k] + _ROUNDING * (1.0 + np.abs(top[k]))).any(axis=1)
-        kept = np.flatnonzero(is_open & ~_is_above(least, most))
+        rounding = _ROUNDING * (1.0 + np.abs(most_gain[k]))
+        can_suffice = (lacking <= most_gain[k] + rounding).all(axis=1)
+        kept = np.flatnonzero(can_suffice & ~_is_above(least, most))
         kept = kept[np.lexsort((-odds[kept].min(axis=1), cost[kept]))]
         if odds.shape[1] == 1:
             highest = np.maximum.accumulate(np.append(-np.inf, odds[kept, 0]))
             kept = kept[odds[kept, 0] > highest[:-1]]
-        n_next = max(1, effort // len(parts[turn[k]][0])) if k < len(turn) else effort
-        if len(kept) > n_next:
+        # The next part extends each choice by all of its options.
+        n_kept = max(1, effort // len(ordered[k][0])) if k < len(ordered) else effort
+        if len(kept) > n_kept:
             order = np.argsort(least[kept], kind="stable")
-            bound = min(bound, float(least[kept[order[n_next]]]))
-            kept = kept[np.sort(order[:n_next])]
+            bound = min(bound, float(least[kept[order[n_kept]]]))
+            kept = kept[np.sort(order[:n_kept])]
         cost, odds = cost[kept], odds[kept]
         levels.append((before[kept], option[kept]))
     excess = goal.excess(odds)
     reached = np.flatnonzero(excess > 0)
     if not len(reached):
         return Cheapest(None, math.inf, min(bound, most), examined)
-    first = float(cost[reached].min())
-    same = reached[~_is_above(cost[reached], first)]
-    at = int(same[np.argmax(excess[same])])
+    lowest = float(cost[reached].min())
+    alike = reached[~_is_above(cost[reached], lowest)]
+    place = int(alike[np.argmax(excess[alike])])
+    # Its options, from the last level back.
     options = np.zeros(len(turn), dtype=np.intp)
-    for part, (previous, chosen) in zip(reversed(turn), reversed(levels), strict=True):
-        options[part], at = chosen[at], int(previous[at])
-    return Cheapest(options, first, min(first, bound), examined)
+    for part, (before, option) in zip(reversed(turn), reversed(levels), strict=True):
+        options[part], place = option[place], int(before[place])
+    return Cheapest(options, lowest, min(lowest, bound), examined)
 
 
 def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[int, int]]]:
@@ -722,8 +751,9 @@ def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[in
     """
     order = sorted(range(len(choices)), key=lambda j: float(choices[j].costs[1]))
     costs = [choices[j].costs.tolist() for j in order]
+    # Cost, number (equal costs come in the order in which they were met), what changes before the
+    # last finding, the last finding's place in `order`, and its option.
     number = count()
-    # Cost, number, what changes before the last finding, the last finding and its option.
     heap: list[tuple[float, int, dict[int, int], int, int]] = []
     if order:
         heap.append((costs[0][1], next(number), {}, 0, 1))
@@ -732,13 +762,13 @@ def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[in
         change = {**before, order[j]: option}
         yield cost, change
         if option + 1 < len(costs[j]):
-            more = cost - costs[j][option] + costs[j][option + 1]
-            heappush(heap, (more, next(number), before, j, option + 1))
+            next_option = cost - costs[j][option] + costs[j][option + 1]
+            heappush(heap, (next_option, next(number), before, j, option + 1))
         if j + 1 < len(costs):
-            further = cost + costs[j + 1][1]
-            heappush(heap, (further, next(number), change, j + 1, 1))
-            if option == 1:
-                heappush(heap, (further - costs[j][1], next(number), before, j + 1, 1))
+            besides = cost + costs[j + 1][1]
+            heappush(heap, (besides, next(number), change, j + 1, 1))
+            if option == 1:  # from the others the change in its place would be met again
+                heappush(heap, (besides - costs[j][1], next(number), before, j + 1, 1))
 
 
 def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Cheapest:
@@ -749,6 +779,7 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
     """
     changes = in_order_of_cost(scorer.choices)
     asked, size, last = 0, _FIRST_BLOCK, 0.0
+    # Cost, excess and options of each change that reaches a goal, by ascending cost.
     reached: list[tuple[float, float, NDArray[np.intp]]] = []
     while block := list(islice(changes, min(size, effort - asked))):
         rows = np.zeros((len(block), len(scorer.choices)), dtype=np.intp)
@@ -764,8 +795,8 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
         is_unfinished = asked == effort and next(changes, None) is not None
         return Cheapest(None, math.inf, last if is_unfinished else math.inf, asked)
     cost = reached[0][0]
-    alike = [one for one in reached if not _is_above(one[0], cost)]
-    return Cheapest(max(alike, key=lambda one: one[1])[2], cost, cost, asked)
+    alike = [flip for flip in reached if not _is_above(flip[0], cost)]
+    return Cheapest(max(alike, key=lambda flip: flip[1])[2], cost, cost, asked)
 
 
 def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
@@ -775,27 +806,32 @@ def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
     cheapest that turns the answer. At the end, findings go back to cheaper options as far as the
     answer stays turned.
     """
-    steps = [(j, o) for j, c in enumerate(scorer.choices) for o in range(len(c.options))]
-    costs = np.array([scorer.choices[j].costs[o] for j, o in steps])
-    j, o = np.array(steps).T
-    now = np.zeros(len(scorer.choices), dtype=np.intp)
+    # Each step sets one finding to one of its options.
+    n_options = [len(choice.options) for choice in scorer.choices]
+    finding = np.repeat(np.arange(len(n_options)), n_options)
+    option = np.concatenate([np.arange(n) for n in n_options])
+    costs = np.concatenate([choice.costs for choice in scorer.choices])
+    starts = np.searchsorted(finding, np.arange(len(n_options)))
+    now = np.zeros(len(n_options), dtype=np.intp)
     value = float(_excess(goals, scorer(now[None]))[0])
-    starts = np.searchsorted(j, np.arange(len(now)))
     while True:
-        rows = np.repeat(now[None], len(steps), axis=0)
-        rows[np.arange(len(steps)), j] = o
-        extra = costs - costs[starts + now][j]
-        allowed = extra < 0 if value > 0 else now[j] == 0
+        rows = np.repeat(now[None], len(costs), axis=0)
+        rows[np.arange(len(costs)), finding] = option
+        extra = costs - costs[starts + now][finding]
+        # Findings that have not changed, and at the end, with the answer turned, cheaper options.
+        allowed = extra < 0 if value > 0 else now[finding] == 0
         excess = np.where(allowed, _excess(goals, scorer(rows)), -np.inf)
-        with np.errstate(invalid="ignore"):
-            rates = (excess - value) / np.maximum(extra, 1e-12)
         turned = excess > 0
-        at = int(np.argmin(np.where(turned, extra, np.inf)) if turned.any() else np.argmax(rates))
-        if value > 0 and not turned[at]:
+        if turned.any():
+            step = int(np.argmin(np.where(turned, extra, np.inf)))
+        elif value > 0:
             return now
-        if not excess[at] > min(value, 0.0):
-            return None
-        now, value = rows[at], float(excess[at])
+        else:
+            with np.errstate(invalid="ignore"):
+                step = int(np.argmax((excess - value) / np.maximum(extra, 1e-12)))
+            if not excess[step] > value:
+                return None
+        now, value = rows[step], float(excess[step])
 
 
 # --------- Lower bounds of the cost of changes of continuous numbers, which are more than any grid
@@ -819,7 +855,8 @@ def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | No
     is_known = len(part.choices) == 1 and np.isfinite(odds).all()
     if not is_known or np.isnan(old) or len(values) < 4 or high <= low:
         return None
-    # Centred and scaled, so that the coefficients are well determined.
+    # Centred and scaled, so that the coefficients are well determined: c[d] has those of degree d,
+    # one for each alternative.
     scaled = 2.0 * (values - low) / (high - low) - 1.0
     c = np.polynomial.polynomial.polyfit(scaled, odds, 2)
     rounding = _ROUNDING * max(1.0, float(np.abs(odds).max()))
@@ -1095,6 +1132,7 @@ def _of_parts(
     if change is not None:
         costs = [c.costs[o] for c, o in zip(scorer.choices, change, strict=True)]
         cost = math.fsum(costs)
+    # Bounds for numbers on the grid, and for all numbers.
     bound, relaxed, on_grid = cost, math.inf, False
     numbers = {i for i, choice in enumerate(scorer.choices) if choice.continuous}
     for goal in goals:
@@ -1103,22 +1141,23 @@ def _of_parts(
         kept = [undominated(*part) for part in options]
         if np.isneginf(margins).any() or not all(map(len, kept)):
             continue
-        lines = [(c[rows], gains[rows]) for (c, gains), rows in zip(options, kept, strict=True)]
-        best = cheapest(lines, margins, goal, cost, effort)
+        useful = [(c[rows], gains[rows]) for (c, gains), rows in zip(options, kept, strict=True)]
+        best = cheapest(useful, margins, goal, cost, effort)
         bound, examined = min(bound, best.bound), examined + best.examined
         if best.change is not None and not _is_above(best.cost, cost):
             change, cost = np.zeros(len(scorer.choices), dtype=np.intp), best.cost
             for part, rows, option in zip(parts, kept, best.change, strict=True):
                 change[list(part.choices)] = part.options[rows[option]]
+        # Cells take the place of the grid's values, if each part with a number has them.
         for k, part in enumerate(parts):
             if not numbers.isdisjoint(part.choices):
                 cells = _cells(part, scorer.choices[part.choices[0]], goal)
                 on_grid |= cells is None
                 if cells is not None:
                     rows = undominated(*cells)
-                    lines[k] = cells[0][rows], cells[1][rows]
+                    useful[k] = cells[0][rows], cells[1][rows]
         if numbers and not on_grid:
-            relaxed = min(relaxed, cheapest(lines, margins, goal, cost, effort).bound)
+            relaxed = min(relaxed, cheapest(useful, margins, goal, cost, effort).bound)
     return Cheapest(change, cost, relaxed if numbers and not on_grid else bound, examined), on_grid
 
 
@@ -1144,32 +1183,38 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
         choice = scorer.choices[j]
         if not (choice.continuous and change[j]) or choice.old.value is None or not choice.scale:
             continue
-        low, high = float(choice.old.code), float(now[j].code)
+        old, new = float(choice.old.code), float(now[j].code)
+        # The answer does not turn at `near`, or this is the old number, and turns at `far`.
+        near, far = old, new
         for _ in range(_ROUNDS):
-            points = np.linspace(low, high, _STEPS)
+            points = np.linspace(near, far, _STEPS)
             if choice.whole:
-                points = np.unique(points.round())[:: 1 if low <= high else -1]
+                points = np.unique(points.round())[:: 1 if near <= far else -1]
             turned = turns(j, points)
             turned[-1] = True
             first = int(np.argmax(turned))
             if not first:
                 break
-            low, high = float(points[first - 1]), float(points[first])
-        value: float | int = int(high)
+            near, far = float(points[first - 1]), float(points[first])
+        value: float | int = int(far)
         if not choice.whole:
-            # Numbers just beyond a value, seen from the old one, of few digits; the value last.
-            # They move by at most a thousandth more, and not beyond `most`.
-            old = float(choice.old.code)
-            room = min(1e-3 * abs(high - old), abs(float(now[j].code) - high))
-            digits = -math.floor(math.log10(room)) if room > 0 else 0
-            scale, toward = 10.0**digits, math.copysign(1.0, high - old)
-            beyond = round(toward * math.ceil(toward * high * scale) / scale, max(digits, 0))
-            values = np.array([beyond, high] if abs(beyond - high) <= room else [high])
-            value = high = float(values[np.argmax(turns(j, values))])
-        cost = choice.weight + choice.scale * abs(high - float(choice.old.code))
-        now[j] = replace(now[j], value=value, code=high, cost=cost)
+            # A number of few digits is taken instead if it moves by at most a thousandth more, not
+            # beyond the new one, and turns the answer too.
+            room = min(1e-3 * abs(far - old), abs(new - far))
+            beyond = _just_beyond(far, old, room)
+            values = np.array([beyond, far] if abs(beyond - far) <= room else [far])
+            value = far = float(values[np.argmax(turns(j, values))])
+        cost = choice.weight + choice.scale * abs(far - old)
+        now[j] = replace(now[j], value=value, code=far, cost=cost)
     return [
         Change(choice.variable.name, choice.old.value, option.value, option.cost)
         for choice, option, moved in zip(scorer.choices, now, change, strict=True)
         if moved
     ]
+
+
+def _just_beyond(number: float, old: float, room: float) -> float:
+    """Return a number of as few digits as some room needs, not nearer to the old one."""
+    digits = -math.floor(math.log10(room)) if room > 0 else 0
+    scale, toward = 10.0**digits, math.copysign(1.0, number - old)
+    return round(toward * math.ceil(toward * number * scale) / scale, max(digits, 0))
