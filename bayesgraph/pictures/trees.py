@@ -82,18 +82,17 @@ def tree_to_dot(
         )
     deepest = math.inf if max_depth is None else max_depth
     whole: _Left = {p: frozenset(range(p.cardinality)) for p in cpd.discrete_parents}
-    nodes: list[str] = []
-    arcs: list[str] = []
+    splits, leaves, arcs = list[str](), list[str](), list[str]()
     stack: list[tuple[int, int, _Left]] = [(int(tree.roots[0]), 0, whole)]
     while stack:
         node, depth, left_over = stack.pop()
         if tree.feature[node] < 0:
-            nodes.append(_leaf(cpd, node, numbers, max(1, max_states)))
+            leaves.append(_leaf(cpd, node, numbers, max(1, max_states)))
             continue
         if depth >= deepest:
-            nodes.append(_cut(cpd, node))
+            leaves.append(_cut(cpd, node))
             continue
-        nodes.append(_split(cpd, node))
+        splits.append(_split(cpd, node))
         for branch in tree.branches(node):
             text, full, rest = _condition(cpd, node, branch, left_over)
             look = {"label": f" {text} ", "tooltip": full}
@@ -104,32 +103,36 @@ def tree_to_dot(
     heading = f"{child} | {parents})" if parents else f"{child})"
     look = {"label": heading, "labelloc": "t", "fontsize": "12", "ordering": "out"}
     title = statement("graph", look)
-    # The order of the indices makes Graphviz draw left children on the left.
-    nodes.sort(key=lambda line: int(line[1 : line.index(" ")]))
-    wide = len(nodes) - len({arc[: arc.index(" ")] for arc in arcs}) > _WIDE_FROM
-    rankdir = rankdir or ("LR" if wide else "TB")
+    # The order of the indices, in statements "n0 [...", makes Graphviz draw left children on the
+    # left.
+    nodes = sorted(splits + leaves, key=lambda line: int(line[1 : line.index(" ")]))
+    rankdir = rankdir or ("LR" if len(leaves) > _WIDE_FROM else "TB")
     return drawn_graph("digraph Tree", rankdir, [title, *nodes, *arcs])
 
 
 def _split(cpd: TreesCPD, node: int) -> str:
+    """Return the DOT statement of a split, with the name of its feature."""
     parent = cpd.parents[cpd.trees.feature[node]]
     name = texts([parent.name], dot_labels.LONGEST_NAME)[0]
     return _box(cpd, node, dot_labels.title(name), tooltip=dot_labels.tooltip(parent))
 
 
 def _leaf(cpd: TreesCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
+    """Return the DOT statement of a leaf, with the shares of its states or its mean."""
     shares = cpd.trees.values[cpd.trees.below[node]]
-    code = int(np.argmax(shares))
+    # In a regression tree this is the only state of the leaf: which row of `numbers` it has.
+    most_probable = int(np.argmax(shares))
     if numbers is None:
+        n_bars = max_states
         if len(shares) > max_states:
-            most = np.cumsum(np.sort(shares)[::-1][:max_states])
-            max_states = min(max_states, int(np.searchsorted(most, _SHOWN)) + 1)
-        text = dot_labels.bars(cpd.variable, shares, BLUE, max_states)
+            totals = np.cumsum(np.sort(shares)[::-1][:max_states])
+            n_bars = min(max_states, int(np.searchsorted(totals, _SHOWN)) + 1)
+        text = dot_labels.bars(cpd.variable, shares, BLUE, n_bars)
     else:
-        mean, sd = float(numbers.mean[code]), math.sqrt(float(numbers.variance[code]))
-        text = dot_labels.font(dot_labels.with_spread(mean, sd), bold=True)
-    best = texts(cpd.variable.states, dot_labels.LONGEST_STATE)[code]
-    tooltip = f"{cpd.variable.name}: {best}"
+        mean, variance = float(numbers.mean[most_probable]), numbers.variance[most_probable]
+        text = dot_labels.font(dot_labels.with_spread(mean, math.sqrt(float(variance))), bold=True)
+    state = texts(cpd.variable.states, dot_labels.LONGEST_STATE)[most_probable]
+    tooltip = f"{cpd.variable.name}: {state}"
     return _box(cpd, node, text, fillcolor=BOX, color=LINE, tooltip=tooltip)
 
 
@@ -137,11 +140,11 @@ def _cut(cpd: TreesCPD, node: int) -> str:
     """Return the DOT statement of a box drawn for a subtree, with its number of leaves."""
     n_leaves, waiting = 0, [node]
     while waiting:
-        at = waiting.pop()
-        if cpd.trees.feature[at] < 0:
+        descendant = waiting.pop()
+        if cpd.trees.feature[descendant] < 0:
             n_leaves += 1
         else:
-            waiting += [int(cpd.trees.below[at]), int(cpd.trees.below[at]) + 1]
+            waiting += [int(cpd.trees.below[descendant]) + side for side in (0, 1)]
     look = {"style": "rounded,filled,dashed", "fillcolor": CARD}
     note = dot_labels.muted(f"… {n_leaves} leaves")
     return _box(cpd, node, note, **look, tooltip=f"{n_leaves} leaves below")
@@ -172,7 +175,9 @@ def _condition(
     here = left_over[parent]
     chosen = here & frozenset(np.flatnonzero(branch.states).tolist())
     names = texts(parent.states, dot_labels.LONGEST_STATE)
-    inside, outside = ([names[c] for c in sorted(part)] for part in (chosen, here - chosen))
+    inside = [names[code] for code in sorted(chosen)]
+    outside = [names[code] for code in sorted(here - chosen)]
+    # States that are left out are named instead if they are few.
     text = _listed(inside)
     if len(inside) > _MAX_LISTED >= len(outside) > 0:
         text = f"not {' or '.join(outside)}"

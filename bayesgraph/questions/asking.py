@@ -134,18 +134,19 @@ class Terms:
         if not model._answers(Joint):
             raise refused(model, Joint)
         variable = discrete_target(model, target, "Questions are ranked for a")
-        number = model._index_of[variable.name]
+        index = model._index_of[variable.name]
         prices = None if costs is None else _prices(model, costs)
-        chosen = _chosen(model, number, among, prices)
+        candidates = _candidates(model, index, among, prices)
         is_decided = losses is not None or abstain is not None
-        measure = ("utility" if is_decided else "information") if by is None else by
-        if measure not in MEASURES:
+        if by is None:
+            by = "utility" if is_decided else "information"
+        if by not in MEASURES:
             raise errors.DataError(f"by= is one of {errors.quoted(MEASURES)}; got {by!r}.")
-        if measure == "utility" and not is_decided:
+        if by == "utility" and not is_decided:
             raise errors.DataError(
                 "by='utility' takes losses=, the costs of decisions, or abstain=."
             )
-        if measure == "accuracy" and is_decided:
+        if by == "accuracy" and is_decided:
             raise errors.DataError(
                 "by='accuracy' counts every mistake as 1; leave out losses= and abstain=, or rank "
                 "by 'utility'."
@@ -155,11 +156,12 @@ class Terms:
             price = DecisionRule.of(variable.states, abstain=abstain).abstain
             matrix = np.column_stack([matrix, np.full(len(matrix), price)])
         is_priced = prices is not None
-        usual = 1.0 if measure == "utility" and is_priced else 0.0
-        limit = usual if least is None else finite_number("least=", least)
-        prices = dict.fromkeys(chosen, 1.0) if prices is None else prices
+        # Losses and prices are in one unit: a question has to save its price, 1 per price.
+        least = (1.0 if by == "utility" and is_priced else 0.0) if least is None else least
+        least = finite_number("least=", least)
+        prices = dict.fromkeys(candidates, 1.0) if prices is None else prices
         is_chosen = among is not None or is_priced
-        return cls(number, variable, chosen, prices, measure, matrix, limit, is_priced, is_chosen)
+        return cls(index, variable, candidates, prices, by, matrix, least, is_priced, is_chosen)
 
     def worth(self, before: Floats, joint: Floats) -> tuple[Floats, Floats]:
         """Return the share of each answer in the information (nats) and in the gain of a question.
@@ -177,13 +179,15 @@ class Terms:
         """
         # Sums over few states are quicker as products of matrices.
         ones = np.ones(joint.shape[-1])
-        apart = (joint @ ones)[..., None] * before
-        ratio = np.divide(joint, apart, out=np.ones_like(joint), where=apart > 0)
+        # P(x | e) P(t | e), which the table would be if the answer told nothing.
+        independent = (joint @ ones)[..., None] * before
+        ratio = np.divide(joint, independent, out=np.ones_like(joint), where=independent > 0)
         # A ratio that underflows has a term of zero too.
         information = (joint * np.log(np.where(ratio > 0, ratio, 1.0))) @ ones
-        usual = np.argmin(before @ self.losses, axis=-1)
-        kept = (joint * self.losses.T[usual]) @ ones
-        return information, kept - (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
+        decision = np.argmin(before @ self.losses, axis=-1)
+        loss_before = (joint * self.losses.T[decision]) @ ones
+        loss_after = (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
+        return information, loss_before - loss_after
 
     def bounds(self, before: Floats) -> tuple[float, float]:
         """Return upper bounds of both measures over answers of probability one.
@@ -209,6 +213,7 @@ class Terms:
 
 
 def _prices(model: Model, costs: Any) -> dict[int, float]:
+    """Return prices by the indices of variables, after checking them."""
     if not isinstance(costs, Mapping):
         raise errors.DataError(
             "costs= maps variables that may be asked for to their prices, such as {'xray': 20}; "
@@ -220,7 +225,7 @@ def _prices(model: Model, costs: Any) -> dict[int, float]:
     }
 
 
-def _chosen(
+def _candidates(
     model: Model, target: int, among: Any, prices: Mapping[int, float] | None
 ) -> tuple[int, ...]:
     """Return the candidates: those that are named, or that have a price, or all variables.
@@ -230,26 +235,27 @@ def _chosen(
     if among is None:
         indicators = {i for _, i in model._indicators}
         named = set(range(len(model.variables))) - indicators if prices is None else prices
-        chosen = sorted(v for v in named if v != target)
-        if prices and not chosen:
+        candidates = sorted(v for v in named if v != target)
+        if prices and not candidates:
             name = model.variables[target].name
             raise errors.EvidenceError(
                 f"costs= has a price of {name!r} alone, the target, which cannot be asked for; "
                 "give prices of other variables."
             )
-        return tuple(chosen)
+        return tuple(candidates)
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
         raise errors.EvidenceError(f"among= is a list of names of variables; got {among!r:.80}.")
-    chosen = sorted({model._index_of[model.variable(name).name] for name in among})
-    if target in chosen:
+    candidates = sorted({model._index_of[model.variable(name).name] for name in among})
+    if target in candidates:
         raise errors.EvidenceError(
             f"{model.variables[target].name!r} is the target, and cannot be asked for; leave it "
             "out of among=."
         )
-    without = [model.variables[v].name for v in chosen if prices is not None and v not in prices]
+    without = [v for v in candidates if prices is not None and v not in prices]
     if without:
-        raise errors.DataError(f"costs= has no price of {errors.quoted(without)}, named in among=.")
-    return tuple(chosen)
+        names = errors.quoted(model.variables[v].name for v in without)
+        raise errors.DataError(f"costs= has no price of {names}, named in among=.")
+    return tuple(candidates)
 
 
 # ---- The possible answers of questions: their probabilities, and the posterior after each of them
@@ -273,13 +279,15 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     hard, soft = case.without(target)[:2]
     cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]
     work = model._work(All(), cases[0].pattern)
-    answers = [work.run(one) for one in cases]
-    logs = np.array([-np.inf if m is None else m.log_evidence for m in answers])
+    # The marginals of all free variables for each state of the target; None if it is impossible.
+    answers = [work.run(state) for state in cases]
+    logs = np.array([-np.inf if answer is None else answer.log_evidence for answer in answers])
     posterior = normalised_if_possible(logs[None] + case.soft.get(target, 0.0))[0]
     if not posterior.any():
         return posterior, {}
     free = [v for v in range(len(cards)) if v not in cases[0].hard]
-    by_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
+    n_states = int(cards[free].sum())
+    by_state = [np.zeros(n_states) if answer is None else answer.flat for answer in answers]
     joint = np.ascontiguousarray(np.array(by_state).T) * posterior
     return posterior, dict(zip(free, np.split(joint, np.cumsum(cards[free])), strict=False))
 
@@ -309,6 +317,7 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
     answered = with_values(rows, candidate, np.arange(candidate.cardinality))
     logs = model._log_posterior_rows(target, answered)
     if model._is_joint:
+        # Log P(t, x, row), but for likelihoods of the candidate, which its values replace.
         logs = logs.reshape(shape) + rows.likelihoods.get(candidate, np.zeros((1, 1)))[..., None]
         return normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
     joint = normalised_if_possible(logs).reshape(shape)
@@ -349,6 +358,7 @@ def integral(functions: Callable[[Floats], Floats], ends: Floats) -> tuple[Float
     ends : ndarray
         Ascending points; no function has a feature much narrower than the panel that it is in.
     """
+    # Of the panels that are still to be divided: their ends, and the integrals over each.
     low, high = ends[:-1], ends[1:]
     coarse = _rule(functions, low, high)
     total = error = np.zeros(coarse.shape[1])
@@ -424,8 +434,8 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
             f"{variable.name!r} is a vector of counts, which is not asked for as a whole."
         )
     posterior = _posterior(model, number, case)
-    gaussian = isinstance(posterior, NumberMixture) and posterior.gaussian
-    if not (gaussian or model._is_joint):
+    is_gaussian = isinstance(posterior, NumberMixture) and posterior.gaussian
+    if not (is_gaussian or model._is_joint):
         raise errors.UnsupportedModelError(
             f"The posterior of {variable.name!r} is no mixture of normal distributions, and this "
             "model is no joint distribution: the worth of asking for it has no exact value."
@@ -436,24 +446,25 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
         """Return the part of each answer in information, gain and mass, shape (n_answers, 3)."""
         # P(t | e, x) times p(x | e), or else p(t, x | e).
         logs = model._log_posterior_rows(terms.variable, with_values(rows, variable, x))
-        if gaussian:
+        if is_gaussian:
             joint = normalised_if_possible(logs) * posterior.density(x)[:, None]
         else:
             joint = np.exp(logs - total)
         return np.column_stack([*terms.worth(before[None], joint), joint.sum(axis=1)])
 
-    sums, uncertain = np.zeros(3), np.zeros(3)
+    # Of information, gain and mass; sums over counts have no error.
+    sums, errors_of_sums = np.zeros(3), np.zeros(3)
     if isinstance(variable, Count):
         # The worth of a question whose answers are the numbers 0, 1, and so on.
         start, stop = 0, 64
         while 1.0 - sums[2] > _TAIL and start < _MAX_COUNT:
             sums += shares(np.arange(start, stop, dtype=np.float64)).sum(axis=0)
             start, stop = stop, 2 * stop
-    elif gaussian:
+    elif is_gaussian:
         # Panels in which the density has no narrow peak.
         deviations = np.sqrt(posterior.covariances[:, :, 0])
         ends = (posterior.means + deviations * _ENDS).ravel()
-        sums, uncertain = integral(shares, _apart(ends, 0.25 * float(deviations.min())))
+        sums, errors_of_sums = integral(shares, _apart(ends, 0.25 * float(deviations.min())))
     else:
         # Panels around draws, and ever longer ones to both sides of them.
         draws = _draws(model, variable, case)
@@ -461,10 +472,10 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
         away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
         around = [draws[0] - away, _apart(draws, 0.01 * step), draws[-1] + away]
         jumps = _jumps(model, variable, step)
-        sums, uncertain = integral(shares, np.unique(np.concatenate([*around, *jumps])))
+        sums, errors_of_sums = integral(shares, np.unique(np.concatenate([*around, *jumps])))
     # Mass that was not found adds to the error.
     lost = abs(1.0 - sums[2]) * max(terms.bounds(before))
-    return np.append(sums[:2], uncertain[:2].max() + lost)
+    return np.append(sums[:2], errors_of_sums[:2].max() + lost)
 
 
 def _posterior(model: Model, number: int, case: Case) -> Any:
@@ -497,7 +508,8 @@ def _jumps(model: Model, variable: Continuous, step: float) -> Iterator[Floats]:
 
     A density may be infinite at the edge of a support: panels shrink towards it.
     """
-    for cpd in (cpd for _, network in networks_in(model) for cpd in network.cpds):
+    cpds = (cpd for _, network in networks_in(model) for cpd in network.cpds)
+    for cpd in cpds:
         if isinstance(cpd, DensityCPD) and cpd.variable == variable:
             for end, side in zip(cpd.support, (1.0, -1.0), strict=True):
                 if np.isfinite(end):
@@ -664,6 +676,7 @@ class NextQuestions(Displayed):
         """The best question of each row; None if none is worth its price."""
         if not self.names:
             return [None] * len(self.scores)
+        # Rounded, so that the first of ties is the best; a NaN is no question.
         scores = np.where(np.isnan(self.scores), -1.0, self.scores)
         places = np.argmax(np.round(scores, 12), axis=1)
         top = scores[np.arange(len(scores)), places]
@@ -769,8 +782,8 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     if not table.posterior.any():
         raise impossible(evidence)
     questions = []
+    columns = table.information[0], table.gain[0], table.costs, table.scores[0], table.errors[0]
     for place in np.flatnonzero(~np.isnan(table.information[0])).tolist():
-        columns = table.information[0], table.gain[0], table.costs, table.scores[0], table.errors[0]
         numbers = [float(column[place]) for column in columns]
         question = RankedQuestion(table.names[place], *numbers)
         if ahead == 2:
@@ -792,6 +805,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
 
 def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
     """Return the worth of the candidates in each row that does not observe them."""
+    # One propagation for each state of the target gives the tables of all candidates in a row.
     tables = None
     if model._compiled is not None and rows.n_rows <= _FEW:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
@@ -815,8 +829,9 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
             if terms.is_chosen:
                 raise
             refused[candidate.name] = str(error)
-    shape = 3, rows.n_rows, len(worths)
-    information, gain, deviations = np.stack([*worths.values(), np.empty(shape[:2])], -1)[..., :-1]
+    # The shape is that of no candidates too.
+    shape = len(worths), 3, rows.n_rows
+    information, gain, deviations = np.reshape([*worths.values()], shape).transpose(1, 2, 0)
     costs = np.array([terms.prices[v] for v in worths])
     scores = terms.scores(terms.values(information, gain), np.broadcast_to(costs, gain.shape))
     scores = np.where(np.isnan(information), np.nan, scores)
@@ -828,9 +843,9 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
 
 def _case(model: Model, rows: Evidence, row: int) -> Case:
     """Return a row of encoded evidence as a case."""
-    one, _ = rows.rows(np.array([row])).split()
-    hard = {model._index_of[v.name]: column[0] for v, column in one.columns.items()}
-    soft = {model._index_of[v.name]: logs[0] for v, logs in one.likelihoods.items()}
+    single, _ = rows.rows(np.array([row])).split()
+    hard = {model._index_of[v.name]: column[0] for v, column in single.columns.items()}
+    soft = {model._index_of[v.name]: logs[0] for v, logs in single.likelihoods.items()}
     return Case({v: x.item() if isinstance(x, np.generic) else x for v, x in hard.items()}, soft)
 
 
@@ -843,7 +858,11 @@ def _worths(
     places: NDArray[np.intp],
     tables: Sequence[Any] | None,
 ) -> Floats:
-    """Return information, gain and error of a candidate in some of the rows, shape (3, n_rows)."""
+    """Return information, gain and error of a candidate, shape (3, n_rows); NaN in other rows.
+
+    The argument `places` has the rows, and `tables` what `by_propagation` gives for each row, None
+    if the model is asked for rows instead.
+    """
     candidate, target = model.variables[number], terms.variable
     worths = np.full((3, rows.n_rows), np.nan)
     if not isinstance(candidate, Discrete):
@@ -852,8 +871,8 @@ def _worths(
             worths[:, row] = worth_of_number(model, terms, number, case, before[row])
         return np.asarray(np.maximum(worths, 0.0))
     step = max(1, _TOGETHER // candidate.cardinality)
-    for at in range(0, len(places), step):
-        part = places[at : at + step]
+    for start in range(0, len(places), step):
+        part = places[start : start + step]
         if tables is None:
             joint = joint_rows(model, target, candidate, rows.rows(part))
         else:
@@ -889,13 +908,12 @@ def _score_of_pairs(
         answers = typical_answers(model, number, case)
         shares = np.full(len(RANKS), 1.0 / len(RANKS))
     after = ranked_rows(model, terms, with_values(rows, candidate, answers))
-    branches = [
-        (share, second[is_open], after.costs[is_open])
-        for share, second in zip(
-            shares.tolist(), terms.values(after.information, after.gain), strict=True
-        )
-        if share > 0 and (is_open := ~np.isnan(second)).any()
-    ]
+    branches = []
+    seconds = terms.values(after.information, after.gain)
+    for share, second in zip(shares.tolist(), seconds, strict=True):
+        is_open = ~np.isnan(second)
+        if share > 0 and is_open.any():
+            branches.append((share, second[is_open], after.costs[is_open]))
     worth = float(terms.values(table.information, table.gain)[0, place])
     if terms.is_priced:
         return _best_rate(worth, float(table.costs[place]), branches)
@@ -911,10 +929,11 @@ def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float
     rate = _rate(worth, price)
     while np.isfinite(rate):
         total, paid = worth, price
-        for share, others, prices in branches:
-            best = int(np.argmax(others - rate * prices))
-            if others[best] - rate * prices[best] > 0:
-                total, paid = total + share * others[best], paid + share * prices[best]
+        for share, worths, prices in branches:
+            surplus = worths - rate * prices
+            best = int(np.argmax(surplus))
+            if surplus[best] > 0:
+                total, paid = total + share * worths[best], paid + share * prices[best]
         better = _rate(total, paid)
         if better <= rate * (1.0 + NOTHING) + NOTHING:
             break
@@ -923,7 +942,10 @@ def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float
 
 
 def _rate(worth: float, price: float) -> float:
-    return worth / price if price > 0 else np.inf if worth > NOTHING else 0.0
+    """Return worth by price; what is free has an infinite rate if it is worth something."""
+    if price > 0:
+        return worth / price
+    return np.inf if worth > NOTHING else 0.0
 
 
 @question(All)
@@ -1104,15 +1126,15 @@ class Questionnaire(Displayed):
         ImpossibleEvidenceError
             If the answer is impossible given what is known.
         """
-        chosen = self.question if question is None else question
-        if chosen is None:
+        asked = self.question if question is None else question
+        if asked is None:
             raise errors.DataError(
                 f"The session has ended: {self.reason}. Name the question that was answered, or "
                 "begin another session."
             )
-        name = self.model.variable(chosen).name
-        number = self.model._index_of[name]
-        if number == self.terms.target:
+        name = self.model.variable(asked).name
+        index = self.model._index_of[name]
+        if index == self.terms.target:
             raise errors.EvidenceError(f"{name!r} is the target of the session, no question.")
         if any(step.name == name for step in self.steps):
             raise errors.EvidenceError(
@@ -1121,7 +1143,7 @@ class Questionnaire(Displayed):
         is_known = not (answer is None or is_missing(answer))
         evidence = {**self.evidence, name: answer} if is_known else self.evidence
         after = replace(self, evidence=evidence)
-        price = self.terms.prices.get(number, 0.0) if is_known else 0.0
+        price = self.terms.prices.get(index, 0.0) if is_known else 0.0
         step = Step(name, answer if is_known else None, price, after.posterior)
         return replace(after, steps=(*self.steps, step))
 
@@ -1140,13 +1162,13 @@ class Questionnaire(Displayed):
 
     def _display(self) -> DisplayTable:
         state = self.posterior.argmax
-        n = sum(step.answer is not None for step in self.steps)
+        n_answers = sum(step.answer is not None for step in self.steps)
         cost = f", cost {rounded(self.spent, 6)}" if self.terms.is_priced else ""
         asked = {step.name for step in self.steps}
-        first = {name: value for name, value in self.evidence.items() if name not in asked}
+        at_start = {name: value for name, value in self.evidence.items() if name not in asked}
         target = self.terms.variable.name
-        start = self.model.query(target, first)
-        rows = [("before", "", f"{start[state]:.4f}")]
+        prior = self.model.query(target, at_start)
+        rows = [("before", "", f"{prior[state]:.4f}")]
         for step in self.steps:
             answer = "not known" if step.answer is None else f"{step.answer!r}"
             rows.append(
@@ -1154,8 +1176,8 @@ class Questionnaire(Displayed):
             )
         note = f"next: {self.question}" if self.reason is None else f"ended: {self.reason}"
         return DisplayTable(
-            f"Questions about {target}: P({state}) = {self.posterior[state]:.4f} after {n} "
-            f"answer{'' if n == 1 else 's'}{cost}",
+            f"Questions about {target}: P({state}) = {self.posterior[state]:.4f} after "
+            f"{n_answers} answer{'' if n_answers == 1 else 's'}{cost}",
             rows,
             header=("", "cost", f"P({state})"),
             note=note,

@@ -93,14 +93,18 @@ def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) 
     """
     if start == end:
         return Links(((start,),))
+    # Known nodes and their ancestors: common effects that paths may pass.
     opened = ancestral_set(graph.pred, evidence)
 
+    def is_collider(step: _Step, up: bool) -> bool:
+        return up and not step[1]
+
     def is_open(step: _Step, up: bool) -> bool:
-        node, is_from_child = step
-        return node not in evidence if is_from_child or not up else node in opened
+        return step[0] in opened if is_collider(step, up) else step[0] not in evidence
 
     def is_open_if_unknown(step: _Step, up: bool) -> bool:
-        return step[0] in opened or step[1] or not up
+        """Tell whether a path may pass a node, if known nodes did not block paths."""
+        return step[0] in opened or not is_collider(step, up)
 
     kinds: dict[tuple[Name, frozenset[Name]], Path] = {}
     for path in _paths(graph, start, end, is_open):
@@ -132,7 +136,7 @@ def colliders(graph: nx.DiGraph[Name], path: Path) -> list[Name]:
 
 def _following(graph: nx.DiGraph[Name], step: _Step, passes: _Passes) -> list[_Step]:
     """Return the steps that may follow a step."""
-    node = step[0]
+    node, _ = step
     above = [(parent, True) for parent in graph.pred[node]] if passes(step, True) else []
     below = [(child, False) for child in graph.succ[node]] if passes(step, False) else []
     return above + below
@@ -153,14 +157,17 @@ def _paths(
     nodes may be repeated. Of equal bounds the longest beginning is continued, so that a shortest
     path is found at once.
     """
+    # An arc to each step from those that may follow it, so that distances are from the end.
     steps: nx.DiGraph[_Step] = nx.DiGraph()
     steps.add_nodes_from((end, up) for up in (True, False))
     for step in product(graph, (True, False)):
         if step[0] != end:
-            steps.add_edges_from((one, step) for one in _following(graph, step, passes))
+            steps.add_edges_from((after, step) for after in _following(graph, step, passes))
     # The number of arcs to the end of each step that leads there.
     left = nx.multi_source_dijkstra_path_length(steps, {(end, True), (end, False)})
     following = _following(graph, (start, True), lambda *_: True)
+    # Bound, arcs so far with a minus, number (ties in the order of the search), beginning of a
+    # path, and the step that goes on from it.
     waiting: list[tuple[int, int, int, Path, _Step]] = []
     number, path = count(), tuple[Name, ...]((start,))
     for _ in range(_MOST + 1):
@@ -180,11 +187,11 @@ def _paths(
 
 def known_below(graph: nx.DiGraph[Name], node: Name, evidence: Collection[Name]) -> list[Name]:
     """Return the known nodes that descend from a node by unknown ones, the nearest first."""
-    waiting = [node]
-    for one in waiting:
-        if one not in evidence:
-            waiting += [child for child in graph.succ[one] if child not in waiting]
-    return [one for one in waiting if one in evidence]
+    visited = [node]  # grows while it is read: breadth first
+    for descendant in visited:
+        if descendant not in evidence:
+            visited += [child for child in graph.succ[descendant] if child not in visited]
+    return [descendant for descendant in visited if descendant in evidence]
 
 
 # ---- The explanation of a posterior in sentences: what each finding does to it, and by which path
@@ -363,8 +370,8 @@ def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
 def _state(variable: Any, answer: Any, state: State | None) -> Any:
     """Return the state that is explained; None of a number."""
     if isinstance(answer, Posterior):
-        states = answer.variables[0]
-        return answer.argmax if state is None else states.states[states.index(state)]
+        discrete = answer.variables[0]
+        return answer.argmax if state is None else discrete.states[discrete.index(state)]
     if state is not None:
         raise EvidenceError(f"{variable.name!r} has no states; leave out state=.")
     return None
@@ -393,14 +400,16 @@ class _Told:
         """Measure the effect of a finding on the answer, by leaving it out."""
         others = {n: value for n, value in self.evidence.items() if n != name}
         left_out = self.model.query(self.target.name, others)
-        p, q = self.value_of(answer), self.value_of(left_out)
+        after, before = self.value_of(answer), self.value_of(left_out)
         if not isinstance(answer, Posterior):
-            factor = (p - q) / (float(left_out.std) or 1.0)
+            factor = (after - before) / (float(left_out.std) or 1.0)
+        elif after == before:
+            factor = 1.0
         else:
             with np.errstate(divide="ignore"):
-                factor = 1.0 if p == q else float(np.divide(p * (1.0 - q), q * (1.0 - p)))
+                factor = float(np.divide(after * (1.0 - before), before * (1.0 - after)))
         value = self.intervals.get(name, self.evidence[name])
-        return Bearing(name, value, q, factor, *self.links(name))
+        return Bearing(name, value, before, factor, *self.links(name))
 
     def strength(self, bearing: Bearing) -> float:
         """Return a size, above 0 if a finding speaks for the state or raises the mean."""
@@ -440,9 +449,8 @@ class _Told:
         table = _OF_NUMBERS if self.state is None else _OF_STATES
         words = next((words for least, *words in table if abs(strength) >= least), None)
         if words is None:
-            return (
-                f"hardly matters{'' if len(self.evidence) == 1 else ', with the other findings'}."
-            )
+            others = "" if len(self.evidence) == 1 else ", with the other findings"
+            return f"hardly matters{others}."
         without = f"without this finding it would be {self._number(bearing.without)}."
         return " ".join([f"{words[strength > 0]}: {without}", *self._ways(bearing.name, bearing)])
 
@@ -452,7 +460,7 @@ class _Told:
         if blocked := self._blocked(linked):
             return [f"{name} says nothing about it: {blocked}."]
         parts = []
-        for value in _values(self.model, name, self.evidence):
+        for value in _values_to_try(self.model, name, self.evidence):
             try:
                 answer = self.model.query(self.target.name, {**self.evidence, name: value})
             except ImpossibleEvidenceError:
@@ -519,19 +527,21 @@ class _Told:
             key = self._how_known(self._graph, common[0], name) if is_short else path
             alike.setdefault(key, []).append(path)
         groups = list(alike.values())
-        heads = ("The link", *("Another link",) * (_MOST_LINKS - 1))
-        told = [
-            f"{head}: {self._way(self._graph, name, paths)}."
-            for head, paths in zip(heads, groups, strict=False)
+        told, others = groups[:_MOST_LINKS], groups[_MOST_LINKS:]
+        sentences = [
+            f"{'Another' if i else 'The'} link: {self._way(self._graph, name, paths)}."
+            for i, paths in enumerate(told)
         ]
-        if more := sum(map(len, groups[len(told) :])):
-            left = [c for paths in groups[len(told) :] for c in colliders(self._graph, paths[0])]
-            opened = f", opened by {_few(list(dict.fromkeys(left)))}" if left else ""
-            told.append(f"There {'is' if more == 1 else 'are'} {more} more{opened}.")
-        if linked.paths and (n := len(linked.blockers)):
-            which = "which is known, blocks" if n == 1 else "which are known, block"
-            told.append(f"{_few(linked.blockers)}, {which} other links.")
-        return told
+        if others:
+            n_paths = sum(map(len, others))
+            common = [node for paths in others for node in colliders(self._graph, paths[0])]
+            opened = f", opened by {_few(list(dict.fromkeys(common)))}" if common else ""
+            sentences.append(f"There {'is' if n_paths == 1 else 'are'} {n_paths} more{opened}.")
+        if linked.paths and linked.blockers:
+            is_one = len(linked.blockers) == 1
+            which = "which is known, blocks" if is_one else "which are known, block"
+            sentences.append(f"{_few(linked.blockers)}, {which} other links.")
+        return sentences
 
     def _way(self, graph: nx.DiGraph[Name], name: Name, paths: Sequence[Path]) -> str:
         """Return a path in words, or several on which a common effect is all between the ends."""
@@ -543,6 +553,7 @@ class _Told:
                 f"{path[2]}, which then bear on each other"
             )
         clauses: list[str] = []
+        # An arc, and the node after it; the last ones are None.
         for here, there, further in zip_longest(path, path[1:], path[2:]):
             if there in common:
                 clauses.append(
@@ -550,8 +561,8 @@ class _Told:
                     f"{here} and {further}, which then bear on each other"
                 )
             elif there is not None and here not in common:
-                first, then = (here, there) if graph.has_edge(there, here) else (there, here)
-                clauses.append(f"{first} depends on {then}")
+                child, parent = (here, there) if graph.has_edge(there, here) else (there, here)
+                clauses.append(f"{child} depends on {parent}")
         return _listed(clauses)
 
     def _how_known(self, graph: nx.DiGraph[Name], common: Name, name: Name) -> str:
@@ -559,26 +570,32 @@ class _Told:
         below = known_below(graph, common, self._nodes_besides(name))
         if common in below:
             return "known"
+        # A judgement is a node (_JUDGEMENT, name of the variable that it is about).
         names = [n[1] if isinstance(n, tuple) and n[0] is _JUDGEMENT else n for n in below]
         others = [n for n in dict.fromkeys(names) if n != common]
         return f"known in part by {_few(others)}" if others else "known in part"
 
 
-def _values(model: Model, name: Name, findings: Mapping[Name, Any]) -> list[Any]:
-    """Return the values of a variable that are tried: all states, or three numbers."""
+def _values_to_try(model: Model, name: Name, findings: Mapping[Name, Any]) -> list[Any]:
+    """Return values of a variable that is not observed: all states, or a few numbers.
+
+    Those of a number are its mean given the findings, and a standard deviation to both sides.
+    """
     variable = model.variable(name)
     if isinstance(variable, Discrete):
         return list(variable.states)
     if isinstance(variable, CountVector):
         raise EvidenceError(f"{name!r} is a vector of counts; give its value to explain it.")
     answer = model.query(name, findings)
-    if isinstance(answer, Posterior):  # an average whose members have intervals
+    if isinstance(answer, Posterior):
+        # Networks of an average cut the number into intervals: the middle of each is tried.
         intervals = answer.variables[0]
         assert isinstance(intervals, Binned)
-        steps = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
+        numbers = 0.5 * (intervals.edges[:-1] + intervals.edges[1:])
     else:
-        steps = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
-    return [float(f"{value:.4g}") for value in steps]
+        numbers = answer.mean + answer.std * np.array([-1.0, 0.0, 1.0])
+    # Four digits, as they are read aloud.
+    return [float(f"{number:.4g}") for number in numbers]
 
 
 def _is(name: Name, value: Any, verb: str = "is") -> str:
@@ -600,9 +617,9 @@ def _percent(p: float) -> str:
 
 def _few(names: Sequence[Name]) -> str:
     """Return names in words, of many the first ones and how many others there are."""
-    shown = [str(n) for n in names[:_MOST_NAMES]]
-    more = len(names) - len(shown)
-    return _listed([*shown, f"{more} more"] if more else shown)
+    shown = [str(name) for name in names[:_MOST_NAMES]]
+    n_others = len(names) - len(shown)
+    return _listed([*shown, f"{n_others} more"] if n_others else shown)
 
 
 def _listed(parts: Sequence[str]) -> str:
