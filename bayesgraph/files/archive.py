@@ -180,6 +180,7 @@ def _json_bytes(header: Any) -> bytes:
 
 
 def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]) -> None:
+    """Write the arrays of a group as one member of the zip, one after another."""
     size = sum(part.size for part in parts)
     head = {"descr": parts[0].dtype.str, "fortran_order": False, "shape": (size,)}
     info = _info(_member(group))
@@ -191,6 +192,7 @@ def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]
 
 
 def _info(name: str) -> zipfile.ZipInfo:
+    """Return the record of a member, the same on every machine and at every time."""
     info = zipfile.ZipInfo(name, _EPOCH)
     info.create_system = 3  # the default depends on the operating system
     info.external_attr = 0o644 << 16
@@ -275,6 +277,7 @@ def _stored(data: bytes, info: zipfile.ZipInfo) -> memoryview:
     if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
         raise ValueError(f"the member {info.filename!r} is compressed")
     at = info.header_offset
+    # The last four bytes of a local header are the lengths of what follows it.
     name_length, extra_length = struct.unpack_from("<HH", data, at + _LOCAL_HEADER - 4)
     start = at + _LOCAL_HEADER + name_length + extra_length
     part = memoryview(data)[start : start + info.file_size]
@@ -381,6 +384,7 @@ def encode_value(value: Any, what: str = "value", owner: object = None) -> Json:
             codec = _CODECS[kind]
             text = codec.encode(value)
             back = codec.decode(text)
+            # The repr tells apart what is equal, such as -0.0 and 0.0; NaN is equal to nothing.
             if repr(back) == shown and back == value:
                 return {codec.tag: text}
             fault = f"would read back as {back!r}"
@@ -443,7 +447,7 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
     """
 
     def encoded(value: Any, what: str, depth: int | None) -> Any:
-        if depth is None:
+        if depth is None:  # numbers
             return list(value)
         if depth:
             return [encoded(entry, what, depth - 1) for entry in value]
@@ -451,6 +455,7 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
 
     tag = next(tag for tag, (kind, _) in _VARIABLES.items() if isinstance(variable, kind))
     arguments = _VARIABLES[tag][1].items()
+    # In messages an entry of "states" is a "state".
     values = {key: encoded(getattr(variable, key), key[:-1], depth) for key, depth in arguments}
     return {tag: encode_value(variable.name, "name", variable), **values}
 
@@ -459,7 +464,7 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
 
     def decoded(value: Any, depth: int | None) -> Any:
-        if depth is None:
+        if depth is None:  # numbers
             if not {*map(type, value)} <= {float}:
                 raise ValueError(f"expected numbers; got {value!r:.80}")
             return value

@@ -117,6 +117,7 @@ class _Parser:
             body = self._text.text[slice(*block.body)]
             skip("network", "property", len(_PROPERTIES.findall(body)))
         for block in blocks["variable"]:
+            # A name with blanks without quotes is several words, and one name in another reading.
             name = next((names[0] for names in _readings(block.head) if len(names) == 1), None)
             if name is None:
                 message = f"expected one name after 'variable'; got {block.head!r}."
@@ -128,12 +129,14 @@ class _Parser:
         return self._draft.network(self._text.sidecar, at=len(self._text.text))
 
     def _blocks(self) -> dict[str, list[_Block]]:
+        """Return the blocks of the file by their kinds."""
         text = self._text.text
         blocks: dict[str, list[_Block]] = {"network": [], "variable": [], "probability": []}
         at = 0
         while not self._text.is_done(at):
             match = _BLOCK.match(text, at)
             if match is None:
+                # Say what is expected: a block, or the end of the one that begins here.
                 kind = _KIND.match(text, self._text.after_blanks(at))
                 expected = "'network', 'variable' or 'probability' at the start of a block"
                 if kind is not None:
@@ -164,6 +167,7 @@ class _Parser:
             raise self._error(at, f"expected {expected}; got {self._text.seen(at, end)}.")
 
     def _states(self, block: _Block, name: str) -> list[str]:
+        """Return the states of a variable; of several declarations in its block the last counts."""
         expected = f"'type discrete [ n ] {{ states }};' or 'property ...;' for {name!r}"
         entries = self._entries(block, _TYPE, "variables", expected)
         declared = [self._declared(match, name) for match in entries]
@@ -172,6 +176,7 @@ class _Parser:
         return declared[-1]
 
     def _declared(self, match: re.Match[str], name: str) -> list[str]:
+        """Return the states of a declaration, in the reading that has as many as it says."""
         if match["type"] != "discrete":
             raise self._error(
                 match.start("type"),
@@ -217,6 +222,7 @@ class _Parser:
         return family
 
     def _declared_names(self, text: str) -> list[str]:
+        """Return the names of a list in the first reading of which all are declared."""
         readings = _readings(text)
         declared = self._draft.variables.keys()
         return next((names for names in readings if declared >= {*names}), readings[0])
@@ -249,6 +255,7 @@ class _Parser:
                 raise self._error(
                     block.start, f"expected one 'table' or rows for {child.name!r}; got both."
                 )
+            # In a whole table the child varies slowest.
             table = np.moveaxis(np.reshape(whole, [size, *shape[:-1]]), 0, -1)
             table = np.ascontiguousarray(table)
             return self._draft.table(block.start, family, table, slowest=True)
@@ -289,6 +296,7 @@ class _Parser:
         self, text: str, parents: Sequence[Discrete], codes: Sequence[Mapping[str, int]], at: int
     ) -> int:
         """Return the index of a configuration: of the states that stand before a row."""
+        # Most files separate states by commas without quotes, which is fast to read.
         words = [part.strip() for part in text.split(",")]
         if len(words) != len(parents) or '"' in text:
             fitting = (names for names in _readings(text) if len(names) == len(parents))

@@ -162,6 +162,7 @@ class BlockText:
             raise self.error(
                 match.start(), "expected '*/' at the end of the comment; it does not end."
             )
+        # Comments of bayesgraph are kept, and those of Netica's files say nothing.
         if (content := content_of(comment.removeprefix(line))) is not None:
             self.sidecar.append(content)
         elif not _SIGNATURE.match(comment):
@@ -230,7 +231,7 @@ class BlockText:
         return self.after_blanks(at) == len(self.text)
 
     def block(self, at: int) -> Block:
-        """Return the block whose brace is before a position.
+        """Return the block whose brace is before a position; blocks inside are not read yet.
 
         Of a field that is there twice the last is taken.
         """
@@ -363,6 +364,7 @@ def unquoted(text: str) -> str:
 
 
 def _meant(match: re.Match[str]) -> str:
+    """Return what an escape in a text stands for; an unknown one stands for itself."""
     if match[1] is not None:  # Netica continues a long text on the next line
         return ""
     if match[2] is not None:
@@ -440,11 +442,13 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
             f"expected {total:,} numbers, {length} for each of {math.prod(shape[:-1]):,} "
             f"configurations; got {len(words):,} numbers",
         )
+    # Either all numbers stand in one row, or each row has those of the child's states; closing
+    # parentheses that follow one another have empty rows between them.
     if {*map(len, rows)} - {0} not in ({total}, {length}):
-        k = next(k for k, row in enumerate(rows) if row and len(row) != length)
-        before = sum(map(len, rows[:k]))
-        message = f"expected {length} numbers in a row; got {len(rows[k])}"
-        raise TableError(_place_of(text, before), message)
+        wrong = next(k for k, row in enumerate(rows) if row and len(row) != length)
+        n_before = sum(map(len, rows[:wrong]))
+        message = f"expected {length} numbers in a row; got {len(rows[wrong])}"
+        raise TableError(_place_of(text, n_before), message)
     check_nesting(text, shape[:-1])
     try:
         return np.fromiter(map(float, words), np.float64, total).reshape(shape)
@@ -480,8 +484,10 @@ def check_nesting(text: str, cards: Sequence[int]) -> None:
     """
     signs = text.encode("ascii", "replace").translate(None, _NOT_PARENTHESES)
     row = b"()"
+    # A flat list with or without parentheses, or rows alone.
     if signs in (b"", row) or signs == row * math.prod(cards):
         return
+    # From the innermost level outwards: ``(()())`` for each state of the parent before the last.
     expected = row
     for card in reversed(cards):
         expected = b"(%b)" % (expected * card)
@@ -510,6 +516,7 @@ def nested_text(items: Sequence[str], cards: Sequence[int], between: str = " ") 
     between : str
         What stands between two items of a list.
     """
+    # The innermost lists first: each level joins as many items as its parent has states.
     for card in reversed(cards):
         items = [
             f"({between.join(items[start : start + card])})" for start in range(0, len(items), card)

@@ -48,6 +48,7 @@ def distributions(model: models.Model) -> str:
 
 
 def _kind(block: models.CPD) -> str:
+    """Return the name of a distribution: that of its class, plates alike."""
     return type(block).__name__.removesuffix("CPD").removesuffix("Plate")
 
 
@@ -78,26 +79,28 @@ def width(scopes: Iterable[Collection[Hashable]]) -> int:
     Variables of a scope are joined by edges. The variable with the fewest neighbours is eliminated
     next, and its neighbours are joined (the minimum degree heuristic; Kjærulff 1990).
     """
-    number: dict[Hashable, int] = {}
-    near: list[set[int]] = []
+    number_of: dict[Hashable, int] = {}
+    # The neighbours of each variable, by their numbers.
+    neighbours: list[set[int]] = []
     for scope in scopes:
-        together = {number.setdefault(v, len(number)) for v in scope}
-        near += [set() for _ in range(len(number) - len(near))]
-        for v in together:
-            near[v] |= together - {v}
-    heap = [(len(others), v) for v, others in enumerate(near)]
+        clique = {number_of.setdefault(v, len(number_of)) for v in scope}
+        neighbours += [set() for _ in range(len(number_of) - len(neighbours))]
+        for v in clique:
+            neighbours[v] |= clique - {v}
+    heap = [(len(others), v) for v, others in enumerate(neighbours)]
     heapq.heapify(heap)
-    widest, left = 0, set(range(len(near)))
+    widest, left = 0, set(range(len(neighbours)))
     # A variable has no more neighbours than are left.
     while widest < len(left) - 1:
         degree, v = heapq.heappop(heap)
-        if v in left and degree == len(near[v]):  # else it has another degree by now
+        # Entries of variables whose degree has changed stay in the heap, beside newer ones.
+        if v in left and degree == len(neighbours[v]):
             widest = max(widest, degree)
             left.remove(v)
-            for u in near[v]:
-                near[u] |= near[v]
-                near[u] -= {u, v}
-                heapq.heappush(heap, (len(near[u]), u))
+            for u in neighbours[v]:
+                neighbours[u] |= neighbours[v]
+                neighbours[u] -= {u, v}
+                heapq.heappush(heap, (len(neighbours[u]), u))
     return widest
 
 
@@ -311,9 +314,13 @@ def _of_statistics(source: Any, title: str | None) -> ModelCard:
 def _training_tables(training: Training | None) -> list[DisplayTable]:
     if training is None:
         return []
-    facts = [("by", f"{training.method} of bayesgraph {training.version}")]
-    facts += _row_facts(training.rows)
-    facts.insert(2, ("columns", f"{training.n_columns:,}"))
+    n_rows, n_missing = _row_facts(training.rows)
+    facts = [
+        ("by", f"{training.method} of bayesgraph {training.version}"),
+        n_rows,
+        ("columns", f"{training.n_columns:,}"),
+        n_missing,
+    ]
     if not training.settings:
         facts.append(("settings", "all as by default"))
     tables = [DisplayTable("Fitted on", facts, labels=2)]
@@ -326,6 +333,7 @@ def _training_tables(training: Training | None) -> list[DisplayTable]:
 
 
 def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
+    """Return the lines of a card that say how many rows, and how many missing values, there are."""
     if rows is None:
         return [("rows", "not known"), ("missing values", "not known")]
     weights = (
@@ -357,13 +365,12 @@ def _missing_table(training: Training) -> DisplayTable:
 
 
 def _structure_table(source: Any, model: models.Model, checksum: str | None) -> DisplayTable:
-    kinds = [isinstance(v, Discrete) for v in model.variables]
+    is_discrete = [isinstance(v, Discrete) for v in model.variables]
     facts = [("kind", model._title)]
     target = getattr(source, "target_", model.target)
     if target is not None:
         facts.append(("class" if isinstance(target, Discrete) else "target", _of_class(target)))
-    n, n_discrete = len(kinds), sum(kinds)
-    facts.append(("variables", f"{n:,}, of which {n_discrete:,} discrete"))
+    facts.append(("variables", f"{len(is_discrete):,}, of which {sum(is_discrete):,} discrete"))
     if (arcs := n_arcs(model)) is not None:
         facts.append(("arcs", f"{arcs:,}"))
     facts.append(("treewidth", f"at most {width_of(model):,}"))

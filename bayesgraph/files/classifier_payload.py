@@ -44,6 +44,7 @@ def _weights(array: Floats, *shapes: tuple[int, ...]) -> None:
 
 
 def _moments(moments: statistics.GroupMoments, shape: tuple[int, int]) -> None:
+    """Check counts, means and sums of squares of groups."""
     _weights(moments.count, shape)
     _finite(moments.mean, shape)
     _weights(moments.square, shape)
@@ -72,17 +73,21 @@ def _check_singles(summary: statistics.SinglesSummary) -> None:
 
 
 def _check_pairs(summary: statistics.PairsSummary) -> None:
-    n_groups, cards, n = _columns(summary.request)
+    n_groups, cards, n_numbers = _columns(summary.request)
     if attributes(summary.request) != attributes(summary.singles.request):
         raise ValueError("statistics of pairs and of columns are of others")
+    # A cell for the states of each pair of different columns: half of all pairs of states, without
+    # those of a column with itself.
     cells = n_groups * (sum(cards) ** 2 - sum(card * card for card in cards)) // 2
     _weights(summary.pair_counts, (cells,))
-    full, short, moments = (n_groups, n, n), (n_groups, n, 1), summary.pair_moments
-    _weights(moments.count, (n_groups, 1, 1), full)
-    _finite(moments.mean, short, full)
-    _weights(moments.square, short, full)
-    _finite(moments.comoment, full)
-    _moments(summary.mixed, (n_groups * sum(cards), n))
+    # Without missing numbers, moments are the same in all pairs, and have an axis of length 1.
+    moments = summary.pair_moments
+    by_pair, by_column = (n_groups, n_numbers, n_numbers), (n_groups, n_numbers, 1)
+    _weights(moments.count, (n_groups, 1, 1), by_pair)
+    _finite(moments.mean, by_column, by_pair)
+    _weights(moments.square, by_column, by_pair)
+    _finite(moments.comoment, by_pair)
+    _moments(summary.mixed, (n_groups * sum(cards), n_numbers))
 
 
 def _check_families(summary: statistics.FamiliesSummary) -> None:
@@ -136,6 +141,7 @@ dataclass_record(statistics.SamplesSummary, _check_samples)
 
 
 def _trimmed(summary: statistics.TotalsSummary) -> dict[str, Any]:
+    """Return the fields of a summary, with lengths of rows up to the last that occurs."""
     last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
     return {**attributes(summary), "lengths": summary.lengths[:, :last]}
 
@@ -178,6 +184,7 @@ for _kind in dict.fromkeys(
 
 
 def _learner(learner: str, options: dict[str, Any]) -> Any:
+    """Return the learner of structures of a name, with some of its options set."""
     learn = learning.LEARNERS[learner].learn
     return partial(learn, **options) if options else learn
 
@@ -260,6 +267,7 @@ def _holds(model: Any) -> bool:
 
 
 def _fields(model: Any) -> dict[str, Any]:
+    """Return what is stored of a fitted estimator."""
     parameters = inspect.signature(type(model)).parameters
     values = model.get_params(deep=False)
     fitted = {name: getattr(model, name, None) for name in model._fitted}
@@ -436,9 +444,10 @@ RECORDS["stream"] = Record(lambda model: type(model) in CLASSES, _stream_fields,
 
 
 def _vocabulary(states: list[Any], max_exact: int) -> dict[Any, int]:
+    """Return the code of each state by type and value: its place, or a key of sketches."""
     codes = {
-        (type(state), state): at if at < max_exact else statistics.key_of(state)
-        for at, state in enumerate(states)
+        (type(state), state): place if place < max_exact else statistics.key_of(state)
+        for place, state in enumerate(states)
     }
     if len(codes) < len(states):
         raise ValueError(f"a state is there twice in {states!r:.80}")

@@ -50,15 +50,17 @@ def probabilities(text: str, shape: Sequence[int], budget: files.Budget) -> Floa
     """
     if not _SIGNS.fullmatch(text):
         raise blocks.TableError(0, f"expected numbers; got {text.strip()!r:.60}")
-    n = shape[-1]
-    count = text.count("#")
-    budget.take((_BYTES_OF_NUMBER + files.BYTES_OF_CELL) * count * n, "a table of states")
+    n_states, n_signs = shape[-1], text.count("#")
+    # Each sign becomes a row of numbers, first as text.
+    size = (_BYTES_OF_NUMBER + files.BYTES_OF_CELL) * n_signs * n_states
+    budget.take(size, "a table of states")
 
     def row(match: re.Match[str]) -> str:
-        k = int(match[1])
-        if k >= n:
-            raise blocks.TableError(match.start(), f"expected a state below #{n}; got {match[0]}")
-        return " ".join("1" if i == k else "0" for i in range(n))
+        code = int(match[1])
+        if code >= n_states:
+            message = f"expected a state below #{n_states}; got {match[0]}"
+            raise blocks.TableError(match.start(), message)
+        return " ".join("1" if state == code else "0" for state in range(n_states))
 
     return blocks.nested_numbers(_STATE.sub(row, _IMPOSSIBLE.sub("nan", text)), shape)
 
@@ -97,6 +99,7 @@ def _interval(number: float, levels: Sequence[float]) -> int:
     last = len(ascending) - 2
     # An interval has its lower end; the last one has both.
     code = last if number == ascending[-1] else bisect_right(ascending, number) - 1
+    # Where levels descend, so do the intervals.
     return code if levels[0] <= levels[-1] else last - code
 
 
@@ -241,10 +244,11 @@ class _Reader(blocks.NodeReader):
 
     def _declare(self, node: blocks.Node) -> tuple[float, float] | None:
         self._draft.declare(node.at, node.name, Discrete, self._states(node))
-        words = "states" in node.fields
-        # What the titles of states say has been restored.
-        titles = ("statetitles",) if node.name in self._restored or not words else ()
-        levels = () if words and not _is_continuous(node) else ("levels",)
+        has_names = "states" in node.fields
+        # Titles of states are read if they are the names, or a line of bayesgraph has restored
+        # them; levels if they are the names, or the ends of intervals.
+        titles = ("statetitles",) if node.name in self._restored or not has_names else ()
+        levels = ("levels",) if _is_continuous(node) or not has_names else ()
         blocks.skip_fields("variables", node.fields, (*_OF_NODES, *titles, *levels))
         blocks.skip_fields("variables", node.visual, ("center",))
         return blocks.position_of(node.visual["center"].value) if "center" in node.visual else None
@@ -252,6 +256,10 @@ class _Reader(blocks.NodeReader):
     # -------------------------------------------------------------------------------- variables
 
     def _states(self, node: blocks.Node) -> list[str]:
+        """Return the names of a node's states; without names, intervals, titles, levels or numbers.
+
+        Intervals are those of a continuous node.
+        """
         levels = self._text.items(node.fields.get("levels"))
         titles = self._text.items(node.fields.get("statetitles"))
         if states := self._text.items(node.fields.get("states")):
@@ -320,6 +328,7 @@ class _Reader(blocks.NodeReader):
     # ----------------------------------------------------------------------------------- tables
 
     def _cpd(self, node: blocks.Node) -> CPD:
+        """Return the distribution of a node, of a table or of the states of a function."""
         family = self._draft.family(node.at, node.name, self._parents(node))
         *parents, child = family
         shape = self._draft.shape(node.at, family)
@@ -333,6 +342,7 @@ class _Reader(blocks.NodeReader):
         with self._text.table(field, node.name):
             if field.name == "functable":
                 codes = codes_of(field.value, shape[:-1], partial(self._code, node))
+                # A code of -1 is of a condition that never occurs, whose row is NaN.
                 if parents and (codes >= 0).all():
                     return DeterministicCPD.from_codes(child, codes, parents)
                 size = files.BYTES_OF_CELL * codes.size * child.cardinality
@@ -344,10 +354,10 @@ class _Reader(blocks.NodeReader):
             else:
                 values = probabilities(field.value, shape, self._draft.budget)
         # Rows of NaN are of conditions that never occur.
-        never = np.isnan(values).all(axis=-1, keepdims=True)
-        if never.any():
+        is_impossible = np.isnan(values).all(axis=-1, keepdims=True)
+        if is_impossible.any():
             self._impossible.append(node.name)
-            values = np.where(never, 1.0 / child.cardinality, values)
+            values = np.where(is_impossible, 1.0 / child.cardinality, values)
         place = field.place
         return self._draft.table(
             field.start, family, values, place=lambda row: place(row * shape[-1])
@@ -384,6 +394,7 @@ class _Reader(blocks.NodeReader):
         return code
 
     def _finding(self, node: blocks.Node) -> State:
+        """Return the state that is the finding of a node, or its word if it is no state."""
         word = node.word("evidence")
         try:
             code = self._code(node, word)
@@ -488,10 +499,12 @@ def _node(cpd: Any, export: Export) -> Iterator[str]:
 
 
 def _table(cpd: Any, states: Sequence[str]) -> str:
+    """Return the nested list of a function's states, or of rows of probabilities."""
     cards = [parent.cardinality for parent in cpd.parents]
     if isinstance(cpd, DeterministicCPD):
-        codes = np.indices(cards).reshape(len(cards), -1)
-        results = cpd.distributions(list(codes)).argmax(axis=-1).tolist()
+        # The states of all parents in all configurations, a row for each parent.
+        configurations = np.indices(cards).reshape(len(cards), -1)
+        results = cpd.distributions(list(configurations)).argmax(axis=-1).tolist()
         return blocks.nested_text([states[code] for code in results], cards, ", ")
     rows = cpd.values.reshape(-1, cpd.variable.cardinality).tolist()
     return blocks.nested_text([f"({', '.join(map(repr, row))})" for row in rows], cards, ", ")

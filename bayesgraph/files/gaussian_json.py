@@ -43,7 +43,8 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
         lambda name, message: FileFormatError(f"{budget.source}: node {name!r}: {message}"),
     )
     content = json.loads(data)
-    nodes, cpds = (content.get("nodes"), content.get("cpds")) if type(content) is dict else (0, 0)
+    entries = content if type(content) is dict else {}
+    nodes, cpds = entries.get("nodes"), entries.get("cpds")
     if not isinstance(nodes, list) or not isinstance(cpds, dict) or not nodes:
         raise FileFormatError(
             f"{budget.source}: expected the entries 'nodes', a list of names, and 'cpds', an "
@@ -60,16 +61,17 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
     network = draft.network([])
     # Refuse arcs that are not those of the parents.
     arcs = {arc for cpd in network.cpds for arc in cpd.arcs()}
-    if other := sorted({tuple(arc) for arc in content.get("arcs", [])} ^ arcs, key=repr):
+    if different := sorted({tuple(arc) for arc in entries.get("arcs", [])} ^ arcs, key=repr):
         raise FileFormatError(
-            f"{budget.source}: expected the arcs of the parents; {quoted(other)} differ."
+            f"{budget.source}: expected the arcs of the parents; {quoted(different)} differ."
         )
-    for key in content.keys() - {"nodes", "cpds", "arcs"}:
+    for key in entries.keys() - {"nodes", "cpds", "arcs"}:
         skip("network", repr(key))
     return network
 
 
 def _cpd(draft: Draft, name: str, content: Any) -> GaussianCPD:
+    """Return the linear Gaussian of a node."""
     entries = content if isinstance(content, dict) else {}
     parents, slopes = entries.get("parents"), entries.get("coefficients")
     if not isinstance(parents, list) or not isinstance(slopes, dict):

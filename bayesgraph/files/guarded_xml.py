@@ -147,6 +147,7 @@ class _Reader:
         return self._budget.error(self._parser.CurrentLineNumber, message)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Open an element, after its depth, its attributes and the budget are checked."""
         if len(self._open) > MAX_DEPTH:
             raise self._error(f"expected elements nested at most {MAX_DEPTH} deep.")
         n, longest = len(attributes), max(map(len, attributes.values()), default=0)
@@ -155,6 +156,7 @@ class _Reader:
                 f"expected attributes of at most {MAX_ATTRIBUTE:,} characters, and at most "
                 f"{MAX_ATTRIBUTES} attributes; got {n} of up to {longest:,}."
             )
+        # Elements are charged by the thousand, before they are made.
         if self._n_elements % _CHARGED_ELEMENTS == 0:
             self._budget.take(_BYTES_OF_ELEMENT * _CHARGED_ELEMENTS, "the elements of the file")
         self._n_elements += 1

@@ -67,6 +67,7 @@ def normals(
     """
     if not _BETWEEN.fullmatch(_NORMAL.sub("", text)):
         raise blocks.TableError(0, "expected a list of 'normal ( mean, variance )'")
+    # The list is nested as one of numbers: the last discrete parent stands for the child's states.
     try:
         blocks.nested_numbers(_NORMAL.sub("0", text), tuple(cards) or (1,))
     except blocks.TableError as error:
@@ -92,9 +93,11 @@ def _normal(mean: str, variance: str, parents: Sequence[str]) -> list[float]:
             f"expected a sum such as '1.5 + 2 * {next(iter(parents), 'x')}' as the mean; "
             f"got {mean.strip()!r:.60}"
         )
+    # The constant, by the empty name, and the slopes by the names of parents.
     sums: dict[str, float] = {}
-    for sign, number, name, alone, factor in re.findall(_TERM, mean):
-        name = name or alone
+    # A term is "2", "2 * x", "x" or "x * 2".
+    for sign, number, name_after, name_before, factor in re.findall(_TERM, mean):
+        name = name_after or name_before
         if name and name not in parents:
             raise ValueError(
                 f"{name!r} in a mean is no continuous parent.{suggestion(name, parents)} Such "
@@ -241,6 +244,7 @@ class _Reader(blocks.NodeReader):
         """Read the block at a position, and return its end."""
         first = _FIRST.match(self._text.text, self._text.after_blanks(at))
         word = first[0] if first else ""
+        # Of a node; other blocks are told by their first word.
         kind = None if head is None else _KIND.match(head.text)
         if head is None or not (kind or word in _BLOCKS) or (is_inner and word == "class"):
             if word in _PARTS:
@@ -263,6 +267,7 @@ class _Reader(blocks.NodeReader):
             self._potentials.append((at, *self._family(at, head.text), block.fields))
         else:
             self._net.update(block.fields)
+            # The nodes and potentials of a class stand inside of it.
             for inner in block.blocks if word == "class" else ():
                 self._block(inner.at, inner, is_inner=True)
         return block.end
@@ -273,6 +278,7 @@ class _Reader(blocks.NodeReader):
             self._draft.declare(node.at, node.name, Continuous)
         else:
             self._draft.declare(node.at, node.name, Discrete, self._states(node))
+        # Values of states are read if they are the names.
         values = () if "states" in fields else ("state_values",)
         blocks.skip_fields("variables", fields, (*_OF_NODES, *values))
         place = blocks.position_of(node.word(POSITION) or node.word("position"))
@@ -301,6 +307,7 @@ class _Reader(blocks.NodeReader):
         return children[0], parents
 
     def _states(self, node: blocks.Node) -> list[str]:
+        """Return the names of a node's states, or those that its subtype and their values give."""
         values = self._text.items(node.fields.get("state_values"))
         states = self._text.items(node.fields.get("states"))
         kind = node.word("subtype")
@@ -322,6 +329,7 @@ class _Reader(blocks.NodeReader):
     def _cpd(
         self, at: int, family: Sequence[Variable], fields: Mapping[str, blocks.Field]
     ) -> TableCPD | GaussianCPD:
+        """Return the distribution of a potential: a table, a model of one, or linear Gaussians."""
         *parents, child = family
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
         others = [parent.name for parent in parents if not isinstance(parent, Discrete)]
@@ -351,21 +359,21 @@ class _Reader(blocks.NodeReader):
                 values = blocks.nested_numbers(data.value, shape)
             else:
                 raise blocks.TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
-        field, size = data, child.cardinality
+        place, size = data.place, child.cardinality
         return self._draft.table(
-            data.start, [*discrete, child], values, place=lambda row: field.place(row * size)
+            data.start, [*discrete, child], values, place=lambda row: place(row * size)
         )
 
     def _modelled(
         self, family: Sequence[Discrete], shape: Sequence[int], fields: Mapping[str, blocks.Field]
     ) -> Floats:
-        """Return the table of a model: its rows depend on some of the parents."""
+        """Return the table of a model: its rows depend on some of the parents, in any order."""
         *parents, child = family
         nodes = self._text.items(fields.get("model_nodes"))
-        places = {parent.name: place for place, parent in enumerate(parents)}
-        if not places.keys() >= {*nodes}:
+        axis_of = {parent.name: axis for axis, parent in enumerate(parents)}
+        if not axis_of.keys() >= {*nodes}:
             raise blocks.TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
-        axes = [places[name] for name in nodes]
+        axes = [axis_of[name] for name in nodes]
         cards = [shape[axis] for axis in axes]
         states = [str(state) for state in child.states]
         rows = modelled(fields["model_data"].value, states, math.prod(cards))
@@ -373,9 +381,8 @@ class _Reader(blocks.NodeReader):
         self._draft.budget.take(size, f"the table of {child.name!r}")
         # The axes of the model's nodes in the order of the parents, and one of length 1 of others.
         table = rows.reshape([*cards, shape[-1]]).transpose([*np.argsort(axes), len(axes)])
-        inner = [n if place in axes else 1 for place, n in enumerate(shape[:-1])]
-        table = table.reshape([*inner, shape[-1]])
-        return np.ascontiguousarray(np.broadcast_to(table, shape))
+        others = [axis for axis in range(len(parents)) if axis not in axes]
+        return np.ascontiguousarray(np.broadcast_to(np.expand_dims(table, others), shape))
 
 
 # ----------------------------------------- NET, the language of Hugin's networks, plain or gzipped
@@ -510,6 +517,7 @@ def _potential(cpd: CPD, names: Mapping[Variable, str]) -> Iterator[str]:
 
 
 def _normals(cpd: GaussianCPD, names: Mapping[Variable, str]) -> Iterator[str]:
+    """Yield the ``normal (mean, variance)`` of each configuration of the discrete parents."""
     words = [names[parent] for parent in cpd.continuous_parents]
     slopes = cpd.coefficients.reshape(cpd.mean.size, len(words)).tolist()
     numbers = zip(cpd.mean.ravel().tolist(), cpd.variance.ravel().tolist(), slopes, strict=True)
@@ -519,6 +527,7 @@ def _normals(cpd: GaussianCPD, names: Mapping[Variable, str]) -> Iterator[str]:
 
 
 def _signed(number: float) -> str:
+    """Return a term of a sum, with a blank after its sign."""
     text = repr(number)
     return f"- {text[1:]}" if text.startswith("-") else f"+ {text}"
 

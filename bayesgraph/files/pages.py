@@ -36,7 +36,7 @@ def parse(data: bytes, budget: Budget, *, saved: bool = False) -> Any:
 
 
 def _archive(data: bytes, budget: Budget) -> bytes:
-    """Return the bytes of the archive in a page."""
+    """Return the bytes of the archive in a page, of which its head says how many there are."""
     head = json.loads(_block(data, b'type="application/json" id="bayesgraph"', budget))
     version = head["format"]
     if type(version) is not int or version > VERSION:
@@ -49,6 +49,7 @@ def _archive(data: bytes, budget: Budget) -> bytes:
         raise ValueError("a size in its head is none")
     budget.take(size, "the model in the page")
     packed = base64.b64decode(_block(data, b'type="text/plain" id="bayesgraph-archive"', budget))
+    # One byte more tells whether there are too many.
     archive = zlib.decompressobj().decompress(packed, size + 1)
     if len(archive) != size:
         raise FileFormatError(f"{budget.source} is truncated or was altered. Get the file again.")

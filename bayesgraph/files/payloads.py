@@ -88,7 +88,7 @@ def dataclass_record(kind: type[Any], check: Callable[[Any], None] = lambda made
 def attributes(value: Any) -> dict[str, Any]:
     """Return the values of the fields of a dataclass that count when two of them are compared.
 
-    An array without axes may be a float.
+    A field of floats is an array, also if it is a number that stands for an array without axes.
     """
     content = {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
     arrays = [field.name for field in fields(value) if str(field.type).startswith("Floats")]
@@ -96,6 +96,7 @@ def attributes(value: Any) -> dict[str, Any]:
 
 
 def _of_fields(kind: type[Any], check: Callable[[Any], None], **values: Any) -> Any:
+    """Return the object of a dataclass and its fields, which `check` accepts."""
     made = kind(**values)
     check(made)
     return made
@@ -158,9 +159,11 @@ class Writer:
         return {tag: {name: self.encode(v, f"{tag}.{name}", name) for name, v in content}}
 
     def _place(self, variable: Variable) -> int:
+        """Return the number of a variable in the list of variables; list it if it is new."""
         return self.variables.setdefault(variable, len(self.variables))
 
     def _cpd(self, cpd: models.CPD) -> int:
+        """Return the number of a CPD in the list of CPDs; list it if it is new."""
         place = self._cpds.get(id(cpd))
         if place is None:
             name = next((name for name, stored in STORED.items() if type(cpd) is stored), None)
@@ -235,6 +238,7 @@ class Reader:
         return make(**values)
 
     def _cpd(self, item: Mapping[str, Any]) -> models.CPD:
+        """Return the CPD of an item of the list, after the sizes of its arrays are checked."""
         name = item["family"]
         if name not in STORED:
             raise ValueError(f"it has a CPD of the unknown family {name!r}")
@@ -261,6 +265,7 @@ class Reader:
 
 @functools.cache
 def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
+    """Return the types of what makes an object: of a function, or of the class in a partial one."""
     if isinstance(make, functools.partial):
         make = make.args[0].__init__
     return typing.get_type_hints(make)
@@ -278,6 +283,7 @@ def _allows(hint: Any, kind: type) -> bool:
     if hint is Hashable:  # a name or a state
         return kind in VALUES
     if issubclass(kind, np.generic):
+        # The numbers of an array: Floats are those of 64 bits, other arrays of any type.
         is_array = typing.get_origin(hint) is np.ndarray and (hint != Floats or kind is np.float64)
         return hint is Any or is_array or getattr(hint, "_is_protocol", False)
     if hint in (int, float):
@@ -306,6 +312,7 @@ def conforms(value: Any, hint: Any) -> bool:
 
 
 def _conform(values: Collection[Any], hint: Any) -> bool:
+    """Tell whether all values are of a type; those without parts are looked at by their types."""
     kinds = {*map(type, values)}
     if kinds.isdisjoint(_WITH_PARTS):
         return all(map(_allows, repeat(hint), kinds))
@@ -332,9 +339,11 @@ for _kind in (ParameterPosterior, Training, TrainingRows, models.Annotations):
 
 
 def _check_posterior(posterior: ParameterPosterior, cpd: models.CPD) -> None:
+    """Raise an error if the arrays of a posterior do not fit the distribution of its parameters."""
     lead = tuple(p.cardinality for p in cpd.parents if isinstance(p, Discrete))
     shapes = [lead]
     if cpd.takes_children:
+        # One number for all children, or one for each.
         shapes = [(*lead, 1), (*lead, len(cpd.children))]
     size = len(cpd.continuous_parents)
     of_parents = {"centre": [(*lead, size)], "covariance": [(*lead, size, size)]}
@@ -368,6 +377,7 @@ def _model_record(
 def _trained(
     kind: type[models.Model], training: Training | None = None, **content: Any
 ) -> models.Model:
+    """Return the model of a class and its content, with what it was trained on."""
     model = kind(**content)
     model.training = training
     return model
@@ -414,6 +424,7 @@ _model_record(
 @record("factor", Factor, lambda factor: {"scope": factor.scope, "log": factor.log_values})
 def _factor(scope: tuple[Discrete, ...], log: Floats) -> Factor:
     shape = tuple(variable.cardinality for variable in scope)
+    # The first axis is that of the rows of a batch, of which there is one at least.
     rows = log.shape[:1]
     if log.shape != (*rows, *shape) or not sum(rows):
         raise ValueError(f"a factor of the shape {log.shape} does not fit its variables")

@@ -145,6 +145,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
 
 
 def _to_discrete(model: Any, export: Export) -> Any:
+    """Return a network of tables as pgmpy's, with `export` for what pgmpy cannot hold of it."""
     factors = _pgmpy("factors.discrete")
     result = _with_graph(_pgmpy("models").DiscreteBayesianNetwork(), model)
     for cpd in export.cpds:
@@ -165,6 +166,7 @@ def _to_discrete(model: Any, export: Export) -> Any:
 
 
 def _to_linear_gaussian(model: Any, export: Export) -> Any:
+    """Return a network of linear Gaussians as pgmpy's."""
     factors = _pgmpy("factors.continuous")
     result = _with_graph(_pgmpy("models").LinearGaussianBayesianNetwork(), model)
     for cpd in export.cpds:
@@ -206,6 +208,7 @@ def _state_names(variables: Iterable[Discrete], export: Export) -> dict[Name, li
 
 
 def _check_kept(converted: Any, values: Floats, source: str) -> None:
+    """Refuse numbers that pgmpy has rounded, as it does if it calculates in less than float64."""
     if not np.array_equal(np.asarray(converted, dtype=np.float64), values):
         raise LossyExportError(
             f"pgmpy rounds the numbers of {source}; have it calculate in float64 "
@@ -214,6 +217,7 @@ def _check_kept(converted: Any, values: Floats, source: str) -> None:
 
 
 def _to_markov_network(model: Any, export: Export) -> Any:
+    """Return a factor graph as pgmpy's network, in which the variables of a factor are joined."""
     discrete = _pgmpy("factors.discrete")
     result = _pgmpy("models").DiscreteMarkovNetwork()
     result.add_nodes_from(model.names)
@@ -352,6 +356,7 @@ def _gaussian(cpd: Any, attributes: Mapping[str, Any]) -> models.GaussianCPD:
 
 
 def _from_factors(model: Any) -> models.FactorGraph:
+    """Return the factor graph of a pgmpy model, whose nodes may be factors too."""
     with_factor = {name for factor in model.factors for name in factor.variables}
     discrete_factor = _pgmpy("factors.discrete").DiscreteFactor
     without = [
@@ -368,9 +373,10 @@ def _from_factors(model: Any) -> models.FactorGraph:
     if not sidecar.variables:
         return graph
     variables = list({variable: None for scope in scopes for variable in scope})
-    restored = dict(zip(variables, sidecar.restored(variables), strict=True))
-    new = [[restored[variable] for variable in scope] for scope in scopes]
-    return models.FactorGraph([Factor(*pair) for pair in zip(new, tables, strict=True)])
+    # From each variable that was read to the one that was written.
+    written = dict(zip(variables, sidecar.restored(variables), strict=True))
+    restored = [[written[variable] for variable in scope] for scope in scopes]
+    return models.FactorGraph([Factor(*pair) for pair in zip(restored, tables, strict=True)])
 
 
 def _scope(factor: Any) -> list[Discrete]:

@@ -107,20 +107,21 @@ def predict_dataset(
         )
 
     def predicted(run: Any) -> tuple[Any, int, Unseen]:
+        # The predictions of a run, how many of its rows are impossible, and its unseen values.
         unseen = UnseenValues() if estimator.unseen == "warn" else estimator.unseen
         asked = with_policy(estimator, unseen)
         columns, impossible = counted(asked, run.select(names), what)
         return _table(run.select(list(keep)), columns), impossible, unseen
 
-    n_rows = impossible = 0
+    n_rows = n_impossible = 0
     met = UnseenValues()
     runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
 
     def tables() -> Iterator[Any]:
-        nonlocal n_rows, impossible
-        for table, n_impossible, unseen in in_order(predicted, runs):
+        nonlocal n_rows, n_impossible
+        for table, impossible, unseen in in_order(predicted, runs):
             n_rows += len(table)
-            impossible += n_impossible
+            n_impossible += impossible
             if isinstance(unseen, UnseenValues):
                 met.unite(unseen)
             yield table
@@ -130,7 +131,7 @@ def predict_dataset(
     # The limit holds for the process, so that it is set once for all threads.
     with one_blas_thread():
         write(tables())
-    warn_of_impossible(impossible, n_rows, estimator.target_)
+    warn_of_impossible(n_impossible, n_rows, estimator.target_)
     met.warn(n_rows)
     return n_rows
 
@@ -163,6 +164,7 @@ def _table(kept: Any, columns: dict[str, Any]) -> Any:
     """Return kept columns and predictions as one table."""
     _check_apart(kept.column_names, columns)
     types = arrow().types
+    # Text that was read as categories is written as text.
     plain = {
         name: column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
         for name, column in zip(kept.column_names, kept.columns, strict=True)
@@ -171,6 +173,7 @@ def _table(kept: Any, columns: dict[str, Any]) -> Any:
 
 
 def _check_apart(keep: Sequence[str], columns: dict[str, Any]) -> None:
+    """Refuse kept columns with the names of predictions."""
     if twice := [name for name in columns if name in keep]:
         raise DataError(
             f"keep= names {quoted(twice)}, which is what the column with predictions is called. "
@@ -205,6 +208,7 @@ def _write_file(path: PathLike, tables: Iterator[Any]) -> None:
 
 
 def _writer(path: PathLike, stream: Any, schema: Any) -> Any:
+    """Return pyarrow's writer of tables of a schema to a stream, by the suffix of its path."""
     suffix = Path(path).suffix.lower()
     if suffix in _PARQUET:
         return arrow(".parquet").ParquetWriter(stream, schema)
@@ -233,8 +237,9 @@ def _write_folder(folder: Path, tables: Iterator[Any]) -> None:
         raise FileExistsError(f"{str(folder)!r} is not an empty folder; name a new one.")
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"There is no directory {str(folder.parent)!r}.")
-    with temporary_folder(folder.parent) as made:
-        parts = made / "parts"
+    with temporary_folder(folder.parent) as temporary:
+        # Renamed as a whole: the temporary folder itself is removed at the end.
+        parts = temporary / "parts"
         parts.mkdir()
         for part, first in enumerate(tables):
             run = chain([first], islice(tables, _RUNS_OF_PART - 1))

@@ -225,6 +225,7 @@ def _pairs(item: Any) -> list[tuple[str, Any]]:
 
 
 def _symbol(tag: Any) -> str:
+    """Return the name of a symbol, which a file has once and then refers to; empty for others."""
     symbol = tag.referenced_object if _kind(tag) == "REF" else tag
     return _text(symbol.value) or "" if _kind(symbol) == "SYM" else ""
 
@@ -244,6 +245,7 @@ def _text(item: Any) -> str | None:
 
 
 def _converted(item: Any, budget: Budget) -> RObject:
+    """Return an object of rdata's tree as a plain value."""
     kind = _kind(item)
     attributes: dict[str, RObject] = {}
     if item.attributes is not None:
@@ -257,6 +259,7 @@ def _converted(item: Any, budget: Budget) -> RObject:
     if kind == "REAL":
         return RObject("numbers", np.asarray(item.value, dtype=np.float64), attributes)
     if kind == "INT":
+        # rdata masks missing integers.
         values = np.ma.filled(np.ma.asarray(item.value, dtype=np.float64), np.nan)
         return RObject("numbers", values, attributes)
     return _NOTHING
@@ -351,6 +354,7 @@ def parse(
 
 
 def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str) -> RObject:
+    """Return the object of a name, or the only fit, of a file."""
     if name is not None and name not in objects:
         names = [key for key in objects if key is not None]
         raise FileFormatError(
@@ -377,6 +381,7 @@ def _chosen(objects: Mapping[str | None, RObject], name: str | None, source: str
 
 def _structure(item: RObject) -> str:
     """Return the message for an object of class ``bn``, which has arcs and no distributions."""
+    # A matrix with the columns "from" and "to", one after the other.
     arcs = item.fields().get("arcs", _NOTHING).texts or []
     pairs = list(zip(arcs[: len(arcs) // 2], arcs[len(arcs) // 2 :], strict=False))
     shown = ", ".join(f"{a} -> {b}" for a, b in pairs[:8]) + (", ..." if pairs[8:] else "")
@@ -438,6 +443,7 @@ class _Fit:
         return network
 
     def _kind(self, name: str) -> str:
+        """Return the class of a node."""
         kinds = (*_DISCRETE, _GAUSSIAN, _CONDITIONAL)
         classes = self._nodes[name].classes
         node_kind = next((kind for kind in kinds if kind in classes), None)
@@ -462,6 +468,7 @@ class _Fit:
         return table, labels
 
     def _table_cpd(self, name: str, family: Sequence[Variable]) -> TableCPD:
+        """Return the distribution of a discrete node, whose parents are the other axes."""
         *parents, child = family
         table, labels = self._table(name)
         discrete = [variable for variable in (*parents, child) if isinstance(variable, Discrete)]
@@ -489,6 +496,7 @@ class _Fit:
         return self._draft.table(name, discrete, np.ascontiguousarray(values))
 
     def _refuse_unidentified(self, name: str, message: str) -> None:
+        """Refuse what the data did not determine, or note that it is replaced."""
         if not self._replace:
             raise self._error(name, message)
         self._replaced.append(name)
@@ -496,6 +504,7 @@ class _Fit:
     # -------------------------------------------------------------------------------- Gaussians
 
     def _gaussian(self, name: str, family: Sequence[Variable], *, conditional: bool) -> GaussianCPD:
+        """Return a linear Gaussian; a conditional one for each state of its discrete parents."""
         parents = family[:-1]
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
         continuous = [parent for parent in parents if not isinstance(parent, Discrete)]
@@ -507,7 +516,7 @@ class _Fit:
                 if levels.get(str(parent.name), _NOTHING).texts != list(parent.states):
                     raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
         cells = math.prod(parent.cardinality for parent in discrete)
-        rows = self._coefficients(name, continuous, cells)
+        coefficients = self._coefficients(name, continuous, cells)
         deviations = self._field(name, "sd").numbers
         if deviations is None or len(deviations) != cells:
             raise self._error(name, f"expected {cells} standard deviations (sd).")
@@ -519,13 +528,13 @@ class _Fit:
             )
         # Among the configurations of the discrete parents, the first parent varies fastest.
         shape = [parent.cardinality for parent in discrete]
-        table = np.moveaxis(rows.reshape(-1, *shape, order="F"), 0, -1)
+        by_cell = np.moveaxis(coefficients.reshape(-1, *shape, order="F"), 0, -1)
         return GaussianCPD(
             Continuous(name),
-            table[..., 0],
+            by_cell[..., 0],
             np.square(deviations).reshape(shape, order="F"),
             parents,
-            table[..., 1:],
+            by_cell[..., 1:],
         )
 
     def _coefficients(self, name: str, parents: Sequence[Variable], cells: int) -> Floats:

@@ -56,12 +56,12 @@ class RoundedRows:
         deviation = np.abs(sums - 1.0)
         if deviation.max() <= SUM_TOLERANCE:
             return values
-        rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit) & (sums > 0)
-        rounded &= np.isfinite(sums)
-        if not rounded.any():
+        is_rounded = (deviation > SUM_TOLERANCE) & (deviation <= self.limit) & (sums > 0)
+        is_rounded &= np.isfinite(sums)
+        if not is_rounded.any():
             return values
-        self._changed[name] = float(deviation[rounded].max())
-        return np.where(rounded, values / np.where(rounded, sums, 1.0), values)
+        self._changed[name] = float(deviation[is_rounded].max())
+        return np.where(is_rounded, values / np.where(is_rounded, sums, 1.0), values)
 
     def warn(self, where: str) -> None:
         """Warn once of all rows that were changed, if any; `where` is the path for the message."""
@@ -236,8 +236,8 @@ class Draft:
             raise self.error(at, f"expected a {self.part} for each of {errors.quoted(without)}.")
         sidecar = Sidecar.of(lines, self.budget.source)
         # A title that only says a name that the file cannot spell is no title.
-        names: dict[Name, str] = {word: str(v.name) for word, (_, v) in sidecar.variables.items()}
-        titles = {word: t for word, t in self.titles.items() if t != names.get(word, word)}
+        name_of: dict[Name, str] = {word: str(v.name) for word, (_, v) in sidecar.variables.items()}
+        titles = {word: t for word, t in self.titles.items() if t != name_of.get(word, word)}
         annotations = Annotations(note, self.positions, self.notes, titles)
         try:
             # The order of the declarations becomes that of the variables.
@@ -259,9 +259,11 @@ def is_swapped(values: Floats, *, slowest: bool = False) -> bool:
 
     `values` has the child on its last axis, although in the file it varies slowest or fastest.
     """
-    n = values.shape[-1]
-    other = np.moveaxis(values, -1, 0).reshape(-1, n) if slowest else values.reshape(n, -1).T
-    return sum_to_one(other)
+    n_states = values.shape[-1]
+    if slowest:
+        # In the order of the file, the child's axis first, as if it varied fastest.
+        return sum_to_one(np.moveaxis(values, -1, 0).reshape(-1, n_states))
+    return sum_to_one(values.reshape(n_states, -1).T)
 
 
 def _first_bad_row(values: Floats) -> int:
@@ -304,6 +306,7 @@ def floats_of(text: str | bytes, *, infinite: bool = False) -> Floats:
             raise ValueError("not the characters of numbers")
         return np.fromiter(map(float, words), np.float64, len(words))
     except ValueError:
+        # Slowly, to name the first word that is no number.
         for index, word in enumerate(words):
             if not (_NUMBER.fullmatch(word) or (infinite and _INFINITE.fullmatch(word))):
                 raise NumberError(index, word) from None

@@ -124,6 +124,7 @@ class Numbers:
         return errors.FileFormatError(f"{self.source}, line {line}: {message}")
 
     def _word(self, index: int) -> re.Match[bytes] | None:
+        """Return the word of the number at an index, None past the end."""
         words = _WORD.finditer(self._data, self._start)
         return next(itertools.islice(words, index, None), None)
 
@@ -153,10 +154,10 @@ class Numbers:
         """Take n finite numbers that are not negative; `what` describes them in errors."""
         start = self.position
         values = self.values[start : start + n]
-        good = (values >= 0) & (values < np.inf)
-        if not good.all():
-            fault = start + int(np.argmin(good))
-            raise self.error(f"{what}: finite numbers that are not negative", fault)
+        is_good = (values >= 0) & (values < np.inf)
+        if not is_good.all():
+            first_wrong = start + int(np.argmin(is_good))
+            raise self.error(f"{what}: finite numbers that are not negative", first_wrong)
         return self.take(n, what)
 
 
@@ -341,8 +342,10 @@ def read_uai_result(
 def _result(
     kind: str, numbers: Numbers, variables: list[Discrete], rounded: RoundedRows
 ) -> UAIResult:
+    """Return the solution of a file, after its size is checked."""
     cards = [variable.cardinality for variable in variables]
     size = {"PR": 1, "MPE": 1 + len(cards), "MAR": 1 + len(cards) + sum(cards)}[kind]
+    # In the layout of 2010 and 2011 a 1 stands before the solution of one sample.
     if len(numbers.values) == 1 + size and numbers.values[0] == 1:
         numbers.take(1, "the number of samples")
     elif len(numbers.values) != size:
@@ -420,6 +423,7 @@ def write_uai_result(
             raise errors.EvidenceError(
                 f"{task} takes a mapping from the names of variables; got {result!r}."
             )
+        # States or probabilities of each variable: those of the result, and of what is observed.
         values_of: dict[Any, Any] = {model.variable(n): value for n, value in result.items()}
         if twice := [variable.name for variable in values_of if variable in observed]:
             raise errors.EvidenceError(
@@ -450,6 +454,7 @@ def _code(numbers: Numbers, variable: Discrete) -> int:
 
 
 def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Posterior:
+    """Take the posterior of a variable: the number of its states, and their probabilities."""
     n = variable.cardinality
     numbers.count(f"the number of states of {variable.name!r}", low=n, high=n)
     what = f"the probabilities of {variable.name!r}"
@@ -460,13 +465,14 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
 
 
 def _probabilities(variable: Discrete, value: Any) -> Floats:
-    is_of_it = isinstance(value, Posterior) and value.variables == (variable,)
+    """Return the probabilities of a posterior of one variable, or of an array of them."""
+    is_posterior = isinstance(value, Posterior) and value.variables == (variable,)
     try:
-        values = np.array(value.probabilities if is_of_it else value, dtype=np.float64)
+        values = np.array(value.probabilities if is_posterior else value, dtype=np.float64)
     except (TypeError, ValueError):
-        values = np.empty(0)
-    good = values.shape == (variable.cardinality,) and bool((values >= 0).all())
-    if not good or not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
+        values = np.empty(0)  # which is refused, too
+    has_shape = values.shape == (variable.cardinality,) and bool((values >= 0).all())
+    if not has_shape or not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
         raise errors.EvidenceError(
             f"MAR takes the posterior of {variable.name!r} alone, or an array of its "
             f"{variable.cardinality} probabilities with the sum 1; got {value!r}."
@@ -575,6 +581,7 @@ def parse(
                 cpd = draft.table(start, family, table, place=places.__getitem__)
                 draft.cpds[str(scope[-1])] = cpd
         except errors.FileFormatError:
+            # Tables that are no conditional probabilities are factors.
             children = [by_index[scope[-1]] for scope in scopes]
             if normalize is not True or not _unnormalised(children, tables, budget.source):
                 raise
@@ -641,13 +648,16 @@ def _unnormalised(children: Sequence[Discrete], tables: Sequence[Floats], source
 
 
 def _variables(
-    cards: list[int], held: set[int], wanted: Sequence[Discrete] | None, budget: files.Budget
+    cards: list[int], in_scopes: set[int], wanted: Sequence[Discrete] | None, budget: files.Budget
 ) -> list[Discrete]:
-    """Return the variables of a file, of which those in no scope take from the budget."""
+    """Return the variables of a file: those that are wanted, or else ``x0``, ``x1``, ...
+
+    Those in no scope take from the budget.
+    """
     source = budget.source
     if wanted is None:
         # No table confirms the numbers of states of variables in no scope.
-        free = [n for i, n in enumerate(cards) if i not in held]
+        free = [n for i, n in enumerate(cards) if i not in in_scopes]
         what = f"{len(free)} variables with {sum(free)} states, which are in no scope,"
         budget.take(_BYTES_OF_FREE * len(free) + files.BYTES_OF_STATE * sum(free), what)
         return [Discrete(f"x{i}", range(n)) for i, n in enumerate(cards)]

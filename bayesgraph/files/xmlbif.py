@@ -153,6 +153,7 @@ def parse(
 
 
 def _declare(element: Element, draft: Draft) -> None:
+    """Declare the variable of an element, and keep its position."""
     names, kind = element.texts("name"), element.attributes.get("TYPE", "nature")
     if len(names) != 1:
         raise draft.error(element.line, f"expected one <NAME> of a variable; got {names!r:.80}.")
@@ -177,6 +178,7 @@ def _declare(element: Element, draft: Draft) -> None:
 
 
 def _define(element: Element, draft: Draft) -> None:
+    """Keep the distribution of an element."""
     children, tables = element.texts("for"), element.all("table")
     if len(children) != 1 or len(tables) != 1:
         raise draft.error(
