@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_523,
-    "nodes of syntax trees": 623_921,
+    "lines of code": 54_525,
+    "nodes of syntax trees": 623_970,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

@@ -183,6 +183,7 @@ def _as_names(names: Names) -> tuple[Name, ...]:
 
 
 def _default(columns: _Columns) -> str:
+    """Return the method for columns of these kinds; see `independence_test`."""
     variables = columns.table.variables
     if all(isinstance(variable, Discrete) for variable in variables):
         return "permutation" if _are_sparse(columns) else "g_squared"
@@ -195,9 +196,9 @@ def _default(columns: _Columns) -> str:
 def _are_sparse(columns: _Columns) -> bool:
     """Tell whether discrete x and y have too many states for `g_squared`."""
     r, s = (math.prod(v.cardinality for v in _discrete(group)) for group in (columns.x, columns.y))
-    return bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum())) and (
-        Cells.of(columns).are_sparse
-    )
+    # The declared states are an upper bound, which spares counting those that occur.
+    may_be_sparse = bool(is_sparse((r - 1.0) * (s - 1.0), columns.weights.sum()))
+    return may_be_sparse and Cells.of(columns).are_sparse
 
 
 def _discrete(variables: Iterable[Variable]) -> list[Discrete]:
@@ -209,6 +210,7 @@ def _continuous(variables: Iterable[Variable]) -> list[Continuous]:
 
 
 def _check_kind(columns: _Columns, kind: type[Any], method: str) -> None:
+    """Raise a DataError unless all columns are of the kind, Discrete or Continuous."""
     wrong = [v.name for v in columns.table.variables if not isinstance(v, kind)]
     if wrong:
         takes = "discrete" if kind is Discrete else "continuous"
@@ -226,6 +228,7 @@ def _cell(table: Table, variables: Iterable[Discrete]) -> NDArray[np.intp]:
     cell = np.zeros(table.n_rows, dtype=np.int64)
     for variable in variables:
         cell = cell * variable.cardinality + table.column(variable)
+        # Numbered anew after each variable, as the product of many cardinalities would overflow.
         _, cell = np.unique(cell, return_inverse=True)
     return cell.reshape(-1)
 
@@ -252,17 +255,20 @@ class Cells(NamedTuple):
     def of(cls, columns: _Columns) -> Cells:
         """Return the cells of the discrete columns."""
         z, x, y = (_cell(columns.table, _discrete(v)) for v in (columns.z, columns.x, columns.y))
-        # The largest numbers of x, of y, and of y with its stratum.
-        most_x, most_y = (int(number.max(initial=0)) for number in (x, y))
-        _, left = np.unique(z * (most_x + 1) + x, return_inverse=True)
-        _, right = np.unique(z * (most_y + 1) + y, return_inverse=True)
-        cell = left * (int(right.max(initial=0)) + 1) + right
+        last_x, last_y = (int(number.max(initial=0)) for number in (x, y))
+        # Numbers of each row's row and column among those of the tables of all strata.
+        _, x_in_z = np.unique(z * (last_x + 1) + x, return_inverse=True)
+        _, y_in_z = np.unique(z * (last_y + 1) + y, return_inverse=True)
+        cell = x_in_z * (int(y_in_z.max(initial=0)) + 1) + y_in_z
         _, first, cell = np.unique(cell, return_index=True, return_inverse=True)
         counts: Floats = np.bincount(cell, columns.weights).astype(np.float64)
-        return cls(z[first], left[first], right[first], counts, most_x * most_y)
+        return cls(z[first], x_in_z[first], y_in_z[first], counts, last_x * last_y)
 
     def margins(self) -> tuple[Any, Any, Any, Any]:
-        """Return the totals of the cells' strata, rows and columns, and the expected counts."""
+        """Return, for each cell, the total of its stratum, row and column, and its expected count.
+
+        The expected count is that of independence of x and y in the stratum.
+        """
         totals, rows, columns = (
             np.bincount(number, self.counts)[number] for number in (self.z, self.x, self.y)
         )
@@ -270,11 +276,17 @@ class Cells(NamedTuple):
 
     def degrees(self) -> int:
         """Return the degrees of freedom, from the states that occur in each stratum."""
-        rows, columns = (
-            np.bincount(self.z[np.unique(number, return_index=True)[1]])
-            for number in (self.x, self.y)
-        )
-        return int(np.sum((rows - 1) * (columns - 1)))
+        _, n_rows = self._in_strata(self.x)
+        _, n_columns = self._in_strata(self.y)
+        return int(np.sum((n_rows - 1) * (n_columns - 1)))
+
+    def _in_strata(self, number: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the first cell of each number, and how many numbers each stratum has.
+
+        `number` is `x` or `y`, whose numbers differ between strata.
+        """
+        _, first_cell = np.unique(number, return_index=True)
+        return first_cell, np.bincount(self.z[first_cell])
 
     def g_squared(self) -> float:
         """Return G-squared."""
@@ -283,8 +295,10 @@ class Cells(NamedTuple):
     def chi_squared(self) -> float:
         """Return Pearson's statistic; cells that do not occur add the counts they are to have."""
         expected = self.margins()[-1]
-        there = float(np.sum((self.counts - expected) ** 2 / expected))
-        return there + max(float(self.counts.sum() - expected.sum()), 0.0)
+        of_cells = float(np.sum((self.counts - expected) ** 2 / expected))
+        # A cell that does not occur adds (0 - expected)^2 / expected; together they are expected
+        # to have all weight that is not expected in the cells that occur.
+        return of_cells + max(float(self.counts.sum() - expected.sum()), 0.0)
 
     def permuted(self) -> float:
         """Return the p-value of Pearson's statistic if y is permuted within each stratum.
@@ -293,20 +307,22 @@ class Cells(NamedTuple):
         the gamma one that has them.
         """
         totals, *margins, _ = self.margins()
+        # Everything is by stratum, of n rows and k rows or columns of its table; v and w are
+        # Dawson's, of the rows and of the columns of the tables.
         n = np.bincount(self.z, self.counts)
-        less = [np.maximum(n - i, 1.0) for i in range(4)]
+        less_1, less_2, less_3 = (np.maximum(n - i, 1.0) for i in (1, 2, 3))
         free, v, w = [], [], []
         for number, margin in zip((self.x, self.y), margins, strict=True):
-            first = np.unique(number, return_index=True)[1]
-            k = np.bincount(self.z[first])
+            first_cell, k = self._in_strata(number)
+            inverse = np.bincount(self.z[first_cell], totals[first_cell] / margin[first_cell])
             free.append(k - 1.0)
-            v.append((k - 1) * np.maximum(n - k, 0.0) / less[1])
-            w.append((np.bincount(self.z[first], totals[first] / margin[first]) - k**2) / less[2])
-        mean = float(np.sum(n * free[0] * free[1] / less[1]))
-        spread = 2 * n / less[3] * (v[0] - w[0]) * (v[1] - w[1])
-        variance = float(np.sum(spread + n**2 / less[1] * w[0] * w[1]))
+            v.append((k - 1) * np.maximum(n - k, 0.0) / less_1)
+            w.append((inverse - k**2) / less_2)
+        mean = float(np.sum(n * free[0] * free[1] / less_1))
+        spread = 2 * n / less_3 * (v[0] - w[0]) * (v[1] - w[1])
+        variance = float(np.sum(spread + n**2 / less_1 * w[0] * w[1]))
         if not variance > _ROUNDING * mean**2:
-            return 1.0
+            return 1.0  # all permutations have the same statistic
         # A gamma variable is a chi-squared one times a number.
         scale = variance / (2.0 * mean)
         return float(scipy.special.chdtrc(mean / scale, self.chi_squared() / scale))
@@ -343,6 +359,7 @@ def _of_cells(method: str) -> Callable[[_Columns], Outcome]:
 
 
 def _partial_correlation(columns: _Columns) -> Outcome:
+    """Return the test "partial_correlation"; raise a DataError where it does not hold."""
     _check_kind(columns, Continuous, "partial_correlation")
     if len(columns.x) > 1 or len(columns.y) > 1:
         raise DataError("A partial correlation is of two columns; use 'conditional_gaussian'.")
@@ -359,7 +376,8 @@ def _partial_correlation(columns: _Columns) -> Outcome:
 
 
 def _conditional_gaussian(columns: _Columns) -> Outcome:
-    if columns.z and len(_continuous(columns.z)) and _are_sparse(columns):
+    """Return the test "conditional_gaussian"; raise a DataError where its ratio does not hold."""
+    if _continuous(columns.z) and _are_sparse(columns):
         raise DataError(
             f"{quoted(v.name for v in columns.x)} and {quoted(v.name for v in columns.y)} have too "
             f"many states for a likelihood ratio of {columns.table.n_rows:,} rows given continuous "
@@ -375,8 +393,8 @@ def _conditional_gaussian(columns: _Columns) -> Outcome:
             "constant or linearly dependent among rows with the same states. Leave one out, or "
             "condition on fewer columns."
         )
-    ends = (len(_continuous(columns.x)), len(_continuous(columns.y)))
-    return conditional_gaussian(statistics, *ends)
+    n_x, n_y = len(_continuous(columns.x)), len(_continuous(columns.y))
+    return conditional_gaussian(statistics, n_x, n_y)
 
 
 def _statistics(columns: _Columns) -> FamilyStatistics:
@@ -385,6 +403,7 @@ def _statistics(columns: _Columns) -> FamilyStatistics:
     x, y, z = (_cell(columns.table, _discrete(part)) for part in parts)
     shape = tuple(int(number.max()) + 1 for number in (z, x, y))
     numbers = [columns.table.column(v) for part in parts for v in _continuous(part)]
+    # A column of ones, which is dropped again, as nothing cannot be stacked.
     values = np.stack([*numbers, np.ones(len(x))], axis=1)[:, :-1]
     group = np.ravel_multi_index((z, x, y), shape)
     moments = group_comoments(values, group, math.prod(shape), columns.weights)
@@ -422,7 +441,7 @@ _METHODS: dict[str, Callable[[_Columns], Outcome]] = {
 def many_states(source: RowSource, x: Discrete, y: Discrete, given: Sequence[Variable]) -> Outcome:
     """Return the test of two columns of so many states that `is_sparse` may hold, from the rows.
 
-    There is no result given continuous columns, or columns that leave no degree of freedom.
+    The result is NaN given continuous columns, or columns that leave no degree of freedom.
     """
     table, weights = source.table, source.weights
     weights = weights if len(weights) else np.ones(table.n_rows)
@@ -451,19 +470,20 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
         return Outcome(0.0, 0, 1.0, 0.0)
     mean, comoment = statistics.mean.reshape(n), statistics.comoment.reshape(n, n)
     covariance = comoment / total + np.diag(np.broadcast_to(ridge, n))
+    # The covariance of the residuals of x and y, given columns scaled to variance 1.
     scale = np.sqrt(covariance.diagonal()[2:])
-    beside = safe_divide(covariance[:2, 2:], np.broadcast_to(scale, (2, n - 2)))
-    others = safe_divide(covariance[2:, 2:], np.outer(scale, scale))
-    left = covariance[:2, :2]
-    left = left - beside @ np.linalg.pinv(others, _ROUNDING, hermitian=True) @ beside.T
+    with_given = safe_divide(covariance[:2, 2:], np.broadcast_to(scale, (2, n - 2)))
+    of_given = safe_divide(covariance[2:, 2:], np.outer(scale, scale))
+    inverse = np.linalg.pinv(of_given, _ROUNDING, hermitian=True)
+    residual = covariance[:2, :2] - with_given @ inverse @ with_given.T
     rounding = _ROUNDING * covariance.diagonal() + (8.0 * np.finfo(float).eps * mean) ** 2
-    varies = (left.diagonal() > rounding[:2]).all()
-    r = float(left[0, 1] / math.sqrt(left[0, 0] * left[1, 1])) if varies else 0.0
+    varies = (residual.diagonal() > rounding[:2]).all()
+    r = float(residual[0, 1] / math.sqrt(residual[0, 0] * residual[1, 1])) if varies else 0.0
     r = min(1.0, max(-1.0, r))
-    rest = 1.0 - r * r
-    t = abs(r) * math.sqrt(degrees / rest) if rest > 0 else math.inf
+    unexplained = 1.0 - r * r
+    t = abs(r) * math.sqrt(degrees / unexplained) if unexplained > 0 else math.inf
     p_value = 2.0 * float(scipy.special.stdtr(degrees, -t))
-    return Outcome(r, degrees, p_value, -0.5 * math.log(max(rest, 2e-15)))
+    return Outcome(r, degrees, p_value, -0.5 * math.log(max(unexplained, 2e-15)))
 
 
 def conditional_gaussian(
@@ -488,20 +508,24 @@ def conditional_gaussian(
     counts = np.where(kept, statistics.counts, 0.0)
     comoment = np.where(kept[..., None, None], statistics.comoment, 0.0)
     statistics = FamilyStatistics(counts, statistics.mean, comoment)
-    rows, columns = ((counts.sum(axis=axis) > 0).sum(axis=1) for axis in (2, 1))
-    degrees = int(np.sum(np.maximum(rows - 1, 0) * np.maximum(columns - 1, 0)))
+    # States of x and of y that occur in each stratum.
+    states_x, states_y = ((counts.sum(axis=axis) > 0).sum(axis=1) for axis in (2, 1))
+    degrees = int(np.sum(np.maximum(states_x - 1, 0) * np.maximum(states_y - 1, 0)))
     x, y, z = np.split(np.arange(n), [n_x, n_x + n_y])
     of_x, of_y = statistics.merged(2), statistics.merged(1)
     statistic = 0.0
+    # Each saturated model of the formula above adds its likelihood and its free parameters: d
+    # means and d (d + 1) / 2 covariances for each combination of states. (Those of the cells'
+    # shares are in `degrees` already.)
     for sign, part, at in (
         (1, statistics, [*x, *y, *z]),
         (1, of_x.merged(1), z),
         (-1, of_x, [*x, *z]),
         (-1, of_y, [*y, *z]),
     ):
-        there, d = part.counts > 0, len(at)
-        weights, moments = part.counts[there], part.comoment[there]
-        covariance = moments[:, at][:, :, at] / weights[:, None, None]
+        occurs, d = part.counts > 0, len(at)
+        weights, comoments = part.counts[occurs], part.comoment[occurs]
+        covariance = comoments[:, at][:, :, at] / weights[:, None, None]
         covariance = covariance + np.diag(np.broadcast_to(ridge, n)[at])
         likelihood = weights @ (np.log(weights) - 0.5 * np.linalg.slogdet(covariance)[1])
         statistic += 2.0 * sign * float(likelihood)
@@ -514,6 +538,7 @@ def conditional_gaussian(
 
 def holm_adjusted(p: Floats) -> Floats:
     """Return p-values adjusted for their number by the procedure of Holm (1979); NaN stays."""
+    # Ascending, without the NaN, which are sorted last.
     order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]
     factors = len(order) - np.arange(len(order))
     adjusted = np.full(len(p), np.nan)

@@ -61,8 +61,10 @@ def _merge_in(
         The feature's summary.
     entries : ndarray, shape (>= size + n, 4 + n_classes)
     """
+    # The next tuple, the next new value in ascending order, the entries so far, the last's value.
     old, place, count, last = 0, 0, 0, -np.inf
     while True:
+        # NaN, as missing values are: no new value is left, and all tuples come first.
         x = column[order[place]] if place < len(order) else np.nan
         if old < len(tuples) and not x < tuples[old, VALUE]:
             entries[count] = tuples[old]
@@ -118,10 +120,11 @@ def _compress(entries: Floats, total: Floats, maximum: float, count: int) -> int
 
     Returns the index from which on entries are left.
     """
+    # The last entry written, the weight merged into it, and the most that it may have.
     at, g, most = count, 0.0, -1.0
     for i in range(count - 1, -1, -1):
         g += total[i]
-        if g > most or i in (0, count - 1):
+        if g > most or i in (0, count - 1):  # minimum and maximum always remain
             at -= 1
             entries[at] = entries[i]
             g, most = total[i], maximum - entries[i, DELTA]
@@ -174,7 +177,7 @@ def absorb_quantiles(
         if share > 0.0:
             maximum = share * weight
         elif count <= room:
-            maximum = -1.0
+            maximum = -1.0  # nothing is merged
         else:
             begin = guess[f] if guess[f] > 0.0 else 2.0 / room
             maximum = _smallest_sum(total, entries[:, DELTA], count, room, begin * weight)
@@ -191,24 +194,29 @@ def _smallest_sum(total: Floats, delta: Floats, count: int, room: int, guess: fl
     The bound applies to g + delta when tuples are merged; see `_left_after`, also for `total` and
     `delta`. `guess` is the start of the search.
     """
-    # The fraction of the weight used at the previous merge is a good start of the search.
-    maximum, bottom = guess, 0.0
-    left = _left_after(total, delta, count, maximum)
+    # The bracket: `low` leaves too many tuples; `high` leaves `left`, which fit after the first
+    # loop. The number of tuples is about inversely proportional to the bound: `high` rises by the
+    # ratio that is missing, by 2 % at least so that it arrives, and by half at most, as the
+    # proportion is a rough one.
+    low, high = 0.0, guess
+    left = _left_after(total, delta, count, high)
     while left > room:
-        bottom = maximum
-        maximum *= min(1.5, max(1.02, left / room))
-        left = _left_after(total, delta, count, maximum)
-    for _ in range(12):
+        low = high
+        high *= min(1.5, max(1.02, left / room))
+        left = _left_after(total, delta, count, high)
+    for _ in range(12):  # at most, to bound the time
         # The room is nearly full, or the bounds are nearly equal.
-        if left >= 0.96 * room or maximum - bottom < 0.01 * maximum:
+        if left >= 0.96 * room or high - low < 0.01 * high:
             break
-        less = max((maximum + bottom) / 2, maximum * (left + 2.0) / room)
-        now = _left_after(total, delta, count, less)
-        if now > room:
-            bottom = less
+        # In the middle, or where about all but two of the `room` tuples would be left if that
+        # is higher.
+        bound = max((high + low) / 2, high * (left + 2.0) / room)
+        left_at_bound = _left_after(total, delta, count, bound)
+        if left_at_bound > room:
+            low = bound
         else:
-            maximum, left = less, now
-    return maximum
+            high, left = bound, left_at_bound
+    return high
 
 
 @kernel(interpreted=False)
@@ -249,6 +257,7 @@ def _join_light(n: int, minimum: float, tuples: Floats) -> int:
     number of tuples before.
     """
     carry = np.zeros(tuples.shape[1] - GAPS)
+    # How many remain so far, and the index that the last of them had.
     left, last = 0, 0
     for i in range(n):
         carry += tuples[i, GAPS:]
@@ -304,8 +313,8 @@ def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
 @kernel(interpreted=False)
 def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
     """Merge the two neighbouring bins with the smallest sum of weights; there are `size` bins."""
-    held = count[:size].sum(axis=1)
-    at = np.argmin(held[:-1] + held[1:])
+    weights = count[:size].sum(axis=1)
+    at = np.argmin(weights[:-1] + weights[1:])
     count[at] += count[at + 1]
     edge[at + 1 : size] = edge[at + 2 : size + 1].copy()
     count[at + 1 : size - 1] = count[at + 2 : size].copy()
@@ -358,7 +367,8 @@ def absorb_histograms(
             count[f, at, classes[row]] += w
             total[f] += w
             held = count[f, at].sum()
-            # A bin splits above twice the weight that each bin would have if all were equal.
+            # A bin splits above twice the weight that each bin would have if all were equal, and
+            # above twice that of the row, so that one heavy row does not split it.
             if (
                 held > 2.0 * total[f] / room
                 and held > 2.0 * w
@@ -400,6 +410,7 @@ def fade_histograms(
         if weight == 0.0:
             size[f], total[f] = 0, 0.0
             continue
+        # The first and the last bin that remain; lighter ones outside of them are added to them.
         first, last = 0, size[f] - 1
         while count[f, first].sum() < light * weight:
             count[f, first + 1] += count[f, first]

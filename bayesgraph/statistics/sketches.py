@@ -584,9 +584,6 @@ class FrequentValues(ArrayState):
 # ------- Class-conditional quantiles in bounded memory: Greenwald-Khanna summary with class counts
 
 
-# ------- Class-conditional quantiles in bounded memory: Greenwald-Khanna summary with class counts
-
-
 # Number of values below which one thread is enough.
 _THREAD = 1 << 12
 
@@ -805,17 +802,20 @@ class GKSummary(CutSummaries):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the complete state as a dict of arrays, for saving; see `from_arrays`."""
+        # Without an epsilon 0.0, which is no valid one.
         return super().arrays() | {"limits": np.array([self.size, self.epsilon or 0.0])}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return a summary with a saved state, the result of the method `arrays`."""
-        size, epsilon = arrays["limits"].tolist()
+        size, saved_epsilon = arrays["limits"].tolist()
+        epsilon = saved_epsilon or None  # 0.0 stands for none; see `arrays`
         n_features, room, n_columns = arrays["entries"].shape
         n_classes = n_columns - sketch_kernels.GAPS
-        made = cls(n_features, n_classes, size=int(size), epsilon=epsilon or None)
-        made.room = made.room if epsilon == 0.0 else room
-        return made.restore(arrays)
+        summary = cls(n_features, n_classes, size=int(size), epsilon=epsilon)
+        if epsilon is not None:
+            summary.room = room  # it grew with the rows; that of a fixed size is `size`
+        return summary.restore(arrays)
 
     def check(self) -> None:
         """Raise a DataError unless the arrays are consistent with each other."""
