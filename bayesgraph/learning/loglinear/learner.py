@@ -111,13 +111,14 @@ class _Forest:
             inside = {
                 features: tables[features] for features in chain(*subsets) if features in tables
             }
+            # Effects of tables of the parents alone are in the parents' own factors.
             effect = _sum({features: t for features, t in inside.items() if j in features}, scope)
             factor = effect + np.log(shares[j])[..., None]
-            says = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)
+            statistic = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)
             if above and min(factor.shape[:-1]) > 1:
-                says = says + _posterior(_sum(inside, scope) + log_prior)
+                statistic = statistic + _posterior(_sum(inside, scope) + log_prior)
             factors.append(factor)
-            alone.append(says)
+            alone.append(statistic)
         return cls(parents, order, model.bias, factors, alone)
 
     def eliminated(self, tilt: Floats) -> tuple[Floats, list[Floats]]:
@@ -155,9 +156,11 @@ class _Forest:
         for j in self.order:
             above, joint = self.parents[j], np.exp(tables[j])
             if above:
+                # The last parent's joint distribution has its own parents first, then itself and
+                # the class: those that are no parents of j are the first of them.
                 wider = joints[above[-1]]
-                summed = wider.sum(axis=tuple(range(wider.ndim - 1 - len(above))))
-                joint = summed[..., None, :] * joint
+                of_parents = wider.sum(axis=tuple(range(wider.ndim - 1 - len(above))))
+                joint = of_parents[..., None, :] * joint
             joints[j] = joint
             slopes += joint.reshape(-1, len(slopes)).T @ self.alone[j].reshape(-1, len(slopes))
         return slopes
@@ -183,13 +186,13 @@ class _Forest:
             if np.abs(misfit).max() < _CLOSE or damping > _MAX_DAMPING:
                 break
             slopes = self.slopes(tables)
-            slopes -= np.exp(log_class) @ slopes
+            slopes -= np.exp(log_class) @ slopes  # of the normalised log P(class)
             normal = slopes.T @ slopes + damping * np.eye(len(tilt))
-            step = tilt - np.linalg.solve(normal, slopes.T @ misfit)
-            log_class, tables = self.eliminated(step)
-            is_nearer = np.sum((log_class - wanted) ** 2) < np.sum(misfit**2)
-            if is_nearer and np.ptp(step) <= _WIDEST:
-                tilt, misfit, damping = step, log_class - wanted, max(damping / 10, _MIN_DAMPING)
+            candidate = tilt - np.linalg.solve(normal, slopes.T @ misfit)
+            log_class, tables = self.eliminated(candidate)
+            new_misfit = log_class - wanted
+            if np.sum(new_misfit**2) < np.sum(misfit**2) and np.ptp(candidate) <= _WIDEST:
+                tilt, misfit, damping = candidate, new_misfit, max(damping / 10, _MIN_DAMPING)
             else:
                 log_class, tables = self.eliminated(tilt)
                 damping *= 10
@@ -222,6 +225,7 @@ def _sum(tables: Mapping[tuple[int, ...], Floats], scope: tuple[int, ...]) -> Fl
     aligned = []
     for features, table in tables.items():
         axes = [features.index(i) for i in scope if i in features]
+        # None inserts an axis of length 1.
         index = tuple(slice(None) if i in features else None for i in scope)
         aligned.append(table.transpose(*axes, -1)[index])
     return np.asarray(reduce(np.add, aligned))
@@ -234,17 +238,18 @@ def arc_strengths(terms: Terms, model: Effects, cpds: Sequence[TableCPD]) -> dic
     with their shares of the rows as weights. That of an arc is the sum over the tables with both of
     its features; that of an arc from the class is the table of the feature.
     """
-    spread = terms.share * np.ptp(model.cells, axis=1)
-    means = np.add.reduceat(spread, terms.starts[:-1]).tolist()
+    ranges = terms.share * np.ptp(model.cells, axis=1)
+    # Of the tables in their order: those of the features, of the pairs, and the joint table.
+    of_tables = np.add.reduceat(ranges, terms.starts[:-1]).tolist()
     target, *features = [cpd.variable.name for cpd in cpds]
     strengths: dict[Arc, float] = {
-        (target, name): m for name, m in zip(features, means, strict=False)
+        (target, name): s for name, s in zip(features, of_tables, strict=False)
     }
     parents, _ = _parents(terms)
-    together = list(zip(terms.grids, means[len(features) :], strict=True))
+    of_grids = list(zip(terms.grids, of_tables[len(features) :], strict=True))
     for j, above in enumerate(parents):
         for i in above:
-            strength = sum(mean for grid, mean in together if {i, j} <= set(grid.features))
+            strength = sum(s for grid, s in of_grids if {i, j} <= set(grid.features))
             strengths[features[i], features[j]] = strength
     return strengths
 
@@ -257,13 +262,14 @@ def _parents(terms: Terms) -> tuple[list[tuple[int, ...]], list[int]]:
     """
     clique = terms.joint
     edges = [pair for pair in terms.pairs if not set(pair) <= set(clique)]
+    # A star stands for the clique in the search for roots; its members then get their parents.
     edges += [(clique[0], j) for j in clique[1:]]
     n_features = len(terms.views)
     parent, order = rooted_forest(n_features, edges, range(n_features))
     parents: list[tuple[int, ...]] = [() if above is None else (above,) for above in parent]
     members = [j for j in order if j in clique]
-    for at, j in enumerate(members[1:], start=1):
-        parents[j] = tuple(members[:at])
+    for n_earlier, j in enumerate(members[1:], start=1):
+        parents[j] = tuple(members[:n_earlier])
     return parents, order
 
 
@@ -282,17 +288,19 @@ def _conditional_shares(
         if not above:
             shares.append(view.share)
             continue
-        group = conditional = np.bincount(view.paired, view.share)
+        # Given no parent, the last parent, the last two, ... `conditional` is each of these.
+        group_share = conditional = np.bincount(view.paired, view.share)
         for first in reversed(range(len(above))):
             scope = (*above[first:], j)
             grid = Grid(scope, tuple(views[i].paired for i in scope))
             cells = grid.rows(sample.codes)
-            there = cells >= 0
+            observed = cells >= 0
             n_cells = int(np.prod(grid.shape))
-            counts = np.bincount(cells[there], sample.weights[there], n_cells).reshape(grid.shape)
+            weights = np.bincount(cells[observed], sample.weights[observed], n_cells)
+            counts = weights.reshape(grid.shape)
             conditional = (counts + conditional) / (counts.sum(axis=-1, keepdims=True) + 1.0)
-        table = conditional[..., view.paired] * (view.share / group[view.paired])
-        shares.append(table[np.ix_(*(views[i].paired for i in above))])
+        of_states = conditional[..., view.paired] * (view.share / group_share[view.paired])
+        shares.append(of_states[np.ix_(*(views[i].paired for i in above))])
     return shares
 
 
@@ -340,38 +348,49 @@ def partition_of(
     cells = effects.cells.copy()
     if terms.joint:
         cells[terms.starts[-2] :] = 0.0
-    without = Effects(cells, effects.bias)
-    curvature = sample.rows(terms).curvature(without, impurity) / sample.weights.sum()
-    whole = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
-    both = list(zip(*whole, strict=True))
+    without_joint = Effects(cells, effects.bias)
+    curvature = sample.rows(terms).curvature(without_joint, impurity) / sample.weights.sum()
+    split = (np.split(a, terms.starts[1:-1]) for a in (effects.cells, curvature))
+    # The effects and curvatures of each table.
+    all_tables = list(zip(*split, strict=True))
     partition: list[Groups] = [np.arange(len(view.share)) for view in terms.views]
     for feature, view in enumerate(terms.views):
         if isinstance(view.variable, Binned):
-            tables = _tables_of(terms, feature, both)
+            tables = _tables_of(terms, feature, all_tables)
             losses = np.sum([_losses(*table) for table in tables], axis=0).round(_DECIMALS)
             costs = losses + (price * _JOINT if feature in terms.joint else price)
             # Whether the states a to b - 1 have too few rows together, at a, b.
             ends = np.concatenate([[0.0], np.cumsum(view.share)])
             costs[np.asarray(ends - ends[:, None] < _LEAST)] = np.inf
-            # The partition of states into intervals of the lowest total cost. `costs` has the cost
-            # of the interval of the states a to b - 1 at a, b, shape (n_states + 1, n_states + 1).
-            n = len(costs) - 1
-            least, begin = np.zeros(n + 1), np.zeros(n + 1, dtype=np.intp)
-            for b in range(1, n + 1):
-                totals = least[:b] + costs[:b, b]
-                begin[b] = np.argmin(totals)  # of equal ones the longest interval
-                least[b] = totals[begin[b]]
-            is_first = np.zeros(n, dtype=bool)
-            b = n
-            while b:
-                b = int(begin[b])
-                is_first[b] = True
-            groups = np.cumsum(is_first) - 1
+            groups = _cheapest_intervals(costs)
             if feature in terms.joint:
                 # A joint table has a cell for each combination: no more intervals than its groups.
                 groups = merged_view(view, groups).joint[groups]
             partition[feature] = groups
     return tuple(partition)
+
+
+def _cheapest_intervals(costs: Floats) -> Groups:
+    """Return the interval of each state, in the partition into intervals of lowest total cost.
+
+    Parameters
+    ----------
+    costs : ndarray, shape (n_states + 1, n_states + 1)
+        The cost of the interval of the states a to b - 1 at a, b.
+    """
+    n_states = len(costs) - 1
+    # The lowest cost of a partition of the states below b, and the begin of its last interval.
+    least, begin = np.zeros(n_states + 1), np.zeros(n_states + 1, dtype=np.intp)
+    for b in range(1, n_states + 1):
+        totals = least[:b] + costs[:b, b]
+        begin[b] = np.argmin(totals)  # of equal ones the longest interval
+        least[b] = totals[begin[b]]
+    is_first = np.zeros(n_states, dtype=bool)
+    b = n_states
+    while b:
+        b = int(begin[b])
+        is_first[b] = True
+    return np.cumsum(is_first) - 1
 
 
 def _tables_of(
@@ -386,22 +405,28 @@ def _tables_of(
     """
     share = terms.views[feature].share
     parts, n_classes = [tables[feature]], tables[feature][0].shape[1]
-    for at, (grid, table) in enumerate(zip(terms.grids, tables[len(terms.views) :], strict=True)):
+    of_grids = zip(terms.grids, tables[len(terms.views) :], strict=True)
+    for number, (grid, table) in enumerate(of_grids):
         if feature in grid.features:
             axis = grid.features.index(feature)
             group = grid.groups[axis]
-            grouped = (np.moveaxis(a.reshape(*grid.shape, -1), axis, 0) for a in table)
-            values, weights = (a.reshape(len(a), -1, n_classes) for a in grouped)
-            if at == len(terms.pairs):  # the joint table follows the pairs
+            # Groups of the feature, groups of all other features together, classes.
+            shape = grid.shape[axis], -1, n_classes
+            effects, curvatures = (
+                np.moveaxis(a.reshape(*grid.shape, -1), axis, 0).reshape(shape) for a in table
+            )
+            if number == len(terms.pairs):  # the joint table follows the pairs
                 # The weights that states and other features would have if they were independent. Of
                 # joint states of many features most have no rows in the sample, but may have rows
                 # later.
-                total = np.maximum(weights.sum(axis=(0, 1)), np.finfo(float).tiny)
-                weights = np.asarray(weights.sum(axis=1)[:, None] * (weights.sum(axis=0) / total))
-            values, weights = (a.reshape(len(a), -1) for a in (values, weights))
-            there = weights.any(axis=0)
-            part = share / np.bincount(group, share)[group]
-            parts.append((values[:, there][group], weights[:, there][group] * part[:, None]))
+                total = np.maximum(curvatures.sum(axis=(0, 1)), np.finfo(float).tiny)
+                of_others = curvatures.sum(axis=0) / total
+                curvatures = np.asarray(curvatures.sum(axis=1)[:, None] * of_others)
+            # A mask of the last two axes, which makes them one.
+            occurs = curvatures.any(axis=0)
+            part_of_group = share / np.bincount(group, share)[group]
+            weights = curvatures[:, occurs][group] * part_of_group[:, None]
+            parts.append((effects[:, occurs][group], weights))
     return parts
 
 
@@ -417,6 +442,7 @@ def _losses(values: Floats, weights: Floats) -> Floats:
     ndarray, shape (n_states + 1, n_states + 1)
     """
     powers = (weights, weights * values, weights * values * values)
+    # Sums over the states before each, of which differences are sums over intervals.
     mass, first, second = (np.pad(np.cumsum(p, axis=0), ((1, 0), (0, 0))) for p in powers)
     losses = np.zeros((len(mass), len(mass)))
     for a in range(len(values)):
@@ -524,8 +550,9 @@ def train_network(
             grown = grow_trees(sample, choice.n_trees, effort, choice.leaf_weight)
             trees = tree_network(canonical, sample, grown)
         if merge:
-            model = sample, terms, effects
-            sample, terms, effects = _merged(*model, choice, pairs is not None, effort)
+            sample, terms, effects = _merged(
+                sample, terms, effects, choice, pairs is not None, effort
+            )
     cpds = [canonical.restored(cpd) for cpd in to_cpds(terms, effects, canonical.target, sample)]
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
@@ -548,16 +575,19 @@ def _merged(
     `is_given` says whether the pairs were given, and stay though they are not informative.
     """
     partition = partition_of(terms, effects, sample, _PRICE, choice.impurity)
-    fewer = sample.merged(partition)
+    merged = sample.merged(partition)
     pairs = terms.pairs
     if not is_given:
-        pairs = tuple([p for p in pairs if min(fewer.views[j].n_paired for j in p) > 1])
-    joint = tuple([j for j in terms.joint if len(fewer.views[j].share) > 1])
-    model = train_choice(fewer, choice, pairs, joint, effort=effort, phase="merged intervals")
+        pairs = tuple([p for p in pairs if min(merged.views[j].n_paired for j in p) > 1])
+    joint = tuple([j for j in terms.joint if len(merged.views[j].share) > 1])
+    new_terms, new_effects = train_choice(
+        merged, choice, pairs, joint, effort=effort, phase="merged intervals"
+    )
+    # Each partition numbers its intervals from 0 on.
     saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
-    if fewer.rows(model[0]).loss(model[1]) > choice.loss + saved:
+    if merged.rows(new_terms).loss(new_effects) > choice.loss + saved:
         return sample, terms, effects
-    return fewer, *model
+    return merged, new_terms, new_effects
 
 
 def tree_network(canonical: Canonical, sample: Sample, trees: Trees) -> BayesianNetwork:
@@ -566,18 +596,20 @@ def tree_network(canonical: Canonical, sample: Sample, trees: Trees) -> Bayesian
     The features are its parents and independent of each other.
     """
     groups, parents, cpds = [], [], []
+    # Each variable as the rows have it, and the canonical code of each of its states.
     for view, group in zip(sample.views, trees.groups, strict=True):
-        variable, place = canonical.originals[view.variable.name]
+        variable, code = canonical.originals[view.variable.name]
         parents.append(variable)
-        groups.append(group[place])
-        cpds.append(TableCPD(variable, view.share[place] / view.share.sum()))
-    target, place = canonical.originals[canonical.target.name]
-    trees = replace(trees, groups=tuple(groups), values=trees.values[:, place])
+        groups.append(group[code])
+        cpds.append(TableCPD(variable, view.share[code] / view.share.sum()))
+    target, code = canonical.originals[canonical.target.name]
+    trees = replace(trees, groups=tuple(groups), values=trees.values[:, code])
     cpd = TreesCPD(target, trees, parents)
     return BayesianNetwork([*cpds, cpd])
 
 
 def _discrete(variables: tuple[Variable, ...]) -> tuple[Discrete, ...]:
+    """Return the variables as they are; raise a DataError unless all are discrete."""
     features = tuple(v for v in variables if isinstance(v, Discrete))
     if len(features) < len(variables):
         numbers = [v.name for v in variables if not isinstance(v, Discrete)]
@@ -592,7 +624,7 @@ def _pairs(
     structure: Structure, target: Discrete, features: tuple[Discrete, ...]
 ) -> tuple[Pair, ...]:
     """Return the arcs between features; raise an UnsupportedModelError unless they are a forest."""
-    at: dict[Variable, int] = {v: i for i, v in enumerate(features)}
+    index_of: dict[Variable, int] = {v: i for i, v in enumerate(features)}
     pairs: list[Pair] = []
     for child, parents in structure.parents().items():
         if child == target:
@@ -601,7 +633,7 @@ def _pairs(
             others = [p for p in parents if p != target]
             # A feature without parents was not selected, and has no effect to learn.
             wrong = bool(parents) and (target not in parents or len(others) > 1)
-            pairs += [(at[p], at[child]) for p in others]
+            pairs += [(index_of[p], index_of[child]) for p in others]
         if wrong:
             raise UnsupportedModelError(
                 "Tables are trained for prediction where the class is a parent of every feature "
