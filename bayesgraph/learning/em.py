@@ -96,9 +96,10 @@ class Expectation:
         A row that has probability zero under the network adds nothing to the families in which it
         has a missing variable. It makes the log likelihood minus infinity.
         """
+        # The fixed sums of all runs are added once, to those of the first run.
         expected = tree_sum(
-            sum((block.expected(network) for block in blocks), _Expected() if at else self._fixed)
-            for at, blocks in enumerate(self._runs())
+            sum((block.expected(network) for block in blocks), _Expected() if run else self._fixed)
+            for run, blocks in enumerate(self._runs())
         )
         total = {
             family: expected.statistics.get(child) or _none(family)
@@ -107,7 +108,10 @@ class Expectation:
         return total, expected.log_likelihood
 
     def _counted(self, blocks: list[_Block]) -> _Expected:
-        """Return the sums of families without hidden or missing variables, which are constant."""
+        """Return the sums of families without hidden or missing variables, which are constant.
+
+        The weights of the blocks are added to `total` on the way: the rows may be read only once.
+        """
         self.total += sum(float(block.weights.sum()) for block in blocks)
         return sum((block.fixed for block in blocks), _Expected())
 
@@ -116,19 +120,19 @@ class Expectation:
         rows: tuple[Table, Floats] | None = None
         for _, run in self._read():
             rows = run if rows is None else _merged(rows, run)
-            few = not rows[0].continuous and rows[0].n_rows <= _DISTINCT_ROWS
-            if not (few or self._source.in_memory):
+            are_few = not rows[0].continuous and rows[0].n_rows <= _DISTINCT_ROWS
+            if not (are_few or self._source.in_memory):
                 return None
         assert rows is not None  # there are some
-        return self._prepared(*rows)
+        return self._blocks_of_run(*rows)
 
     def _runs(self) -> Iterator[list[_Block]]:
         """Yield the rows whose statistics are computed together, in blocks."""
         if self._held is not None:
             yield self._held
             return
-        for first, run in self._read():
-            yield self._prepared(*run, first)
+        for first, (table, weights) in self._read():
+            yield self._blocks_of_run(table, weights, first)
 
     def _read(self) -> Iterator[tuple[int, tuple[Table, Floats]]]:
         """Yield the number of the first row of each run, and its rows with weights, merged."""
@@ -137,24 +141,14 @@ class Expectation:
             yield first, _merged((table, weights if len(weights) else np.ones(table.n_rows)))
             first += table.n_rows
 
-    def _prepared(self, table: Table, weights: Floats, first: int = 0) -> list[_Block]:
-        """Return a run of rows; `first` is the number of its first row."""
-        # For each variable a mask of the rows that observe it or one of its descendants. `first` is
-        # the number of the first row, for messages.
-        parents = self._parents
-        evidence = table.evidence()
-        relevant = {
-            v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
-            for v in parents
-        }
-        by_name = {v.name: v for v in parents}
-        order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
-        assert order is not None  # structures are acyclic
-        for name in reversed(order):
-            for parent in parents[by_name[name]]:
-                relevant[parent] = relevant[parent] | relevant[by_name[name]]
+    def _blocks_of_run(self, table: Table, weights: Floats, first: int = 0) -> list[_Block]:
+        """Return the rows of a run, in blocks of rows in which the same variables are missing.
+
+        `first` is the number of the run's first row, for the message of an UnsupportedModelError.
+        """
+        relevant = _relevant_rows(self._parents, table)
         for v in table.continuous:
-            missing = relevant[v] & ~evidence.observed_rows(v)
+            missing = relevant[v] & ~table.evidence().observed_rows(v)
             if missing.any():
                 raise UnsupportedModelError(
                     f"{v.name!r} is continuous and missing in row "
@@ -165,11 +159,11 @@ class Expectation:
                 )
         return [
             block
-            for rows, free in _groups(parents, table)
-            for block in self._blocks(table, weights, relevant, rows, free)
+            for rows, free in _groups(self._parents, table)
+            for block in self._blocks_of_group(table, weights, relevant, rows, free)
         ]
 
-    def _blocks(
+    def _blocks_of_group(
         self,
         table: Table,
         weights: Floats,
@@ -225,13 +219,33 @@ class _Expected:
 
 
 def _none(family: Family) -> FamilyStatistics:
+    """Return the statistics of a family in no rows."""
     cards = tuple(v.cardinality for v in family.discrete)
     n = len(family.continuous)
     return FamilyStatistics(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
 
 
+def _relevant_rows(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_]]:
+    """Return for each variable a mask of the rows that observe it or one of its descendants."""
+    evidence = table.evidence()
+    relevant = {
+        v: evidence.observed_rows(v) if v in evidence else np.zeros(table.n_rows, dtype=bool)
+        for v in parents
+    }
+    by_name = {v.name: v for v in parents}
+    order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
+    assert order is not None  # structures are acyclic
+    for name in reversed(order):
+        for parent in parents[by_name[name]]:
+            relevant[parent] = relevant[parent] | relevant[by_name[name]]
+    return relevant
+
+
 def _merged(*runs: tuple[Table, Floats]) -> tuple[Table, Floats]:
-    """Return a run as it is, or of discrete runs the distinct rows and the weight of each."""
+    """Return the distinct rows of discrete runs and the weight of each.
+
+    A single run with continuous columns is returned as it is; there are not several of these.
+    """
     tables, weights = zip(*runs, strict=True)
     if tables[0].continuous:
         return runs[0]
@@ -261,16 +275,16 @@ def _groups(
     if not asked:
         yield np.arange(table.n_rows), hidden
         return
-    there = np.stack([table.column(v) >= 0 for v in asked], axis=1)
-    patterns, inverse, counts = np.unique(there, axis=0, return_inverse=True, return_counts=True)
-    inverse = inverse.reshape(-1)
-    order = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
-    frequent = [int(k) for k in order if counts[k] >= _OWN_ROWS or len(patterns) == 1]
-    group = np.where(np.isin(inverse, frequent), inverse, -1)
+    observed = np.stack([table.column(v) >= 0 for v in asked], axis=1)
+    patterns, pattern, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
+    pattern = pattern.reshape(-1)
+    most_frequent = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
+    frequent = [int(k) for k in most_frequent if counts[k] >= _OWN_ROWS or len(patterns) == 1]
+    group = np.where(np.isin(pattern, frequent), pattern, -1)
     for k in (*frequent, -1):
         rows = np.flatnonzero(group == k)
         if len(rows):
-            missing = (v for j, v in enumerate(asked) if not there[rows, j].all())
+            missing = (v for j, v in enumerate(asked) if not observed[rows, j].all())
             yield rows, (*hidden, *missing)
 
 
@@ -307,6 +321,7 @@ class _Block:
 
     @cached_property
     def _likelihoods(self) -> list[Factor]:
+        """For each variable of `soft` a factor that is 1 at the states that a row may have."""
         factors = []
         for variable, codes in self.soft.items():
             possible = (codes[:, None] < 0) | (codes[:, None] == np.arange(variable.cardinality))
@@ -354,30 +369,33 @@ class _Block:
         """
         family, scope = self.families[child], self.scopes[child]
         observed = tuple(v for v in family.discrete if v not in scope)
-        shape = tuple(v.cardinality for v in (*observed, *scope))
-        # Axes of the family as indices of the axes (*observed, *scope).
-        order = [(*observed, *scope).index(v) for v in family.discrete]
-        weights, n = np.where(self.relevant[child], self.weights, 0.0), len(family.continuous)
-        n_seen = int(np.prod([v.cardinality for v in observed], dtype=np.intp))
-        index, size = np.zeros(len(weights), dtype=np.intp), n_seen * posterior.shape[1]
+        axes = (*observed, *scope)
+        weights = np.where(self.relevant[child], self.weights, 0.0)
+        n_rows, n_open = posterior.shape
+        n_observed = int(np.prod([v.cardinality for v in observed], dtype=np.intp))
+        size = n_observed * n_open
+        # The configuration of the observed variables in each row.
+        index = np.zeros(n_rows, dtype=np.intp)
         for variable in observed:  # a missing value counts as state 0
             index = index * variable.cardinality + np.maximum(self.evidence.columns[variable], 0)
         if family.continuous:
             values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)
             share = weights[:, None] * posterior
-            at, configuration = np.nonzero(share)
-            group = index[at] * posterior.shape[1] + configuration
-            sums = group_comoments(values[at], group, size, share[at, configuration])
+            row, configuration = np.nonzero(share)
+            group = index[row] * n_open + configuration
+            sums = group_comoments(values[row], group, size, share[row, configuration])
         else:
-            of_rows = csr_array((weights, (index, np.arange(len(index)))), (n_seen, len(index)))
+            # The sums of the posteriors of the rows with the same observed configuration.
+            of_rows = csr_array((weights, (index, np.arange(n_rows))), (n_observed, n_rows))
             sums = of_rows @ posterior, np.empty((size, 0)), np.empty((size, 0, 0))
-        counts, mean, comoment = (
-            a.reshape((*shape, *tail)) for a, tail in zip(sums, ((), (n,), (n, n)), strict=True)
-        )
+        shape = tuple(v.cardinality for v in axes)
+        order = [axes.index(v) for v in family.discrete]
+        counts, mean, comoment = sums
+        k, n = len(order), len(family.continuous)
         return FamilyStatistics(
-            counts.transpose(order),
-            mean.transpose(*order, len(order)),
-            comoment.transpose(*order, len(order), len(order) + 1),
+            counts.reshape(shape).transpose(order),
+            mean.reshape((*shape, n)).transpose((*order, k)),
+            comoment.reshape((*shape, n, n)).transpose((*order, k, k + 1)),
         )
 
 
@@ -507,6 +525,7 @@ class _Problem:
 
         `first` marks the first start, which is less random; see `_drawn`.
         """
+        # Without a pseudo-count a probability of zero would stay zero for ever.
         smooth = replace(self._smoothing, alpha=1.0)
         network = self._estimated(self._drawn(random, first=first), smooth)
         objective: list[float] = []
@@ -527,9 +546,10 @@ class _Problem:
     def _estimated(
         self, statistics: Mapping[Family, FamilyStatistics], smoothing: Smoothing
     ) -> BayesianNetwork:
-        sums = {**statistics, **self._spread}
-        request = Families(tuple(sums))
-        summary = FamiliesSummary(request, tuple(sums.values()))
+        """Return the network with the parameters that some statistics of its families give."""
+        by_family = {**statistics, **self._spread}
+        request = Families(tuple(by_family))
+        summary = FamiliesSummary(request, tuple(by_family.values()))
         source = CountSource(self._structure.variables, None, Statistics({request: summary}))
         return estimate_network(self._structure, source, smoothing, complete=True)
 
@@ -540,18 +560,19 @@ class _Problem:
         variables. The statistics of a family without hidden variables are those of the rows if
         `first` is true; in other starts they are perturbed at random.
         """
+        # For each hidden variable one row per state, and the numbers of these rows.
         rows = {
             v: random.integers(self._source.n_rows, size=v.cardinality)
             for family in self._families
             for v in family.discrete
             if v in self._hidden
         }
-        centres = {h: np.empty((len(at), len(self._numbers))) for h, at in rows.items()}
+        centres = {h: np.empty((len(drawn), len(self._numbers))) for h, drawn in rows.items()}
         begin = 0
         for table, _ in self._source.blocks() if rows else ():
-            for hidden, at in rows.items():
-                inside = (at >= begin) & (at < begin + table.n_rows)
-                centres[hidden][inside] = table.values[at[inside] - begin]
+            for hidden, drawn in rows.items():
+                inside = (drawn >= begin) & (drawn < begin + table.n_rows)
+                centres[hidden][inside] = table.values[drawn[inside] - begin]
             begin += table.n_rows
         return {family: self._family(family, centres, random, first) for family in self._families}
 
@@ -575,17 +596,18 @@ class _Problem:
         cards = tuple(v.cardinality for v in family.discrete)
         share = _MIN_SHARE + random.exponential(size=cards)
         share /= share.sum(axis=tuple(unseen), keepdims=True) if unseen else share.mean()
-        counts, mean, comoment = observed.counts, observed.mean, observed.comoment
-        for axis in unseen:
-            counts, mean, comoment = (np.expand_dims(a, axis) for a in (counts, mean, comoment))
+        counts, mean, comoment = (
+            np.expand_dims(a, tuple(unseen))
+            for a in (observed.counts, observed.mean, observed.comoment)
+        )
         mean = np.broadcast_to(mean, (*cards, len(family.continuous)))
         if unseen and family.continuous:
             total = np.zeros(mean.shape)
             columns = [self._numbers.index(v) for v in family.continuous]
             for axis in unseen:
                 others = tuple(i for i in range(len(cards)) if i != axis)
-                numbers = centres[family.discrete[axis]][:, columns]
-                total = total + np.expand_dims(numbers, others)
+                of_states = centres[family.discrete[axis]][:, columns]
+                total = total + np.expand_dims(of_states, others)
             mean = np.where(np.isnan(total), mean, total / len(unseen))
         comoment = comoment * share[..., None, None]
         return FamilyStatistics(counts * share, mean, comoment)
