@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_540,
-    "nodes of syntax trees": 623_967,
+    "lines of code": 54_533,
+    "nodes of syntax trees": 623_953,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

@@ -407,9 +407,13 @@ def add_linear(
     columns : ndarray, shape (n_continuous, n_rows)
         Values of the children and their continuous parents.
     choices : tuple (choice, stride, first_choice)
+        Rows of `codes`, their strides in configurations, and where those of each Gaussian start.
     places : tuple (place, first, first_slope)
+        Rows of `columns`: of each Gaussian the child, then its parents; where those of each
+        Gaussian start, and its slopes.
     density : tuple (start, mean, scale, constant, slopes)
-        The parameters and their layout; see `LinearStack`.
+        Where the parameters of each Gaussian start, and these: for each configuration of its
+        observed discrete parents an entry for each cell, in `slopes` one for each parent.
     """
     choice, stride, first_choice = choices
     place, first, first_slope = places
@@ -420,9 +424,10 @@ def add_linear(
     for begin in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - begin)
         for k in range(len(first) - 1):
+            # The entry of a row counts from that of the first configuration and the same cell.
             entry[:n] = 0
-            for at in range(first_choice[k], first_choice[k + 1]):
-                step, code = stride[at] * n_cells, codes[choice[at], begin : begin + n]
+            for j in range(first_choice[k], first_choice[k + 1]):
+                step, code = stride[j] * n_cells, codes[choice[j], begin : begin + n]
                 for i in range(n):
                     entry[i] += step * code[i]
             child = columns[place[first[k]], begin : begin + n]
@@ -431,7 +436,7 @@ def add_linear(
                 target = out[cell, begin : begin + n]
                 offset = start[k] + cell
                 if n_parents == 1 and first_choice[k] == first_choice[k + 1]:
-                    # The arcs of a tree of numbers, without a choice of parameters.
+                    # An arc of a tree of numbers: the same parameters for all rows, in one loop.
                     parent = columns[place[first[k] + 1], begin : begin + n]
                     m, s, c = mean[offset], scale[offset], constant[offset]
                     b = slopes[first_slope[k] + cell]
@@ -440,15 +445,14 @@ def add_linear(
                         added = c - 0.5 * z * z
                         target[i] += added if added == added else 0.0
                     continue
-                means = mean[offset:]
+                means, scales, constants = mean[offset:], scale[offset:], constant[offset:]
                 for i in range(n):
                     residual[i] = child[i] - means[entry[i]]
                 for j in range(n_parents):
-                    loading = slopes[first_slope[k] + cell * n_parents + j :]
+                    loadings = slopes[first_slope[k] + cell * n_parents + j :]
                     parent = columns[place[first[k] + 1 + j], begin : begin + n]
                     for i in range(n):
-                        residual[i] -= loading[entry[i] * n_parents] * parent[i]
-                scales, constants = scale[offset:], constant[offset:]
+                        residual[i] -= loadings[entry[i] * n_parents] * parent[i]
                 for i in range(n):
                     z = residual[i] * scales[entry[i]]
                     added = constants[entry[i]] - 0.5 * z * z

@@ -145,7 +145,7 @@ class DeterministicCPD(CanonicalCPD):
         cpd._set_family(variable, parents)
         results, steps = [start], []
         for parent in cpd.parents:
-            codes: dict[Any, int] = {}
+            codes: dict[Any, int] = {}  # the number of each different result after this parent
             table = [
                 [codes.setdefault(step(result, state), len(codes)) for state in parent.states]
                 for result in results
@@ -157,9 +157,9 @@ class DeterministicCPD(CanonicalCPD):
                     f"{cpd.title}: after {parent.name!r} there are {len(results):,} different "
                     f"results, more than {_MAX_RESULTS:,}."
                 )
-        last = [variable.index(result if finish is None else finish(result)) for result in results]
+        states = [variable.index(finish(result) if finish else result) for result in results]
         if steps:
-            steps[-1] = np.array(last)[steps[-1]]
+            steps[-1] = np.array(states)[steps[-1]]
         cpd._set_steps(_minimal(steps))
         return cpd
 
@@ -229,6 +229,7 @@ class DeterministicCPD(CanonicalCPD):
         return one_hot(self._states(codes), self.variable.cardinality)
 
     def _states(self, codes: Sequence[Codes]) -> Codes:
+        """Return the child's state given states of all parents, arrays that broadcast."""
         state: Any = 0
         for table, code in zip(self.steps, codes, strict=True):
             state = table[state, code]
@@ -252,20 +253,19 @@ class DeterministicCPD(CanonicalCPD):
         """Return the CPD given states of some parents; a table if none is left. See CPD."""
         rest = [parent for parent in self.parents if parent not in values]
         steps: list[Codes] = []
-        before: Any = np.zeros((1, 1), dtype=np.intp)  # kept states to all
+        # The last step that stays: from states and those of its parent to states. A parent that is
+        # set maps its targets on; before the first step that stays, the only one is the start.
+        last: Any = np.zeros((1, 1), dtype=np.intp)
         for parent, table in zip(self.parents, self.steps, strict=True):
             if parent in values:
-                before = table[before, values[parent]]
+                last = table[last, values[parent]]
                 if steps:
-                    steps[-1] = before
-                continue
-            if steps:
-                steps.append(table)
+                    steps[-1] = last
             else:
-                steps.append(table[before[0]])
-            before = steps[-1]
+                last = table if steps else table[last[0]]
+                steps.append(last)
         if not rest:
-            return TableCPD(self.variable, one_hot(before[0, 0], self.variable.cardinality))
+            return TableCPD(self.variable, one_hot(last[0, 0], self.variable.cardinality))
         return self._of(self.variable, rest, _minimal(steps))
 
     def with_parent(self, parent: Variable) -> CPD:
@@ -319,6 +319,7 @@ class DeterministicCPD(CanonicalCPD):
         values = [state_texts(self.variable, _LONGEST)[code] for code in states]
         names = texts([v.name for v in self.scope], _LONGEST)
         shown = min(n, max_columns)
+        # The first parents are left out: the states of the last ones vary in the rows shown.
         rows = [[*key[n - shown :], value] for key, value in zip(keys, values, strict=True)]
         more = [f"{cells - len(rows):,} more rows"] if cells > len(rows) else []
         more += [f"{n - shown} more parents"] if n > shown else []
@@ -338,9 +339,11 @@ def _steps_of(table: Codes, cards: Sequence[int]) -> list[Codes]:
     """
     steps, rows = [], table.reshape(1, -1)
     for card in cards[:-1]:
-        n = len(rows)
-        rows, places = np.unique(rows.reshape(n * card, -1), axis=0, return_inverse=True)
-        steps.append(places.reshape(n, card))
+        # A row is a state before this parent, and is split into one for each state of the parent.
+        split = rows.reshape(len(rows) * card, -1)
+        shape = len(rows), card
+        rows, numbers = np.unique(split, axis=0, return_inverse=True)
+        steps.append(numbers.reshape(shape))
     return [*steps, rows] if cards else []
 
 
@@ -350,15 +353,18 @@ def _minimal(steps: Sequence[Codes]) -> list[Codes]:
     States that are never reached are left out.
     """
     minimal, reached = [], np.array([0])
+    # Forwards: only states that are reached keep a row, and have consecutive numbers.
     for table in steps:
-        used = table[reached]
-        reached, places = np.unique(used, return_inverse=True)
-        minimal.append(places.reshape(used.shape))
+        targets = table[reached]
+        reached, numbers = np.unique(targets, return_inverse=True)
+        minimal.append(numbers.reshape(targets.shape))
     if minimal:
+        # The last step leads to states of the child, which keep their numbers.
         minimal[-1] = reached[minimal[-1]]
+    # Backwards: states with equal rows lead to the same everywhere, and become one.
     for k in range(len(minimal) - 1, 0, -1):
-        minimal[k], places = np.unique(minimal[k], axis=0, return_inverse=True)
-        minimal[k - 1] = places.reshape(-1)[minimal[k - 1]]
+        minimal[k], merged = np.unique(minimal[k], axis=0, return_inverse=True)
+        minimal[k - 1] = merged.reshape(-1)[minimal[k - 1]]
     return minimal
 
 
@@ -455,14 +461,14 @@ class LogisticCPD(AdditiveCPD):
         scale = np.abs(sums).max() + sum(np.abs(terms).max() for terms in self.weights)
         tables: list[Floats] = []
         for terms in self.weights[:-1]:
-            wide = sums[:, None] + terms
-            flat = wide.reshape(-1, wide.shape[-1])
-            odds = np.round((flat - flat[:, :1]) / (_SAME * max(scale, 1.0)))
+            longer = (sums[:, None] + terms).reshape(-1, sums.shape[1])
+            # Only differences of the scores of states matter; rounded, equal ones are found equal.
+            odds = np.round((longer - longer[:, :1]) / (_SAME * max(scale, 1.0)))
             _, first, steps = np.unique(odds, axis=0, return_index=True, return_inverse=True)
             if len(first) > MAX_LINK_STATES:
                 return None
-            sums = flat[first]
-            tables.append(one_hot(steps.reshape(wide.shape[:-1]), len(first)))
+            tables.append(one_hot(steps.reshape(len(sums), len(terms)), len(first)))
+            sums = longer[first]
         if not self.weights:
             return None
         return [*tables, _softmax(sums[:, None] + self.weights[-1])]

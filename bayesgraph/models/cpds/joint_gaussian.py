@@ -94,17 +94,17 @@ class JointGaussianCPD(Plate):
         self.sliceable = shared
         variance = self._stacked.diagonal(axis1=1, axis2=2)
         if not (variance > 0).all():
-            at = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
+            constant = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
             raise CPDError(
                 f"{self.title}: every variance must be positive; those of "
-                f"{quoted(self.children[i].name for i in at)} are not. Leave out constant columns "
-                "or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
+                f"{quoted(self.children[i].name for i in constant)} are not. Leave out constant "
+                "columns or add to the diagonal (smoothing=bg.Smoothing(var_smoothing=...) of the "
                 "classifiers does)."
             )
         correlation = self._correlation
         if (np.abs(correlation - correlation.swapaxes(1, 2)) > _SYMMETRY).any():
             raise CPDError(f"{self.title}: covariance takes symmetric matrices; one is not.")
-        _ = self.roots
+        _ = self.roots  # raises for a covariance that is not positive definite
 
     # -------------------------------------------------------------------------- derived numbers
 
@@ -142,7 +142,8 @@ class JointGaussianCPD(Plate):
             factor, failed = scipy.linalg.lapack.dpotrf(matrix, lower=1, clean=1)
             pivots = factor.diagonal() ** 2
             if failed or pivots.min() <= len(pivots) * np.finfo(float).eps:
-                at = failed - 1 if failed else int(pivots.argmin())
+                # LAPACK counts from 1, and takes a pivot of rounding errors alone as positive.
+                dependent = failed - 1 if failed else int(pivots.argmin())
                 where = ""
                 if self.parents and not self.shared:
                     codes = np.unravel_index(cell, self._lead)
@@ -150,11 +151,11 @@ class JointGaussianCPD(Plate):
                     where = " given " + ", ".join(
                         f"{p.name}={p.states[code]!r}" for p, code in states
                     )
-                before = quoted(child.name for child in self.children[:at])
+                before = quoted(child.name for child in self.children[:dependent])
                 raise CPDError(
                     f"{self.title}: the covariance{where} is not positive definite: "
-                    f"{self.children[at].name!r} is a linear function of {before}. Leave it out, "
-                    "shrink the covariance or add to its diagonal (regularization= and "
+                    f"{self.children[dependent].name!r} is a linear function of {before}. Leave it "
+                    "out, shrink the covariance or add to its diagonal (regularization= and "
                     "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
                 )
             inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
@@ -239,26 +240,26 @@ class JointGaussianCPD(Plate):
         free = [child for child in self.children if child in relevant and child not in observed]
         pieces: list[CPD] = [self.over(fixed)] if fixed else []
         if free:
+            # A Gaussian of some children leaves out the rest of means and covariance. The observed
+            # ones come first: the CPD of a free child is given these and the free ones before it.
             places = [self._place[child] for child in (*fixed, *free)]
             pieces += self._take(places).singles()[len(fixed) :]
         return pieces
 
     def _take(self, at: Sequence[int]) -> Self:
         children = [self.children[i] for i in at]
-        inner = self.covariance[..., np.asarray(at)[:, None], np.asarray(at)]
-        return type(self)(children, self.mean[..., at], inner, self.parents)
+        covariance = self.covariance[..., np.asarray(at)[:, None], np.asarray(at)]
+        return type(self)(children, self.mean[..., at], covariance, self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
         values = self._numbers(evidence)
-        if evidence.complete:
+        if evidence.complete or not np.isnan(values).any():
             self._add_complete(values, out)
             return
         missing = np.isnan(values)
-        partial = np.flatnonzero(missing.any(axis=1))
-        if not len(partial):
-            self._add_complete(values, out)
-            return
-        whole = np.delete(np.arange(len(values)), partial)
+        is_partial = missing.any(axis=1)
+        whole, partial = np.flatnonzero(~is_partial), np.flatnonzero(is_partial)
+        # A selection of columns of `out` is a copy, to which nothing can be added in place.
         logs = np.zeros((self.cells, len(whole)))
         self._add_complete(values[whole], logs)
         out[:, whole] += logs
@@ -267,19 +268,23 @@ class JointGaussianCPD(Plate):
         by_rows(row_kernels.add_marginal_gaussians, arrays, len(start) - 1, self._correlation.size)
 
     def _add_complete(self, values: Floats, out: Floats) -> None:
-        near = self.shared and self._lengths.max() <= _NEAR
-        add = self._add_shared if near else self._add_separate
+        """Add the log densities of rows without missing values, block by block, to `out`."""
+        # With y whitened, |y - m|^2 = |y|^2 - 2 y m + |m|^2 takes one whitening and one matrix
+        # product for the means m of all cells: if they share the whitening matrix, and are so near
+        # the centre that the sum does not cancel. Otherwise each cell whitens the rows anew.
+        expands = self.shared and self._lengths.max() <= _NEAR
+        add = self._add_expanded if expands else self._add_by_cell
         buffer = np.empty((min(_BLOCK, len(values)), len(self.children)))
         for first in range(0, len(values), _BLOCK):
             block = values[first : first + _BLOCK]
             add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
 
-    def _add_separate(self, block: Floats, buffer: Floats, out: Floats) -> None:
+    def _add_by_cell(self, block: Floats, buffer: Floats, out: Floats) -> None:
         for cell, mean in enumerate(self._means):
             _whiten(block, mean, self._columns[0 if self.shared else cell], buffer)
             out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
 
-    def _add_shared(self, block: Floats, buffer: Floats, out: Floats) -> None:
+    def _add_expanded(self, block: Floats, buffer: Floats, out: Floats) -> None:
         _whiten(block, self._centre, self._columns[0], buffer)
         out += self._whitened @ buffer.T
         out += (self._log_constant - 0.5 * self._lengths)[:, None]
@@ -295,12 +300,12 @@ class JointGaussianCPD(Plate):
         cell = self._cell(parents, n)
         # Forward substitution solves A (x - mean) = z, one child after the other.
         noise = random.standard_normal((n, len(self.children)))
-        kind = np.zeros(n, dtype=np.intp) if self.shared else cell
+        root_of_row = np.zeros(n, dtype=np.intp) if self.shared else cell
         deviation = np.empty_like(noise)
         for j in range(len(self.children)):
-            row = self.roots[kind, j]
-            explained = np.einsum("nk,nk->n", row[:, :j], deviation[:, :j])
-            deviation[:, j] = (noise[:, j] - explained) / row[:, j]
+            weights = self.roots[root_of_row, j]
+            explained = np.einsum("nk,nk->n", weights[:, :j], deviation[:, :j])
+            deviation[:, j] = (noise[:, j] - explained) / weights[:, j]
         return np.asarray(self._means[cell] + deviation)
 
 
@@ -330,6 +335,7 @@ def rows_by_pattern(missing: NDArray[np.bool_]) -> tuple[NDArray[np.intp], NDArr
     start : ndarray, shape (n_patterns + 1,)
         Offset in `rows` at which each pattern starts.
     """
+    # Eight columns in a byte make rows short to compare.
     packed = np.packbits(missing, axis=1)
     _, pattern = np.unique(packed, axis=0, return_inverse=True)
     pattern = pattern.ravel()
