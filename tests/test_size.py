@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_533,
-    "nodes of syntax trees": 623_953,
+    "lines of code": 54_531,
+    "nodes of syntax trees": 623_974,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

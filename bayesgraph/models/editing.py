@@ -216,26 +216,24 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
     """
     name = variable.name
     arcs = {arc for block in network._blocks for arc in block.arcs()}
-    new: dict[Variable, CPD | None] = {variable: None}
     children = [network[child] for child in network._ancestral_order if (name, child) in arcs]
-    gone = network[name]
-    if children:
-        _check_summable(gone, children)
-        # A noisy maximum without a parent that is its cause alone; None if there is none.
-        only = children[0] if len(children) == 1 else None
-        if isinstance(only, NoisyMaxCPD) and isinstance(gone, TableCPD) and len(gone.parents) < 2:
-            short = only.with_parent_summed(gone)
-        else:
-            short = None
-        new |= {short.variable: short} if short is not None else {}
-    if children and short is None:
-        product: Potential = gone.potential(_NOTHING)
-        for cpd in children:
-            what = f"leaving out {name!r}"
-            product = product_of([product], partial(cpd.potential, _NOTHING), cpd.scope, what)
-            rest = summed_out(product, variable)
-            new[cpd.variable] = _conditional(cpd.variable, rest, network)
-    return replaced(network._blocks, new)
+    new_cpds: dict[Variable, CPD | None] = {variable: None}
+    if not children:
+        return replaced(network._blocks, new_cpds)
+    gone, child = network[name], children[0]
+    _check_summable(gone, children)
+    if len(children) == 1 and isinstance(child, NoisyMaxCPD) and isinstance(gone, TableCPD):
+        # The effect of a cause with at most one parent becomes that of its parent, or of the leak.
+        noisy = child.with_parent_summed(gone) if len(gone.parents) < 2 else None
+        if noisy is not None:
+            return replaced(network._blocks, {**new_cpds, child.variable: noisy})
+    product: Potential = gone.potential(_NOTHING)
+    for cpd in children:
+        what = f"leaving out {name!r}"
+        product = product_of([product], partial(cpd.potential, _NOTHING), cpd.scope, what)
+        rest = summed_out(product, variable)
+        new_cpds[cpd.variable] = _conditional(cpd.variable, rest, network)
+    return replaced(network._blocks, new_cpds)
 
 
 def _check_summable(cpd: CPD, children: Sequence[CPD]) -> None:
@@ -276,7 +274,7 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
         *[Factor.from_log([v], logs) for v, logs in evidence.likelihoods.items()],
     ]
     position = _positions(network, singles)
-    new: dict[Variable, CPD | None] = {}
+    new_cpds: dict[Variable, CPD | None] = {}
     log_mass = 0.0
     while likelihoods:
         variables = {v for likelihood in likelihoods for v in potential_scope(likelihood)}
@@ -288,12 +286,12 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
         cpd = singles[last]
         what = f"the likelihood of {last.name!r}"
         product = product_of(about_last, partial(cpd.potential, _NOTHING), cpd.scope, what)
-        new[last] = _conditional(last, product, network)
+        new_cpds[last] = _conditional(last, product, network)
         likelihoods.append(summed_out(product, last))
     for likelihood in likelihoods:
         assert isinstance(likelihood, Factor)  # without variables
         log_mass += float(likelihood.log_values[0])
-    return replaced(left, new), log_mass
+    return replaced(left, new_cpds), log_mass
 
 
 def _likelihoods(

@@ -293,7 +293,8 @@ class Ensemble(Model):
         common: Mapping[Variable, CPD] | None = None
         for network in self.networks:
             variables = set(network.variables)
-            asked, observed = ([v for v in some if v in variables] for some in (targets, evidence))
+            asked = [v for v in targets if v in variables]
+            observed = [v for v in evidence if v in variables]
             leaves = network._leaf_targets(asked, observed)
             common = leaves if common is None else {v: c for v, c in common.items() if v in leaves}
         return common or {}
@@ -392,7 +393,7 @@ class Ensemble(Model):
         holders = [m for m in self.members if variable in m.places]
         finest = max(holders, key=lambda m: m.network.variables[m.places[variable]].cardinality)
         prior = finest.network.query(self.variables[variable].name).probabilities
-        # Places after the codes, of which that of no state is the first.
+        # Indices of states in a network plus one: 0 for a state that it lacks.
         places = finest.codes.get(variable, np.arange(len(prior))) + 1
         cells = np.append(0.0, prior)[places] / np.bincount(places)[places]
         shares = {}

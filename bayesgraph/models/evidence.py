@@ -180,11 +180,11 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     soft: dict[int, Floats] = {}
     beliefs: dict[Discrete, Floats] = {}
     empty: set[int] = set()
-    number, variables = model._index_of, model.variables
+    index_of, variables = model._index_of, model.variables
     for name, entered in _with_vectors(model, as_mapping(evidence)).items():
-        at = number.get(name)
-        if at is None:
-            at = number[model.variable(name).name]
+        at = index_of.get(name)
+        if at is None:  # it is the variable itself, or unknown
+            at = index_of[model.variable(name).name]
         variable = variables[at]
         if at in hard or at in soft or (beliefs and variable in beliefs):
             raise EvidenceError(f"The evidence names {variable.name!r} more than once.")
@@ -203,7 +203,7 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
         else:
             hard[at] = variable.encode(value)
     if model._indicators:
-        told = {*hard, *soft, *(number[v.name] for v in beliefs)}
+        told = {*hard, *soft, *(index_of[v.name] for v in beliefs)}
         # What evidence says about indicators of missing values that it does not name.
         hard |= {
             indicator: int(at in empty)
@@ -343,6 +343,7 @@ def is_soft(value: Any) -> bool:
 
 
 def _refuse_other(variable: Variable, value: Any) -> None:
+    """Raise an EvidenceError for an interval of a number, and for a posterior as a likelihood."""
     if isinstance(value, Between) and not isinstance(variable, Discrete):
         raise EvidenceError(
             f"This question takes values of numbers, no intervals; got {value!r} for "
@@ -407,6 +408,7 @@ def likelihood(variable: Variable, value: Any) -> Floats:
 
 
 def _by_state(variable: Variable, value: Any, *, what: str) -> tuple[Discrete, Floats]:
+    """Return a discrete variable, and checked numbers that are not negative, one for each state."""
     if not isinstance(variable, Discrete):
         raise EvidenceError(
             f"Soft evidence is for discrete variables; {variable.name!r} is continuous: "
@@ -574,21 +576,19 @@ def slopes_of_findings(
         Of the model with findings.
     """
     bounds = {model.variable(name).name: value for name, value in evidence.items()}
-    tables, covaried, axes = (
-        dict(sensitivity.derivatives),
-        dict(sensitivity.covaried),
-        dict(sensitivity.axes),
-    )
+    tables, covaried = dict(sensitivity.derivatives), dict(sensitivity.covaried)
+    axes = dict(sensitivity.axes)
     gaussians, others = dict(sensitivity.gaussians), dict.fromkeys(sensitivity.others)
     for key in sensitivity.derivatives:
-        place, name = (None, key) if sensitivity.weights is None else key
+        # Keys are names, in a mixture after the index of a network; a network is its only one.
+        place, name = (0, key) if sensitivity.weights is None else key
         variable = model.variable(name)
         if isinstance(variable, Discrete):
             continue
-        whole: Any = model
-        cpd = (whole if place is None else whole.networks[place])[name]
+        cpd = model.networks[place][name]
         slopes = tables.pop(key)
         del covaried[key]
+        # The probability of the interval rises by what that of the other state falls.
         if isinstance(cpd, GaussianCPD):
             gaussians[key] = _gaussian_slopes(cpd, bounds[name], slopes[..., 0] - slopes[..., 1])
             axes[key] = cpd.discrete_parents
@@ -622,6 +622,7 @@ def _gaussian_slopes(cpd: GaussianCPD, interval: Between, slopes: Floats) -> Gau
 
 
 def whole_count(variable: Count, value: Any) -> int:
+    """Return a count of which there is a likelihood as an integer; refuse a fraction."""
     number = variable.number(value)
     if not number.is_integer():
         raise EvidenceError(f"{variable.name!r} is a count; got the likelihood of {value!r}.")

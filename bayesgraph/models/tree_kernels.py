@@ -43,6 +43,7 @@ class TreeArrays(NamedTuple):
 
 
 def _descents(out: Floats, rare: Floats, codes: NDArray[Any], missing: Any, *others: Any) -> int:
+    """Return a rough number of steps: eight for each row and tree."""
     return (others[-1] - others[-2]) * len(others[0]) * 8
 
 
@@ -196,9 +197,13 @@ def descend_together(
     """
     feature, below, depth = trees.feature, trees.below, trees.depth
     n_parents, m = codes.shape[0], table.shape[1]
+    # The rows of a block, as bits, whose parent is in a group; and those that a split sends left.
     rows_of = np.empty((n_parents, _GROUPS, _WORDS), dtype=np.uint64)
     left = np.empty((splits.shape[1], _WORDS), dtype=np.uint64)
+    # The nodes that wait for their turn, last in first out, and the rows that reach them.
     nodes, reached = np.empty(depth + 2, np.int64), np.empty((depth + 2, _WORDS), np.uint64)
+    # Rows of `table` of the leaves, by their numbers in the order of visits; and bit b of the
+    # number of the leaf of each row, in word b of `bits` for all rows, put together in `leaf`.
     leaves, bits = np.empty(len(feature), np.int64), np.empty((32, _WORDS), dtype=np.uint64)
     leaf = np.empty((_WORDS, 64), dtype=np.uint32)
     for start in range(begin, end, TOGETHER):
@@ -229,7 +234,7 @@ def descend_together(
                         reached[height, w] = here & ~goes_left
                     height += 2
                     continue
-                if n_leaves >> n_bits:
+                if n_leaves >> n_bits:  # the number of this leaf takes one more bit
                     bits[n_bits] = _NONE
                     n_bits += 1
                 for b in range(n_bits):

@@ -276,9 +276,10 @@ class WeightedNetwork(Model):
         above = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
         if not is_found(variable, evidence):
             return None
-        missing = len(above) < len(cpd.parents) - (self.target in cpd.parents)
-        soft = any(v in evidence.likelihoods for v in (variable, *above))
-        is_local = np.full(evidence.n_rows, not (soft or missing))
+        lacks_parents = len(above) < len(cpd.parents) - (self.target in cpd.parents)
+        has_soft = any(v in evidence.likelihoods for v in (variable, *above))
+        # In a row with values of all parents, the CPD itself has the answer.
+        is_local = np.full(evidence.n_rows, not (has_soft or lacks_parents))
         for parent in above if is_local.any() else ():
             is_local &= evidence.observed_rows(parent)
         if not is_local.any():
@@ -288,12 +289,13 @@ class WeightedNetwork(Model):
             return self._local(cpd, Evidence(evidence.n_rows, columns))
         logs = np.empty((evidence.n_rows, self.target.cardinality))
         rows, others = np.flatnonzero(is_local), np.flatnonzero(~is_local)
-        some = {v: column[rows] for v, column in columns.items()}
-        logs[rows] = self._local(cpd, Evidence(len(rows), some))
+        local = Evidence(len(rows), {v: column[rows] for v, column in columns.items()})
+        logs[rows] = self._local(cpd, local)
         logs[others] = self._ratio(variable, above, evidence.rows(others))
         return logs
 
     def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
+        """Return what the CPD of a feature says of the classes, given the feature and parents."""
         potential = cpd.potential(evidence)
         assert isinstance(potential, Factor)  # only the class is free
         return np.broadcast_to(
@@ -312,6 +314,7 @@ class WeightedNetwork(Model):
             return np.where(np.isneginf(with_it), -np.inf, with_it - without)
 
     def _joint(self, variables: Sequence[Variable], evidence: Evidence) -> Floats:
+        """Return log p(c, evidence on the variables) in the network, shape (n_rows, n_classes)."""
         columns = {v: evidence.columns[v] for v in variables if v in evidence}
         soft = {v: logs for v, logs in evidence.likelihoods.items() if v in variables}
         joint = Evidence(evidence.n_rows, columns, soft)

@@ -294,9 +294,10 @@ class Plate(base.CPD):
         self._add(evidence, table)
         by_parent = table.T.reshape(-1, *self._lead)
         observed = [parent for parent in self.parents if parent in evidence]
-        moved = align(by_parent, self.parents, [*observed, *scope])
+        observed_first = align(by_parent, self.parents, [*observed, *scope])
+        # Each row takes the entries of its states of the observed parents.
         rows = np.arange(evidence.n_rows)
-        chosen = moved[(rows, *(evidence.columns[parent] for parent in observed))]
+        chosen = observed_first[(rows, *(evidence.columns[parent] for parent in observed))]
         out += chosen.reshape(evidence.n_rows, -1).T
 
     def _cell(self, parents: base.Columns, n: int) -> NDArray[np.intp]:
@@ -413,11 +414,12 @@ class DensityCPD(NumbersPlate):
         integrated.
         """
         cells = np.arange(self.cells)
-        above, beyond = (self.cell_tail(x, -1.0, cells) for x in (low, high))
-        below, whole = (self.cell_tail(x, 1.0, cells) for x in (low, high))
-        upper = below > beyond
-        mass = np.where(upper, above - beyond, whole - below)
-        least = np.maximum(_LEAST_SHARE * np.where(upper, above, whole), _LEAST_MASS)
+        above_low, above_high = (self.cell_tail(x, -1.0, cells) for x in (low, high))
+        up_to_low, up_to_high = (self.cell_tail(x, 1.0, cells) for x in (low, high))
+        # The difference is that of the smaller tails, which cancels less.
+        is_upper = up_to_low > above_high
+        mass = np.where(is_upper, above_low - above_high, up_to_high - up_to_low)
+        least = np.maximum(_LEAST_SHARE * np.where(is_upper, above_low, up_to_high), _LEAST_MASS)
         logs = log_of(np.maximum(mass, 0.0))
         components = self.components(cells)
         for i in np.flatnonzero((mass < least).any(axis=1)).tolist():
@@ -471,10 +473,12 @@ def _nodes(low: float, high: float) -> tuple[Floats, Floats]:
     So a density that falls from one end on is integrated, however fast it falls.
     """
     finite = [(end, side) for end, side in ((low, 1.0), (high, -1.0)) if math.isfinite(end)]
-    long = (high - low) / 2 if len(finite) == 2 else abs(finite[0][0]) * _LONG
-    ends = np.append(0.0, long * 0.25 ** np.arange(_PANELS, -1.0, -1.0))
-    half = np.diff(ends)[:, None] / 2
-    away, weights = (ends[:-1, None] + half * (1.0 + NODES)).ravel(), half * NODE_WEIGHTS
+    # Half of a finite interval from each end. Panels are given by their distances from the end, and
+    # have the nodes of a Gauss-Legendre rule each.
+    length = (high - low) / 2 if len(finite) == 2 else abs(finite[0][0]) * _LONG
+    panels = np.append(0.0, length * 0.25 ** np.arange(_PANELS, -1.0, -1.0))
+    half = np.diff(panels)[:, None] / 2
+    away, weights = (panels[:-1, None] + half * (1.0 + NODES)).ravel(), half * NODE_WEIGHTS
     points = [end + side * away for end, side in finite]
     return np.concatenate(points), np.tile(weights.ravel(), len(finite))
 
@@ -643,16 +647,20 @@ class Expected(NamedTuple):
         each parent give, and its deviation is at most that of parents which move together. Far is
         also farther than the means in all configurations are from each other.
         """
+        # Of each number: the least and the greatest mean, and the greatest standard deviation.
         spread: dict[Variable, Any] = {}
         limits = dict.fromkeys([None, *numbers], [-np.inf, np.inf] * 2)
         mean: Any
         for cpd in cpds:
             quantiles: list[Any] = [None] * 4
             if isinstance(cpd, GaussianCPD) and spread.keys() >= {*cpd.continuous_parents}:
-                above = np.array([spread[v] for v in cpd.continuous_parents]).reshape(-1, 3)
-                moved = cpd.coefficients[..., None] * above[:, :2]
-                mean = [cpd.mean + f(moved, axis=-1).sum(-1) for f in (np.min, np.max)]
-                variance = cpd.variance + (np.abs(cpd.coefficients) @ above[:, 2]) ** 2
+                of_parents = np.array([spread[v] for v in cpd.continuous_parents]).reshape(-1, 3)
+                terms = cpd.coefficients[..., None] * of_parents[:, :2]
+                mean = [
+                    cpd.mean + terms.min(axis=-1).sum(-1),
+                    cpd.mean + terms.max(axis=-1).sum(-1),
+                ]
+                variance = cpd.variance + (np.abs(cpd.coefficients) @ of_parents[:, 2]) ** 2
             elif isinstance(cpd, DensityCPD) and not isinstance(cpd.variable, Count):
                 cells = np.arange(cpd.cells)
                 mean, variance = cpd.cell_moments(cells)
@@ -663,8 +671,9 @@ class Expected(NamedTuple):
             spread[cpd.variable] = low, high, sd
             far, usual = max(_FAR * sd, high - low), _USUAL * sd
             ends = [low - far, high + far, low - usual, high + usual]
-            least = zip(ends, quantiles, (np.min, np.max) * 2, strict=True)
-            limits[cpd.variable] = [float(end if q is None else f(q)) for end, q, f in least]
+            # Quantiles, one for each configuration, take the place of an end where they are known.
+            outer = zip(ends, quantiles, (np.min, np.max) * 2, strict=True)
+            limits[cpd.variable] = [float(end if q is None else f(q)) for end, q, f in outer]
         return cls({v: i for i, v in enumerate(numbers, 1)}, np.array([*limits.values()]).T)
 
     def far(self, variables: Sequence[Variable], values: Floats) -> dict[Variable, float]:
@@ -673,20 +682,21 @@ class Expected(NamedTuple):
         At most 1 / k^2 of any distribution is farther than k deviations from its mean (Chebyshev),
         so that a tenth of the rows beyond ten, or one of n rows beyond 10 sqrt(n), is no accident.
         """
-        alike = variables == tuple(self.place)
-        at: Any = slice(1, None) if alike else [self.place.get(v, 0) for v in variables]
-        low, high = self.limits[:2, at]
+        has_all = variables == tuple(self.place)
+        places: Any = slice(1, None) if has_all else [self.place.get(v, 0) for v in variables]
+        low, high = self.limits[:2, places]
         least, most = extremes(values) if len(values) > 1 else (values, values)
         outside = (least < low) | (most > high)
         farthest: dict[Variable, float] = {}
         if not outside.any():
             return farthest
         for j in np.flatnonzero(np.atleast_2d(outside).any(axis=0)).tolist():
+            # Distances from the middle in units in which those of both limits are 1.
             with np.errstate(over="ignore"):
                 away = np.abs(2.0 * values[:, j] - low[j] - high[j]) / (high[j] - low[j])
-            at = np.nanargmax(away)
-            if away[at] > math.sqrt(len(values)) or np.mean(away > 1.0) > _SHARE:
-                farthest[variables[j]] = float(values[at, j])
+            row = np.nanargmax(away)
+            if away[row] > math.sqrt(len(values)) or np.mean(away > 1.0) > _SHARE:
+                farthest[variables[j]] = float(values[row, j])
         return farthest
 
     def warn_of(self, far: Mapping[Variable, float]) -> None:

@@ -154,7 +154,7 @@ class GaussianCPD(CPD):
         # parent, and r is the mean less the loadings of observed variables times their values.
         residual = mean
         free: list[Continuous] = []
-        a: list[Floats] = []
+        free_loadings: list[Floats] = []
         loadings = [(self.variable, np.ones_like(mean))]
         loadings += [(p, -slopes[..., i]) for i, p in enumerate(self.continuous_parents)]
         for variable, loading in loadings:
@@ -163,7 +163,7 @@ class GaussianCPD(CPD):
                 residual = residual - loading * column.reshape(-1, *lead)
             else:
                 free.append(variable)
-                a.append(loading)
+                free_loadings.append(loading)
         scale = np.sqrt(variance)
         constant = -np.log(scale) - 0.5 * LOG_2PI
         deviation = residual / scale
@@ -171,7 +171,8 @@ class GaussianCPD(CPD):
             # 0, the log of one, where the child is missing.
             logs = constant - half_square(deviation[..., None])
             return Factor.from_log(rest, np.where(np.isnan(logs), 0.0, logs))
-        row = np.stack(np.broadcast_arrays(*(loading / scale for loading in a)), axis=-1)
+        scaled = [loading / scale for loading in free_loadings]
+        row = np.stack(np.broadcast_arrays(*scaled), axis=-1)
         shape = np.broadcast_shapes(constant.shape, deviation.shape)
         constant = np.broadcast_to(constant, shape)
         row = np.broadcast_to(row, (*shape, len(free)))
@@ -311,12 +312,16 @@ class Integrated:
         self._pieces = [self._piece(p, rows) for p in left if isinstance(p, GaussianFactor)]
 
     def _piece(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Piece:
-        at = [i for i, v in enumerate(factor.variables) if v in rows]
+        """Return a remaining factor as a function of the observed values.
+
+        `rows` has for each auxiliary variable, a target, the linear Gaussian that it is of.
+        """
+        targets = [i for i, v in enumerate(factor.variables) if v in rows]
         rest = [i for i, v in enumerate(factor.variables) if v not in rows]
         lead = factor.log_constant.shape[1:]
-        offsets = np.empty((*lead, len(at)))
-        slopes = np.zeros((*lead, len(at), len(self._columns)))
-        for j, i in enumerate(at):
+        offsets = np.empty((*lead, len(targets)))
+        slopes = np.zeros((*lead, len(targets), len(self._columns)))
+        for j, i in enumerate(targets):
             whole = rows[factor.variables[i]]
             loadings = align(whole.loadings, whole.scope, factor.scope)[0]
             offsets[..., j] = align(whole.targets, whole.scope, factor.scope)[0, ..., 0]
@@ -328,7 +333,7 @@ class Integrated:
             [factor.variables[i] for i in rest],
             factor.log_constant,
             factor.loadings[..., rest],
-            factor.loadings[0][..., at],
+            factor.loadings[0][..., targets],
             offsets,
             slopes,
         )

@@ -185,7 +185,7 @@ class Trees:
 
     @cached_property
     def levels(self) -> list[Ints]:
-        """The splits below 0, 1, ... others."""
+        """The nodes that split, by depth: of the roots, then of the nodes below, and so on."""
         levels = []
         level = self.roots.astype(np.int64)
         while len(level := level[self.feature[level] >= 0]):
@@ -316,20 +316,23 @@ class Trees:
         return logs
 
     def _sums(self, codes: NDArray[Any], share: Floats) -> tuple[Floats, Floats]:
+        """Return the means, and the logs of sums over leaves that rows reach with tiny weights."""
         n_rows, n_states = codes.shape[1], self.values.shape[1]
         out = np.zeros((n_rows, n_states))
         rare = np.full(out.shape, -np.inf)
         cost = _WORK * len(self.roots)
-        lacking: Any = slice(None)
+        # Many rows go down together as bits, where nodes share their splits: two or more on
+        # average. A row with a missing value, which takes both branches, goes down by itself.
+        alone: Any = slice(None)
         if codes.dtype == np.uint8 and n_rows >= _MANY and self._splits[1].size <= self.n_nodes:
             together = out, codes, self.roots, self.arrays, *self._splits, self.values
-            alike = tree_kernels.TOGETHER
-            by_rows(tree_kernels.descend_together, together, n_rows, cost, alike)
-            lacking = np.flatnonzero((codes == MISSING).any(axis=0))
-        some, logs = np.zeros_like(out[lacking]), rare[lacking]
-        arguments = self._descent(some, logs, codes[:, lacking], share, self.values, spreads=False)
-        by_rows(tree_kernels.descend, arguments, len(some), cost)
-        out[lacking], rare[lacking] = some, logs
+            multiple = tree_kernels.TOGETHER
+            by_rows(tree_kernels.descend_together, together, n_rows, cost, multiple)
+            alone = np.flatnonzero((codes == MISSING).any(axis=0))
+        sums, logs = np.zeros_like(out[alone]), rare[alone]
+        arguments = self._descent(sums, logs, codes[:, alone], share, self.values, spreads=False)
+        by_rows(tree_kernels.descend, arguments, len(sums), cost)
+        out[alone], rare[alone] = sums, logs
         out /= len(self.roots)
         return out, rare
 
@@ -337,6 +340,7 @@ class Trees:
     def _splits(self) -> tuple[Ints, Ints]:
         """The number of the split of each node by groups, and the parents and groups of these."""
         splits = np.stack([self.feature, self.states[:, 0]])
+        # In this order equal splits are neighbours; each that differs from the one before is new.
         order = np.lexsort(splits)
         is_new = np.append(True, (np.diff(splits[:, order]) != 0).any(axis=0))
         number = np.empty(self.n_nodes, dtype=np.int64)
@@ -354,6 +358,7 @@ class Trees:
     def _descent(
         self, out: Floats, rare: Floats, codes: Any, share: Floats, table: Floats, *, spreads: bool
     ) -> tuple[Any, ...]:
+        """Return the arguments of `tree_kernels.descend` but the range of rows."""
         lanes = tuple(range(_LANES if codes.shape[1] >= _LANES else 1))
         trees = self.roots, self.arrays, share
         return out, rare, codes, self._missing, *trees, table, spreads, lanes
@@ -374,7 +379,7 @@ class Trees:
             at a split that is reached with probability zero.
         """
         share = np.full((2, self.n_nodes), np.nan)
-        # The last entry is that of leaves.
+        # The last entry is that of leaves, whose feature is -1.
         wanted = np.zeros(len(self.groups) + 1, dtype=bool)
         wanted[list(priors)] = True
         discrete = {j: prior for j, prior in priors.items() if len(self.groups[j])}
@@ -392,6 +397,7 @@ class Trees:
         nodes = np.flatnonzero(np.isin(self.feature, list(discrete)))
         share[:, nodes] = log_of(share[:, nodes])
         nodes = np.flatnonzero(wanted[self.feature])
+        # Shares of what reaches the node: both branches sum to one, unless nothing reaches it.
         whole = log_integral(share[:, nodes], np.ones(2))
         share[:, nodes] -= np.where(np.isneginf(whole), 0.0, whole)
         return share
@@ -562,11 +568,9 @@ class TreesCPD(CPD):
             raise memory_error("a table", entries, len(cards), default_memory_limit())
         out = np.zeros((*cards, cells, n_rows))
         for codes in np.ndindex(*cards):
-            row_evidence = evidence
-            if free or not columns:
-                fixed = {p: np.full(n_rows, c) for p, c in zip(free, codes, strict=True)}
-                row_evidence = Evidence(n_rows, columns | fixed)
-            self._add(row_evidence, out[codes])
+            fixed = {p: np.full(n_rows, code) for p, code in zip(free, codes, strict=True)}
+            given = Evidence(n_rows, columns | fixed, matrices=evidence.matrices)
+            self._add(given, out[codes])
         rows_first = np.moveaxis(out, -1, 0)
         if self.variable in evidence:
             return Factor.from_log(free, rows_first[..., 0])
@@ -587,8 +591,9 @@ class TreesCPD(CPD):
         states: Any = []
         if self.continuous_parents:
             # Those on which no node splits may be free.
-            at = [k for k, parent in enumerate(self.parents) if parent in evidence]
-            places, states = places[at], [evidence.columns[self.parents[k]] for k in at]
+            observed = [k for k, parent in enumerate(self.parents) if parent in evidence]
+            places = places[observed]
+            states = [evidence.columns[self.parents[k]] for k in observed]
         elif self.parents:
             states = evidence.matrix(self.parents).T
         logs = self.trees.logs(self.trees.codes(places, states, n_rows), self._share)
@@ -693,6 +698,7 @@ class TreesCPD(CPD):
         conditions: list[str] = []
         possible: dict[Variable, NDArray[np.bool_]] = {}
         for parent, branch in reversed(taken):
+            # States that a split nearer to the root sent elsewhere are left out.
             states = branch.states & possible.get(parent, np.True_)
             possible[parent] = states
             conditions.append(self._condition(parent, branch._replace(states=states)))
@@ -779,6 +785,7 @@ def _words(mask: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
 
 
 def _listed(states: Any, parent: Discrete) -> list[Any]:
+    """Return the states that a split sends left as a list; refuse a single state."""
     if isinstance(states, (list, tuple, set, frozenset, np.ndarray)):
         return list(states)
     raise CPDError(
@@ -854,6 +861,7 @@ def _refuse(what: str, wrong: Any, message: str, values: Any = None) -> None:
 
 
 def _check_links(trees: Trees, n_parents: int, what: str) -> None:
+    """Raise a CPDError unless the nodes form trees, and each row of values belongs to a leaf."""
     n, feature, left = trees.n_nodes, trees.feature, trees.below.astype(np.int64)
     _refuse(
         what,
@@ -898,6 +906,7 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
             f"{what}: groups takes numbers from 0 on, and states a bit for each of them, shape "
             f"({trees.n_nodes}, {n_words}); got {trees.states.shape}."
         )
+    # Of each node its parent variable; leaves, whose feature is -1, have the last entry, None.
     owners = np.array([*parents, None], dtype=object)[feature]
     is_number = np.array([*trees._is_number, False])[feature]
     no_threshold = np.full(trees.n_nodes, np.nan)
@@ -918,13 +927,13 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
     )
     inner = np.flatnonzero(feature >= 0)
     right = trees.below[inner] + 1
-    may = np.zeros(trees.n_nodes, dtype=bool)
-    may[right] = (feature[right] == feature[inner]) & (
+    may_continue = np.zeros(trees.n_nodes, dtype=bool)
+    may_continue[right] = (feature[right] == feature[inner]) & (
         discrete[inner] | (threshold[right] > threshold[inner])
     )
     _refuse(
         what,
-        trees.continues & ~may if len(trees.continues) else trees.continues,
+        trees.continues & ~may_continue if len(trees.continues) else trees.continues,
         "a split continues the one to whose right it is, on the same parent, with a greater "
         "threshold or other states; that at node {at} does not.",
     )
@@ -937,6 +946,7 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
 
 
 def _check_numbers(trees: Trees, variable: Discrete, what: str) -> None:
+    """Raise a CPDError unless leaves have distributions of the child, and counts are numbers."""
     values, counts = trees.values, trees.counts
     if values.shape[1] != variable.cardinality:
         raise CPDError(
