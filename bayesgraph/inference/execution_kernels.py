@@ -85,15 +85,17 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     log_mass : float
     result : ndarray
     """
-    a = 4 + layout[0]
-    b = a + layout[1]
-    c = b + layout[2]
-    d = c + layout[2]
-    e = d + layout[1] - 1
-    f = e + layout[3]
-    cards, start, item, step, base = layout[4:a], layout[a:b], layout[b:c], layout[c:d], layout[d:e]
-    targets, factors = layout[e:f], layout[f:]
+    start_at = 4 + layout[0]
+    item_at = start_at + layout[1]
+    step_at = item_at + layout[2]
+    base_at = step_at + layout[2]
+    targets_at = base_at + layout[1] - 1
+    factors_at = targets_at + layout[3]
+    cards, start, item = layout[4:start_at], layout[start_at:item_at], layout[item_at:step_at]
+    step, base = layout[step_at:base_at], layout[base_at:targets_at]
+    targets, factors = layout[targets_at:factors_at], layout[factors_at:]
     n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
+    # Depth d of the search assigns `free[d - 1]`, whose marginal begins at `at_result[d - 1]`.
     state = np.zeros(n_all, np.int64)
     depth_of = filled(n_all, -1)
     for f in factors:
@@ -121,16 +123,14 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
         for v in targets:
             n_result *= cards[v]
     result = np.zeros(n_result)
-    # Linked lists of factors by the depth at which their last variable is assigned; fully observed
-    # factors have depth 0.
-    first = filled(n + 1, -1)
-    following = np.empty(len(base), np.int64)
+    # Factors by the depth at which their last variable is assigned; fully observed factors have
+    # depth 0.
+    owner = filled(len(base), -1)
     for f in factors:
-        depth = 0
+        owner[f] = 0
         for at in range(start[f], start[f + 1]):
-            depth = max(depth, depth_of[item[at]] + 1)
-        following[f] = first[depth]
-        first[depth] = f
+            owner[f] = max(owner[f], depth_of[item[at]] + 1)
+    first, following = linked(owner, n + 1, True)
     digit = np.empty(n + 1, np.int64)
     prefix = np.empty(n + 2)
     mass = np.zeros(n + 2)
@@ -160,6 +160,8 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
             for k in range(n_targets):
                 offset = offset * cards[targets[k]] + state[targets[k]]
             result[offset] += product
+        # Add the sum over the deeper variables to this state, and go back to the last depth that
+        # has another state.
         total = product
         while True:
             mass[d] += total
@@ -883,6 +885,8 @@ def local_values(
     n = 1
     for k in range(width):
         n *= cards[member[base + k]]
+    # The rows of a compressed clique that agree with `assigned` are successive, since the variables
+    # that are eliminated later come first in its keys.
     keys_at, skipped = -1, 0
     if layout.shape[1] > 0 and layout[N_ROWS, n_factors + c] >= 0:
         key = np.int64(0)
@@ -900,7 +904,7 @@ def local_values(
     index = filled(width, 0)
     # The variables of an operand that are eliminated later, and their strides.
     later = np.empty(len(cards), np.int64)
-    apart = np.empty(len(cards), np.int64)
+    later_steps = np.empty(len(cards), np.int64)
     o = first[c]
     while o >= 0:
         is_factor = o < n_factors
@@ -915,31 +919,27 @@ def local_values(
             begin, end, origin = c_start[d] + residual[d], c_start[d + 1], up[d]
         if keys_at >= 0:
             at = len(listed) + layout[OPERAND, o] + skipped
-            for i in range(n):
-                if linear:
-                    values[0, i] *= data[origin + listed[at + i]]
-                else:
-                    values[0, i] += data[origin + listed[at + i]]
+            _gather(MULTIPLY, values[0], np.int64(0), n, data, origin, listed, at, not linear)
             o = following[o]
             continue
         for k in range(width):
             steps[k] = 0
         n_later = 0
-        distance = 1
+        distance = 1  # the stride of an axis of a message, which is contiguous
         for a in range(end - 1, begin - 1, -1):
             v = item[a] if is_factor else member[a]
-            later[n_later] = v
-            apart[n_later] = step[a] if is_factor else distance
+            stride = step[a] if is_factor else distance
             distance *= cards[v]
+            later[n_later], later_steps[n_later] = v, stride
             n_later += 1
             for k in range(width):
-                if member[base + k] == v:
+                if member[base + k] == v:  # eliminated here, not later
                     n_later -= 1
-                    steps[k] = apart[n_later]
+                    steps[k] = stride
         for row in range(len(assigned)):
             at = origin
             for k in range(n_later):
-                at += assigned[row, later[k]] * apart[k]
+                at += assigned[row, later[k]] * later_steps[k]
             for i in range(n):
                 if linear:
                     values[row, i] *= data[at]
@@ -954,6 +954,42 @@ def local_values(
                     index[k] = 0
         o = following[o]
     return n, keys_at
+
+
+@kernel(error_model="numpy")
+def _drawn(values: Floats, n: int, point: float, linear: bool) -> int:
+    """Return one of n joint states, drawn in proportion to their values by a number in [0, 1).
+
+    Unless they are `linear`, values are logarithms, which are overwritten.
+    """
+    if not linear:
+        peak = -np.inf
+        for i in range(n):
+            peak = max(peak, values[i])
+        for i in range(n):
+            values[i] = np.exp(values[i] - peak)
+    total = 0.0
+    for i in range(n):
+        total += values[i]
+    left = point * total
+    state = 0
+    for i in range(n):
+        if values[i] > 0.0:  # rounding of the total must not lead to an impossible state
+            state = i
+            left -= values[i]
+            if left < 0.0:
+                break
+    return state
+
+
+@kernel(error_model="numpy")
+def _likeliest(values: Floats, n: int) -> int:
+    """Return the first of n joint states with the largest value."""
+    state = 0
+    for i in range(1, n):
+        if values[i] > values[state]:
+            state = i
+    return state
 
 
 # Number of rows of draws for which the values at a clique are computed together.
@@ -991,7 +1027,9 @@ def decode(
     cards, c_start, member, residual = tree.cards, tree.c_start, tree.member, tree.residual
     n_cliques, n_factors = len(residual), len(tree.start) - 1
     layout, compressed = program.layout, program.layout.shape[1] > 0
-    largest = most_rows = 1
+    # Room for the values at any clique: one for each joint state of the variables that it
+    # eliminates, of a compressed clique one for each of its rows.
+    most_states = most_rows = 1
     for c in range(n_cliques):
         if compressed and layout[N_ROWS, n_factors + c] >= 0:
             most_rows = max(most_rows, layout[N_ROWS, n_factors + c])
@@ -999,52 +1037,33 @@ def decode(
         n = 1
         for k in range(residual[c]):
             n *= cards[member[c_start[c] + k]]
-        largest = max(largest, n)
+        most_states = max(most_states, n)
     rows_together = min(len(assigned), _ROWS_TOGETHER)
-    block, single = np.empty((rows_together, largest)), np.empty((1, most_rows))
+    block, single = np.empty((rows_together, most_states)), np.empty((1, most_rows))
     operands = operand_lists(tree.home, tree.parent, program.up)
     for c in range(n_cliques - 1, -1, -1):
         if residual[c] == 0 or not chosen[c]:
             continue
         n = keys_at = 0
-        listed = compressed and layout[N_ROWS, n_factors + c] >= 0
-        together = 1 if listed else _ROWS_TOGETHER
-        some = single if listed else block
+        is_compressed = compressed and layout[N_ROWS, n_factors + c] >= 0
+        together = 1 if is_compressed else _ROWS_TOGETHER
+        values = single if is_compressed else block
         for row in range(len(assigned)):
             if row % together == 0:
                 rows = assigned[row : row + together]
                 n, keys_at = local_values(
-                    c, rows, program, operands, tables, offsets, work, linear, some
+                    c, rows, program, operands, tables, offsets, work, linear, values
                 )
-            values = some[row % together]
-            best = 0
             if uniform.shape[1]:
-                if not linear:
-                    peak = -np.inf
-                    for i in range(n):
-                        peak = max(peak, values[i])
-                    for i in range(n):
-                        values[i] = np.exp(values[i] - peak)
-                total = 0.0
-                for i in range(n):
-                    total += values[i]
-                left = uniform[row, c] * total
-                for i in range(n):
-                    if values[i] > 0.0:
-                        best = i
-                        left -= values[i]
-                        if left < 0.0:
-                            break
+                state = _drawn(values[row % together], n, uniform[row, c], linear)
             else:
-                for i in range(1, n):
-                    if values[i] > values[best]:
-                        best = i
-            if listed:  # the variables that are eliminated are the last of a key
-                best = program.code[keys_at + best]
+                state = _likeliest(values[row % together], n)
+            if is_compressed:  # the variables that are eliminated are the last of a key
+                state = program.code[keys_at + state]
             for k in range(residual[c] - 1, -1, -1):
                 v = member[c_start[c] + k]
-                assigned[row, v] = best % cards[v]
-                best //= cards[v]
+                assigned[row, v] = state % cards[v]
+                state //= cards[v]
 
 
 def largest(scores: Floats) -> NDArray[np.intp]:

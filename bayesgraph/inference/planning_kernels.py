@@ -145,6 +145,100 @@ def _root(part: Ints, v: int) -> int:
 
 
 @kernel(error_model="numpy")
+def _not_barren(start: Ints, item: Ints, child: Ints, is_observed: Ints, is_target: Ints) -> Ints:
+    """Return 1 for each factor that is relevant to the probability of evidence and targets, else 0.
+
+    The others are the distributions of barren variables: neither these nor their descendants are
+    observed or targets, so that they sum to one.
+    """
+    n_factors = len(start) - 1
+    relevant = filled(n_factors, 1)
+    # Walk from the factors without a child, and from those whose child is observed or a target, to
+    # the factors of their parents.
+    factor_of = filled(len(is_observed), -1)
+    stack = np.empty(n_factors, np.int64)
+    top = 0
+    for f in range(n_factors):
+        v = child[f]
+        if v >= 0:
+            factor_of[v] = f
+        if v < 0 or is_observed[v] or is_target[v]:
+            stack[top] = f
+            top += 1
+        else:
+            relevant[f] = 0
+    while top:
+        top -= 1
+        f = stack[top]
+        for at in range(start[f], start[f + 1]):
+            above = factor_of[item[at]]
+            if above >= 0 and not relevant[above]:
+                relevant[above] = 1
+                stack[top] = above
+                top += 1
+    return relevant
+
+
+@kernel(error_model="numpy")
+def _may_have_zero(base: Ints, values: Floats, f: int) -> bool:
+    """Tell whether table f has a zero; likelihoods, which follow the tables, may have one."""
+    if f >= len(base):
+        return True
+    end = base[f + 1] if f + 1 < len(base) else len(values)
+    k = base[f]
+    while k < end and values[k] > 0.0:
+        k += 1
+    return k < end
+
+
+@kernel(error_model="numpy")
+def _drop_separated(
+    base: Ints,
+    values: Floats,
+    start: Ints,
+    item: Ints,
+    is_observed: Ints,
+    is_target: Ints,
+    relevant: Ints,
+) -> None:
+    """Set `relevant` to 0 for the factors that the evidence separates from all targets.
+
+    Factors that share a free variable are of one component. A component without targets is a
+    constant, which is dropped unless a zero in it may make the evidence impossible.
+    """
+    n_variables, n_factors = len(is_observed), len(start) - 1
+    part = np.empty(n_variables, np.int64)
+    for v in range(n_variables):
+        part[v] = v
+    # A free variable of each factor, -1 if it has none.
+    some_free = filled(n_factors, -1)
+    for f in range(n_factors):
+        if relevant[f]:
+            for at in range(start[f], start[f + 1]):
+                v = item[at]
+                if not is_observed[v]:
+                    if some_free[f] < 0:
+                        some_free[f] = v
+                    a, b = _root(part, v), _root(part, some_free[f])
+                    part[max(a, b)] = min(a, b)
+    is_kept = filled(n_variables, 0)  # by the component's representative
+    for v in range(n_variables):
+        if is_target[v]:
+            is_kept[_root(part, v)] = 1
+    component = filled(n_factors, -1)
+    for f in range(n_factors):
+        if relevant[f] and some_free[f] < 0:
+            relevant[f] = _may_have_zero(base, values, f)
+        elif relevant[f]:
+            component[f] = _root(part, some_free[f])
+            if not is_kept[component[f]]:
+                is_kept[component[f]] = _may_have_zero(base, values, f)
+    for f in range(n_factors):
+        if component[f] >= 0:
+            relevant[f] = is_kept[component[f]]
+
+
+@kernel(error_model="numpy")
 def restrict(
     tables: TableArrays,
     start: Ints,
@@ -172,102 +266,42 @@ def restrict(
         relevant either, unless the evidence may be impossible in them.
     """
     n_variables, n_factors = len(tables.cards), len(start) - 1
-    all_cards, base, values = tables.cards, tables.base, tables.values
     is_observed = filled(n_variables, 0)
-    asked = filled(n_variables, 0)
+    is_target = filled(n_variables, 0)
     for k in range(len(observed)):
         is_observed[observed[k]] = 1
     for k in range(len(targets)):
-        asked[targets[k]] = 1
-    used = filled(n_factors, 1)
+        is_target[targets[k]] = 1
+    relevant = filled(n_factors, 1)
     if mode < 2:
-        # Walk from the factors without a child, and from those whose child is observed or a
-        # target, to the factors of their parents.
-        owner = filled(n_variables, -1)
-        stack = np.empty(n_factors, np.int64)
-        top = 0
-        for f in range(n_factors):
-            v = child[f]
-            if v >= 0:
-                owner[v] = f
-            if v < 0 or is_observed[v] or asked[v]:
-                stack[top] = f
-                top += 1
-            else:
-                used[f] = 0
-        while top:
-            top -= 1
-            f = stack[top]
-            for at in range(start[f], start[f + 1]):
-                above = owner[item[at]]
-                if above >= 0 and not used[above]:
-                    used[above] = 1
-                    stack[top] = above
-                    top += 1
+        relevant = _not_barren(start, item, child, is_observed, is_target)
     if mode == 0:
-        part = np.empty(n_variables, np.int64)
-        for v in range(n_variables):
-            part[v] = v
-        some = filled(n_factors, -1)
-        for f in range(n_factors):
-            if used[f]:
-                for at in range(start[f], start[f + 1]):
-                    v = item[at]
-                    if not is_observed[v]:
-                        if some[f] < 0:
-                            some[f] = v
-                        a, b = _root(part, v), _root(part, some[f])
-                        part[max(a, b)] = min(a, b)
-        keep = filled(n_variables, 0)
-        for v in range(n_variables):
-            if asked[v]:
-                keep[_root(part, v)] = 1
-        for f in range(n_factors):
-            if not used[f]:
-                continue
-            if some[f] >= 0:
-                some[f] = _root(part, some[f])
-                if keep[some[f]]:
-                    continue
-            # A component without zeros cannot make the evidence impossible and is dropped.
-            # Likelihoods are not known yet, so they count as having zeros.
-            zero = f >= len(base)
-            if not zero:
-                end = base[f + 1] if f + 1 < len(base) else len(values)
-                for k in range(base[f], end):
-                    if values[k] <= 0.0:
-                        zero = True
-                        break
-            if some[f] >= 0:
-                keep[some[f]] = zero
-            else:
-                used[f] = zero
-        for f in range(n_factors):
-            if used[f] and some[f] >= 0:
-                used[f] = keep[some[f]]
-    # Index the free variables of the used factors.
-    number = filled(n_variables, -1)
+        base, values = tables.base, tables.values
+        _drop_separated(base, values, start, item, is_observed, is_target, relevant)
+    # Index the free variables of the relevant factors, and the targets.
+    index = filled(n_variables, -1)
     m = size = 0
     for f in range(n_factors):
-        if used[f]:
+        if relevant[f]:
             m += 1
             for at in range(start[f], start[f + 1]):
                 if not is_observed[item[at]]:
-                    number[item[at]] = 0
+                    index[item[at]] = 0
                     size += 1
     n = 0
     variables = np.empty(n_variables, np.int64)
     for v in range(n_variables):
-        if number[v] == 0 or asked[v]:
+        if index[v] == 0 or is_target[v]:
             variables[n] = v
-            number[v] = n
+            index[v] = n
             n += 1
     variables = variables[:n].copy()
     cards = np.empty(n, np.int64)
     wanted = np.empty(n, np.int64)
     for v in range(n):
-        cards[v] = all_cards[variables[v]]
-        wanted[v] = asked[variables[v]]
+        cards[v] = tables.cards[variables[v]]
+        wanted[v] = is_target[variables[v]]
+    # The relevant factors, their scopes by the new indices, and where these are in `item`.
     factors = np.empty(m, np.int64)
     new_start = filled(m + 1, 0)
     new_item = np.empty(size, np.int64)
@@ -275,14 +309,14 @@ def restrict(
     children = np.empty(m, np.int64)
     m = size = 0
     for f in range(n_factors):
-        if used[f]:
+        if relevant[f]:
             factors[m] = f
             for at in range(start[f], start[f + 1]):
                 if not is_observed[item[at]]:
-                    new_item[size] = number[item[at]]
+                    new_item[size] = index[item[at]]
                     places[size] = at
                     size += 1
-            children[m] = number[child[f]] if child[f] >= 0 else -1
+            children[m] = index[child[f]] if child[f] >= 0 else -1
             m += 1
             new_start[m] = size
     return packed((variables, factors, new_start, new_item, places, children, cards, wanted))
@@ -688,6 +722,19 @@ def elimination_order(
 
 
 @kernel(error_model="numpy")
+def _first_eliminated(item: Ints, begin: int, end: int, place: Ints) -> int:
+    """Return the variable of ``item[begin:end]`` that is eliminated first, -1 if there is none.
+
+    ``place[v]`` is the place of variable v in the elimination order.
+    """
+    first = -1
+    for at in range(begin, end):
+        if first < 0 or place[item[at]] < place[first]:
+            first = item[at]
+    return first
+
+
+@kernel(error_model="numpy")
 def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple[Ints, Ints, Ints]:
     """Return the maximal cliques of an elimination order, joined to a junction forest.
 
@@ -706,13 +753,12 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
     place = np.empty(n, np.int64)
     for i in range(n):
         place[order[i]] = i
-    # The variable of each factor that is eliminated first.
-    leaves = filled(n_factors, -1)
+    # A factor is multiplied into the product from which its first variable is eliminated.
+    owner = np.empty(n_factors, np.int64)
     for f in range(n_factors):
-        for at in range(start[f], start[f + 1]):
-            if leaves[f] < 0 or place[item[at]] < place[leaves[f]]:
-                leaves[f] = item[at]
-    first_factor, next_factor = linked(leaves, n, False)
+        owner[f] = _first_eliminated(item, start[f], start[f + 1], place)
+    first_factor, next_factor = linked(owner, n, False)
+    # The variable whose product takes in what is left of each product.
     above = filled(n, -1)
     first_child = filled(n, -1)
     next_child = filled(n, -1)
@@ -754,12 +800,8 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
             product_of[n_cliques] = v
             n_cliques += 1
         last[clique_of[v]] = v
-        if width > 1:
-            u = pool[begin[v] + 1]
-            for at in range(begin[v] + 1, end[v]):
-                if place[pool[at]] < place[u]:
-                    u = pool[at]
-            above[v] = u
+        u = above[v] = _first_eliminated(pool, begin[v] + 1, end[v], place)
+        if u >= 0:
             next_child[v] = first_child[u]
             first_child[u] = v
     # Order the cliques by the elimination of their last variables, so that parents follow children.
@@ -845,6 +887,65 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
 
 
 @kernel(error_model="numpy")
+def _most_wanted(c_start: Ints, member: Ints, parent: Ints, wanted: Ints) -> Ints:
+    """Return the clique of each tree with the most wanted variables, as `best_roots` does.
+
+    Ties go to the clique nearest to the current root.
+    """
+    n_cliques = len(parent)
+    best = filled(n_cliques, -1)
+    maximum = filled(n_cliques, -1)
+    tree = filled(n_cliques, 0)
+    for c in range(n_cliques - 1, -1, -1):
+        tree[c] = c if parent[c] < 0 else tree[parent[c]]
+        count = 0
+        for at in range(c_start[c], c_start[c + 1]):
+            count += wanted[member[at]]
+        if count > maximum[tree[c]]:
+            maximum[tree[c]] = count
+            best[tree[c]] = c
+    return best
+
+
+@kernel(error_model="numpy")
+def _depth_first(parent: Ints, roots: Ints) -> tuple[Ints, Ints]:
+    """Return the cliques of a forest in depth-first order from new roots, and their new parents.
+
+    The neighbours of a clique are its old children and its old parent.
+    """
+    n_cliques = len(parent)
+    first, following = linked(parent, n_cliques, False)
+    is_root = filled(n_cliques, 0)
+    for k in range(len(roots)):
+        if roots[k] >= 0:
+            is_root[roots[k]] = 1
+    visited = np.empty(n_cliques, np.int64)
+    above = filled(n_cliques, -1)
+    stack = np.empty(n_cliques, np.int64)
+    count = 0
+    for k in range(n_cliques):
+        top = 0
+        if is_root[k]:
+            stack[0] = k
+            top = 1
+        while top:
+            top -= 1
+            c = stack[top]
+            visited[count] = c
+            count += 1
+            d = first[c] if first[c] >= 0 else parent[c]
+            while d >= 0:
+                if d != above[c]:
+                    above[d] = c
+                    stack[top] = d
+                    top += 1
+                if d == parent[c]:
+                    break
+                d = following[d] if following[d] >= 0 else parent[c]
+    return visited, above
+
+
+@kernel(error_model="numpy")
 def rooted(
     cards: Ints,
     c_start: Ints,
@@ -864,60 +965,20 @@ def rooted(
         1 for wanted variables (the targets).
     """
     n, n_cliques = len(cards), len(parent)
-    chosen = filled(n_cliques, 0)
-    for k in range(len(roots)):
-        if roots[k] >= 0:
-            chosen[roots[k]] = 1
     if len(roots) == 0:
-        best = filled(n_cliques, -1)
-        maximum = filled(n_cliques, -1)
-        tree = filled(n_cliques, 0)
-        for c in range(n_cliques - 1, -1, -1):
-            tree[c] = c if parent[c] < 0 else tree[parent[c]]
-            count = 0
-            for at in range(c_start[c], c_start[c + 1]):
-                count += wanted[member[at]]
-            if count > maximum[tree[c]]:
-                maximum[tree[c]] = count
-                best[tree[c]] = c
-        for c in range(n_cliques):
-            if best[c] >= 0:
-                chosen[best[c]] = 1
-    # Depth-first search from the new roots; the neighbours of a clique are its old children and its
-    # old parent.
-    first, following = linked(parent, n_cliques, False)
-    visited = np.empty(n_cliques, np.int64)
-    number = np.empty(n_cliques, np.int64)
-    above = filled(n_cliques, -1)
-    stack = np.empty(n_cliques, np.int64)
-    count = 0
+        roots = _most_wanted(c_start, member, parent, wanted)
+    visited, above = _depth_first(parent, roots)
+    # The new index of each clique: children precede parents.
+    index = np.empty(n_cliques, np.int64)
     for k in range(n_cliques):
-        top = 0
-        if chosen[k]:
-            stack[0] = k
-            top = 1
-        while top:
-            top -= 1
-            c = stack[top]
-            visited[count] = c
-            count += 1
-            number[c] = n_cliques - count
-            d = first[c] if first[c] >= 0 else parent[c]
-            while d >= 0:
-                if d != above[c]:
-                    above[d] = c
-                    stack[top] = d
-                    top += 1
-                if d == parent[c]:
-                    break
-                d = following[d] if following[d] >= 0 else parent[c]
+        index[visited[k]] = n_cliques - 1 - k
     out_start = filled(n_cliques + 1, 0)
     out_parent = filled(n_cliques, -1)
     for k in range(n_cliques):
         c = visited[n_cliques - 1 - k]
         out_start[k + 1] = out_start[k] + c_start[c + 1] - c_start[c]
         if above[c] >= 0:
-            out_parent[k] = number[above[c]]
+            out_parent[k] = index[above[c]]
     # From roots to leaves: the new variables of a clique precede all variables placed before.
     place = filled(n, -1)
     residual = filled(n_cliques, 0)
@@ -937,7 +998,8 @@ def rooted(
             rank -= 1
             place[next_one] = rank
             by_place[rank] = next_one
-            residual[n_cliques - 1 - k] += 1
+            residual[index[c]] += 1
+    # The variables of each clique in the order of their places.
     out = np.empty(len(member), np.int64)
     for k in range(n_cliques):
         c = visited[n_cliques - 1 - k]
@@ -1104,8 +1166,8 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
     c_start, member, residual, parent = tree.c_start, tree.member, tree.residual, tree.parent
     n_cliques, n_factors = len(parent), len(home)
     size_limit = n_cliques + n_factors + len(member)
-    # Intermediate tables (nodes): the clique that each belongs to, its scope as bits, its parent.
-    node_of = np.empty(size_limit, np.int64)
+    # Intermediate tables (nodes), clique by clique: the scope of each as bits, and the node that it
+    # is multiplied into, -1 if that is the clique.
     node_mask = np.empty(size_limit, np.uint64)
     node_up = np.empty(size_limit, np.int64)
     new_home = filled(n_factors, -1)
@@ -1151,18 +1213,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         for i in range(k):
             size[i] = _entries(cards, member, begin, mask[i])
         while k > 1:
-            a = b = -1
-            smallest = entries / _SHARE
-            for i in range(1, k):
-                for j in range(i):
-                    if what[i] == _LEAVING and what[j] & 1 and (mask[i] & mask[j]) == mask[i]:
-                        continue  # the other table gives this variable's marginal already
-                    if what[j] == _LEAVING and what[i] & 1 and (mask[i] & mask[j]) == mask[j]:
-                        continue
-                    together = _entries(cards, member, begin, mask[i] | mask[j])
-                    if together <= smallest:
-                        smallest = together
-                        a, b = i, j
+            a, b = _smallest_pair(what, mask, k, entries / _SHARE, cards, member, begin)
             if a < 0:
                 break
             if size[a] > size[b] or (
@@ -1177,7 +1228,6 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
             else:
                 node = count
                 count += 1
-                node_of[node] = c
                 node_mask[node] = mask[a] | mask[b]
                 node_up[node] = -1
                 _attach(what[b], which[b], node, new_home, new_parent, node_up)
@@ -1190,7 +1240,64 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
     first_node[n_cliques] = count
     if count == 0:
         return np.empty(0, np.int64)
-    # Index the nodes: the nodes of a clique precede it, and parts precede the node they belong to.
+    return _with_nodes(tree, first_node, node_mask, node_up, new_home, new_parent)
+
+
+@kernel(error_model="numpy")
+def _smallest_pair(
+    what: Ints, mask: Bits, k: int, limit: float, cards: Ints, member: Ints, begin: int
+) -> tuple[int, int]:
+    """Return the two of k operands of a clique whose joint table is the smallest.
+
+    They are -1 and -1 if it has more entries than `limit`. ``what`` and ``mask`` are the kinds of
+    the operands and their scopes as bits; see `_entries` for the others.
+    """
+    a = b = -1
+    for i in range(1, k):
+        for j in range(i):
+            if _is_summed(what[i], mask[i], what[j], mask[j]):
+                continue
+            if _is_summed(what[j], mask[j], what[i], mask[i]):
+                continue
+            together = _entries(cards, member, begin, mask[i] | mask[j])
+            if together <= limit:
+                limit = together
+                a, b = i, j
+    return a, b
+
+
+@kernel(error_model="numpy")
+def _is_summed(what: int, mask: np.uint64, other: int, other_mask: np.uint64) -> bool:
+    """Tell whether an operand is a variable whose marginal another one, a table, gives already."""
+    is_table = other == _MESSAGE or other == _NODE
+    return what == _LEAVING and is_table and (mask & other_mask) == mask
+
+
+@kernel(error_model="numpy")
+def _with_nodes(
+    tree: Tree,
+    first_node: Ints,
+    node_mask: Bits,
+    node_up: Ints,
+    new_home: Ints,
+    new_parent: Ints,
+) -> Ints:
+    """Return a tree with nodes between its cliques; see `with_intermediates`.
+
+    The nodes of a clique precede it, and parts precede the node that they belong to.
+
+    Parameters
+    ----------
+    first_node : shape (n_cliques + 1,)
+        The nodes of clique c are those from ``first_node[c]`` to ``first_node[c + 1]``.
+    node_mask, node_up
+        Scope of each node as bits, and the node that it is multiplied into, -1 for its clique.
+    new_home, new_parent
+        The node into which each factor, and each message of a clique, is multiplied, or -1.
+    """
+    home, c_start, member = tree.home, tree.c_start, tree.member
+    residual, parent = tree.residual, tree.parent
+    n_cliques, n_factors, count = len(parent), len(home), first_node[-1]
     total = n_cliques + count
     number = np.empty(n_cliques, np.int64)
     node_number = filled(count, -1)
@@ -1228,9 +1335,10 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         out_residual[t], out_unit[t] = residual[c], tree.unit[c]
         t += 1
         out_start[t] = length
-    for i in range(count):
-        up = node_up[i]
-        out_parent[node_number[i]] = node_number[up] if up >= 0 else number[node_of[i]]
+    for c in range(n_cliques):
+        for i in range(first_node[c], first_node[c + 1]):
+            up = node_up[i]
+            out_parent[node_number[i]] = node_number[up] if up >= 0 else number[c]
     out_home = filled(n_factors, -1)
     for f in range(n_factors):
         if new_home[f] >= 0:

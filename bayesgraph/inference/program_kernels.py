@@ -447,6 +447,25 @@ def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
 
 
 @kernel(error_model="numpy")
+def _entries_of(axis: Ints, begin: int, end: int, cards: Ints) -> int:
+    """Return the number of entries of an operand with the variables ``axis[begin:end]``."""
+    entries = 1
+    for at in range(begin, end):
+        entries *= cards[axis[at]]
+    return entries
+
+
+@kernel(error_model="numpy")
+def _is_reordered(axis: Ints, stride: Ints, begin: int, end: int, place: Ints) -> bool:
+    """Tell whether the axes of an operand are in another order than in its clique."""
+    for a in range(begin, end):
+        for b in range(begin, a):
+            if (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b]):
+                return True
+    return False
+
+
+@kernel(error_model="numpy")
 def _row_of(operands: Ints, o: int) -> int:
     """Return the place of operand o among others, -1 if it is none of them."""
     for row in range(len(operands)):
@@ -642,10 +661,13 @@ def compile_tree(
             o = following[o]
         operands = near[len(children) : n_near]
         code = grown(code, size, 12 * (n_near + width + 2) * (HEAD + 5 * width + 12))
+        # Each of the three ways below writes the product of the operands to `made` (unless its
+        # terms are not stored), sums it to messages, marginals or the result, and scales these.
+        # 1. Compressed cliques: one entry for each possible joint state.
         rows = layout[N_ROWS, n_factors + c] if compressed else -1
         if rows >= 0:
             made = table[c] if both else tile
-            how = MAXIMUM if maximal[c] else WORK
+            how = MAXIMUM if maximal[c] else WORK  # the kind of source of a sum
             own_at = layout[OWN, n_factors + c]
             if made < 0:
                 made = table[c] = free
@@ -730,7 +752,7 @@ def compile_tree(
                         free += counts[q]
                     stop = begin_group
             continue
-        # Large cliques with few operands: sums of products, whose terms are not stored.
+        # 2. Large cliques with few operands: sums of products, whose terms are not stored.
         fold = entries[c] >= _SMALLEST_SUM and residual[c] > 0 and not maximal[c]
         fold &= both or not root
         n_sources = len(operands)
@@ -778,14 +800,11 @@ def compile_tree(
                 table_of[o] = down[d]
             for q in range(residual[c]):
                 v = member[first_at + q]
+                # The marginal is a sum of the smallest operand, or message, that has the variable.
                 o, shortest = near[0], entries[c] + 1
                 for candidate in near[:n_near]:
-                    length = 1
-                    has = False
-                    for a in range(begin[candidate], end[candidate]):
-                        length *= cards[axis[a]]
-                        has |= axis[a] == v
-                    if has and length < shortest:
+                    length = _entries_of(axis, begin[candidate], end[candidate], cards)
+                    if length < shortest and v in axis[begin[candidate] : end[candidate]]:
                         o, shortest = candidate, length
                 _steps(axis, stride, begin[o], end[o], place, other)
                 row = _row_of(operands, o)
@@ -844,8 +863,9 @@ def compile_tree(
                     size = _simple(code, size, DIVIDE, down[d], separator[d], np.int64(-1), d)
             free = space[0]
             continue
-        # Position of the product: an intermediate table is itself the message, small tables are
-        # kept for the second pass, large tables are computed tile by tile and not kept.
+        # 3. All others. Position of the product: an intermediate table is itself the message, small
+        # tables are kept for the second pass, where they are not `fresh`, and large tables are
+        # computed tile by tile, in a loop over the `outer` axes, and not kept.
         outer = zero
         fresh = True
         if residual[c] == 0:
@@ -869,13 +889,9 @@ def compile_tree(
         # A table whose axes are in another order than those of a much larger clique is copied into
         # the clique's order, because the clique reads it many times.
         for o in used:
-            length = 1
-            against = False
-            for a in range(begin[o], end[o]):
-                length *= cards[axis[a]]
-                for b in range(begin[o], a):
-                    against |= (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b])
-            if against and o < n_factors and entries[c] >= 4 * length:
+            length = _entries_of(axis, begin[o], end[o], cards)
+            is_small = o < n_factors and entries[c] >= 4 * length
+            if is_small and _is_reordered(axis, stride, begin[o], end[o], place):
                 _steps(axis, stride, begin[o], end[o], place, other)
                 _packed(counts, other, np.arange(width), ordered)
                 for k in range(width):
@@ -887,7 +903,8 @@ def compile_tree(
                 free += length
                 for a in range(begin[o], end[o]):
                     stride[a] = ordered[place[axis[a]]]
-        # Clear the entries to which sums are added.
+        # Clear the entries to which sums are added. The marginal of a variable is a sum of the
+        # smallest message that has it, ``shown``, or else of the product.
         marginal = sums = free
         shown = filled(residual[c], -1)
         if not collect:
