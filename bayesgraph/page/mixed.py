@@ -52,10 +52,9 @@ class Numbers:
     def add(self, values: Any) -> int:
         """Add an array, the last axis fastest; return its offset."""
         flat = np.ascontiguousarray(values, dtype=np.float64).reshape(-1)
-        at = self.size
         self._parts.append(flat)
         self.size += flat.size
-        return at
+        return self.size - flat.size
 
     def joined(self) -> Floats:
         """Return all numbers, one after the other."""
@@ -69,13 +68,13 @@ class Writer:
     Attributes
     ----------
     network : BayesianNetwork
-    number : mapping from name to int
+    index_of : mapping from name to int
         Index of each variable in the snapshot.
     numbers : Numbers
     """
 
     network: models.BayesianNetwork
-    number: Mapping[Name, int]
+    index_of: Mapping[Name, int]
     numbers: Numbers
 
     def array(self, values: Any) -> Json:
@@ -83,9 +82,9 @@ class Writer:
         flat = np.asarray(values, dtype=np.float64)
         return {"at": self.numbers.add(flat), "n": flat.size}
 
-    def places(self, variables: Iterable[Variable]) -> list[int]:
+    def indices(self, variables: Iterable[Variable]) -> list[int]:
         """Return the indices of variables."""
-        return [self.number[v.name] for v in variables]
+        return [self.index_of[v.name] for v in variables]
 
     @cached_property
     def children(self) -> dict[Variable, list[models.CPD]]:
@@ -96,21 +95,21 @@ class Writer:
                 children[parent].append(cpd)
         return children
 
-    def below(self, variable: Variable) -> list[int]:
+    def descendants(self, variable: Variable) -> list[int]:
         """Return the descendants of a variable."""
         names = nx.descendants(self.network.graph, variable.name)
-        return self.places(v for v in self.network.variables if v.name in names)
+        return self.indices(v for v in self.network.variables if v.name in names)
 
 
 def network_part(
-    network: models.BayesianNetwork, number: Mapping[Name, int], numbers: Numbers
+    network: models.BayesianNetwork, index_of: Mapping[Name, int], numbers: Numbers
 ) -> Json:
     """Return tables and local parts of a network, as ``MixedNetwork`` of ``front/mixed.js`` reads.
 
     Parameters
     ----------
     network : BayesianNetwork
-    number : mapping from name to int
+    index_of : mapping from name to int
         Index of each variable in the snapshot.
     numbers : Numbers
 
@@ -121,7 +120,7 @@ def network_part(
     MemoryLimitError
         For a part beyond the stated sizes.
     """
-    writer = Writer(network._unfolded or network, number, numbers)
+    writer = Writer(network._unfolded or network, index_of, numbers)
     tables: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
     for cpd in writer.network.cpds:
@@ -137,24 +136,31 @@ def network_part(
 def _with_tables(
     writer: Writer, tables: Sequence[tuple[tuple[Variable, ...], Floats]], parts: list[Json]
 ) -> Json:
-    """Return local parts with the tables, and ones as tables of parts with several parents."""
+    """Return the tables with their clique tree, and the local parts.
+
+    A local part turns findings into likelihoods of the joint states of its scope. If this has
+    several variables, a table of ones, whose index is ``factor``, brings them into one clique; the
+    page multiplies the likelihoods into it. Variables that no table is about get ones of their own.
+    """
     discrete = [v for v in writer.network.variables if isinstance(v, Discrete)]
-    named = {writer.number.get(v.name, -1 - i): v for i, v in enumerate(discrete)}
-    factors = list(tables)
+    # Auxiliary variables of canonical distributions have no index, and are in no scope of a part.
+    by_index = {writer.index_of[v.name]: v for v in discrete if v.name in writer.index_of}
+    of_ones: list[tuple[Discrete, ...]] = []
     for part in parts:
         if len(part["scope"]) > 1:
-            part["factor"] = len(factors)
-            scope = tuple(named[v] for v in part["scope"])
-            factors.append((scope, np.ones([v.cardinality for v in scope])))
-    held = {v for scope, _ in factors for v in scope}
-    factors += [((v,), np.ones(v.cardinality)) for v in discrete if v not in held]
-    scopes = inference.Scopes.of_variables(discrete, [scope for scope, _ in factors])
+            part["factor"] = len(tables) + len(of_ones)
+            of_ones.append(tuple(by_index[v] for v in part["scope"]))
+    of_tables = [scope for scope, _ in tables]
+    covered = {v for scope in (*of_tables, *of_ones) for v in scope}
+    of_ones += [(v,) for v in discrete if v not in covered]
+    ones = [np.ones([v.cardinality for v in scope]) for scope in of_ones]
+    scopes = inference.Scopes.of_variables(discrete, [*of_tables, *of_ones])
+    product = inference.Tables(scopes, [*(t for _, t in tables), *ones], sums_to_one=True)
     place = {v.name: i for i, v in enumerate(discrete)}
-    nodes = [place.get(name, -1) for name in writer.number]
-    made = inference.Tables(scopes, [values for _, values in factors], sums_to_one=True)
-    engine = tables_part(made, nodes, writer.numbers)
+    nodes = [place.get(name, -1) for name in writer.index_of]
+    engine = tables_part(product, nodes, writer.numbers)
     # Ones are no distributions that sum to one.
-    engine["child"][len(tables) :] = [-1] * (len(factors) - len(tables))
+    engine["child"][len(tables) :] = [-1] * len(ones)
     return {"engine": engine, "locals": parts}
 
 
@@ -165,18 +171,19 @@ def _as_table(cpd: models.CPD, writer: Writer) -> Floats | None:
     axes = (*cpd.parents, cpd.variable)
     factor = cpd.to_factor()
     if isinstance(cpd, models.TreesCPD):
-        # Tell whether the parents are roots that have no other child, so that walks sum them out.
-        walked = all(
+        # Walks through trees sum parents out that are roots without another child; trees over
+        # others have to become a table, even a large one.
+        can_walk = all(
             not writer.network[parent.name].parents and len(writer.children[parent]) == 1
             for parent in cpd.parents
         )
-        most = _SMALL_TABLE if walked else _LARGEST_TABLE
+        most = _SMALL_TABLE if can_walk else _LARGEST_TABLE
         size = math.prod(v.cardinality for v in axes if isinstance(v, Discrete))
         if not cpd.continuous_parents and size <= most:
             potential = cpd.potential(Evidence(1, {}))
             assert isinstance(potential, inference.Factor)  # all variables are discrete
             factor = potential
-        elif walked:
+        elif can_walk:
             return None
     if factor is None:
         raise _unknown(cpd, "is neither a table nor trees over roots without other children")
@@ -195,6 +202,7 @@ def _unknown(cpd: models.CPD, why: str) -> UnsupportedModelError:
 
 
 def _encoded(cpd: models.CPD, writer: Writer) -> Json:
+    """Return the local part of a distribution."""
     for kind, encode in _ENCODERS.items():
         if isinstance(cpd, kind):
             return _base(cpd, writer) | encode(cpd, writer)
@@ -202,22 +210,25 @@ def _encoded(cpd: models.CPD, writer: Writer) -> Json:
 
 
 def _base(cpd: models.CPD, writer: Writer) -> Json:
-    scope = writer.places(cpd.discrete_parents)
-    return {"child": writer.number[cpd.variable.name], "scope": scope, "factor": -1}
+    """Return what all local parts have; `_with_tables` sets the index of their table of ones."""
+    scope = writer.indices(cpd.discrete_parents)
+    return {"child": writer.index_of[cpd.variable.name], "scope": scope, "factor": -1}
 
 
 def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
     """Return the common fields of a numeric leaf. Raise if another number depends on it."""
-    linear = [c for c in writer.children[cpd.variable] if not isinstance(c, models.TreesCPD)]
-    if linear:
-        names = quoted(c.variable.name for c in linear)
+    numbers = [c for c in writer.children[cpd.variable] if not isinstance(c, models.TreesCPD)]
+    if numbers:
+        names = quoted(child.variable.name for child in numbers)
         raise _unknown(cpd, f"is not Gaussian, but a parent of {names}")
-    return {"type": "number", "family": family, "below": writer.below(cpd.variable)}
+    return {"type": "number", "family": family, "below": writer.descendants(cpd.variable)}
 
 
 def _density(cpd: Any, writer: Writer) -> Json:
-    families = {kind: k for f in models.FAMILIES.values() for k, kind in f.stored.items()}
-    family = families.get(type(cpd), "")
+    """Return the local part of a number whose density is that of named parameters."""
+    stored = (family.stored for family in models.FAMILIES.values())
+    names = {kind: name for kinds in stored for name, kind in kinds.items()}
+    family = names.get(type(cpd), "")
     if family not in DENSITIES:
         raise _unknown(cpd, "has no formula in the page")
     parameters = [writer.array(getattr(cpd, name)) for name in cpd.parameters]
@@ -225,6 +236,7 @@ def _density(cpd: Any, writer: Writer) -> Json:
 
 
 def _kernel(cpd: Any, writer: Writer) -> Json:
+    """Return the local part of a kernel density; state k has the points from stop k to k + 1."""
     stops = np.append(0, np.cumsum(cpd.counts.reshape(-1)))
     arrays = {
         "points": cpd.values, "weights": cpd.weights, "stops": stops, "bandwidth": cpd.bandwidth
@@ -245,6 +257,8 @@ _ITEMS: dict[type[models.ItemsCPD], tuple[str, str]] = {
 
 
 def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
+    """Return the local part of a vector of counts; a factor may have exponents by state."""
+    """Return the local part of a vector of counts; a factor may have exponents by state."""
     family, name = _ITEMS[type(cpd)]
     values = getattr(cpd, name)
     if values.size > _MOST_COUNTS:
@@ -260,9 +274,17 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
 
 
 def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
+    """Return, for each parent of trees, which is a root, what walks sum it out with.
+
+    Of a discrete one that is its distribution, and the group of states that trees tell apart.
+    """
+    """Return, for each parent of trees, which is a root, what walks sum it out with.
+
+    Of a discrete one that is its distribution, and the group of states that trees tell apart.
+    """
     roots: list[Json] = []
     for parent, groups in zip(cpd.parents, cpd.trees.groups, strict=True):
-        part: Json = {"variable": writer.number[parent.name], "prior": None, "groups": None}
+        part: Json = {"variable": writer.index_of[parent.name], "prior": None, "groups": None}
         if isinstance(parent, Discrete):
             part["prior"] = writer.array(models.state_probabilities(writer.network[parent.name]))
             part["groups"] = writer.array(groups)
@@ -270,12 +292,14 @@ def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
     return roots
 
 
-# Groups of states whose bits are in one number.
+# Groups of states whose bits are in one number: bit operations of JavaScript take 32 bits, one of
+# them the sign. Two numbers have the groups that go left at a split.
 _BITS = 31
 _LOW = (1 << _BITS) - 1
 
 
 def _trees(cpd: Any, writer: Writer) -> Json:
+    """Return the local part of trees whose parents are roots: nodes, and what walks need."""
     trees = cpd.trees
     if trees.n_nodes > _MOST_NODES:
         raise MemoryLimitError(
@@ -290,6 +314,7 @@ def _trees(cpd: Any, writer: Writer) -> Json:
     low, high = trees.states[:, 0] & _LOW, trees.states[:, 0] >> _BITS
     share: Any = []
     if numbers:
+        # At splits of numbers, which have no groups, `low` is the threshold.
         share = cpd.log_shares({parent: writer.network[parent.name] for parent in numbers})
         low = low + trees.threshold
     arrays = {
@@ -297,7 +322,7 @@ def _trees(cpd: Any, writer: Writer) -> Json:
         "right": trees.below + 1, "low": low, "high": high, "share": share, "values": trees.values,
     }  # fmt: skip
     part = {name: writer.array(values) for name, values in arrays.items()}
-    base = {"type": "trees", "scope": [writer.number[cpd.variable.name]]}
+    base = {"type": "trees", "scope": [writer.index_of[cpd.variable.name]]}
     return part | base | {"roots": _roots(cpd, writer)}
 
 
@@ -326,11 +351,16 @@ def _components(writer: Writer) -> list[list[models.GaussianCPD]]:
     for child, cpd in cpds.items():
         # Other parents are refused where they are encoded.
         graph.add_edges_from((child, parent) for parent in cpd.continuous_parents if parent in cpds)
-    parts = nx.connected_components(graph)
-    return [[cpd for v, cpd in cpds.items() if v in part] for part in parts]
+    components = nx.connected_components(graph)
+    return [[cpd for v, cpd in cpds.items() if v in members] for members in components]
 
 
 def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
+    """Return the local part of linear Gaussians that depend on each other, parents first.
+
+    Its scope are all of their discrete parents. The arrays of each one have its own parents only:
+    ``own`` has, for each, its place in the scope and its stride in the arrays.
+    """
     scope = list(dict.fromkeys(p for cpd in cpds for p in cpd.discrete_parents))
     cells = math.prod(p.cardinality for p in scope)
     if cells > _MOST_CELLS:
@@ -341,30 +371,25 @@ def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
         )
     nodes = []
     for cpd in cpds:
-        steps = np.cumprod([1, *(p.cardinality for p in reversed(cpd.discrete_parents))])
-        axes = zip(map(scope.index, cpd.discrete_parents), steps[-2::-1].tolist(), strict=True)
+        cards = [parent.cardinality for parent in cpd.discrete_parents]
+        strides = [math.prod(cards[i + 1 :]) for i in range(len(cards))]
+        places = map(scope.index, cpd.discrete_parents)
         nodes.append(
             {
-                "child": writer.number[cpd.variable.name],
-                "own": [list(pair) for pair in axes],
-                "continuous": writer.places(cpd.continuous_parents),
+                "child": writer.index_of[cpd.variable.name],
+                "own": [list(pair) for pair in zip(places, strides, strict=True)],
+                "continuous": writer.indices(cpd.continuous_parents),
                 "mean": writer.array(cpd.mean),
                 "variance": writer.array(cpd.variance),
                 "slopes": writer.array(cpd.coefficients),
             }
         )
     # A root of trees may be the only variable of its component.
-    below = (
-        writer.below(cpds[0].variable)
-        if any(
-            isinstance(child, models.TreesCPD)
-            for cpd in cpds
-            for child in writer.children[cpd.variable]
-        )
-        else []
-    )
+    children = [child for cpd in cpds for child in writer.children[cpd.variable]]
+    has_trees = any(isinstance(child, models.TreesCPD) for child in children)
+    below = writer.descendants(cpds[0].variable) if has_trees else []
     return {
-        "type": "gaussian", "child": -1, "scope": writer.places(scope), "factor": -1,
+        "type": "gaussian", "child": -1, "scope": writer.indices(scope), "factor": -1,
         "nodes": nodes, "below": below,
     }  # fmt: skip
 
@@ -388,11 +413,9 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
     question = inference.restrict(tables, (), (), (), inference.Relevance.EVERYTHING)
     tree = inference.plan_tree(question)
     if tree.total > numbers.limit:
-        # Names of the variables of the largest clique, at most ten.
         cliques = _lists(tree.c_start, tree.variables[tree.member])
-        largest = max(
-            cliques, key=lambda members: float(np.prod(tables.cards[members], dtype=float))
-        )
+        sizes = [np.prod(tables.cards[members], dtype=float) for members in cliques]
+        largest = cliques[int(np.argmax(sizes))]
         widest = [tables.variables[v].name for v in sorted(largest)[:10]]
         raise MemoryLimitError(
             f"The clique tree of the model has {tree.total:,.0f} entries; a page takes "
@@ -400,7 +423,8 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
             "part of the network, take more by limit=, or ask in Python."
         )
     tree = inference.with_intermediates(tree, True)
-    at = numbers.add(tables.values)
+    offset = numbers.add(tables.values)
+    # The clique of each table.
     home = np.full(len(tables), -1)
     home[tree.factors] = tree.home
     part = {
@@ -408,7 +432,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
         "node": list(nodes),
         "scopes": _lists(tables.start, tables.item),
         "child": arrays.child.tolist(),
-        "at": (arrays.base + at).tolist(),
+        "at": (arrays.base + offset).tolist(),
         "logScale": tables.log_scale,
         "tree": {
             "cliques": _lists(tree.c_start, tree.variables[tree.member]),
@@ -423,6 +447,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
 
 
 def _lists(start: Any, item: Any) -> list[list[int]]:
+    """Return the items from each start to the next one."""
     return [item[a:b].tolist() for a, b in pairwise(start.tolist())]
 
 
@@ -431,18 +456,18 @@ def _lists(start: Any, item: Any) -> list[list[int]]:
 
 def _weighted_part(model: Any, numbers: Numbers) -> Json:
     """Return the part of a weighted network: its network's, exponents and biases."""
-    number = model._index_of
-    part = network_part(model.network, number, numbers)
-    writer = Writer(model.network, number, numbers)
-    exponents: list[Json | None] = [None] * len(number)
-    parents: list[list[int]] = [[] for _ in number]
+    index_of = model._index_of
+    part = network_part(model.network, index_of, numbers)
+    writer = Writer(model.network, index_of, numbers)
+    exponents: list[Json | None] = [None] * len(index_of)
+    parents: list[list[int]] = [[] for _ in index_of]
     for cpd in model.network.cpds:
-        at = number[cpd.variable.name]
-        parents[at] = writer.places(cpd.parents)
+        child = index_of[cpd.variable.name]
+        parents[child] = writer.indices(cpd.parents)
         if cpd.variable != model.target:
-            exponents[at] = writer.array(model.exponents[cpd.variable.name])
+            exponents[child] = writer.array(model.exponents[cpd.variable.name])
     part["weighted"] = {
-        "target": number[model.target.name],
+        "target": index_of[model.target.name],
         "prior": model.prior_exponent,
         "bias": writer.array(model.bias),
         "exponents": exponents,
@@ -503,17 +528,18 @@ def _factors_part(model: Any, numbers: Numbers) -> Json:
             axes = [v for v in term.scope if isinstance(v, Discrete)]
             tables.append((tuple(axes), np.exp(term.table.aligned(axes)[0])))
         elif isinstance(term.source, models.ItemsCPD):
-            part = _items(term.source, writer, term.exponent)
-            parts.append(_base(term.source, writer) | part)
+            counts = _items(term.source, writer, term.exponent)
+            parts.append(_base(term.source, writer) | counts)
     others = [v.name for v in model.variables if not isinstance(v, Discrete)]
     if len(tables) + len(parts) < len(model.terms) or len(others) == len(model.variables):
         raise UnsupportedModelError(
             f"A page answers exactly for factors of tables and counts; those over "
             f"{quoted(others)} are others. Ask the model in Python."
         )
-    whole = _with_tables(writer, tables, parts)
-    whole["engine"] |= {"child": [-1] * len(whole["engine"]["child"])}
-    return {"kind": "factor graph"} | whole
+    part = _with_tables(writer, tables, parts)
+    # No factor is a distribution of a child.
+    part["engine"]["child"] = [-1] * len(part["engine"]["child"])
+    return {"kind": "factor graph"} | part
 
 
 def _part_of(model: Any, numbers: Numbers) -> Json:

@@ -110,16 +110,17 @@ class Contrast:
                 f"one of {errors.quoted(target.states)}, and with negative= against which (by "
                 "default all others together)."
             )
-        other = None if negative is None else target.index(negative)
-        wanted = 1 - (other or 0) if positive is None else target.index(positive)
-        if other is None and n == 2:
-            other = 1 - wanted
-        if wanted == other:
+        denominator = None if negative is None else target.index(negative)
+        # Of two states the one that is not named, by default the second one.
+        numerator = 1 - (denominator or 0) if positive is None else target.index(positive)
+        if denominator is None and n == 2:
+            denominator = 1 - numerator
+        if numerator == denominator:
             raise errors.DataError(
-                f"positive= and negative= both name {target.states[wanted]!r}; log odds compare "
+                f"positive= and negative= both name {target.states[numerator]!r}; log odds compare "
                 "two classes."
             )
-        return cls(target, wanted, other)
+        return cls(target, numerator, denominator)
 
     def __call__(self, log_scores: Floats) -> Floats:
         """Return the log odds, shape (...), given log scores of all classes, (..., n_classes).
@@ -589,15 +590,16 @@ class Walk:
         if model.networks:
             self.prior = model._log_posterior_rows(target, nothing)[0]
         else:
-            alone = [a.source for a in self.addends if not a.variables]
-            logs = [self._by_class(source, nothing)[0] for source in alone]
+            # Factors over the target alone.
+            sources = [addend.source for addend in self.addends if not addend.variables]
+            logs = [self._by_class(source, nothing)[0] for source in sources]
             self.prior = np.sum([np.zeros(target.cardinality), *logs], axis=0)
         self.scores = np.tile(self.prior, (rows.n_rows, 1))
 
     def _check_complete(self) -> None:
         """Raise an error unless all factors of a factor graph are known."""
-        free = [v for v in self.model.variables if v != self.target]
-        if missing := [v.name for v in free if not self._observed([v]).all()]:
+        features = [v for v in self.model.variables if v != self.target]
+        if missing := [v.name for v in features if not self._observed([v]).all()]:
             raise errors.EvidenceError(
                 "The factors of a factor graph add up where every variable is observed; "
                 f"{errors.quoted(missing)} are not observed in every row. Give their values, or "
@@ -622,9 +624,15 @@ class Walk:
         return np.broadcast_to(logs, (rows.n_rows, self.target.cardinality))
 
     def steps(self) -> Iterator[Step]:
-        """Yield what each finding adds, in all rows that have it."""
+        """Yield what each finding adds, in all rows that have it.
+
+        Rows that observe all parents take the distribution given them; others ask the model for the
+        posteriors given the findings so far, with and without this one.
+        """
         if not self.model.networks:
             self._check_complete()
+        # Names of variables and items, and of terms: what comes later by one of these is told apart
+        # by its vector, or by its number.
         named, taken = set(self.model.names), set[Name]()
         earlier: list[Variable] = []
         for number, addend in enumerate(self.addends):
@@ -643,8 +651,9 @@ class Walk:
             name = (name, number) if name in taken else name
             taken.add(name)
             local = observed & self._observed(parents or ()) & (source is not None)
-            for is_local, chosen in ((True, local), (False, observed & ~local)):
-                if not (places := np.flatnonzero(chosen)).size:
+            for is_local, mask in ((True, local), (False, observed & ~local)):
+                places = np.flatnonzero(mask)
+                if not len(places):
                     continue
                 before = self.scores[places]
                 if is_local:
@@ -689,13 +698,14 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
     row, _ = row.split()
     walk = Walk(model, contrast.target, row)
     steps = list(walk.steps())
-    sets = [one for step in steps for one in _sets(step.addend, row)]
-    odds = _odds(walk, contrast, list(dict.fromkeys(sets)))
+    subsets = dict.fromkeys(subset for step in steps for subset in _subsets(step.addend, row))
+    odds = _odds(walk, contrast, list(subsets))
     terms: list[Contribution] = []
     for step in steps:
         alone, arcs = contrast.shift(walk.prior, step.logs).tolist(), {}
-        if given_parents := [odds[one] for one in _sets(step.addend, row)]:
+        if given_parents := [odds[subset] for subset in _subsets(step.addend, row)]:
             with np.errstate(invalid="ignore"):
+                # What the finding adds given no parent, and how each parent changes this.
                 without, with_it = given_parents[::2], given_parents[1::2]
                 moved = np.diff(np.subtract(with_it, without), prepend=0.0)
             parents = [p.name for p in step.addend.parents or () if p in row]
@@ -709,31 +719,31 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
     return Contributions(contrast, float(contrast(walk.prior)), tuple(terms), walk.scores[0])
 
 
-def _sets(addend: Addend, row: Evidence) -> list[tuple[Variable, ...]]:
-    """Return the sets of 0, 1, 2, ... parents of a finding, each without and with the finding."""
+def _subsets(addend: Addend, row: Evidence) -> list[tuple[Variable, ...]]:
+    """Return the first 0, 1, 2, ... parents of a finding, each without and with the finding."""
     if addend.parents is None:
         return []
     parents = [p for p in addend.parents if p in row]
-    sets = [tuple(parents[:n]) for n in range(len(parents) + 1)]
-    return [(*some, *more) for some in sets for more in ((), addend.variables)]
+    firsts = [tuple(parents[:n]) for n in range(len(parents) + 1)]
+    return [(*first, *finding) for first in firsts for finding in ((), addend.variables)]
 
 
 def _odds(
-    walk: Walk, contrast: Contrast, sets: Sequence[tuple[Variable, ...]]
+    walk: Walk, contrast: Contrast, subsets: Sequence[tuple[Variable, ...]]
 ) -> dict[tuple[Variable, ...], float]:
-    """Return the log odds given some of the findings of one row, by one query."""
+    """Return the log odds given each subset of the findings of one row, by one query."""
     columns: dict[Variable, Any] = {}
     for variable, value in walk.rows.columns.items():
-        is_in = np.array([variable in one for one in sets], dtype=bool)
-        gone = -1 if isinstance(variable, Discrete) else np.nan
+        is_in = np.array([variable in subset for subset in subsets], dtype=bool)
+        missing = -1 if isinstance(variable, Discrete) else np.nan
         if is_in.any() and isinstance(variable, CountVector):
-            columns[variable] = np.where(is_in[:, None], dense_row(value), gone)
+            columns[variable] = np.where(is_in[:, None], dense_row(value), missing)
         elif is_in.any():
-            columns[variable] = np.where(is_in, value, gone)
+            columns[variable] = np.where(is_in, value, missing)
     if not columns:
-        return dict.fromkeys(sets, float(contrast(walk.prior)))
-    logs = walk.model._log_posterior_rows(walk.target, Evidence(len(sets), columns))
-    return dict(zip(sets, contrast(logs).tolist(), strict=True))
+        return dict.fromkeys(subsets, float(contrast(walk.prior)))
+    logs = walk.model._log_posterior_rows(walk.target, Evidence(len(subsets), columns))
+    return dict(zip(subsets, contrast(logs).tolist(), strict=True))
 
 
 def _values(row: Evidence, variables: Sequence[Variable]) -> Any:
@@ -756,8 +766,9 @@ def explain_rows(model: Model, contrast: Contrast, rows: Evidence) -> RowContrib
     ranks: dict[Name, int] = {}
     for variable in (v for addend in walk.addends for v in addend.variables):
         items = variable.items if isinstance(variable, CountVector) else ()
-        both = [name for item in items for name in (item, (variable.name, item))]
-        for name in (*both, variable.name):
+        # An item has one of two names; see `Walk.steps`.
+        names_of_items = [name for item in items for name in (item, (variable.name, item))]
+        for name in (*names_of_items, variable.name):
             ranks.setdefault(name, len(ranks))
     columns: dict[Name, Floats] = {}
     for step in walk.steps():
@@ -896,6 +907,7 @@ class Shapes(Displayed, Mapping[Any, Shape]):
 
 
 def _key(term: Shape) -> Name | tuple[Name, ...]:
+    """Return the name of the feature of a term, or those of several."""
     names = tuple(v.name for v in term.variables)
     return names[0] if len(names) == 1 else names
 
@@ -951,8 +963,8 @@ def _curves(
         weights = np.zeros((1, n))
         assert contrast.negative is not None  # of two classes, or given
         weights[0, [contrast.positive, contrast.negative]] = 1.0, -1.0
-        names = (target.states[contrast.positive], target.states[contrast.negative])
-        return ("{} against {}".format(*names),), weights
+        positive, negative = (target.states[c] for c in (contrast.positive, contrast.negative))
+        return (f"{positive} against {negative}",), weights
     weights = np.eye(n) - 1.0 / n
     codes = range(n) if positive is None else [target.index(positive)]
     return tuple(str(target.states[code]) for code in codes), weights[list(codes)]
@@ -997,7 +1009,7 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
         logs = _logs(cpd.values).transpose(axes) @ weights.T
         parts = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
         for subset, effect in parts.items():
-            key = tuple(scope[at] for at in subset)
+            key = tuple(scope[i] for i in subset)
             effects[key] = effects.get(key, 0.0) + effect
     intercept = effects.pop(())
     shares = {key: reduce(np.multiply.outer, [share[v] for v in key]) for key in effects}
@@ -1014,6 +1026,7 @@ def _logs(probabilities: Floats) -> Floats:
 
 
 def _checked(variable: Variable, log_odds: Floats) -> Floats:
+    """Return log odds; raise an error if they are infinite."""
     if not np.isfinite(log_odds).all():
         raise errors.DataError(
             f"A state of {variable.name!r} is impossible in a class, so that its log odds are "
@@ -1037,10 +1050,11 @@ def _split(values: Floats, shares: Sequence[Floats]) -> dict[tuple[int, ...], Fl
         The part of each subset of the variables; their sum is `values`.
     """
     split: dict[tuple[int, ...], Floats] = {(): values}
-    for at, share in enumerate(shares):
-        # The axes of earlier variables are those of the subset.
+    for i, share in enumerate(shares):
+        # Each part is split into its mean over the next variable, whose axis follows those of the
+        # subset, and what is left.
         means = {s: np.tensordot(share, part, (0, len(s))) for s, part in split.items()}
-        rest = {(*s, at): split[s] - np.expand_dims(means[s], len(s)) for s in split}
+        rest = {(*s, i): split[s] - np.expand_dims(means[s], len(s)) for s in split}
         split = means | rest
     return split
 
@@ -1052,8 +1066,8 @@ def _mean_terms(
     model: Model, target: Discrete, rows: Evidence, weights: Floats
 ) -> tuple[Floats, list[Shape]]:
     """Return the mean log odds over rows, and its changes when features are set to a value."""
-    sample = _some(rows, _MAX_ROWS)
-    few = _some(sample, _MAX_PAIR_ROWS)
+    sample = _evenly_spaced(rows, _MAX_ROWS)
+    sample_of_pairs = _evenly_spaced(sample, _MAX_PAIR_ROWS)
     axes = {
         v.name: _axis(v, column)
         for v, column in rows.columns.items()
@@ -1068,14 +1082,16 @@ def _mean_terms(
         for parent in cpd.parents
         if target not in (parent, cpd.variable)
     )
+    features: list[tuple[_Axis, ...]] = [(axis,) for axis in axes.values()]
+    features += [(axes[a], axes[b]) for a, b in pairs if a in axes and b in axes]
     terms = []
-    for names, some in [*(((name,), sample) for name in axes), *((pair, few) for pair in pairs)]:
-        if axes.keys() >= set(names):
-            chosen = [axes[name] for name in names]
-            shares, shown = [axis.share for axis in chosen], tuple(axis.shown for axis in chosen)
-            parts = _split(_means(model, target, some, chosen, weights), shares)
-            effect = parts[tuple(range(len(names)))]
-            terms.append(Shape(shown, effect, reduce(np.multiply.outer, shares)))
+    for chosen in features:
+        some = sample if len(chosen) == 1 else sample_of_pairs
+        shares, shown = [axis.share for axis in chosen], tuple(axis.shown for axis in chosen)
+        parts = _split(_means(model, target, some, chosen, weights), shares)
+        # The interaction of all of them.
+        effect = parts[tuple(range(len(chosen)))]
+        terms.append(Shape(shown, effect, reduce(np.multiply.outer, shares)))
     return _log_odds(model, target, sample, weights).mean(axis=0), terms
 
 
@@ -1090,11 +1106,12 @@ def _means(
 
 
 def _log_odds(model: Model, target: Discrete, rows: Evidence, weights: Floats) -> Floats:
+    """Return the log odds of each curve, shape (n_rows, n_curves)."""
     return _checked(target, model._log_posterior_rows(target, rows) @ weights.T)
 
 
-def _some(rows: Evidence, n: int) -> Evidence:
-    """Return so many rows, evenly spaced."""
+def _evenly_spaced(rows: Evidence, n: int) -> Evidence:
+    """Return at most so many rows, evenly spaced."""
     return rows.rows(np.linspace(0, rows.n_rows - 1, min(rows.n_rows, n)).astype(np.intp))
 
 
@@ -1127,12 +1144,13 @@ def _axis(variable: Variable, column: NDArray[Any]) -> _Axis:
     else:
         numbers = column[np.isfinite(column)]
         ranks = np.arange(1, _MAX_INTERVALS) / _MAX_INTERVALS
-        ends = np.quantile(numbers, ranks, method="lower") if len(numbers) else numbers
-        cuts = np.unique(ends[ends < numbers.max(initial=-np.inf)])
+        quantiles = np.quantile(numbers, ranks, method="lower") if len(numbers) else numbers
+        cuts = np.unique(quantiles[quantiles < numbers.max(initial=-np.inf)])
         shown = Binned(variable.name, cuts.tolist())
         codes = shown.codes(numbers)
-        both = np.append(numbers, cuts)
-        low, high = both.min(initial=np.inf), both.max(initial=-np.inf)
+        ends = np.append(numbers, cuts)
+        low, high = ends.min(initial=np.inf), ends.max(initial=-np.inf)
+        # The middles of the intervals; the outer ones end 1 beyond all numbers.
         places = np.convolve([low - 1.0, *cuts, high + 1.0], [0.5, 0.5], "valid")
     counts = np.bincount(codes, minlength=shown.cardinality).astype(np.float64)
     share = counts / counts.sum() if len(codes) else np.full(len(counts), 1.0 / len(counts))
@@ -1218,8 +1236,8 @@ def top_items(
     vectors: dict[CountVector, Floats] = {}
     for addend in walk.addends:
         for child in addend.variables[:1]:
-            of_class = addend.source is not None and addend.source.scope == (variable, child)
-            if isinstance(child, CountVector) and of_class:
+            is_of_class = addend.source is not None and addend.source.scope == (variable, child)
+            if isinstance(child, CountVector) and is_of_class:
                 logs = addend.source.item_logs()
                 if logs is not None:
                     vectors[child] = vectors.get(child, 0.0) + logs
@@ -1233,19 +1251,19 @@ def top_items(
         raise errors.DataError(
             f"There are several vectors of counts: choose one of {names} with feature=."
         )
-    chosen = next(iter(vectors)) if feature is None else model.variable(feature)
-    if not (isinstance(chosen, CountVector) and chosen in vectors):
+    vector = next(iter(vectors)) if feature is None else model.variable(feature)
+    if not (isinstance(vector, CountVector) and vector in vectors):
         raise errors.DataError(
             f"feature= names a vector of counts, one of {names}; got {feature!r}."
         )
     top = {}
     for code, state in enumerate(variable.states):
         # Change of the log odds by one occurrence of each item; ties in the order of the items.
-        values = np.zeros(len(chosen.items))
-        if (n_states := variable.cardinality) > 1:
-            contrast = Contrast(variable, code, 1 - code if n_states == 2 else None)
-            values = contrast.shift(walk.prior, vectors[chosen].T)
+        values = np.zeros(len(vector.items))
+        if variable.cardinality > 1:
+            contrast = Contrast(variable, code, 1 - code if variable.cardinality == 2 else None)
+            values = contrast.shift(walk.prior, vectors[vector].T)
         values = np.where(np.isnan(values), -np.inf, values)
         order = np.argsort(-values, kind="stable")[:n].tolist()
-        top[state] = {chosen.items[i]: float(values[i]) for i in order}
+        top[state] = {vector.items[i]: float(values[i]) for i in order}
     return TopItems(variable, top)
