@@ -82,9 +82,9 @@ def _end(value: Any) -> str:
 def _labels(names: Sequence[str]) -> list[str]:
     """Return different labels of at most two lines, whose long names lack their middle."""
     for longest in _NAMES:
-        whole = [wrap(_with_short_names(name, longest), _LINE) for name in names]
-        labels = ["\n".join(lines) for lines in whole]
-        if len(set(labels)) == len(set(names)) and max(map(len, whole)) <= 2:
+        lines_of = [wrap(_with_short_names(name, longest), _LINE) for name in names]
+        labels = ["\n".join(lines) for lines in lines_of]
+        if len(set(labels)) == len(set(names)) and max(map(len, lines_of)) <= 2:
             return labels
     # Names that differ in what is left out only are told apart by their place from the top.
     numbered = [f"{i}: {label}" for i, label in enumerate(labels, 1)]
@@ -92,12 +92,13 @@ def _labels(names: Sequence[str]) -> list[str]:
 
 
 def _with_short_names(label: str, longest: int) -> str:
+    """Return a label whose names and states have a maximum length; short labels stay."""
     if len(label) <= _LINE:
         return label
+    # Names, and what is between them, in turn.
     parts = _BETWEEN.split(" ".join(label.split()))
-    return "".join(
-        p if _BETWEEN.fullmatch(p) else texts([p], longest)[0] if p else "" for p in parts
-    )
+    parts[::2] = [texts([name], longest)[0] if name else "" for name in parts[::2]]
+    return "".join(parts)
 
 
 # ------------------------ Figure of the drift between two tables: a bar for each family of a model
@@ -196,7 +197,7 @@ def next_question_figure(
     if not shown:
         raise DataError("There is no question to rank: nothing to draw.")
     finite = [question.score for question in shown if math.isfinite(question.score)]
-    # What is free has an infinite score.
+    # What is free has an infinite score; its bar is a little longer than all others.
     free = 1.1 * (max(finite, default=0.0) or 1.0)
     worth, unit = _WORTH[ranking.by]
     ahead = " with the best second question" if ranking.ahead > 1 else ""
@@ -219,6 +220,7 @@ def next_question_figure(
 
 
 def _note(ranking: NextQuestion, question: RankedQuestion) -> str:
+    """Return the text at the bar of a question."""
     if not ranking.is_priced:
         return number(question.score, 3)
     worth = question.information if ranking.by == "information" else question.gain
@@ -227,10 +229,10 @@ def _note(ranking: NextQuestion, question: RankedQuestion) -> str:
 
 
 def _now(ranking: NextQuestion, target: str) -> str:
-    best = ranking.posterior.argmax
-    (state,) = texts([best], _LONGEST)
-    now = f"{target} = {state} has a probability of {number(ranking.posterior[best], 3)}"
+    """Return the line below the title: the answer now, and what the colours mean."""
+    state = ranking.posterior.argmax
+    (text,) = texts([state], _LONGEST)
+    now = f"{target} = {text} has a probability of {number(ranking.posterior[state], 3)}"
     if ranking.best is None:
         return f"{now}; nothing is worth {'its price' if ranking.is_priced else 'asking'}"
-    left = len(ranking) - 1
-    return f"{now}; the best of {left + 1:,} questions is blue" if left else now
+    return f"{now}; the best of {len(ranking):,} questions is blue" if len(ranking) > 1 else now

@@ -69,7 +69,7 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
         matrix.plot(ax=confusion, xticks_rotation=45 if len(names) > 4 else 0, **look)
         style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
         # The curve of the first of two classes mirrors that of the second.
-        for code in range(int(is_binary), len(names)):
+        for code in range(1 if is_binary else 0, len(names)):
             truth, shares = result.y_true == result.classes[code], result.proba[:, code]
             RocCurveDisplay.from_predictions(truth, shares, name=names[code], ax=roc)
         roc.plot([0, 1], [0, 1], "k:", linewidth=0.8)
@@ -227,7 +227,7 @@ def plot_decision_boundary(
     look = {"origin": "lower", "aspect": "auto", "interpolation": "bilinear", "zorder": 0}
     ax.imshow(_background(np.exp(log_proba)), extent=limits.ravel(), **look)
     n = log_proba.shape[-1]
-    for k in range(n if n > 2 else 1):
+    for k in range(n if n > 2 else 1):  # the border of one of two classes is that of the other
         rest = np.delete(log_proba, k, axis=-1).max(axis=-1, initial=-np.inf)
         # Clipped, so that a line is also drawn at the border of an impossible class.
         lead = np.clip(log_proba[..., k] - rest, -50.0, 50.0)
@@ -250,6 +250,7 @@ def plot_decision_boundary(
 
 
 def _check(clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Name, Any]) -> None:
+    """Raise an error unless two continuous features can be drawn with the others fixed."""
     by_name = {variable.name: variable for variable in clf.features_}
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
         raise DataError(f"features= takes the names of two features; got {features!r}.")

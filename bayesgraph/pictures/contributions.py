@@ -78,9 +78,10 @@ def contributions_figure(
     bars = [_Bar("prior", contributions.prior, grey=True)]
     for term, label in zip(shown, labels, strict=True):
         bars += _pieces(term, label) if arcs else [_Bar(label, term.log_odds)]
-    if left := terms[len(shown) :]:
+    if others := terms[len(shown) :]:
+        # Before the arrows of infinite findings.
         position = sum(math.isfinite(bar.value) for bar in bars)
-        bars.insert(position, _Bar(f"{len(left)} more", sum(term.log_odds for term in left)))
+        bars.insert(position, _Bar(f"{len(others)} more", sum(term.log_odds for term in others)))
     total = contributions.total
     bars.append(_Bar("total", total, grey=True))
     figure = style.new_figure(7.4, _ROW * len(bars) + 1.5)
@@ -105,6 +106,7 @@ class _Bar(NamedTuple):
 
 
 def _pieces(term: Contribution, label: str) -> list[_Bar]:
+    """Return the bars of a finding alone, and of what each observed parent changes."""
     if not math.isfinite(term.beyond):
         return [_Bar(label, term.log_odds)]
     names = texts(term.arcs, _LONGEST_LABEL - 10)
@@ -118,6 +120,7 @@ def _pieces(term: Contribution, label: str) -> list[_Bar]:
 
 
 def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
+    """Draw the bars, each from the end of the one above it; the total starts at 0."""
     *parts, total = bars
     finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in parts]
     ends = [*np.cumsum(finite).tolist(), total.value]
@@ -129,7 +132,9 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
     drawn = []
     for row, (bar, start, end) in enumerate(zip(bars, starts, ends, strict=True)):
         is_total, is_for = bar is total, bar.value >= 0
-        colour = INK if is_total else MUTED if bar.grey else _FOR if is_for else _AGAINST
+        colour = _FOR if is_for else _AGAINST
+        if bar.grey:
+            colour = INK if is_total else MUTED
         if not math.isfinite(bar.value):
             _arrow(axes, row, start, edges, bar.value, colour)
             continue
@@ -154,6 +159,7 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
 def _arrow(
     axes: style.Axes, row: int, start: float, edges: tuple[float, float], value: float, colour: str
 ) -> None:
+    """Draw an infinite contribution: an arrow to the edge on its side."""
     side = math.copysign(1.0, value)
     end = edges[value > 0] - 0.06 * (edges[1] - edges[0]) * side
     arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 4, "shrinkA": 0}
@@ -209,17 +215,16 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     shown = [term for term in shapes.terms if len(term.variables) <= 2][:max_terms]
     # The indices of the curves to draw, those of the largest effects if there are many.
     effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in shown)
-    chosen = np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES]
-    curves = sorted(chosen.tolist())
+    curves = sorted(np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES].tolist())
     single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
     top = 1.08 * max(float(np.abs(single).max(initial=0.0)), 1e-3)
     n_columns = min(_COLUMNS, len(shown))
-    n_rows = -(-len(shown) // n_columns)
+    n_rows = math.ceil(len(shown) / n_columns)
     figure = style.new_figure(max(_WIDTH * n_columns, 4.6), _HEIGHT * n_rows + 0.9)
     figure.get_layout_engine().set(h_pad=0.05, hspace=0.0)
     grid = figure.add_gridspec(n_rows, n_columns)
-    for at, term in enumerate(shown):
-        cell = grid[divmod(at, n_columns)]
+    for panel, term in enumerate(shown):
+        cell = grid[divmod(panel, n_columns)]
         if _is_pair(term):
             _draw_pair(figure, figure.add_subplot(cell), term)
             continue
@@ -228,7 +233,7 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
         lower = figure.add_subplot(parts[1], sharex=upper)
         _draw_single(upper, lower, term, curves)
         upper.set_ylim(-top, top)
-        if at % n_columns:
+        if panel % n_columns:
             upper.tick_params(labelleft=False)
         else:
             upper.set_ylabel("log odds", labelpad=2)
@@ -271,6 +276,7 @@ def _head(
 
 
 def _draw_single(upper: style.Axes, lower: style.Axes, term: Shape, curves: Sequence[int]) -> None:
+    """Draw the effects of one feature, and below them the share of the rows."""
     (variable,) = term.variables
     upper.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
     if isinstance(variable, Binned):
@@ -279,6 +285,7 @@ def _draw_single(upper: style.Axes, lower: style.Axes, term: Shape, curves: Sequ
             values = term.log_odds[:, curve]
             look = {"color": COLOURS[at], "linewidth": 1.6, "baseline": None, "zorder": 3}
             upper.stairs(values, edges, **look)
+        # Areas are shares.
         heights = term.share / np.diff(edges)
         lower.stairs(heights, edges, fill=True, color=FRAME)
         ticks = _spaced(np.array(variable.cuts), edges[-1] - edges[0])
@@ -314,6 +321,7 @@ def _spaced(cuts: Floats, width: float) -> Floats:
 def _draw_bars(
     upper: style.Axes, lower: style.Axes, variable: Discrete, term: Shape, curves: Sequence[int]
 ) -> None:
+    """Draw bars for the most frequent states, those of several curves side by side."""
     shown = np.sort(np.argsort(-term.share, kind="stable")[:_MAX_STATES])
     width = 0.8 / len(curves)
     for at, curve in enumerate(curves):
@@ -368,5 +376,5 @@ def _label_states(axis: style.Axes, variable: Discrete) -> None:
     else:
         places = np.arange(variable.cardinality) + 0.5
         names = texts(variable.states, _LONGEST // 2)
-    every = -(-len(places) // 8)
+    every = math.ceil(len(places) / 8)  # at most eight labels
     axis.set_ticks(places[::every], names[::every])

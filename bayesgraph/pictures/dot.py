@@ -182,13 +182,13 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     """
     if model._is_joint or len(model.networks) < 2:
         return model, []
-    trees = [_n_trees(network) for network in model.networks]
-    if trees.count(0) != 1 or {*(network := model.networks[trees.index(0)]).names} != {
-        *model.names
-    }:
+    n_trees = [_n_trees(network) for network in model.networks]
+    without_trees = [i for i, n in enumerate(n_trees) if not n]
+    network = model.networks[without_trees[0]] if len(without_trees) == 1 else None
+    if network is None or set(network.names) != set(model.names):
         return model, []
-    weight = float(model.weights[trees.index(0)])
-    note = f"averaged with {sum(trees):,} random trees, which are not drawn: weights "
+    weight = float(model.weights[without_trees[0]])
+    note = f"averaged with {sum(n_trees):,} random trees, which are not drawn: weights "
     note += f"{weight:.2f} and {1.0 - weight:.2f}"
     for name, exponents in model.exponents.items():
         note += f", exponents of {name} {', '.join(f'{e:.2g}' for e in exponents)}"
@@ -279,8 +279,8 @@ class _Drawing:
                 "A plate is drawn for a variable that is a parent of all others, which this "
                 "network does not have. Leave plate=True out."
             )
-        enough = _PLATE_FROM_WIDE if self.beliefs or self.tables else _PLATE_FROM
-        if plate is False or (plate is None and len(net.names) <= enough):
+        n_children = _PLATE_FROM_WIDE if self.beliefs or self.tables else _PLATE_FROM
+        if plate is False or (plate is None and len(net.names) - 1 < n_children):
             hub = None
         # Variables are matched by name: those of an average's members may have fewer states.
         pairs = dict.fromkeys((p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents)
@@ -296,14 +296,15 @@ class _Drawing:
         inner = [network for _, network in networks_in(net)]
         cpds = {v.name: inner[0][v.name] if len(inner) == 1 else None for v in net.variables}
         members = [name for name in net.names if name != hub]
-        touched = {end for arc in arcs for end in arc}
-        lonely = [name for name in members if name not in touched]
+        linked = {end for arc in arcs for end in arc}
+        lonely = [name for name in members if name not in linked]
         nodes = [self.node(net.variable(n), cpds[n], under.get(n, "")) for n in members]
         nodes += [*lines, *self.rows(lonely)]
         if hub is None:
             return [*nodes, *caption]
         children = {child for _, child in arcs}
-        tops = [name for name in members if name in touched and name not in children]
+        # The top row of the box: nodes without parents in it, and a row of those without arcs.
+        tops = [name for name in members if name in linked and name not in children]
         tops += lonely[: _row_length(len(lonely))]
         note = f"{self.titles[hub]} is a parent of all {len(members)} in this box"
         if under:
@@ -363,6 +364,7 @@ class _Drawing:
         self, arcs: Sequence[Arc], probabilities: Mapping[Arc, float]
     ) -> tuple[list[str], list[str]]:
         """Return the statements of a mixture's arcs, paler if less probable, and a note or none."""
+        # Arcs in both directions are one line, whose probability is their sum.
         joined: dict[frozenset[Name], float] = {}
         for arc in arcs:
             joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probabilities.get(arc, 1.0)
@@ -370,9 +372,9 @@ class _Drawing:
         differ = differ and self.scores and len(joined) <= _MAX_NUMBERED
         lines = []
         for parent, child in arcs:
-            if frozenset((parent, child)) not in joined:
+            probability = joined.pop(frozenset((parent, child)), None)
+            if probability is None:
                 continue  # already drawn with the opposite arc
-            probability = joined.pop(frozenset((parent, child)))
             both = (child, parent) in arcs
             opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
             look = {"dir": "both"} if both else {}
@@ -573,6 +575,7 @@ def _exponent_texts(values: Floats, digits: int) -> list[str]:
 
 
 def _caption(note: str) -> str:
+    """Return the statement that writes a note below the graph."""
     return statement("graph", {"label": note, "labelloc": "b"})
 
 
@@ -591,6 +594,7 @@ def statement(subject: str, attributes: Mapping[str, str]) -> str:
 
 
 def _value(key: str, text: str) -> str:
+    """Return the value of an attribute as DOT writes it."""
     if key == "tooltip":
         # Graphviz replaces placeholders in tooltips twice.
         text = text.replace("\\", "\\\\")

@@ -155,14 +155,14 @@ def value_list(variable: Variable, maximum: int) -> list[str]:
 
 def counts_seen(variable: CountVector, counts: Floats, maximum: int) -> str:
     """Return the items that occur in an observed row, with their counts, as a line of text."""
-    at = np.flatnonzero(counts)
-    shown = at[:maximum].tolist()
+    items = np.flatnonzero(counts)
+    shown = items[:maximum].tolist()
     names = texts([variable.items[i] for i in shown], LONGEST_STATE)
     counted = [
         f"{name} × {'?' if math.isnan(counts[i]) else number(float(counts[i]))}"
         for name, i in zip(names, shown, strict=True)
     ]
-    if rest := len(at) - len(shown):
+    if rest := len(items) - len(shown):
         counted.append(f"… {rest:,} more")
     return ", ".join(counted) or "nothing"
 
@@ -221,7 +221,8 @@ def _fixed_cell(width: int, height: int, ground: str = "", inner: str = "") -> s
 
 def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -> str:
     """Return HTML-like bars of the `maximum` most probable states, in the order of the states."""
-    maximum += len(probabilities) == maximum + 1  # one takes no more room than "… 1 more"
+    if len(probabilities) == maximum + 1:  # one takes no more room than "… 1 more"
+        maximum += 1
     shown_codes = np.sort(np.argsort(-probabilities, kind="stable")[:maximum])
     names = state_texts(variable, LONGEST_STATE)
     best = int(np.argmax(probabilities))
@@ -246,6 +247,7 @@ def bars(variable: Discrete, probabilities: Floats, colour: str, maximum: int) -
 
 
 def _bar(share: float, colour: str) -> str:
+    """Return the bar of a share, on a paler track of full width."""
     # A positive probability has a bar of at least width 1, a probability of zero has none.
     full = 0 if share <= 0 else max(1, round(_BAR_WIDTH * min(share, 1.0)))
     blocks = [(full, colour), (_BAR_WIDTH - full, TRACK)]
@@ -278,6 +280,7 @@ def histogram(variable: Binned, probabilities: Floats, colour: str, heading: str
         return _column_plot(text, [], [], "")
     ends = variable.edges
     edges = np.linspace(ends[0], ends[-1], _CURVE_COLUMNS + 1)
+    # The probability below each edge of a column, if numbers are uniform in their interval.
     below = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(probabilities)]))
     middle = 0.5 * (edges[:-1] + edges[1:])
     is_outer = (middle <= variable.cuts[0]) | (middle > variable.cuts[-1])
@@ -314,6 +317,7 @@ def _ends(*shown: str) -> str:
 
 
 def _column(height: int, colour: str) -> str:
+    """Return a cell with a column at its bottom, which is visible even if its mass is 0."""
     cell = _fixed_cell(_CURVE_STEP, max(height, 1), f' BGCOLOR="{colour}"')
     block = _fixed_table(_CURVE_STEP, max(height, 1), cell, ' VALIGN="BOTTOM"')
     return _fixed_cell(_CURVE_STEP, _CURVE_HEIGHT, inner=block)
@@ -328,6 +332,7 @@ def table(local: Description) -> str:
     for i, row in enumerate(local.rows):
         shares = [] if local.tints is None else local.tints[i]
         tints = [f' BGCOLOR="{_mixed(TINT, share)}"' for share in shares]
+        # The first cells, states of the parents, have no tint.
         grounds = [""] * (len(row) - len(tints)) + tints
         cells = zip(grounds, map(font, row), strict=True)
         lines.append("".join(f"<TD{ground}>{text}</TD>" for ground, text in cells))

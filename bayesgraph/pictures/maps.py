@@ -69,6 +69,7 @@ def write_labels(panel: Axes, groups: Sequence[tuple[Floats, Sequence[str], str]
         size = text.get_window_extent().size * scale
         shifts = _PLACES - _FACING * size
         boxes = np.hstack([point + shifts, point + shifts + size])[:, None]
+        # The sides of what each place shares with all that is taken; negative ones are gaps.
         sides = np.minimum(boxes[..., 2:], taken[:, 2:]) - np.maximum(boxes[..., :2], taken[:, :2])
         best = sides.clip(0.0).prod(axis=-1).sum(axis=-1).argmin()
         taken = np.concatenate([taken, boxes[best]])
@@ -122,15 +123,15 @@ def correspondence_figure(
     MissingDependencyError
         If matplotlib is not installed.
     """
-    at = _checked(axes, len(analysis.inertias))
-    panel = _panel(at, analysis.shares, "inertia")
+    pair = _checked(axes, len(analysis.inertias))
+    panel = _panel(pair, analysis.shares, "inertia")
     if table is not None:
-        rows = _padded(analysis.transform(table), at)
+        rows = _padded(analysis.transform(table), pair)
         panel.scatter(*rows.T, s=7, color=FRAME, linewidth=0, zorder=2)
     groups = []
     for number, points in enumerate(analysis.points):
         colour, marker = COLOURS[number % len(COLOURS)], _MARKERS[number % len(_MARKERS)]
-        where = _padded(points.coordinates, at)
+        where = _padded(points.coordinates, pair)
         area = 20 + 300 * points.masses * len(analysis.points) ** 0.5
         look = {"color": colour, "marker": marker, "alpha": 0.75, "linewidth": 0, "zorder": 3}
         panel.scatter(*where.T, s=area, label=texts([points.variable.name], _LONGEST)[0], **look)
@@ -182,26 +183,26 @@ def axes_figure(
         If matplotlib is not installed.
     """
     n_axes = len(principal.variances)
-    at = _checked(axes, n_axes)
+    pair = _checked(axes, n_axes)
     if title is None:
         kind = "Discriminant" if principal.classes else "Principal"
         title = f"{kind} {'axes' if n_axes > 1 else 'axis'}"
-    scores = np.empty((0, 2)) if table is None else _padded(principal.transform(table), at)
+    scores = np.empty((0, 2)) if table is None else _padded(principal.transform(table), pair)
     groups = _groups(labels, len(scores))
     if n_axes == 1:
         return _single_axis(principal, scores[:, 0], groups, title)
-    panel = _panel(at, principal.shares, "variance")
+    panel = _panel(pair, principal.shares, "variance")
     for name, rows, colour in groups:
         look = {"s": 7, "zorder": 2} if labels is None else {"s": 9, "alpha": 0.6, "label": name}
         panel.scatter(*scores[rows].T, color=colour, linewidth=0, **look)
     if labels is not None:
         panel.legend(loc="best", frameon=False)
-    centres = _padded(principal.centres, at)
+    centres = _padded(principal.centres, pair)
     panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
     size = np.abs(np.concatenate([scores, centres]))
     # The length of an arrow of correlation 1.
     reach = np.nanmax(size) if np.isfinite(size).any() else 1.0
-    arrows = _padded(principal.correlations, at) * reach
+    arrows = _padded(principal.correlations, pair) * reach
     for end in arrows.tolist():
         arrow = {"arrowstyle": "->", "color": INK, "linewidth": 0.9}
         panel.annotate("", end, (0, 0), arrowprops=arrow, zorder=4)
@@ -232,13 +233,14 @@ def _checked(axes: tuple[int, int], n_axes: int) -> list[int]:
     return [axes[0] - 1, axes[1] - 1]
 
 
-def _padded(coordinates: Floats, at: list[int]) -> Floats:
+def _padded(coordinates: Floats, pair: list[int]) -> Floats:
     """Return the coordinates on two axes; zeros on the second if there is one axis only."""
-    padded: Floats = np.pad(coordinates, ((0, 0), (0, 1)))[:, at]
+    padded: Floats = np.pad(coordinates, ((0, 0), (0, 1)))[:, pair]
     return padded
 
 
-def _panel(at: list[int], shares: Floats, what: str) -> Axes:
+def _panel(pair: list[int], shares: Floats, what: str) -> Axes:
+    """Return a panel of two axes with one scale, whose labels have the shares of both."""
     panel = new_figure(_SIDE, _SIDE).subplots()
     panel.axhline(0, color=FRAME, linewidth=0.8, zorder=1)
     panel.axvline(0, color=FRAME, linewidth=0.8, zorder=1)
@@ -246,7 +248,7 @@ def _panel(at: list[int], shares: Floats, what: str) -> Axes:
     panel.grid(True)
     panel.spines[:].set_visible(False)
     panel.margins(0.12)
-    x, y = (f"axis {i + 1}: {100 * np.pad(shares, (0, 1))[i]:.1f} % of the {what}" for i in at)
+    x, y = (f"axis {i + 1}: {100 * np.pad(shares, (0, 1))[i]:.1f} % of the {what}" for i in pair)
     panel.set(xlabel=x, ylabel=y)
     return panel
 
@@ -269,7 +271,9 @@ def _single_axis(
     Without rows there are the correlations alone. Rows with missing values, whose score is NaN, are
     left out.
     """
-    heights = [_TOP, _BAR * len(principal.names) + 0.3][0 if len(scores) else 1 :]
+    heights = [_BAR * len(principal.names) + 0.3]
+    if len(scores):
+        heights.insert(0, _TOP)
     figure = new_figure(_WIDTH, sum(heights) + 0.8 * len(heights))
     *above, bars = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
     for panel in above:
@@ -289,14 +293,15 @@ def _single_axis(
 def _draw_distributions(
     panel: Axes, principal: PrincipalAxes, scores: Floats, groups: Sequence[tuple[str, Any, str]]
 ) -> None:
+    """Draw a histogram of the scores of each class, and the means of the classes."""
     panel.spines[:].set_visible(False)
     panel.tick_params(length=0, pad=5)
     panel.grid(axis="x")
-    whole = np.isfinite(scores)
-    limits = np.histogram_bin_edges(scores[whole], _BINS) if whole.any() else [-1.0, 1.0]
+    finite = np.isfinite(scores)
+    limits = np.histogram_bin_edges(scores[finite], _BINS) if finite.any() else [-1.0, 1.0]
     for name, rows, colour in groups:
         look = {"color": colour, "alpha": 0.55, "linewidth": 0, "zorder": 2}
-        panel.hist(scores[whole & rows], limits, label=name, **look)
+        panel.hist(scores[finite & rows], limits, label=name, **look)
     colours = {name: colour for name, _, colour in groups}
     for label, centre in zip(principal.classes, principal.centres[:, 0].tolist(), strict=True):
         look = {"linewidth": 1.4, "linestyle": "--", "zorder": 3}

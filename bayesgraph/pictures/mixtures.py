@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -84,14 +85,16 @@ def _draw_curve(
     limits: tuple[float, float],
     ends: tuple[float, float],
 ) -> None:
+    """Draw density and components, with the part between the ends of the interval darker."""
     x = np.unique(np.concatenate([np.linspace(*limits, _POINTS), ends]))
     x = np.floor(x) if posterior.whole else x
     logs = posterior.log_densities(x)
     parts = np.exp(logs) * posterior.weights
-    # The density may be infinite at an end.
-    total = np.where(np.isfinite(parts.sum(axis=1)), parts.sum(axis=1), np.nan)
+    # The density may be infinite at an end, which is left out.
+    parts = np.where(np.isfinite(parts), parts, np.nan)
+    total = parts.sum(axis=1)
     if 1 < parts.shape[1] <= _MAX_COMPONENTS:
-        axes.plot(x, np.where(np.isfinite(parts), parts, np.nan), color=FRAME, linewidth=0.8)
+        axes.plot(x, parts, color=FRAME, linewidth=0.8)
     axes.plot(x, total, color=INK, linewidth=1.2)
     inside = (x >= ends[0]) & (x <= ends[1])
     axes.fill_between(x, total, where=inside, color=COLOURS[0], alpha=0.35, linewidth=0)
@@ -179,8 +182,8 @@ def prequential_figure(
         If matplotlib is not installed.
     """
     named = style.named_results(results, PrequentialResult, "prequential_figure")
-    places = np.asarray(changes)
-    if places.ndim != 1 or (len(places) and places.dtype.kind not in "iuf"):
+    changed = np.asarray(changes)
+    if changed.ndim != 1 or (len(changed) and changed.dtype.kind not in "iuf"):
         raise DataError(f"changes= takes a list of rows; got {changes!r}.")
     if measure not in _MEASURES:
         raise DataError(
@@ -190,10 +193,10 @@ def prequential_figure(
     names = _shown(named)
     # Entries in a row of the legend.
     n_columns = min(3, max(1, _LONGEST_NAME // max(1, *map(len, names))))
-    lines = -(-len(named) // n_columns)
+    lines = math.ceil(len(named) / n_columns)
     figure = style.new_figure(1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines)
     axes = figure.add_subplot()
-    for row in places.tolist():
+    for row in changed.tolist():
         axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
     _draw_curves(axes, named, names, measure)
     # Set limits and labels of the axes, and draw the legend below, where long names fit.
@@ -209,7 +212,7 @@ def prequential_figure(
         ncols=n_columns,
         frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
-    style.heading(axes, title, _note([result for _, result in named], len(places)))
+    style.heading(axes, title, _note([result for _, result in named], len(changed)))
     return figure
 
 
@@ -228,8 +231,8 @@ def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: 
 def _shown(named: Named) -> list[str]:
     """Return the names of the results as short texts; repeated names get a number."""
     names = [name for name, _ in named]
-    places = [names[: i + 1].count(name) for i, name in enumerate(names)]
-    pairs = zip(names, places, strict=True)
+    occurrences = [names[: i + 1].count(name) for i, name in enumerate(names)]
+    pairs = zip(names, occurrences, strict=True)
     return texts([name if n == 1 else f"{name} ({n})" for name, n in pairs], _LONGEST_NAME)
 
 

@@ -135,6 +135,7 @@ class _Ruler(NamedTuple):
 
 
 def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> _Ruler:
+    """Return the ruler of a feature, of a number over its central range."""
     if isinstance(variable, Discrete):
         values: NDArray[Any] = np.arange(variable.cardinality)
     else:
@@ -156,6 +157,7 @@ def _ruler(network: BayesianNetwork, variable: Variable, contrast: Contrast) -> 
 
 
 def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability: str) -> None:
+    """Draw all rulers: points, features, total points and the probability."""
     lows = [float(ruler.log_odds.min()) for ruler in rulers]
     spans = [float(np.ptp(ruler.log_odds)) for ruler in rulers]
     # Points of a unit of log odds.
@@ -164,14 +166,16 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
     tens = np.arange(0, _POINTS + 1, 10)
     _scale(axes, 0, ends, tens, [f"{tick:.0f}" for tick in tens], _LEVELS[:1], MUTED)
     for row, (ruler, low) in enumerate(zip(rulers, lows, strict=True), 1):
-        place = (ruler.log_odds - low) * unit
+        points = (ruler.log_odds - low) * unit
         if isinstance(ruler.variable, Discrete):
-            _scale(axes, row, place, place, texts(ruler.variable.states, 22), _LEVELS)
+            _scale(axes, row, points, points, texts(ruler.variable.states, 22), _LEVELS)
         else:
-            _branches(axes, row, ruler.values, place)
+            _branches(axes, row, ruler.values, points)
+        # A feature that is not observed adds nothing to the log odds.
         look = {"markersize": 5.5, "markerfacecolor": "white", "markeredgecolor": COLOURS[1]}
         axes.plot(-low * unit, row, "D", **look, zorder=4, clip_on=False)
     # The rulers of the total points and of the probability leave out what is near 0 and 1.
+    # No points are the log odds `offset`.
     row, offset, span = len(rulers) + 1, prior + sum(lows), sum(spans)
     least, most = max(offset, -_LARGEST_ODDS), min(offset + span, _LARGEST_ODDS)
     if least >= most:  # all sums are outside the limits
@@ -197,22 +201,22 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
     axes.spines[:].set_visible(False)
 
 
-def _branches(axes: style.Axes, row: int, values: Floats, place: Floats) -> None:
+def _branches(axes: style.Axes, row: int, values: Floats, points: Floats) -> None:
     """Draw the ruler of a number: a branch for each part on which the log odds rise or fall.
 
-    `place` has the position of each value on the ruler, in points.
+    `points` has the position of each value on the ruler.
     """
-    signs = np.sign(np.diff(place))
+    signs = np.sign(np.diff(points))
     turns = (np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1).tolist()
     ticks = _ticks(values[0], values[-1])
     for first, last in itertools.pairwise([0, *turns, len(values) - 1]):
-        level = _LEVELS[0] if place[last] >= place[first] else _LEVELS[1]
+        level = _LEVELS[0] if points[last] >= points[first] else _LEVELS[1]
         y = row - math.copysign(_BRANCH, level) * bool(turns)
         inside = ticks[(ticks >= values[first]) & (ticks <= values[last])]
-        at = np.interp(inside, values, place)
+        places = np.interp(inside, values, points)
         names = [number(float(tick)) for tick in inside]
-        _scale(axes, y, place[[first, last]], at, names, [level])
-    axes.vlines(place[turns], row - _BRANCH, row + _BRANCH, color=INK, linewidth=1.1, zorder=2)
+        _scale(axes, y, points[[first, last]], places, names, [level])
+    axes.vlines(points[turns], row - _BRANCH, row + _BRANCH, color=INK, linewidth=1.1, zorder=2)
 
 
 def _scale(
@@ -231,9 +235,10 @@ def _scale(
     """
     look = {"color": colour, "zorder": 2, "clip_on": False}
     axes.plot([ends.min(), ends.max()], [y, y], linewidth=1.1, **look)
+    # The right end of the last label at each level.
     taken = dict.fromkeys(levels, -math.inf)
-    for at in np.argsort(places, kind="stable"):
-        x, label = float(places[at]), labels[at]
+    for i in np.argsort(places, kind="stable"):
+        x, label = float(places[i]), labels[i]
         half = 0.5 * _CHARACTER * len(label)
         free = [level for level in levels if taken[level] + _GAP <= x - half]
         level = free[0] if free else math.copysign(0.1, levels[0])

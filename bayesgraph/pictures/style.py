@@ -146,13 +146,11 @@ def horizontal_bars(
     draw_bars(axes, labels, bars)
     ends = [end for bar in bars for end in (bar.start, bar.end)]
     low, high = min(ends), max(ends)
-    rooms = [
-        max((len(bar.note) + 2 for bar in bars if bar.leftward == left), default=0)
-        for left in (True, False)
-    ]
-    unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * sum(rooms))
-    before, after = (unit * _CHARACTER * room for room in rooms)
-    axes.set_xlim(low - before, high + after)
+    # Characters of the longest note on the left and on the right, and units of the axis by inch.
+    left = max((len(bar.note) + 2 for bar in bars if bar.leftward), default=0)
+    right = max((len(bar.note) + 2 for bar in bars if not bar.leftward), default=0)
+    unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * (left + right))
+    axes.set_xlim(low - unit * _CHARACTER * left, high + unit * _CHARACTER * right)
     axes.locator_params(axis="x", nbins=5)
     axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= high])
     axes.set_xlabel(xlabel, labelpad=6)

@@ -97,18 +97,20 @@ def minimal_separators(
     separators: dict[frozenset[Name], None] = {}
     sides = deque([x])
     while sides and len(separators) < maximum:
-        # The separator nearest to a side, unless nodes that it may not have lead to y.
+        # A side grows over the nodes that a separator may not have, up to its border; the
+        # separator nearest to it are those of the border that paths to y lead on from.
         side = ancestral_set(moral.adj, sides.popleft(), allowed | y)
         border = nx.node_boundary(moral, side)
         nearest = frozenset(nx.node_boundary(moral, ancestral_set(moral.adj, y, border)))
         if border.isdisjoint(y) and nearest not in separators and holds(nearest):
             separators[nearest] = None
-            side = ancestral_set(moral.adj, x, nearest)
-            sides.extend(side | {node} for node in graph.in_order(nearest))
+            reached = ancestral_set(moral.adj, x, nearest)
+            sides.extend(reached | {node} for node in graph.in_order(nearest))
     return graph.small_first(nodes | required for nodes in separators)
 
 
 def _check_unconfounded(graph: CausalGraph, instead: str) -> None:
+    """Raise an error for a graph with confounded pairs, which says what to do instead."""
     if graph.confounded:
         a, b = graph.confounded[0]
         raise GraphError(
@@ -237,51 +239,52 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
     while True:
         # In how many terms each variable is, and of how many it is a target.
         uses = Counter(name for term in terms for name in term.free)
-        heads = Counter(
-            name for term in terms if isinstance(term, Conditional) for name in term.targets
-        )
+        distributions = [term for term in terms if isinstance(term, Conditional)]
+        heads = Counter(name for term in distributions for name in term.targets)
         # A variable that is in one term only, as a target of a distribution, sums to one.
         while alone := [name for name in left if uses[name] == heads[name] == 1]:
             name = alone[0]
-            place, holder = next((i, term) for i, term in enumerate(terms) if name in term.free)
-            assert isinstance(holder, Conditional)
-            rest = tuple(target for target in holder.targets if target != name)
-            terms[place : place + 1] = [Conditional(rest, holder.given)] if rest else []
-            uses.subtract([name] if rest else holder.free)
+            place, term = next((i, term) for i, term in enumerate(terms) if name in term.free)
+            assert isinstance(term, Conditional)
+            rest = tuple(target for target in term.targets if target != name)
+            terms[place : place + 1] = [Conditional(rest, term.given)] if rest else []
+            uses.subtract([name] if rest else term.free)
             left.remove(name)
         inner = [term for term in terms if not term.free.isdisjoint(left)]
         outer = [term for term in terms if term.free.isdisjoint(left)]
         joined = _joined(inner)
         if len(joined) == len(inner):
             return product([*outer, Sum(tuple(left), product(inner))] if inner else outer)
+        # Joint distributions may have more variables that sum to one.
         terms = [*outer, *joined]
 
 
 def _joined(terms: Sequence[Expression]) -> list[Expression]:
     """Return terms in which P(b | a, c) P(a | c) is P(a, b | c), by the chain rule."""
-    joined = list(terms)
-    places = {
-        frozenset(term.given): place
-        for place, term in reversed(list(enumerate(joined)))
-        if isinstance(term, Conditional)
-    }
-    for i, first in enumerate(joined):
-        j = places.get(first.free, -1)
-        if isinstance(first, Conditional) and isinstance(then := joined[j], Conditional) and j >= 0:
-            both = Conditional((*first.targets, *then.targets), first.given)
-            rest = [term for k, term in enumerate(joined) if k not in (i, j)]
-            return _joined([*rest[: min(i, j)], both, *rest[min(i, j) :]])
-    return joined
+    # The first distribution given each set of variables.
+    given: dict[frozenset[Name], Conditional] = {}
+    for term in terms:
+        if isinstance(term, Conditional):
+            given.setdefault(frozenset(term.given), term)
+    for i, first in enumerate(terms):
+        # All variables of the first one are what the second is given.
+        second = given.get(first.free)
+        if isinstance(first, Conditional) and second is not None:
+            j = next(k for k, term in enumerate(terms) if term is second)
+            joint = Conditional((*first.targets, *second.targets), first.given)
+            rest = [term for k, term in enumerate(terms) if k not in (i, j)]
+            return _joined([*rest[: min(i, j)], joint, *rest[min(i, j) :]])
+    return list(terms)
 
 
 def ratio(top: Expression, bottom: Expression) -> Expression:
     """Return a ratio of expressions without the terms that both have."""
-    above, under = list(terms_of(top)), list(terms_of(bottom))
-    for term in list(under):
+    above, below = list(terms_of(top)), list(terms_of(bottom))
+    for term in terms_of(bottom):
         if term in above:
             above.remove(term)
-            under.remove(term)
-    return Ratio(product(above), product(under)) if under else product(above)
+            below.remove(term)
+    return Ratio(product(above), product(below)) if below else product(above)
 
 
 # -------------------------------------------------------------------------------- printing
@@ -373,8 +376,8 @@ def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any
         return Factor.from_log(free, np.full((1, *(v.cardinality for v in free)), -np.inf))
     joint = Factor.from_log(scope, log_of(posterior.probabilities)[None])
     if conditions:
-        below = posterior.marginal(*(v.name for v in conditions)).probabilities
-        joint = joint / Factor.from_log(scope[: len(conditions)], log_of(below)[None])
+        marginal = posterior.marginal(*(v.name for v in conditions)).probabilities
+        joint = joint / Factor.from_log(scope[: len(conditions)], log_of(marginal)[None])
     logs = joint.log_values[0]
     chosen = tuple(slice(None) if v in free else v.index(fixed[v.name]) for v in scope)
     return Factor.from_log(free, logs[chosen][None])
@@ -557,6 +560,7 @@ def _id(
     These are `order`, a topological one: an ancestral set of the nodes of the graph.
     """
     nodes, above = set(order), graph.parents
+    # Nodes that are not above y are summed out.
     kept = nodes & ancestral_set(above, y)
     if x and kept != nodes:  # 2
         order = [name for name in order if name in kept]
@@ -564,8 +568,10 @@ def _id(
         p = replace(p, expression=p.joint(names), names=names)
     if not x:  # 1
         return p.joint(graph.in_order(y))
-    if more := nodes - x - ancestral_set(above, y, x):  # 3
-        return _id(y, x | more, p, graph, order)
+    # Setting nodes that are above y only by way of x makes no difference.
+    without_effect = nodes - x - ancestral_set(above, y, x)
+    if without_effect:  # 3
+        return _id(y, x | without_effect, p, graph, order)
     parts = _districts(graph, nodes - x)
     if len(parts) > 1:  # 4
         terms = [_id(part, nodes - part, p, graph, order) for part in parts]
@@ -590,6 +596,7 @@ def _districts(graph: CausalGraph, nodes: set[Name]) -> list[set[Name]]:
 
 
 def _order(graph: CausalGraph) -> list[Name]:
+    """Return the observed nodes in a topological order."""
     return [node for node in topological_order(graph.dag) if not isinstance(node, Hidden)]
 
 
@@ -697,10 +704,11 @@ class CausalGraph:
         if not nodes:
             raise GraphError("All variables are latent; leave at least one of them observed.")
         observed = set(nodes)
-        # The observed nodes that directed paths through unobserved nodes lead to.
+        # Each node with the unobserved nodes that directed paths through such nodes lead to, and
+        # the observed children of all these.
         through = {node: ancestral_set(dag.succ, [node], observed) for node in dag}
         below = {
-            node: {child for one in inner for child in dag.succ[one] if child in observed}
+            node: {child for parent in inner for child in dag.succ[parent]} & observed
             for node, inner in through.items()
         }
         arcs = [(a, b) for a in nodes for b in nodes if b in below[a]]
@@ -894,9 +902,9 @@ class CausalGraph:
             raise GraphError(
                 "Graphs over the same variables can be equivalent; these have different ones."
             )
-        one, two = cpdag(self), cpdag(other)
-        same = {frozenset(edge) for edge in one.edges} == {frozenset(edge) for edge in two.edges}
-        return same and set(one.arcs) == set(two.arcs)
+        first, second = cpdag(self), cpdag(other)
+        edges, others = ({frozenset(edge) for edge in graph.edges} for graph in (first, second))
+        return edges == others and set(first.arcs) == set(second.arcs)
 
     # -------------------------------------------------------------------- what to adjust for
 
@@ -976,14 +984,15 @@ class CausalGraph:
         # Branches decide node by node whether it is in the set, and end where no set is left.
         branches: list[tuple[set[Name], set[Name]]] = [(set(), candidates)]
         # The first set may take a branch for each candidate.
-        left = _BRANCHES_PER_SET * maximum + 2 * len(candidates)
-        while branches and left and len(sets) < maximum:
-            left -= 1
+        n_left = _BRANCHES_PER_SET * maximum + 2 * len(candidates)
+        while branches and n_left and len(sets) < maximum:
+            n_left -= 1
             required, among = branches.pop()
             among = largest(among)
             if not required <= among or not intercepts(among):
                 continue
             if intercepts(required) and largest(required) == required:
+                # A set that contains another one is not minimal.
                 if not any(intercepts(largest(required - {node})) for node in required):
                     sets.append(required)
                 continue
@@ -1025,10 +1034,10 @@ class CausalGraph:
             def acts(separator: Iterable[Name], node: Name = node) -> bool:
                 return not d_separated(self.dag, node, x, separator)
 
-            left = maximum - len(instruments)
-            sets = minimal_separators(self, cut, y, {node}, set(), allowed, left, acts)
+            n_left = maximum - len(instruments)
+            sets = minimal_separators(self, cut, y, {node}, set(), allowed, n_left, acts)
             instruments += [Instrument(node, separator) for separator in sets]
-        return sorted(instruments, key=lambda one: len(one.given))
+        return sorted(instruments, key=lambda instrument: len(instrument.given))
 
     def identify(self, outcome: Names, *, do: Names, given: Names = ()) -> Estimand:
         """Return an interventional distribution as an expression in observed probabilities.

@@ -147,6 +147,7 @@ class _Parser:
         return FileFormatError(f"{self._budget.source}, line {line}: expected {expected}; {got}.")
 
     def _scanned(self) -> Iterator[_Token]:
+        """Yield the tokens of the text, and then its end for ever."""
         at = 0
         while at < len(self._text):
             match = _TOKEN.match(self._text, at)
@@ -200,6 +201,7 @@ class _Parser:
         return CausalDiagram(graph, **roles, positions=self._positions)
 
     def _statement(self) -> None:
+        """Read a node with its attributes, a chain of arrows, or an attribute of the graph."""
         first = self._take()
         if first.kind == "sign" and first.text in ";,":
             return
@@ -216,6 +218,7 @@ class _Parser:
             if arrow.text not in _ARROWS:
                 advice = ", an edge without a direction"
                 raise self._refused(arrow, "'->', '<-' or '<->'", advice)
+            # Heads at the right and at the left end; a bidirected edge has both.
             to_right, to_left = _ARROWS[arrow.text]
             self._budget.take(_BYTES_OF_EDGE * len(left) * len(right), "its edges")
             for a, b in product(left, right):
@@ -242,12 +245,14 @@ class _Parser:
         return list(names)
 
     def _node(self, token: _Token) -> str:
+        """Return the name of a node, which is a new one at its first mention."""
         if token.kind not in _NAMES:
             raise self._refused(token, "the name of a node")
         self._nodes.setdefault(token.text, set())
         return token.text
 
     def _describe(self, name: str, token: _Token) -> None:
+        """Read role and position of a node from the attributes in brackets."""
         at = 0
         while at < len(token.text.rstrip()):
             match = _ATTRIBUTE.match(token.text, at)

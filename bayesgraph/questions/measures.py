@@ -69,12 +69,13 @@ def calibration_error(
     bins = whole_number("bins", "bins", bins, 1)
     confidence, right = np.minimum(values.max(axis=1), 1.0), values.argmax(axis=1) == codes
     order = np.argsort(confidence, kind="stable")
-    # Bins of ascending values have about equally many rows; equal values share a bin.
+    # Bins of ascending values have about equally many rows. Equal values share a bin: starts in
+    # their midst move to the nearer end of them.
     ascending = confidence[order]
-    wanted = np.arange(bins) * len(ascending) // bins
-    before = np.searchsorted(ascending, ascending[wanted], side="left")
-    after = np.searchsorted(ascending, ascending[wanted], side="right")
-    starts = np.unique(np.where(wanted - before <= after - wanted, before, after))
+    equal = np.arange(bins) * len(ascending) // bins
+    before = np.searchsorted(ascending, ascending[equal], side="left")
+    after = np.searchsorted(ascending, ascending[equal], side="right")
+    starts = np.unique(np.where(equal - before <= after - equal, before, after))
     gaps = np.add.reduceat(right[order] - ascending, starts[starts < len(ascending)])
     return float(np.abs(gaps).sum() / len(ascending))
 
@@ -179,23 +180,24 @@ class DecisionRule:
         # Without costs, argmax of p: in 1 - p, differences below 1e-16 would become ties.
         best = np.argmax(proba, axis=1) if self.costs is None else np.argmin(expected, axis=1)
         rows = np.arange(len(best))
-        open_ = proba[rows, best] < self.min_probability
+        abstains = proba[rows, best] < self.min_probability
         if self.abstain is not None:
-            open_ |= expected[rows, best] > self.abstain
-        return np.where(open_, -1, best)
+            abstains |= expected[rows, best] > self.abstain
+        return np.where(abstains, -1, best)
 
     def labels(self, classes: NDArray[Any], proba: Floats, abstained: Any = None) -> NDArray[Any]:
         """Return the class decided for each row; an abstention gives the label `abstained`.
 
         `classes` are the labels in the order of the columns of `proba`.
         """
-        labels, other = classes, np.asarray(abstained)
+        labels, label = classes, np.asarray(abstained)
         if self.abstain is not None or self.min_probability > 0:
-            kinds = {classes.dtype.kind, other.dtype.kind}
-            if other.ndim or len(kinds) > 1 or not kinds <= set("iufUS"):
-                other = np.empty(1, dtype=object)
-                other[0] = abstained
-            labels = np.append(classes, other)
+            # Labels of one kind keep their dtype; NumPy would turn numbers beside text into text.
+            kinds = {classes.dtype.kind, label.dtype.kind}
+            if label.ndim or len(kinds) > 1 or not kinds <= set("iufUS"):
+                label = np.empty(1, dtype=object)
+                label[0] = abstained
+            labels = np.append(classes, label)  # the code -1 reads the last one
         return np.asarray(labels[self.codes(proba)])
 
     def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
@@ -276,8 +278,8 @@ def _code(name: str, label: Any, target: Discrete) -> int:
 
 def finite_number(what: str, value: Any, least: float = 0.0) -> float:
     """Return a number that is finite and not below another one, or raise a DataError."""
-    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not good or not np.isfinite(value) or value < least:
+    is_number = isinstance(value, (int, float, np.integer, np.floating))
+    if not is_number or isinstance(value, bool) or not np.isfinite(value) or value < least:
         limit = "" if np.isinf(least) else f", {least:g} or more"
         raise DataError(f"{what} is a finite number{limit}; got {value!r}.")
     return float(value)

@@ -148,8 +148,8 @@ def nearest_rows(
     logs, _ = model._rows_with_prior(variable, rows.evidence())
     shares = np.exp(log_normalised(logs))
     answers = shares.argmax(axis=1)
-    code = variable.index(before)
-    wanted = answers != code if to is None else answers == variable.index(to)
+    wanted = answers != variable.index(before) if to is None else answers == variable.index(to)
+    # What each finding adds to the distance of each row.
     parts = {
         v: _distances(v, column, rows, rules.weights.get(v.name, 1.0), fixed=v.name in rules.fixed)
         for v, column in findings.items()
@@ -220,6 +220,7 @@ def _ends(variable: Variable, finding: Any) -> tuple[Any, Any]:
 
 
 def _value(variable: Variable, column: Any) -> Any:
+    """Return the value of a finding or of a row, decoded; an interval as it is."""
     if isinstance(column, Between):
         return column
     return plain(decode(variable, column)[0])
@@ -328,16 +329,16 @@ def _partial(joint: Floats) -> tuple[Floats, Floats]:
 
     inside, outside = joint, np.zeros_like(joint)
     for axis in range(joint.ndim):
-        whole = inside.sum(axis=axis, keepdims=True)
-        away = outside.sum(axis=axis, keepdims=True)
+        total_inside = inside.sum(axis=axis, keepdims=True)
+        total_outside = outside.sum(axis=axis, keepdims=True)
         # For each entry the sum of all other ones along an axis, without subtraction.
-        moved = np.moveaxis(inside, axis, 0)
-        zero = np.zeros_like(moved[:1])
-        below = np.cumsum(np.concatenate([zero, moved[:-1]]), axis=0)
-        above = np.cumsum(np.concatenate([zero, moved[:0:-1]]), axis=0)[::-1]
-        others = np.moveaxis(below + above, 0, axis)
-        inside = np.concatenate([inside, whole], axis=axis)
-        outside = np.concatenate([others + away, away], axis=axis)
+        entries = np.moveaxis(inside, axis, 0)
+        zero = np.zeros_like(entries[:1])
+        before = np.cumsum(np.concatenate([zero, entries[:-1]]), axis=0)
+        after = np.cumsum(np.concatenate([zero, entries[:0:-1]]), axis=0)[::-1]
+        others = np.moveaxis(before + after, 0, axis)
+        inside = np.concatenate([inside, total_inside], axis=axis)
+        outside = np.concatenate([others + total_outside, total_outside], axis=axis)
     return inside, outside
 
 
@@ -347,22 +348,26 @@ def _best(
     after: tuple[Floats, Floats],
     k: int,
 ) -> Iterator[RelevantExplanation]:
-    """Yield the best explanations, of which none is part of another one."""
-    prior, posterior = before[0], after[0]
+    """Yield the best explanations, of which none is part of another one.
+
+    The arguments `before` and `after` are results of `_partial`, without and with the evidence.
+    """
+    (prior, prior_of_others), (posterior, posterior_of_others) = before, after
     with np.errstate(divide="ignore", invalid="ignore"):
-        factors = (posterior * before[1]) / (prior * after[1])
+        factors = (posterior * prior_of_others) / (prior * posterior_of_others)
     # Impossible explanations have no factor, and the empty one explains nothing.
     factors = np.where(prior > 0, factors, np.nan).ravel()
-    places = np.ix_(*map(np.arange, prior.shape))
-    is_in = [place < v.cardinality for place, v in zip(places, variables, strict=True)]
+    # The last index along an axis leaves its variable out.
+    indices = np.ix_(*map(np.arange, prior.shape))
+    is_in = [index < v.cardinality for index, v in zip(indices, variables, strict=True)]
     lengths = sum(is_in, start=np.zeros(prior.shape, dtype=np.intp)).ravel()
     possible = np.flatnonzero(~np.isnan(factors) & (lengths > 0))
     # Factors that differ by rounding are equal, so that the fewest states come first.
     digits = np.round(np.log(np.maximum(factors[possible], 1e-300)) / _ROUNDING * 1e-2)
     order = possible[np.lexsort((possible, lengths[possible], -digits))]
     kept: list[frozenset[tuple[int, int]]] = []
-    for at in order.tolist():
-        codes = np.unravel_index(at, prior.shape)
+    for entry in order.tolist():
+        codes = np.unravel_index(entry, prior.shape)
         chosen = frozenset(
             (axis, int(code))
             for axis, (code, variable) in enumerate(zip(codes, variables, strict=True))
@@ -373,7 +378,7 @@ def _best(
         kept.append(chosen)
         states = {variables[axis].name: variables[axis].states[c] for axis, c in sorted(chosen)}
         yield RelevantExplanation(
-            states, float(factors[at]), float(prior[codes]), float(posterior[codes])
+            states, float(factors[entry]), float(prior[codes]), float(posterior[codes])
         )
         if len(kept) == k:
             return
