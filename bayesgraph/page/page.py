@@ -51,20 +51,21 @@ def front() -> tuple[str, str]:
     """Return the script and the style of all pages."""
     order: list[str] = []
     texts: dict[str, str] = {}
-    wanted: dict[str, set[str]] = {}
+    # What others import of each module, which is all that it has to return.
+    exported: dict[str, set[str]] = {}
 
     def visit(name: str) -> None:
         if name in texts:
             return
         texts[name] = (FRONT / name).read_text("utf-8")
-        for names, needed in _IMPORT.findall(texts[name]):
-            visit(needed)
+        for names, source in _IMPORT.findall(texts[name]):
+            visit(source)
             imported = [item.split(" as ")[0].strip() for item in names.split(",")]
-            wanted.setdefault(needed, set()).update(filter(None, imported))
+            exported.setdefault(source, set()).update(filter(None, imported))
         order.append(name)
 
     visit(_ENTRY)
-    script = "".join(_scoped(name, texts[name], wanted.get(name, set())) for name in order)
+    script = "".join(_scoped(name, texts[name], exported.get(name, set())) for name in order)
     # The style sheet of the palette: by day, by night, and always by day on paper.
     day, night = style_properties(LIGHT), style_properties(DARK)
     return script, (
@@ -78,10 +79,11 @@ def front() -> tuple[str, str]:
 def _scoped(name: str, module: str, exported: set[str]) -> str:
     """Return a module as a constant: a function that is called, with what others import of it."""
 
-    def taken(names: re.Match[str]) -> str:
-        return f"const {{{names[1].replace(' as ', ': ')}}} = {_constant(names[2])};\n"
+    def as_constants(statement: re.Match[str]) -> str:
+        names, source = statement.groups()
+        return f"const {{{names.replace(' as ', ': ')}}} = {_constant(source)};\n"
 
-    text = _IMPORT.sub(taken, bare_module(module))
+    text = _IMPORT.sub(as_constants, bare_module(module))
     text = "".join(map(_tight, text.splitlines(keepends=True)))
     returned = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""
     return f"const {_constant(name)} = (() => {{\n{text}{returned}}})();\n"
@@ -91,6 +93,7 @@ def _tight(line: str) -> str:
     """Return a line without the spaces around its operators; those that may be in texts stay."""
     if any(mark in line for mark in "'`/"):
         return line
+    # Strings are every second part.
     parts = _STRING.split(line)
     parts[::2] = [_SPACED.sub(r"\1", part) for part in parts[::2]]
     return "".join(parts)
@@ -175,6 +178,7 @@ def to_html(
 
 def page(snapshot: Snapshot, archive: bytes) -> str:
     """Return the page of a snapshot; `archive` is the model in the native format."""
+    # The head is JSON that can be read without unpacking.
     in_head = ("title", "initial")
     content = {k: v for k, v in snapshot.content.items() if k not in in_head}
     head = {
@@ -242,6 +246,7 @@ def _dense(text: str) -> str:
 
 
 def _hash(text: str) -> str:
+    """Return the hash of a script or a style, as a content security policy has it."""
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
     return f"'sha256-{digest}'"
 

@@ -61,10 +61,11 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
     rules = Rules.of(model, n_values=_GRID)
     flips: Json = {}
     cut = model._cut_numbers
-    for at, variable in enumerate(model.variables):
-        if at in cut:
-            ends = cut[at].edges[[0, -1]].tolist()
-            flips[str(at)] = {"range": ends, "whole": False, "cuts": list(cut[at].cuts)}
+    for index, variable in enumerate(model.variables):
+        key = str(index)
+        if index in cut:
+            ends = cut[index].edges[[0, -1]].tolist()
+            flips[key] = {"range": ends, "whole": False, "cuts": list(cut[index].cuts)}
         elif isinstance(variable, Binned):
             # The cost of each change of intervals, by the old and the new one.
             costs = np.zeros((variable.cardinality, variable.cardinality))
@@ -73,15 +74,15 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
                 for choice in choices_of(model, None, evidence, rules):
                     for option in choice.options[1:]:
                         costs[code, int(option.code)] = option.cost
-            flips[str(at)] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
+            flips[key] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
         elif isinstance(variable, MissingIndicator):
-            flips[str(at)] = {"stays": True}
+            flips[key] = {"stays": True}
         elif isinstance(variable, Continuous):
             try:
                 ends = list(range_of(model, variable, None, rules))
             except errors.EvidenceError:
                 continue
-            flips[str(at)] = {"range": ends, "whole": isinstance(variable, Count)}
+            flips[key] = {"range": ends, "whole": isinstance(variable, Count)}
     return flips
 
 
@@ -149,15 +150,14 @@ def take_snapshot(
     if view not in _VIEWS:
         raise errors.DataTypeError(f"view= is one of {errors.quoted(_VIEWS)}; got {view!r}.")
     variables = model.variables
-    number = {variable.name: i for i, variable in enumerate(variables)}
-    wanted = None if target is None else number[model.variable(target).name]
+    index_of = {variable.name: i for i, variable in enumerate(variables)}
     numbers = Numbers(limit)
     shown = models.texts(model.names, _LONGEST_TEXT)
     content: Json = {
         "title": title or type(model).__name__,
         "view": "network" if view == "auto" else view,
-        "target": wanted,
-        "variables": [_variable(v, n, number) for v, n in zip(variables, shown, strict=True)],
+        "target": None if target is None else index_of[model.variable(target).name],
+        "variables": [_variable(v, n, index_of) for v, n in zip(variables, shown, strict=True)],
         "arcs": _arcs(model),
         "rows": None,
         "initial": findings(model, evidence),
@@ -165,17 +165,18 @@ def take_snapshot(
         "order": order_of(model),
         "flips": flips_part(model, numbers),
     }
-    for variable, at in model._expected.place.items():
-        limits = np.nan_to_num(model._expected.limits[:, at])  # JSON has no infinity
-        content["variables"][number[variable.name]]["limits"] = limits.tolist()
-    for at, flip in content["flips"].items():
-        content["variables"][int(at)]["range"] = flip.get("range")
-    for at, variable in model._cut_numbers.items():
-        content["variables"][at]["kind"] = "continuous"
-        code = content["initial"].get(str(at), {}).get("state")
+    for variable, place in model._expected.place.items():
+        limits = np.nan_to_num(model._expected.limits[:, place])  # JSON has no infinity
+        content["variables"][index_of[variable.name]]["limits"] = limits.tolist()
+    for key, flip in content["flips"].items():
+        content["variables"][int(key)]["range"] = flip.get("range")
+    # Where networks cut a number differently, the page has the number, not its intervals.
+    for index, variable in model._cut_numbers.items():
+        content["variables"][index]["kind"] = "continuous"
+        code = content["initial"].get(str(index), {}).get("state")
         if code is not None:
             low, high = variable.edges[code : code + 2].tolist()
-            content["initial"][str(at)] = {"value": (low + high) / 2}
+            content["initial"][str(index)] = {"value": (low + high) / 2}
     return Snapshot(content, numbers.joined())
 
 
@@ -185,15 +186,16 @@ _VIEWS = ("auto", "network", "classifier")
 # ------------------------------------------------------------------------- variables and findings
 
 
-def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json:
+def _variable(variable: Variable, name: str, index_of: Mapping[Name, int]) -> Json:
+    """Return a variable as the page takes it; `name` is its name as text."""
     item: Json = {"name": name, "kind": "discrete", "states": [], "typed": None}
     if type(variable.name) is not str or variable.name != name:
         item["key"] = repr(variable.name)
     values: Sequence[Any] = ()
     if isinstance(variable, Discrete):
         item["states"] = models.state_texts(variable, _LONGEST_TEXT)
-        if isinstance(variable, MissingIndicator) and variable.of in number:
-            item["of"] = number[variable.of]
+        if isinstance(variable, MissingIndicator) and variable.of in index_of:
+            item["of"] = index_of[variable.of]
         values = variable.states
     elif isinstance(variable, Continuous):
         item["kind"] = "count" if isinstance(variable, Count) else "continuous"
@@ -202,9 +204,7 @@ def _variable(variable: Variable, name: str, number: Mapping[Name, int]) -> Json
         item |= {"kind": "counts", "items": models.texts(values, _LONGEST_TEXT)}
     shown = item["states"] or item.get("items", [])
     # Where a text is not the value, Python needs the value.
-    if any(
-        type(value) is not str or value != text for value, text in zip(values, shown, strict=True)
-    ):
+    if [(str, text) for text in shown] != [(type(value), value) for value in values]:
         item["typed"] = [repr(value) for value in values]
     return item | {"range": None, "limits": None, "unit": None, "note": None}
 
@@ -213,32 +213,32 @@ def findings(model: models.Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
     case: Case = model._case(evidence)
     entries: Json = {}
-    for at, value in case.hard.items():
-        variable = model.variables[at]
+    for index, value in case.hard.items():
+        variable = model.variables[index]
         if isinstance(variable, CountVector):
             items = np.flatnonzero(value)
             counts = dict(zip(map(str, items.tolist()), value[items].tolist(), strict=True))
-            entries[str(at)] = {"counts": counts}
+            entries[str(index)] = {"counts": counts}
         else:
-            entries[str(at)] = {"state" if isinstance(variable, Discrete) else "value": value}
-    for at, logs in case.soft.items():
+            entries[str(index)] = {"state" if isinstance(variable, Discrete) else "value": value}
+    for index, logs in case.soft.items():
         is_tiny, weights = logs.max() <= _LOG_TINY, np.exp(logs)
         excluded = np.flatnonzero(weights == 0)
         if np.isin(weights, (0.0, 1.0)).all() and len(excluded) and not is_tiny:
-            entries[str(at)] = {"not": excluded.tolist()}
+            entries[str(index)] = {"not": excluded.tolist()}
         else:
-            entries[str(at)] = {"weights": weights.tolist()}
+            entries[str(index)] = {"weights": weights.tolist()}
         if is_tiny:  # JSON has no infinity
-            entries[str(at)]["logs"] = np.maximum(logs, np.finfo(np.float64).min).tolist()
+            entries[str(index)]["logs"] = np.maximum(logs, np.finfo(np.float64).min).tolist()
     return entries
 
 
 def _arcs(model: Any) -> list[list[Any]]:
     """Return the arcs with their scores; of several networks all arcs, without scores."""
-    number = model._index_of
+    index_of = model._index_of
     scores = model.arc_scores if len(model.networks) == 1 else {}
     arcs = model.arc_probabilities if model.networks else ()
-    return [[number[a], number[b], _finite(scores.get((a, b)))] for a, b in arcs]
+    return [[index_of[a], index_of[b], _finite(scores.get((a, b)))] for a, b in arcs]
 
 
 # ------------------------------------------------------------------------------- tables and trees
@@ -264,11 +264,11 @@ def with_rows(snapshot: Snapshot, model: models.Model, data: TableLike, *, embed
     DataError
         For rows without a discrete target, more rows than a page takes, or none.
     """
-    at = snapshot.content["target"]
+    index = snapshot.content["target"]
     variables = [dict(variable) for variable in snapshot.content["variables"]]
     for i, ends in _ranges_in(model, data).items():
         variables[i]["range"] = ends
-    target = None if at is None else model.variables[at]
+    target = None if index is None else model.variables[index]
     rows: dict[str, Any] | bool = False
     if embed:
         if not isinstance(target, Discrete):

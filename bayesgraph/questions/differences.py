@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -168,8 +168,7 @@ class _Pair:
             other = network.variable(variable.name) if variable.name in network else variable
             if other == variable or not (type(other) is type(variable) is Discrete):
                 continue
-            states, others = ({(type(s), s) for s in v.states} for v in (variable, other))
-            if states == others:
+            if _typed(variable.states) == _typed(other.states):
                 with suppress(UnsupportedModelError):  # the difference is reported instead
                     network = network.with_states(variable.name, variable.states)
         return network
@@ -188,6 +187,7 @@ class _Pair:
                 yield change
 
     def _change(self, p: CPD, q: CPD) -> FamilyChange:
+        """Compare the distributions of one child."""
         names = tuple(v.name for v in p.parents), tuple(v.name for v in q.parents)
         child = p.variable.name
         try:
@@ -202,6 +202,7 @@ class _Pair:
         return FamilyChange(child, *names, max(0.0, value), deviation, text, *counts, self.member)
 
     def _divergence(self, p: CPD, q: CPD) -> _Divergence:
+        """Return the divergence: a sum over states, that of Gaussians, or that of drawn rows."""
         others = {v.name: v for v in q.scope}
         scope = [*p.parents, *(v for v in q.parents if v.name not in {v.name for v in p.scope})]
         for variable in [p.variable, *scope]:
@@ -210,16 +211,19 @@ class _Pair:
                 raise UnsupportedModelError(f"{variable.name!r} is another variable")
         discrete = [v for v in scope if isinstance(v, Discrete)]
         cells = math.prod(v.cardinality for v in discrete)
-        try:
-            if isinstance(p.variable, Discrete) and len(discrete) == len(scope):
-                if cells * p.variable.cardinality <= _MAX_STATES:
-                    f, g = p.to_factor(), q.to_factor()
-                    if f is not None and g is not None:
-                        return self._of_tables(f, g, discrete, p.variable)
-            elif isinstance(p, GaussianCPD) and isinstance(q, GaussianCPD) and cells <= _MAX_CELLS:
+        child, are_states = p.variable, len(discrete) == len(scope)
+        # If the weights of the parents' states do not fit, rows are drawn.
+        with suppress(MemoryLimitError):
+            if isinstance(p, GaussianCPD) and isinstance(q, GaussianCPD) and cells <= _MAX_CELLS:
                 return self._of_gaussians(p, q, discrete)
-        except MemoryLimitError:
-            pass  # the weights of the parents' states do not fit: rows are drawn
+            if (
+                isinstance(child, Discrete)
+                and are_states
+                and cells * child.cardinality <= _MAX_STATES
+            ):
+                f, g = p.to_factor(), q.to_factor()
+                if f is not None and g is not None:
+                    return self._of_tables(f, g, discrete, child)
         return self._of_draws(p, q)
 
     def _weights(self, scope: Sequence[Discrete]) -> Floats:
@@ -232,14 +236,16 @@ class _Pair:
     def _of_tables(
         self, p: Factor, q: Factor, scope: Sequence[Discrete], child: Discrete
     ) -> _Divergence:
+        """Return the divergence of tables of a discrete child and discrete parents."""
         axes = [*scope, child]
         shape = tuple(v.cardinality for v in axes)
-        logs, others = (np.broadcast_to(f.aligned(axes)[0], shape) for f in (p, q))
-        shares = np.exp(logs)
+        old_logs = np.broadcast_to(p.aligned(axes)[0], shape)
+        new_logs = np.broadcast_to(q.aligned(axes)[0], shape)
+        shares = np.exp(old_logs)
         with np.errstate(invalid="ignore"):
-            parts = np.where(shares > 0, shares * (logs - others), 0.0).sum(axis=-1)
+            parts = np.where(shares > 0, shares * (old_logs - new_logs), 0.0).sum(axis=-1)
         total, cell, states = _largest(scope, self._weights(scope), parts)
-        old, new = shares[cell], np.exp(others[cell])
+        old, new = shares[cell], np.exp(new_logs[cell])
         code = int(np.argmax(np.abs(old - new).round(12)))  # of two states the first one
         where = _text(states, f"{child.name}={child.states[code]}")
         text = f"P({where}): {rounded(old[code])} → {rounded(new[code])}"
@@ -248,6 +254,7 @@ class _Pair:
     def _of_gaussians(
         self, p: GaussianCPD, q: GaussianCPD, scope: Sequence[Discrete]
     ) -> _Divergence:
+        """Return the divergence of linear Gaussians, given mean and covariance of their parents."""
         numbers = list(dict.fromkeys([*p.continuous_parents, *q.continuous_parents]))
         weights = self._weights(scope)
         parts = np.zeros(weights.shape)
@@ -258,23 +265,25 @@ class _Pair:
                 states = _states(scope, cell)
                 answer = self.before.query([v.name for v in numbers], states)
                 mean, covariance = answer.weights @ answer.means, answer.covariance
-            (old, old_slopes), (new, new_slopes) = (
-                _at(cpd, dict(zip(scope, cell, strict=True)), numbers) for cpd in (p, q)
-            )
+            codes = dict(zip(scope, cell, strict=True))
+            old, old_variance, old_slopes = _regression(p, codes, numbers)
+            new, new_variance, new_slopes = _regression(q, codes, numbers)
             slopes = old_slopes - new_slopes
-            gap = old[0] - new[0] + slopes @ mean
-            ratio = old[1] / new[1]
-            square = (gap**2 + slopes @ covariance @ slopes) / new[1]
+            gap = old - new + slopes @ mean
+            ratio = old_variance / new_variance
+            square = (gap**2 + slopes @ covariance @ slopes) / new_variance
             parts[cell] = 0.5 * (ratio - 1.0 - math.log(ratio) + square)
+            means = [float(old + old_slopes @ mean), float(new + new_slopes @ mean)]
             changes[cell] = " → ".join(
-                f"mean {rounded(float(m + b @ mean))}, sd {rounded(math.sqrt(variance))}"
-                for (m, variance), b in ((old, old_slopes), (new, new_slopes))
+                f"mean {rounded(m)}, sd {rounded(math.sqrt(variance))}"
+                for m, variance in zip(means, (old_variance, new_variance), strict=True)
             )
         total, cell, states = _largest(scope, weights, parts)
         text = f"p({_text(states, str(p.variable.name))}): {changes.get(cell, '')}"
         return total, 0.0, states, text
 
     def _of_draws(self, p: CPD, q: CPD) -> _Divergence:
+        """Return an estimate: the mean log ratio in rows that are drawn of the first network."""
         rows = self._drawn
         if missing := [v.name for v in (*p.scope, *q.scope) if v not in rows.columns]:
             raise UnsupportedModelError(f"{missing[0]!r} cannot be drawn")
@@ -291,14 +300,14 @@ class _Pair:
         return table_for(self.before, drawn, None).evidence()
 
 
-def _at(
-    cpd: GaussianCPD, cell: Mapping[Discrete, int], numbers: Sequence[Continuous]
-) -> tuple[tuple[float, float], Floats]:
-    """Return intercept and variance in a cell, and the slopes on some numbers."""
-    index = tuple(cell[v] for v in cpd.discrete_parents)
+def _regression(
+    cpd: GaussianCPD, codes: Mapping[Discrete, int], numbers: Sequence[Continuous]
+) -> tuple[float, float, Floats]:
+    """Return intercept, variance, and slopes on some numbers, given codes of discrete variables."""
+    cell = tuple(codes[v] for v in cpd.discrete_parents)
     slopes = np.zeros(len(numbers))
-    slopes[[numbers.index(v) for v in cpd.continuous_parents]] = cpd.coefficients[index]
-    return (float(cpd.mean[index]), float(cpd.variance[index])), slopes
+    slopes[[numbers.index(v) for v in cpd.continuous_parents]] = cpd.coefficients[cell]
+    return float(cpd.mean[cell]), float(cpd.variance[cell]), slopes
 
 
 def _largest(
@@ -348,14 +357,14 @@ def rows_behind(source: Any, cpd: CPD, states: Mapping[Name, State]) -> float | 
     if any(isinstance(v, CountVector) for v in cpd.scope) or not statistics:
         return None
     family = Family.of(*cpd.scope)
-    if (held := statistics.family(family)) is None:
+    counted = statistics.family(family)
+    if counted is None:
         return None
-    is_known = [v in cpd.parents and v.name in states for v in family.discrete]
     index = [
-        v.index(states[v.name]) if is_fixed else slice(None)
-        for v, is_fixed in zip(family.discrete, is_known, strict=True)
+        v.index(states[v.name]) if v in cpd.parents and v.name in states else slice(None)
+        for v in family.discrete
     ]
-    return float(np.sum(held.counts[tuple(index)]))
+    return float(np.sum(counted.counts[tuple(index)]))
 
 
 def families_table(changes: Sequence[FamilyChange], remarks: Sequence[str]) -> DisplayTable:
@@ -471,18 +480,14 @@ def structure_changes(before: Model, after: Model) -> StructureChanges:
         if other != variable:
             changed[variable.name] = _difference(variable, other)
     first, second = before.arc_probabilities, after.arc_probabilities
-    turned = [
-        (a, b)
-        for a, b in second
-        if (a, b) not in first and (b, a) in first and (b, a) not in second
-    ]
-    flipped = {(b, a) for a, b in turned}
+    new = [arc for arc in second if arc not in first]
+    turned = [(a, b) for a, b in new if (b, a) in first and (b, a) not in second]
     return StructureChanges(
         tuple(name for name in after.names if name not in before._index_of),
         tuple(name for name in before.names if name not in after._index_of),
         changed,
-        tuple(arc for arc in second if arc not in first and arc not in turned),
-        tuple(arc for arc in first if arc not in second and arc not in flipped),
+        tuple(arc for arc in new if arc not in turned),
+        tuple((a, b) for a, b in first if (a, b) not in second and (b, a) not in turned),
         tuple(turned),
         sum(arc in second for arc in first),
         {a: (p, second[a]) for a, p in first.items() if a in second and abs(p - second[a]) > 1e-12},
@@ -503,12 +508,18 @@ def _difference(old: Variable, new: Variable) -> str:
 
 
 def _by_value(what: str, old: tuple[object, ...], new: tuple[object, ...]) -> str:
-    before, after = ({(type(v), v) for v in values} for values in (old, new))
-    more = [v for v in new if (type(v), v) not in before]
-    fewer = [v for v in old if (type(v), v) not in after]
-    parts = [f"{what} added: {quoted(more)}"] if more else []
-    parts += [f"{what} removed: {quoted(fewer)}"] if fewer else []
+    """Return in words which values were added and removed, or that their order changed."""
+    before, after = _typed(old), _typed(new)
+    added = [v for v in new if (type(v), v) not in before]
+    removed = [v for v in old if (type(v), v) not in after]
+    parts = [f"{what} added: {quoted(added)}"] if added else []
+    parts += [f"{what} removed: {quoted(removed)}"] if removed else []
     return "; ".join(parts) or f"{what} in another order: {quoted(new)}"
+
+
+def _typed(values: Iterable[object]) -> set[tuple[type, object]]:
+    """Return values with their types, so that 1, 1.0 and True are three."""
+    return {(type(v), v) for v in values}
 
 
 # ------------------- Predictions of two models for the rows of a table: which ones change, and why
@@ -589,11 +600,8 @@ class PredictionChanges:
             for n, which in zip(self.impossible, ("first", "second"), strict=True)
             if n
         ]
-        tables = [
-            DisplayTable(
-                title, [(f"{a} → {b}", f"{n:,}") for (a, b), n in moves], note="\n".join(notes)
-            )
-        ]
+        counts = [(f"{a} → {b}", f"{n:,}") for (a, b), n in moves]
+        tables = [DisplayTable(title, counts, note="\n".join(notes))]
         if self.largest:
             rows = [
                 (
@@ -646,7 +654,8 @@ def prediction_changes(
         sides.append((model, variable, table.evidence()))
     states = list({(type(s), s): s for _, v, _ in sides for s in v.states}.values())
     # Posteriors over all states of both models.
-    (first, n_first), (second, n_second) = (_posterior(*side, states) for side in sides)
+    first, n_first = _posterior(*sides[0], states)
+    second, n_second = _posterior(*sides[1], states)
     old, new = first.argmax(axis=1), second.argmax(axis=1)
     distance = 0.5 * np.abs(first - second).sum(axis=1)
     changed = old != new
@@ -658,13 +667,13 @@ def prediction_changes(
     for row in np.lexsort((-distance, ~changed))[:n].tolist():
         if distance[row] <= _NEGLIGIBLE:
             continue
-        one, other = states[old[row]], states[new[row]]
+        answers = states[old[row]], states[new[row]]
         # The state that gained most against all others, unless the prediction changed.
         gained = states[int(np.argmax(second[row] - first[row]))]
-        compared = (other, one) if changed[row] else (gained, None)
+        compared = answers[::-1] if changed[row] else (gained, None)
         shares = float(first[row, new[row]]), float(second[row, new[row]])
         reasons = _reasons(sides, compared, row)
-        largest.append(ChangedPrediction(row, one, other, *shares, float(distance[row]), reasons))
+        largest.append(ChangedPrediction(row, *answers, *shares, float(distance[row]), reasons))
     n_changed, mean = int(changed.sum()), float(distance.mean())
     return PredictionChanges(
         target, len(old), n_changed, mean, dict(moves), tuple(largest), (n_first, n_second)
@@ -676,10 +685,10 @@ def _posterior(
 ) -> tuple[Floats, int]:
     """Return the posterior over some states in each row, and the number of impossible rows."""
     logs, impossible = model._rows_with_prior(target, rows)
-    whole = np.zeros((rows.n_rows, len(states)))
-    places = {(type(s), s): i for i, s in enumerate(states)}
-    whole[:, [places[type(s), s] for s in target.states]] = np.exp(log_normalised(logs))
-    return whole, impossible
+    posterior = np.zeros((rows.n_rows, len(states)))
+    columns = {(type(s), s): i for i, s in enumerate(states)}
+    posterior[:, [columns[type(s), s] for s in target.states]] = np.exp(log_normalised(logs))
+    return posterior, impossible
 
 
 def _reasons(
@@ -817,10 +826,10 @@ def diff(
     'P(wet=no | rain=yes): 0.2 → 0.4'
     """
     n = whole_number("n", "rows", n, 0)
-    first, second = models = [_model(source) for source in (a, b)]
+    first, second = _model(a), _model(b)
     words = [
         f"{type(source).__name__} of {len(model.variables)} variables"
-        for source, model in zip((a, b), models, strict=True)
+        for source, model in ((a, first), (b, second))
     ]
     families, remarks = family_changes(a, b)
     predictions = None
@@ -847,6 +856,7 @@ def _of_averages(before: Model, after: Model) -> Iterator[str]:
 
 
 def _listed(numbers: Any) -> Any:
+    """Return numbers, or a mapping to numbers, as rounded lists, so that they compare and print."""
     if isinstance(numbers, Mapping):
         return {name: _listed(values) for name, values in numbers.items()}
     return np.round(numbers, 6).tolist()
@@ -863,6 +873,7 @@ def _model(source: Any) -> Model:
 
 
 def _target(a: Any, b: Any) -> Name:
+    """Return the name of the class that estimators or weighted networks agree on."""
     names = {source.target_.name for source in (a, b) if hasattr(source, "target_")}
     names |= {m.target.name for m in map(_model, (a, b)) if m.target is not None}
     if len(names) != 1:
@@ -881,7 +892,7 @@ def _exponents(before: Model, after: Model) -> dict[Name, tuple[float, float]]:
         for name, p in before.exponents.items()
         if name in after.exponents
     }
-    moved = {n: pair for n, pair in largest.items() if not math.isclose(*pair, abs_tol=1e-12)}
+    moved = {n: (p, q) for n, (p, q) in largest.items() if not math.isclose(p, q, abs_tol=1e-12)}
     return dict(sorted(moved.items(), key=lambda item: -abs(item[1][1] - item[1][0])))
 
 
@@ -1105,6 +1116,7 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
 
 
 def _members(model: Model) -> list[_Member]:
+    """Return the distributions of all networks, or those that factors of a factor graph are."""
     if model.networks:
         return [(place, network, c) for place, network in networks_in(model) for c in network.cpds]
     graph: Any = model
@@ -1119,6 +1131,7 @@ def _members(model: Model) -> list[_Member]:
 
 
 def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
+    """Test one family for drift."""
     before, after = (
         float(np.mean([_mean_log_likelihood(model, member, table) for member in family.members]))
         for table in tables
@@ -1131,6 +1144,7 @@ def _family(model: Model, family: _Shared, tables: list[Table]) -> FamilyDrift:
         test = independence_test(columns, 0, -1, places, categorical=categorical)
     except BayesGraphError as error:
         return replace(drift, remark=str(error).split(". ")[0])
+    # Information follows from the likelihood ratio; a permutation test has Pearson's statistic.
     statistic = test.statistic
     if test.method == "permutation":
         statistic = independence_test(
@@ -1173,10 +1187,10 @@ def _rows(model: Any, member: _Member, table: Table) -> Evidence:
     names = {v.name for v in cpd.scope}
     columns = {v: table.column(v) for v in table.variables if v.name in names}
     rows = Evidence(table.n_rows, columns)
-    for at in place:
-        if len(model.weights):
-            rows = model.all_members[at].rows(rows)
-        model = model.networks[at]
+    for number in place:
+        if len(model.weights):  # members of an average may cut numbers, and merge states
+            rows = model.all_members[number].rows(rows)
+        model = model.networks[number]
     return rows
 
 

@@ -142,10 +142,10 @@ def effect(
     """
     cause, target = model.variable(treatment), model.variable(outcome)
     values = _compared(cause, treated, control)
-    chosen = _state_of(target, state)
+    compared = _state_of(target, state)
     answers = [model.query(target.name, given, do={cause.name: value}) for value in values]
-    first, second = (float(x.mean if chosen is None else x[chosen]) for x in answers)
-    return Effect(cause.name, target.name, *values, chosen, first, second)
+    mean, control_mean = (float(x.mean if compared is None else x[compared]) for x in answers)
+    return Effect(cause.name, target.name, *values, compared, mean, control_mean)
 
 
 def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:
@@ -157,12 +157,13 @@ def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]
                 f"{variable.name!r} has the states {quoted(variable.states)}; say which two are "
                 "compared: treated= and control=."
             )
+        # Of two states the one that is not named, by default the second is treated.
         if treated is None:
-            first = 1 if control is None else 1 - variable.index(control)
+            code = 1 if control is None else 1 - variable.index(control)
         else:
-            first = variable.index(treated)
-        second = 1 - first if control is None else variable.index(control)
-        return variable.states[first], variable.states[second]
+            code = variable.index(treated)
+        other = 1 - code if control is None else variable.index(control)
+        return variable.states[code], variable.states[other]
     if isinstance(variable, CountVector):
         raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no treatment.")
     numbers = [1.0 if treated is None else treated, 0.0 if control is None else control]
@@ -252,9 +253,8 @@ def adjusted_effect(
     >>> round(adjusted_effect(rows, "drug", "well", ["old"]).value, 4)
     0.4933
     """
-    chosen = list(given or {})
     columns = _adjusted_columns(adjust, treatment, outcome, table)
-    names = [outcome, treatment, *columns, *(name for name in chosen if name not in columns)]
+    names = [outcome, treatment, *columns, *(name for name in given or {} if name not in columns)]
     if len(set(names)) < len(names):
         raise EvidenceError(
             "Treatment, outcome and adjusted columns are different columns; got "
@@ -273,17 +273,17 @@ def adjusted_effect(
             )
         y = (y == target.index(compared)).astype(np.float64)
     averaged = _among(rows, given or {}) * weights
-    (first, moved_first), (second, moved_second) = (
-        _standardised(rows, value, y, weights, averaged) for value in values
-    )
-    error = float(np.sqrt(np.sum((moved_first - moved_second) ** 2)))
+    mean, influence = _standardised(rows, values[0], y, weights, averaged)
+    control_mean, control_influence = _standardised(rows, values[1], y, weights, averaged)
+    error = float(np.sqrt(np.sum((influence - control_influence) ** 2)))
     adjusted = tuple(names[2:])
     return Effect(
-        treatment, outcome, *values, compared, first, second, error, rows.n_rows, adjusted
+        treatment, outcome, *values, compared, mean, control_mean, error, rows.n_rows, adjusted
     )
 
 
 def _adjusted_columns(adjust: Any, treatment: Name, outcome: Name, table: TableLike) -> list[Name]:
+    """Return the columns to adjust for, of a graph those of its smallest adjustment set."""
     if isinstance(adjust, str):
         raise EvidenceError(f"adjust= is a list of columns, such as [{adjust!r}]; got {adjust!r}.")
     if is_graph_or_model(adjust):
@@ -344,7 +344,7 @@ def _standardised(
     """
     _, cause, *others = rows.variables
     discrete = [v for v in (cause, *others) if isinstance(v, Discrete)]
-    # The columns of zeros and ones serve tables without discrete or continuous columns.
+    # The first column of codes, zeros, serves tables without discrete columns.
     codes = [np.zeros(rows.n_rows), *map(rows.column, discrete)]
     numbers = [rows.column(v) for v in (cause, *others) if isinstance(v, Continuous)]
     design = np.column_stack([np.ones(rows.n_rows), *numbers])
@@ -355,16 +355,17 @@ def _standardised(
     else:
         set_design[:, 1] = value
     share = averaged / averaged.sum()
-    keys, places = np.unique(np.concatenate([cells, set_cells]), axis=0, return_inverse=True)
-    there, wanted = np.split(places.reshape(-1), 2)
+    # The cell of each row as it is, and with the treatment set; -1 if it is not averaged over.
+    keys, indices = np.unique(np.concatenate([cells, set_cells]), axis=0, return_inverse=True)
+    observed, wanted = np.split(indices.reshape(-1), 2)
     wanted = np.where(share > 0, wanted, -1)
     means, influence = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
-    for place in np.unique(wanted[wanted >= 0]).tolist():
-        cell, predicted = there == place, wanted == place
+    for index in np.unique(wanted[wanted >= 0]).tolist():
+        cell, predicted = observed == index, wanted == index
         try:
             slopes, inverse, scores = _regression(design[cell], y[cell], weights[cell])
         except DataError as error:
-            pairs = zip(discrete, keys[place, 1:].tolist(), strict=True)
+            pairs = zip(discrete, keys[index, 1:].tolist(), strict=True)
             where = ", ".join(f"{v.name}={v.states[code]!r}" for v, code in pairs)
             raise DataError(
                 f"The effect takes the mean of the outcome with {where or 'any states'}; "

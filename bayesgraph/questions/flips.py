@@ -505,9 +505,7 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
         nx.add_path(graph, [v for v in scope if v not in staying])
     components = [nx.node_connected_component(graph, variable) for variable in changing]
     # Indices of the choices of each component, once.
-    groups = dict.fromkeys(
-        tuple(i for i, v in enumerate(changing) if v in component) for component in components
-    )
+    groups = dict.fromkeys(tuple(i for i, v in enumerate(changing) if v in c) for c in components)
     sizes = [math.prod(len(scorer.choices[i].options) for i in group) for group in groups]
     if len(groups) < 2 or max(sizes) > _MAX_OPTIONS:
         return None
@@ -1130,8 +1128,7 @@ def _of_parts(
     prior = scorer(np.full((1, len(scorer.choices)), -1, dtype=np.intp))[0]
     change, cost, examined = greedy(scorer, goals), math.inf, 0
     if change is not None:
-        costs = [c.costs[o] for c, o in zip(scorer.choices, change, strict=True)]
-        cost = math.fsum(costs)
+        cost = math.fsum(c.costs[o] for c, o in zip(scorer.choices, change, strict=True))
     # Bounds for numbers on the grid, and for all numbers.
     bound, relaxed, on_grid = cost, math.inf, False
     numbers = {i for i, choice in enumerate(scorer.choices) if choice.continuous}

@@ -110,12 +110,13 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
         numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
         self._numbers = numbers.reshape(*shape, -1)
-        mean, variance = draws.mean(axis=0), draws.var(axis=0)
+        mean, variances = draws.mean(axis=0), draws.var(axis=0)
+        # The variances of one row, and those of the estimates, which are by n or n + 1 smaller.
         if self._is_number:
-            alone, total, less = estimate[1] ** 2, variance[0], 0.0
+            of_row, variance, pseudo_rows = estimate[1] ** 2, variances[0], 0.0
         else:
-            alone, total, less = np.sum(mean * (1.0 - mean)), variance.sum(), 1.0
-        self.rows = max(float(alone / total) - less, 0.0) if total > 0 else math.inf
+            of_row, variance, pseudo_rows = np.sum(mean * (1.0 - mean)), variances.sum(), 1.0
+        self.rows = max(float(of_row / variance) - pseudo_rows, 0.0) if variance > 0 else math.inf
 
     def __getitem__(self, key: Any) -> Interval:
         return Interval(*self._numbers[self._estimate._index(key)].tolist())
@@ -178,6 +179,7 @@ class CredibleMarginals(DisplayedByName):
 
 
 def _count(rows: float) -> str:
+    """Return a number of rows as text."""
     if rows == math.inf:
         return "infinitely many"
     return f"{rows:.1f}" if rows < 10 else f"{rows:,.0f}"
@@ -254,6 +256,7 @@ def credible_intervals(
     asked, findings = under(model, do, findings) if do else (model, findings)
     check_parameters(asked)
     case = asked._case(findings)
+    # Indices of the variables of each posterior that is asked for.
     if targets is None:
         kind: Any = All()
         groups: list[tuple[int, ...]] = [
@@ -287,8 +290,9 @@ def credible_intervals(
             raise impossible(findings)
         variables = [asked.variables[v] for v in group]
         intervals.append(CredibleIntervals(variables, estimate, possible, coverage))
-    if min_rows is not None and (few := [one for one in intervals if one.rows < min_rows]):
-        texts = [f"{', '.join(map(str, one.names))} ({rounded(one.rows, 3)})" for one in few]
+    uncertain = [one for one in intervals if min_rows is not None and one.rows < min_rows]
+    if uncertain:
+        texts = [f"{', '.join(map(str, one.names))} ({rounded(one.rows, 3)})" for one in uncertain]
         errors.warn(
             f"Posteriors that are known as from fewer than {min_rows:g} rows: "
             f"{errors.quoted(texts)}.",
@@ -345,6 +349,7 @@ def check_parameters(model: Model) -> None:
     for network in model.networks:
         if network is not model:
             check_parameters(network)
+    # An ensemble has no distributions of its own, but those of its networks.
     for cpd in model.cpds if model.networks[0] is model else ():
         posterior = cpd.parameter_posterior
         if isinstance(cpd, SetCPD):
@@ -440,6 +445,7 @@ def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Mod
 
 
 def _draws_of(cpd: CPD, draw: Discrete, random: np.random.Generator) -> CPD:
+    """Return a distribution given the number of a draw, with parameters drawn for each."""
     n, posterior = draw.cardinality, cpd.parameter_posterior
     if isinstance(cpd, TableCPD) and posterior is not None:
         cards = np.full(posterior.strength.size, cpd.variable.cardinality)
@@ -600,7 +606,6 @@ def tornado(
         state = variable.states[1] if variable.cardinality == 2 else posterior.argmax
     code = variable.index(state)
     now = float(posterior.probabilities[code])
-    remark = ""
     if by == "findings":
         bars = _by_findings(model, variable, code, evidence, now)
         remark = "" if bars else "There are no findings to vary."
@@ -618,6 +623,7 @@ def tornado(
 def _by_findings(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, now: float
 ) -> list[Bar]:
+    """Return a bar for each finding, over all values that it may take."""
     scorer = Scorer.of(model, target, evidence, Rules.of(model, n_values=_VALUES))
     bars = []
     for j, choice in enumerate(scorer.choices):
@@ -695,6 +701,7 @@ class _Parameter:
         numbers = {name: array.copy() for name, array in self.cpd.to_arrays().items()}
         array = numbers[self.array]
         if isinstance(self.cpd, TableCPD):
+            # The others share what is left; the last index is the state.
             array[self.index[:-1]] *= (1.0 - value) / (1.0 - self.now)
         array[self.index] = value
         return self.cpd.from_arrays((self.cpd.variable,), self.cpd.parents, numbers)
@@ -714,32 +721,33 @@ class _Parameter:
 def _by_parameters(
     model: Model, target: Discrete, code: int, evidence: EvidenceLike, spread: float, n: int
 ) -> tuple[list[Bar], str]:
+    """Return a bar for each parameter that was varied, and a remark on what was not."""
     if not model.networks:
         raise errors.UnsupportedModelError(
             f"{type(model).__name__} has factors, not distributions, so that there are no "
             "probabilities to vary: see sensitivity, or by='findings'."
         )
     parameters: list[_Parameter] = []
-    others = 0
+    n_others = 0
     for number, (place, network) in enumerate(networks_in(model)):
         relevant = _relevant(network, target, evidence)
         if not place:
-            # The same posterior from fewer tables.
-            network = network._restricted(relevant)
-            model = network
+            # The model is one network: the same posterior from fewer tables.
+            model = network = network._restricted(relevant)
         for cpd in network.cpds:
-            if cpd.variable in relevant:
-                if isinstance(cpd, (TableCPD, GaussianCPD)):
-                    varied = _varied(cpd, spread)
-                    parameters += [_Parameter(cpd, *one, place, number) for one in varied]
-                else:
-                    others += 1
+            if cpd.variable not in relevant:
+                continue
+            if isinstance(cpd, (TableCPD, GaussianCPD)):
+                varied = _varied(cpd, spread)
+                parameters += [_Parameter(cpd, *one, place, number) for one in varied]
+            else:
+                n_others += 1
     if not parameters:
         raise errors.UnsupportedModelError(
             f"No table and no Gaussian bears on {target.name!r}: there is no parameter to vary. "
             "by='findings' varies the findings."
         )
-    remarks = [f"{others} distributions of other kinds were not varied."] if others else []
+    remarks = [f"{n_others} distributions of other kinds were not varied."] if n_others else []
     total, kept = len(parameters), max(4 * n, _MANY_ENTRIES)
     if total > kept:
         with suppress(errors.UnsupportedModelError):  # a model without derivatives
@@ -755,20 +763,22 @@ def _by_parameters(
             "vary the findings (by='findings')."
         )
     bars = []
-    for one in parameters:
-        ends = [_with_cpd(model, one.number, one.at(end)) for end in one.ends]
-        shares = [float(end.query(target.name, evidence).probabilities[code]) for end in ends]
-        which = ", ".join(f"network {i}" for i in one.place) if len(model.networks) > 1 else ""
-        bars.append(_bar(f"{one.name} ({which})" if which else one.name, shares, one.ends, one.now))
+    for parameter in parameters:
+        models = [_with_cpd(model, parameter.number, parameter.at(end)) for end in parameter.ends]
+        shares = [float(m.query(target.name, evidence).probabilities[code]) for m in models]
+        name = parameter.name
+        if len(model.networks) > 1:
+            name = f"{name} ({', '.join(f'network {i}' for i in parameter.place)})"
+        bars.append(_bar(name, shares, parameter.ends, parameter.now))
     return bars, " ".join(remarks)
 
 
 def _with_cpd(model: Model, number: int, cpd: CPD) -> Model:
     """Return the model with another CPD of a variable in the network with this number."""
-    place = itertools.count()
+    numbers = itertools.count()  # of the networks, in the order in which they are mapped
 
     def change(network: BayesianNetwork) -> BayesianNetwork:
-        if next(place) != number:
+        if next(numbers) != number:
             return network
         cpds = [cpd if other.variable == cpd.variable else other for other in network.cpds]
         return BayesianNetwork(cpds, order=network.variables)
@@ -777,6 +787,7 @@ def _with_cpd(model: Model, number: int, cpd: CPD) -> Model:
 
 
 def _relevant(network: BayesianNetwork, target: Discrete, evidence: EvidenceLike) -> set[Any]:
+    """Return the target, the findings and their ancestors, which alone bear on the posterior."""
     above = {cpd.variable: cpd.parents for cpd in network.cpds}
     names = {target.name, *as_mapping(evidence)}
     return ancestral_set(above, [v for v in network.variables if v.name in names])
