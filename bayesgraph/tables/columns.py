@@ -53,7 +53,8 @@ class UnseenValues:
     def add(self, name: Name, n_rows: int, values: Iterable[State] = ()) -> None:
         """Note that a number of rows of a column have such values, some of which are given."""
         self._rows[name] = self._rows.get(name, 0) + n_rows
-        # Few are shown, and a column of identifiers has as many as it has rows.
+        # Few are shown, and a column of identifiers has as many as it has rows. Without values, a
+        # dictionary has them in their order and once.
         shown = self._values.setdefault(name, {})
         shown.update(dict.fromkeys(islice(values, _SHOWN)))
 
@@ -179,8 +180,9 @@ class Labels:
     def __getitem__(self, rows: Any) -> Labels:
         """Return the labels of some rows, with the classes that these have."""
         codes = self.codes[rows]
-        there = np.bincount(codes, minlength=len(self.classes)) > 0
-        return Labels(self.classes[there], (np.cumsum(there) - 1)[codes], self.name)
+        occurs = np.bincount(codes, minlength=len(self.classes)) > 0
+        # The new code of a class is the number of classes before it that occur.
+        return Labels(self.classes[occurs], (np.cumsum(occurs) - 1)[codes], self.name)
 
     def among(self, classes: NDArray[Any]) -> Labels:
         """Return the labels with more classes, in ascending order, among which are theirs."""
@@ -214,6 +216,7 @@ def is_discrete(column: Column, name: Name) -> bool:
 
 
 def _unobserved(name: Name) -> errors.DataError:
+    """Return the error for a column without any value."""
     return errors.DataError(
         f"Column {name!r} has no observed value, so its type and states are unknown; drop it, or "
         "begin with rows in which it has one."
@@ -221,6 +224,7 @@ def _unobserved(name: Name) -> errors.DataError:
 
 
 def _unusable(name: Name, dtype: str) -> errors.DataTypeError:
+    """Return the error for a column, or values of it, of a type that no variable has."""
     return errors.DataTypeError(
         f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
         "boolean or a number. Convert it (dates of a frame to numbers such as year and month; in "
@@ -230,6 +234,7 @@ def _unusable(name: Name, dtype: str) -> errors.DataTypeError:
 
 
 def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
+    """Return whether Python objects are states, all text or all booleans, and not numbers."""
     if set(map(type, column.tolist())) == {str}:
         return True
     kinds = {kind_of(value) for value in column if not is_missing(value)}
@@ -344,12 +349,12 @@ def are_finite(numbers: Floats) -> bool:
 def missing_cells(column: Column) -> NDArray[np.bool_]:
     """Return which cells of a column of any type are missing."""
     if isinstance(column, nw.Series):
-        gone = column.is_null()
+        missing = column.is_null()
         if column.dtype.is_float():
-            gone = gone | column.is_nan().fill_null(True)
+            missing = missing | column.is_nan().fill_null(True)
         elif column.dtype == nw.Object or column.dtype == nw.Unknown:
             return missing_cells(column.to_numpy())
-        return np.asarray(gone.to_numpy(), dtype=np.bool_)
+        return np.asarray(missing.to_numpy(), dtype=np.bool_)
     mask = np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else None
     if column.dtype.kind == "O":
         cells = np.array([is_missing(value) for value in column], dtype=np.bool_)
@@ -366,6 +371,7 @@ def is_matrix(column: Any) -> bool:
 
 
 def _matrix(name: Name) -> errors.DataTypeError:
+    """Return the error for a matrix of counts without a family."""
     return errors.DataTypeError(
         f"Column {name!r} is a matrix; give the family of its counts in distributions=: "
         "'multinomial' or 'bernoulli'."
@@ -477,8 +483,8 @@ def factorise(column: Column, name: Name) -> Factorised:
         if dtype.is_integer() and column.null_count():
             # A NumPy array with missing values would have floats: other states, inexact above
             # 2**53.
-            rows = ~column.is_null().to_numpy()
-            return _spread(_factorise_integers(column.drop_nulls().to_numpy()), rows)
+            observed = ~column.is_null().to_numpy()
+            return _spread(_factorise_integers(column.drop_nulls().to_numpy()), observed)
         return factorise(column.to_numpy(), name)
     if isinstance(column, np.ma.MaskedArray):
         observed = ~np.ma.getmaskarray(column)
@@ -508,6 +514,7 @@ def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
 
 
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
+    """Return a column of text as states, sorted unless they are given, and codes."""
     native = column.to_native()
     if states is None and _is_in_arrow(native):
         # pandas hands over its own memory; narwhals would make a copy.
@@ -549,12 +556,14 @@ def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
 def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
     """Sort the states of a column, and change the codes of its rows accordingly."""
     order = sorted(range(len(states)), key=states.__getitem__)
+    # From the old code to the new one; -1, a missing row, takes the last entry and stays -1.
     new_code = np.full(len(states) + 1, -1, dtype=np.int32)
     new_code[order] = np.arange(len(states))
     return Factorised([states[i] for i in order], new_code[codes])
 
 
 def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
+    """Return a column of categories as states, in the order of the categories, and codes."""
     native = column.to_native()
     if nw.dependencies.is_pandas_like_series(native):
         # The accessor `cat` makes a series of the codes, which takes longer than reading them.
@@ -570,6 +579,7 @@ def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
 
 
 def _factorise_integers(column: NDArray[Any]) -> Factorised:
+    """Return integers as states and codes, by a table of the range of the states if it is small."""
     if not len(column):
         return Factorised([], np.empty(0, dtype=np.int8))
     low, high = int(column.min()), int(column.max())
@@ -577,13 +587,14 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
         return _factorise_by_sorting(column)
     if column.dtype.itemsize < 8:
         column = column.astype(np.int64)  # differences may overflow a narrow type
-    offset = (column - low).astype(np.intp, copy=False)
+    offsets = (column - low).astype(np.intp, copy=False)
     present = np.zeros(high - low + 1, dtype=bool)
-    present[offset] = True
-    codes = offset if present.all() else (np.cumsum(present) - 1)[offset]
+    present[offsets] = True
+    # The code of an integer is the number of integers before it that are present.
+    codes = offsets if present.all() else (np.cumsum(present) - 1)[offsets]
     # Of few bytes: fresh memory takes longer than what is written to it.
     codes = codes.astype(np.min_scalar_type(low - high - 1))
-    return Factorised([low + at for at in np.flatnonzero(present).tolist()], codes)
+    return Factorised([low + offset for offset in np.flatnonzero(present).tolist()], codes)
 
 
 def _factorise_by_sorting(column: NDArray[Any]) -> Factorised:
@@ -597,7 +608,8 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
     if set(map(type, values)) == {str}:
         distinct = sorted(set(values))
         return Factorised(distinct, codes_of(distinct, values))
-    first: dict[Any, int] = {}
+    # Values by type and value, numbered in the order in which they are met.
+    number_of: dict[Any, int] = {}
     codes = np.empty(len(column), dtype=np.int64)
     for row, item in enumerate(column):
         if is_missing(item):
@@ -605,15 +617,16 @@ def _factorise_objects(column: NDArray[Any], name: Name) -> Factorised:
             continue
         value = plain(item)
         try:
-            codes[row] = first.setdefault((type(value), value), len(first))
+            codes[row] = number_of.setdefault((type(value), value), len(number_of))
         except TypeError as error:
             raise _unusable(name, f"{type(value).__name__} (the value {value!r})") from error
-    distinct = [value for _, value in first]
+    distinct = [value for _, value in number_of]
     booleans = bool(distinct) and all(isinstance(value, bool) for value in distinct)
     states: list[State] = [False, True] if booleans else naturally_ordered(distinct)
-    position = {(type(state), state): code for code, state in enumerate(states)}
-    rank = np.array([*(position[key] for key in first), -1])
-    return Factorised(states, rank[codes])
+    code_of = {(type(state), state): code for code, state in enumerate(states)}
+    # From numbers to codes; the number -1, a missing row, takes the last entry.
+    by_number = np.array([*(code_of[key] for key in number_of), -1])
+    return Factorised(states, by_number[codes])
 
 
 def codes_of(states: Sequence[State], values: Sequence[State]) -> NDArray[np.int64]:
@@ -673,21 +686,23 @@ def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
     if isinstance(variable, Binned) and not _has_text(column):
         return variable.codes(_finite(as_numbers(column, variable.name), variable.name))
     factorised = factorise(column, variable.name)
-    places = [variable.find(state) for state in factorised.states]
-    if all(code is None for code in places):
+    # The code of each value of the column, None if it is no state.
+    found = [variable.find(state) for state in factorised.states]
+    if all(code is None for code in found):
         check_kinds(variable, factorised)
-    translation = np.array([*(-1 if code is None else code for code in places), -1], dtype=np.int32)
+    # From codes of the column to those of the variable; -1, missing, takes the last entry.
+    translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
     # Categories that occur in no row need not be states.
-    if unseen == "error" and None in places and (unknown := _unknown(variable, factorised)):
+    if unseen == "error" and None in found and (unknown := _unknown(variable, factorised)):
         near = errors.suggestion(unknown[0], variable.states)
         raise errors.UnknownStateError(
             f"Column {variable.name!r} has values that are not states: {errors.quoted(unknown)}."
             f"{near} The states are {errors.quoted(variable.states)}."
         )
     codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
-    if isinstance(unseen, UnseenValues) and None in places:
-        strange = (codes < 0) & (factorised.codes >= 0)
-        if n_rows := int(np.count_nonzero(strange)):
+    if isinstance(unseen, UnseenValues) and None in found:
+        is_unknown = (codes < 0) & (factorised.codes >= 0)
+        if n_rows := int(np.count_nonzero(is_unknown)):
             unseen.add(variable.name, n_rows, _unknown(variable, factorised))
     return codes
 
@@ -741,9 +756,9 @@ def with_states(variable: Discrete, column: Column) -> Discrete:
         groups = [*variable.groups, *([value] for value in fresh)]
         return Grouped(variable.name, groups, variable.others)
     before = list(variable.states)
-    together = [*before, *fresh]
-    ordered = naturally_ordered(before) == before
-    return Discrete(variable.name, naturally_ordered(together) if ordered else together)
+    states = [*before, *fresh]
+    was_ordered = naturally_ordered(before) == before
+    return Discrete(variable.name, naturally_ordered(states) if was_ordered else states)
 
 
 def check_kinds(variable: Discrete, factorised: Factorised) -> None:

@@ -189,7 +189,8 @@ class Rows:
         return repr((self.weight, self.y if by_class else None, by_class))
 
     def kept(self, table: Any) -> Any:
-        """Return the rows that count."""
+        """Return the rows that count: all, or those of positive weight."""
+        # Without weights, which is an empty array, all are taken.
         weights = np.empty(0) if self.every else self.weights(table)
         return table if weights.all() else table.filter(weights > 0)
 
@@ -270,14 +271,16 @@ class Part:
     def tables(self) -> Iterator[Any]:
         """Yield the rows of the part that count."""
         for piece, begin, end in self.slices:
-            at = 0
+            # The rows of the piece that count before this table.
+            n_before = 0
             for table in piece.tables(self.columns):
                 kept = self.rows.kept(table)
-                last = len(kept) if end is None else min(end - at, len(kept))
-                if begin - at < last:
-                    yield kept.slice(max(begin - at, 0), last - max(begin - at, 0))
-                at += len(kept)
-                if end is not None and at >= end:
+                first = max(begin - n_before, 0)
+                last = len(kept) if end is None else min(end - n_before, len(kept))
+                if first < last:
+                    yield kept.slice(first, last - first)
+                n_before += len(kept)
+                if end is not None and n_before >= end:
                     break
 
 
@@ -419,17 +422,18 @@ class Dataset:
     def _parts(self, columns: tuple[str, ...], rows: Rows) -> list[Part]:
         """Return the rows that count as parts, each of which is a node of the grid of blocks."""
         pieces, lengths = self.pieces(columns), self._lengths(rows)
-        size = _blocks_of_part(sum(lengths), self.blocks_of_part)
-        length = size * parallel.BLOCK
+        n_rows = sum(lengths)
+        n_rows_of_part = _blocks_of_part(n_rows, self.blocks_of_part) * parallel.BLOCK
+        # Where each piece begins and ends among all rows.
         ends = [*accumulate(lengths)]
         begins = [0, *ends[:-1]]
         parts: list[Part] = []
-        for first in range(0, sum(lengths), length):
-            last = first + length
+        for first in range(0, n_rows, n_rows_of_part):
+            last = first + n_rows_of_part
             inside = slice(bisect_right(ends, first), bisect_left(begins, last))
-            slices = zip(pieces[inside], begins[inside], ends[inside], strict=True)
-            held = ((piece, max(first - a, 0), min(last, b) - a) for piece, a, b in slices)
-            parts.append(Part(tuple(held), columns, rows, first))
+            overlapping = zip(pieces[inside], begins[inside], ends[inside], strict=True)
+            slices = ((piece, max(first - a, 0), min(last, b) - a) for piece, a, b in overlapping)
+            parts.append(Part(tuple(slices), columns, rows, first))
         return parts
 
     @cached_property
@@ -439,6 +443,7 @@ class Dataset:
 
     def _lengths(self, rows: Rows) -> list[int]:
         """Return how many rows of each piece count."""
+        # Without weights all do, whatever else the filter says.
         rows = rows if rows.columns else EVERY
         if rows not in self._lengths_of:
             columns = self._read_with((), rows)
@@ -457,6 +462,7 @@ class Dataset:
 
     def _reported(self, sums: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
         """Yield what was found in parts, and report how far the pass is."""
+        # A part ends where the next one begins.
         ends = [*(part.first for part in parts), self.n_rows][1:]
         for value, end in zip(sums, ends, strict=True):
             if self.progress is not None and end is not None:
@@ -488,19 +494,20 @@ def check_list(names: Iterable[Any], where: str) -> None:
 def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:
     """Yield the rows of tables in runs of `n_rows`, of which only the last is shorter."""
     n_rows = parallel.BLOCK if n_rows is None else n_rows
+    # Tables whose rows are not yielded yet, and how many rows they have.
     waiting: list[Any] = []
-    size = 0
+    n_waiting = 0
     for table in tables:
         waiting.append(table)
-        size += len(table)
-        if size < n_rows:
+        n_waiting += len(table)
+        if n_waiting < n_rows:
             continue
         joined = arrow().concat_tables(waiting)
-        for begin in range(0, size - n_rows + 1, n_rows):
+        for begin in range(0, n_waiting - n_rows + 1, n_rows):
             yield joined.slice(begin, n_rows)
-        size %= n_rows
-        waiting = [joined.slice(len(joined) - size)] if size else []
-    if size:
+        n_waiting %= n_rows
+        waiting = [joined.slice(len(joined) - n_waiting)] if n_waiting else []
+    if n_waiting:
         yield arrow().concat_tables(waiting)
 
 
@@ -529,7 +536,7 @@ def sum_of_runs(
 
 
 def _blocks_of_part(n_rows: int, maximum: int | None) -> int:
-    """Return the number of blocks of a part, given the number of all rows."""
+    """Return the number of blocks of a part: fewer than the maximum if there were few parts."""
     size = min(BLOCKS_OF_PART, maximum or BLOCKS_OF_PART)
     while size > _FEW_BLOCKS and n_rows < _PARTS * size * parallel.BLOCK:
         size //= 2
@@ -544,6 +551,7 @@ def _numbered(runs: Iterable[Any], first: int) -> Iterator[tuple[int, Any]]:
 
 
 def _sum_of_part(function: Callable[[int, Any], Sum], part: Part) -> Sum | None:
+    """Return the sum of a function of the runs of a part; executors send it to other processes."""
     return sum_of_runs(function, part.tables(), part.first)
 
 
@@ -613,16 +621,15 @@ def check_same_names(
     ------
     FileFormatError
     """
-    first = set(files[0][1]) if files else set()
+    expected = set(files[0][1]) if files else set()
     for path, names in files:
         if len(set(names)) < len(names):
             raise errors.FileFormatError(
                 f"{path}: each column needs a name of its own; got {errors.quoted(names)}."
             )
-        lacking = (first if columns is None else first & set(columns)) - set(names)
-        added = set(names) - first
+        lacking, added = expected - set(names), set(names) - expected
         if columns is not None:
-            added &= set(columns)
+            lacking, added = lacking & set(columns), added & set(columns)
         if lacking or added:
             what = "it lacks" if lacking else "only it has"
             raise errors.FileFormatError(
@@ -643,10 +650,12 @@ def _joined_types(
         If there is none of a column that is used.
     """
     kinds: dict[str, Any] = {}
+    # The first file in which a column has values, for messages.
     first_of: dict[str, str] = {}
     for path, schema in files:
         for name, kind in zip(schema.names, schema.types, strict=True):
             before = kinds.get(name)
+            # No type holds the values of a column that is not used.
             if name in kinds and before is None:
                 continue
             kinds[name] = widened(before, kind)
@@ -661,6 +670,7 @@ def _joined_types(
 
 
 def selected(schema: Any, columns: Sequence[str]) -> Any:
+    """Return the schema of some columns, in their order."""
     return arrow().schema([schema.field(name) for name in columns])
 
 
@@ -680,11 +690,11 @@ def widened(first: Any, second: Any) -> Any:
 
 
 def is_text(kind: Any) -> bool:
+    """Return whether a type is text, or categories of text."""
     types = arrow().types
     value = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(
-        types.is_string(value) or types.is_large_string(value) or types.is_string_view(value)
-    )
+    forms = types.is_string, types.is_large_string, types.is_string_view
+    return any(is_form(value) for is_form in forms)
 
 
 def with_categories(schema: Any) -> Any:
@@ -748,6 +758,7 @@ def other_type(what: str, *said: object) -> errors.DataTypeError:
 
 
 def _as_type(column: Any, kind: Any) -> Any:
+    """Return a column cast to a type; to categories by way of text, as files may differ in them."""
     types = arrow().types
     if column.type == kind:
         return column
@@ -810,11 +821,10 @@ class EncodedRows:
                 f"cache= names a folder, and {dataset.source} does not tell whether its rows are "
                 "the same in the next fit, as files do. Use cache=True."
             )
+        # All that the file depends on.
         kinds = [(type(v).__name__, v.__reduce__()) for v in variables]
-        text = repr(
-            (_VERSION, dataset.state, str(dataset.schema), kinds, described, parallel.BLOCK)
-        )
-        self._fingerprint = hashlib.sha256(text.encode()).hexdigest().encode()
+        content = (_VERSION, dataset.state, str(dataset.schema), kinds, described, parallel.BLOCK)
+        self._fingerprint = hashlib.sha256(repr(content).encode()).hexdigest().encode()
         self._path: Path | None = None
         self._lengths: list[int] = []
 
@@ -830,6 +840,7 @@ class EncodedRows:
             yield partial(self._loaded, self._path, number, wanted)
 
     def _loaded(self, path: Path, number: int, wanted: Sequence[Variable]) -> tuple[Table, Floats]:
+        """Return a run of rows from the file, with the columns that are wanted."""
         try:
             with arrow().memory_map(str(path)) as file:
                 batch = arrow(".ipc").open_file(file).get_batch(number)
@@ -874,6 +885,7 @@ class EncodedRows:
                     f"The encoded rows of {self._dataset.source} cannot be written: {error}. "
                     "cache= may name a folder on another disk."
                 ) from error
+            # The temporary folder stays until this object is gone.
             weakref.finalize(self, opened.pop_all().close)
             return path
 
@@ -887,20 +899,19 @@ class EncodedRows:
         """
         if self._place is None or not (path := self._place / _FILE).exists():
             return None
-        said = "is damaged"
+        fault = "is damaged"
         try:
             with arrow().memory_map(str(path)) as file:
                 reader = arrow(".ipc").open_file(file)
                 if reader.schema.metadata[b"fingerprint"] == self._fingerprint:
-                    batches = map(
-                        reader.get_batch_with_custom_metadata, range(reader.num_record_batches)
-                    )
+                    indices = range(reader.num_record_batches)
+                    batches = map(reader.get_batch_with_custom_metadata, indices)
                     self._lengths = [self._checked(*batch) for batch in batches]
                     return path
-                said = "is of other rows: the files, columns, states or weights were different"
+                fault = "is of other rows: the files, columns, states or weights were different"
         except (OSError, LookupError, ValueError, TypeError, AttributeError):
             pass
-        warn(f"The cache {path} {said}. It is written anew.", BayesGraphWarning)
+        warn(f"The cache {path} {fault}. It is written anew.", BayesGraphWarning)
         return None
 
     def _checked(self, batch: Any, metadata: Any) -> int:
@@ -913,9 +924,8 @@ class EncodedRows:
         """
         table, _ = self._table(batch, self._variables)
         codes = zip(table.discrete, table.codes.T, strict=True)
-        if metadata[b"checksum"] != _checksum(batch) or not all(
-            c.min() >= -1 and c.max() < v.cardinality for v, c in codes
-        ):
+        are_states = all(c.min() >= -1 and c.max() < v.cardinality for v, c in codes)
+        if metadata[b"checksum"] != _checksum(batch) or not are_states:
             raise ValueError
         return table.n_rows
 

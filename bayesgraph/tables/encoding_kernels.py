@@ -50,39 +50,41 @@ def find_codes(
     for first in range(begin, end, block):
         size = min(block, end - first)
         for j in range(matrix.shape[1]):
-            own = points[start[j] : start[j + 1]]
+            ascending = points[start[j] : start[j + 1]]
             code_of = codes[start[j] : start[j + 1]]
-            n = len(own)
+            n = len(ascending)
             column = out[j, first : first + size]
-            wrong = False
-            if has_states[j] and own[-1] - own[0] == n - 1:
-                low = own[0]
+            is_infinite = False
+            # Most states are successive integers, whose places are their differences to the first.
+            if has_states[j] and ascending[-1] - ascending[0] == n - 1:
+                low = ascending[0]
                 for i in range(size):
                     value = matrix[first + i, j]
-                    wrong |= np.isinf(value)
+                    is_infinite |= np.isinf(value)
                     above = value - low
-                    at = np.uint64(above if 0 <= above < n else 0)
-                    column[i] = code_of[at] if own[at] == value else -1
-                infinite[j] |= wrong
+                    place = np.uint64(above if 0 <= above < n else 0)
+                    column[i] = code_of[place] if ascending[place] == value else -1
+                infinite[j] |= is_infinite
                 continue
             for i in range(size):
                 values[i] = matrix[first + i, j]
-                wrong |= np.isinf(values[i])
-            infinite[j] |= wrong
+                is_infinite |= np.isinf(values[i])
+            infinite[j] |= is_infinite
             # Many values at a time take each step of a bisection, without a branch.
             places[:] = 0
             left = n
             while left > 0:
                 half = (left + 1) // 2
                 for i in range(block):
-                    places[i] += half if own[places[i] + half - 1] < values[i] else 0
+                    places[i] += half if ascending[places[i] + half - 1] < values[i] else 0
                 left -= half
             if has_states[j]:
                 for i in range(size):
-                    at = np.uint64(min(places[i], n - 1))
-                    column[i] = code_of[at] if own[at] == values[i] else -1
+                    place = np.uint64(min(places[i], n - 1))
+                    column[i] = code_of[place] if ascending[place] == values[i] else -1
             else:
                 for i in range(size):
+                    # NaN, which does not equal itself, is in no interval.
                     column[i] = places[i] if values[i] == values[i] else -1
 
 

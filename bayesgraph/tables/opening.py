@@ -78,6 +78,7 @@ class DaskFrame(datasets.Dataset):
         example = used._meta_nonempty.iloc[:1]
         names = list(keep), list(columns)
         schema = datasets.selected(self.schema, columns)
+        # What is predicted for an example tells Dask the columns and their types.
         with warnings.catch_warnings():
             # The one row of the example is Dask's invention.
             warnings.simplefilter("ignore", ExtrapolationWarning)
@@ -194,9 +195,8 @@ class SparkFrame(datasets.Dataset):
         """Return the Spark frame of predictions; each worker gets the function once."""
         schema = datasets.selected(self.schema, columns)
         # A row without values tells the types of predictions.
-        example = arrow().Table.from_arrays(
-            [arrow().nulls(1, f.type) for f in schema], schema=schema
-        )
+        nulls = [arrow().nulls(1, field.type) for field in schema]
+        example = arrow().Table.from_arrays(nulls, schema=schema)
         predicted = arrow().table(predicting(example, keep))
         session = self._frame.sparkSession
         result = self._frame.select(*map(_quoted, keep)).schema
@@ -209,12 +209,12 @@ class SparkFrame(datasets.Dataset):
 
     def _columns(self, columns: Sequence[str]) -> Any:
         """Return some columns with plain names, as mapInArrow takes no others."""
-        return self._frame.selectExpr(
-            *(f"{_quoted(name)} AS c{i}" for i, name in enumerate(columns))
-        )
+        plain = [f"{_quoted(name)} AS c{i}" for i, name in enumerate(columns)]
+        return self._frame.selectExpr(*plain)
 
 
 def _quoted(name: str) -> str:
+    """Return the name of a column in quotes of Spark's SQL."""
     return f"`{name.replace('`', '``')}`"
 
 
@@ -228,9 +228,8 @@ def _counted(
     named = (arrow().Table.from_batches([batch]).rename_columns(schema.names) for batch in batches)
     tables = (rows.kept(datasets.as_schema(table, schema)) for table in named)
     value = pickle.dumps(datasets.sum_of_runs(function, tables, part << _PARTITION_BITS))
-    yield arrow().RecordBatch.from_pydict(
-        {"part": arrow().array([part], arrow().int32()), "value": [value]}
-    )
+    row = {"part": arrow().array([part], arrow().int32()), "value": [value]}
+    yield arrow().RecordBatch.from_pydict(row)
 
 
 def _predicted(
@@ -342,20 +341,21 @@ def _objects(filesystem: Any, path: str) -> Iterator[str]:
     """Yield the objects that a path, a folder or a glob names, in order."""
     files = arrow(".fs")
     parts = path.split("/")
-    wild = next((i for i, part in enumerate(parts) if "*" in part), None)
-    if wild is None and filesystem.get_file_info(path).type == files.FileType.File:
+    first_wild = next((i for i, part in enumerate(parts) if "*" in part), None)
+    if first_wild is None and filesystem.get_file_info(path).type == files.FileType.File:
         yield path
         return
-    base = "/".join(parts[:wild]).rstrip("/")
+    # The folder in which all of them lie.
+    base = "/".join(parts[:first_wild]).rstrip("/")
     selector = files.FileSelector(base, allow_not_found=True, recursive=True)
-    chosen = re.compile(_pattern(parts)) if wild is not None else None
+    pattern = re.compile(_pattern(parts)) if first_wild is not None else None
     for info in sorted(filesystem.get_file_info(selector), key=lambda info: info.path):
         if info.type != files.FileType.File:
             continue
-        if chosen is None:
+        if pattern is None:
             if datasets.is_data(PurePosixPath(info.path[len(base) + 1 :])):
                 yield info.path
-        elif chosen.fullmatch(info.path) and not datasets.is_hidden(PurePosixPath(info.path).name):
+        elif pattern.fullmatch(info.path) and not datasets.is_hidden(PurePosixPath(info.path).name):
             yield info.path
 
 
@@ -367,6 +367,7 @@ def _pattern(parts: Sequence[str]) -> str:
 
 
 def _within(part: str) -> str:
+    """Return the regular expression of a part of a glob, whose * is within a folder."""
     return "[^/]*".join(map(re.escape, part.split("*")))
 
 
@@ -423,13 +424,15 @@ def of_engine(data: Any) -> datasets.Dataset | None:
             "A generator gives its rows once, and they are read in several passes: give the "
             f"function {data.__name__} in place of what it returned."
         )
-    made = _MAKERS.get((engine_of(data), type(data).__name__))
-    if made is not None:
-        return made(data)
+    make = _MAKERS.get((engine_of(data), type(data).__name__))
+    if make is not None:
+        return make(data)
     return _of_function(data) if inspect.isfunction(data) or inspect.ismethod(data) else None
 
 
 def _of_polars(frame: Any) -> datasets.Dataset:
+    """Return a lazy frame of polars as a dataset."""
+
     def batches(columns: Sequence[str]) -> Iterable[Any]:
         return frame.select(list(columns)).collect_batches(  # type: ignore[no-any-return]
             chunk_size=parallel.BLOCK, maintain_order=True
@@ -440,6 +443,8 @@ def _of_polars(frame: Any) -> datasets.Dataset:
 
 
 def _of_duckdb(relation: Any) -> datasets.Dataset:
+    """Return a relation of DuckDB as a dataset."""
+
     def fetched(columns: Sequence[str]) -> Iterable[Any]:
         quoted_names = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         return relation.project(quoted_names).to_arrow_reader(parallel.BLOCK)  # type: ignore[no-any-return]
@@ -468,6 +473,7 @@ _MAKERS: dict[tuple[str | None, str], Callable[[Any], datasets.Dataset]] = {
 
 
 def _of_function(make: Callable[[], Iterable[Any]]) -> datasets.Dataset:
+    """Return the dataset of a function that makes batches, of which the first has the columns."""
     source = f"what {make.__name__} returns"
     batches = make()
     if not isinstance(batches, Iterable):
@@ -625,6 +631,7 @@ class _FileRows:
         self._check_unchanged()
 
     def _check_unchanged(self) -> None:
+        """Raise an error if the file has changed since the dataset was opened."""
         path = self.fragment.path
         if datasets.state_of(self.fragment.filesystem, [path]) != (self.seen,):
             raise DataError(
@@ -664,6 +671,7 @@ class CsvCells:
     delimiter: str
 
     def _options(self, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> dict[str, Any]:
+        """Return pyarrow's options, given types of columns and the columns to read; all if none."""
         csv, text = arrow(".csv"), arrow().string()
         return {
             "read_options": csv.ReadOptions(block_size=_BLOCK),
@@ -684,13 +692,19 @@ class CsvCells:
     def schema_of(
         self, paths: Sequence[str], columns: Sequence[str] | None
     ) -> tuple[Any, list[int]]:
-        """Return the schema that no value contradicts, and the number of rows of each file."""
+        """Return the schema that no value contradicts, and the number of rows of each file.
+
+        The next file is the one after those whose rows are counted. If a value contradicts the type
+        of its column, the file is read again with a wider type; or all of them if `_of_cells` says
+        so.
+        """
         kinds: dict[str, Any] = {}
         names: list[tuple[str, Sequence[str]]] = []
         n_rows: list[int] = []
         while len(n_rows) < len(paths):
             path = paths[len(n_rows)]
             try:
+                # A file that is read again has its names in the list.
                 if len(names) == len(n_rows):
                     names.append((path, self._opened(path, {}).schema.names))
                     self._check_names(names, columns)
@@ -717,6 +731,7 @@ class CsvCells:
     def _check_names(
         self, names: Sequence[tuple[str, Sequence[str]]], columns: Sequence[str] | None
     ) -> None:
+        """Check that the first file has the columns to use, and the last one those of the first."""
         for name in columns or ():
             if name not in names[0][1]:
                 raise unknown_variable(name, names[0][1], where=f"columns=: {names[0][0]}")
@@ -731,6 +746,7 @@ class CsvCells:
                 f"{path!r} cannot be read as a table with the fields separated by "
                 f"{self.delimiter!r}: {said.splitlines()[0]:.200}."
             )
+        # The type of the cell is the one that pyarrow gives to a file that has it alone.
         cell = match[2].replace('"', '""')
         options = self._options({}) | {
             "read_options": arrow(".csv").ReadOptions(column_names=["value"])
@@ -909,11 +925,8 @@ def _as_opened(
     """Return data as a new Dataset, None for other data; the parameters are of `open_dataset`."""
     if isinstance(data, (str, os.PathLike)):
         return _of_paths([data], str(data), columns, where, **cells)
-    if (
-        isinstance(data, (list, tuple))
-        and data
-        and all(isinstance(p, (str, os.PathLike)) for p in data)
-    ):
+    is_list = isinstance(data, (list, tuple)) and len(data) > 0
+    if is_list and all(isinstance(path, (str, os.PathLike)) for path in data):
         return _of_paths(data, f"{len(data)} files", columns, where, **cells)
     is_arrow = type(data).__module__.startswith("pyarrow._dataset")
     if is_arrow and hasattr(data, "files"):
@@ -950,8 +963,8 @@ def _of_paths(
         return Files(objects_of(texts, source), source, where, columns)
     files = [file for path in texts for file in _files(path)]
     if not files:
-        where = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
-        raise FileNotFoundError(f"There is no Parquet or CSV file {where}{source}.")
+        place = "in the folder " if any(Path(text).is_dir() for text in texts if text) else ""
+        raise FileNotFoundError(f"There is no Parquet or CSV file {place}{source}.")
     kinds = {datasets.kind_of(file) for file in files}
     if kinds <= {"parquet", "pq"}:
         try:
@@ -992,7 +1005,5 @@ def _files(text: str) -> list[str]:
         return [str(file) for file in inside if datasets.is_data(file.relative_to(path))]
     if path.is_file():
         return [text]
-    paths = sorted(glob.glob(text, recursive=True))
-    return [
-        file for file in paths if Path(file).is_file() and not datasets.is_hidden(Path(file).name)
-    ]
+    files = [path for path in sorted(glob.glob(text, recursive=True)) if Path(path).is_file()]
+    return [file for file in files if not datasets.is_hidden(Path(file).name)]

@@ -81,10 +81,10 @@ def as_utf8(data: bytes, encoding: str | None, source: str) -> bytes:
             f"got {encoding!r}."
         ) from error
     except UnicodeError as error:
-        at = error.start if isinstance(error, UnicodeDecodeError) else 0
-        line = data.count(b"\n", 0, at) + 1
+        place = error.start if isinstance(error, UnicodeDecodeError) else 0
+        line = data.count(b"\n", 0, place) + 1
         raise FileFormatError(
-            f"{source}, line {line}: the byte 0x{data[at]:02x} is not text in {name}; give the "
+            f"{source}, line {line}: the byte 0x{data[place]:02x} is not text in {name}; give the "
             "encoding of the file, such as encoding='latin-1' or 'utf-16' (--encoding)."
         ) from error
     if "\0" in text:
@@ -131,6 +131,7 @@ def sniffed_delimiter(text: bytes, source: str, *, decimal: str | None) -> str:
     if len(text) > _SAMPLE_BYTES:
         lines = lines[:-1] or lines  # the last one is cut off
     lines = lines[:_SAMPLE_LINES]
+    # The share of the lines that have as many of a delimiter as the header.
     shares = {}
     for delimiter in _DELIMITERS:
         counts = [line.count(delimiter.encode()) for line in lines]
@@ -221,6 +222,7 @@ def _days(name: str, column: Any, origin: datetime.date) -> dict[str, Any]:
 
 
 def _parts(name: str, column: Any) -> dict[str, Any]:
+    """Return year, month and weekday, and of instants the hour."""
     compute = arrow(".compute")
     types = arrow(".types")
     months = compute.subtract(compute.month(column), 1)
@@ -264,6 +266,7 @@ _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
 
 
 def _suffix(path: files.PathLike, suffixes: tuple[str, ...]) -> str:
+    """Return which of some suffixes a path has, or refuse it."""
     name = files.path_text(path)
     for suffix in suffixes:
         if name.lower().endswith(suffix):
@@ -420,19 +423,20 @@ def _inflated(data: bytes, budget: files.Budget) -> bytes:
     codec = next((name for magic, name in _CODECS.items() if data.startswith(magic)), None)
     if codec is None:
         return data
-    content, pieces, buffer = 0, [], memoryview(bytearray(_CHUNK))
+    size, pieces, buffer = 0, [], memoryview(bytearray(_CHUNK))
     with arrow().CompressedInputStream(arrow().BufferReader(data), codec) as stream:
         # Not `read`, which never frees its buffer if the content is damaged.
-        while n := stream.readinto(buffer):
-            content += n
-            if content > budget.inflated:
-                raise budget.refusal(f"the {codec} content", content, budget.inflated)
-            pieces.append(bytes(buffer[:n]))
-    budget.take(content, "the inflated content")
+        while n_read := stream.readinto(buffer):
+            size += n_read
+            if size > budget.inflated:
+                raise budget.refusal(f"the {codec} content", size, budget.inflated)
+            pieces.append(bytes(buffer[:n_read]))
+    budget.take(size, "the inflated content")
     return b"".join(pieces)
 
 
 def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget) -> Any:
+    """Return the table of a CSV file, whose delimiter and decimal point are found if not given."""
     text = as_utf8(data, dialect.encoding, budget.source)
     if dialect.comment is not None:
         text = without_comments(text, dialect.comment)
@@ -444,14 +448,12 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
     columns = n_fields(header_of(text), delimiter)
     budget.take(columns * _COLUMN_BYTES, f"{columns:,} columns")
     table = _parsed(text, delimiter, dialect.decimal or ".", dialect, budget.source)
-    if (
-        dialect.decimal is None
-        and delimiter != ","
-        and any(_comma_numbers(table, dialect).values())
-    ):
-        other = _parsed(text, delimiter, ",", dialect, budget.source)
-        if not _lost_numbers(table, other):
-            return other
+    may_be_comma = dialect.decimal is None and delimiter != ","
+    if may_be_comma and any(_comma_numbers(table, dialect).values()):
+        # With a decimal comma, unless numbers with a point would become text.
+        with_comma = _parsed(text, delimiter, ",", dialect, budget.source)
+        if not _lost_numbers(table, with_comma):
+            return with_comma
     return table
 
 
@@ -478,8 +480,9 @@ def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source
         return parse(True)
     except arrow().ArrowInvalid:
         pass
+    # Without threads the error says which row it is.
     try:
-        return parse(False)  # says which row it is
+        return parse(False)
     except arrow().ArrowInvalid as error:
         said = str(error).splitlines()[0].removeprefix("CSV parse error: ")
         raise FileFormatError(
@@ -532,6 +535,7 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
     for group in groups:
         cells = max(group.num_rows, 0) * max(group.num_columns, 1)
         budget.take(cells * 8 + max(group.total_byte_size, 0), f"{cells:,} cells")
+    # Columns of text, which are read as categories.
     texts = []
     for i in range(len(file.schema)):
         leaf = file.schema.column(i)
@@ -540,7 +544,8 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
         if leaf.max_repetition_level == 0 and leaf.max_definition_level <= 1:
             texts.append(leaf.path)
             continue
-        for chunk in (group.column(i) for group in groups):  # nested text is decoded at once
+        # Text in lists and structures is decoded at once: any value may be as long as all of them.
+        for chunk in (group.column(i) for group in groups):
             bound = max(chunk.num_values, 0) * max(chunk.total_uncompressed_size, 0)
             budget.take(bound, f"the nested texts {leaf.path!r}")
     options = {"metadata": file.metadata, "read_dictionary": texts}
@@ -556,7 +561,7 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
 
 
 def _decoded(name: str, column: Any, kind: Any, budget: files.Budget) -> Any:
-    """Return a column of categories as one of their type."""
+    """Return a column of categories as one of their type, after its size is charged."""
     compute = arrow(".compute")
     for chunk in column.chunks:
         lengths = compute.take(compute.binary_length(chunk.dictionary), chunk.indices)
@@ -571,15 +576,19 @@ def _decoded(name: str, column: Any, kind: Any, budget: files.Budget) -> Any:
 def check_apart(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     """Refuse to write over a file that is read, or among the files of a folder or a glob.
 
-    A path is the file that it leads to: links, and other ways to write it, are the same file.
+    A path is the file that it leads to: links, and other ways to write it, are the same file. Into
+    a folder that is read, other files than tables may be written, such as a model: they would not
+    be read as its rows.
     """
     for output, source in product(outputs, inputs):
-        place, pattern = Path(os.path.realpath(output)), os.path.realpath(source)
+        # The source may be a file, a folder or a glob.
+        written, pattern = Path(os.path.realpath(output)), os.path.realpath(source)
         read = [source, *source.rglob("*"), *map(Path, glob.glob(pattern, recursive=True))]
         is_read = any(output.samefile(file) for file in read if output.exists() and file.exists())
-        is_table = place.name.lower().endswith(READ) or not place.suffix
-        is_among = is_table and Path(pattern) in place.parents
-        if is_read or is_among or fnmatch(place, pattern):
+        # What has no suffix is a folder of tables.
+        is_table = written.name.lower().endswith(READ) or not written.suffix
+        is_among = is_table and Path(pattern) in written.parents
+        if is_read or is_among or fnmatch(written, pattern):
             raise DataError(
                 f"'{output}' is read, or lies among what is read: '{source}'. Name another file."
             )
@@ -635,6 +644,7 @@ def plain_columns(table: Any) -> Any:
 
 
 def _plain_column(column: Any) -> NDArray[Any]:
+    """Return a column of numbers, text or booleans as an array of NumPy."""
     kind = str(column.type)
     values = column.to_pylist()
     if kind == "double":
@@ -653,10 +663,10 @@ def _arrow_array(values: Any) -> Any:
         return _from_buffers(values)
     texts = values.tolist()
     if values.dtype.kind in "OU" and all(type(text) is str for text in texts):
-        parts = [text.encode() for text in texts]
-        ends = np.cumsum([0, *map(len, parts)])
-        if ends[-1] <= _MAX_TEXT:
-            return _from_buffers(ends.astype(np.int32), b"".join(parts))
+        encoded = [text.encode() for text in texts]
+        offsets = np.cumsum([0, *map(len, encoded)])
+        if offsets[-1] <= _MAX_TEXT:
+            return _from_buffers(offsets.astype(np.int32), b"".join(encoded))
     return arrow().array(values)
 
 

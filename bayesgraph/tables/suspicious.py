@@ -166,14 +166,21 @@ def warn_of_columns(
         kinds["class"] = list(_copies(examined, labels.codes))
         if _is_number_target(labels.classes):
             kinds["target"] = [None]
-    for kind in ("texts", "dates", "fractions"):
-        kinds[kind] = [n for n in kinds[kind] if (n in kinds["identifier"]) == (kind == "texts")]
+    # Texts look wrong only if they hardly repeat, as identifiers do. Dates and fractions that do so
+    # are called identifiers.
+    identifiers = kinds["identifier"]
+    kinds["texts"] = [n for n in kinds["texts"] if n in identifiers]
+    for kind in ("dates", "fractions"):
+        kinds[kind] = [n for n in kinds[kind] if n not in identifiers]
     others = {*kinds["texts"], *kinds["commas"]}
-    kinds["identifier"] = [n for n in kinds["identifier"] if n not in others]
+    kinds["identifier"] = [n for n in identifiers if n not in others]
     said = []
-    for kind, who in kinds.items():
-        text = _SAID[kind].format(examples.get(kind))
-        said += [text if who == [None] else f"{quoted(who)}: {text}"] if who else []
+    for kind, columns_of_kind in kinds.items():
+        if columns_of_kind:
+            text = _SAID[kind].format(examples.get(kind))
+            # The target has no name here.
+            is_target = columns_of_kind == [None]
+            said.append(text if is_target else f"{quoted(columns_of_kind)}: {text}")
     if said and whole is not None:
         warn_of_columns(*whole(), columns, free=free, gaussian=gaussian)
     elif said:
@@ -191,12 +198,13 @@ def _spread(rows: NDArray[Any], n: int) -> NDArray[Any]:
 
 def _of_numbers(examined: Examined, gaussian: Collection[Name]) -> Iterator[tuple[str, Name, str]]:
     """Yield what numeric columns look like: the kind, the name and an example."""
-    part = _spread(examined.values, _SAMPLE)
+    sample = _spread(examined.values, _SAMPLE)
     are_gaussian = np.array([name in gaussian for name in examined.numeric], dtype=np.bool_)
-    for j in _unlike_measures(part, are_gaussian).tolist():
-        name, column = examined.numeric[j], np.sort(part[:, j])
-        kinds = _number_kinds(name, column[column == column], len(part))
-        if kinds.keys() & _OF_ALL and len(part) < len(examined.values):
+    for j in _unlike_measures(sample, are_gaussian).tolist():
+        # NaN, which does not equal itself, is left out.
+        name, column = examined.numeric[j], np.sort(sample[:, j])
+        kinds = _number_kinds(name, column[column == column], len(sample))
+        if kinds.keys() & _OF_ALL and len(sample) < len(examined.values):
             column = np.sort(examined.values[:, j])
             whole = _number_kinds(name, column[column == column], len(column))
             kinds = _confirmed(kinds, whole)
@@ -210,14 +218,16 @@ def _unlike_measures(values: Floats, gaussian: NDArray[np.bool_]) -> NDArray[np.
     from 0 on may be skewed if they are `gaussian`.
     """
     low, high = extremes(values)
-    first = _spread(values, _FIRST)
-    look = (low >= 0) & gaussian | (low == high) | (np.maximum(-low, high) >= _EXACT)
-    look |= ~((first != np.round(first)) & (first == first)).any(axis=0)
+    few = _spread(values, _FIRST)
+    tells_more = (low >= 0) & gaussian | (low == high) | (np.maximum(-low, high) >= _EXACT)
+    has_fractions = ((few != np.round(few)) & (few == few)).any(axis=0)
+    tells_more |= ~has_fractions
     for end in (low, high):
-        equal = values == end
-        if np.count_nonzero(equal) > np.count_nonzero(np.isfinite(end)):
-            look |= np.count_nonzero(equal, axis=0) >= _MIN_PLACEHOLDERS
-    return np.flatnonzero(look)
+        is_end = values == end
+        # Most tables have each end once, which one count of all columns tells.
+        if np.count_nonzero(is_end) > np.count_nonzero(np.isfinite(end)):
+            tells_more |= np.count_nonzero(is_end, axis=0) >= _MIN_PLACEHOLDERS
+    return np.flatnonzero(tells_more)
 
 
 def _confirmed(some: dict[str, str], whole: dict[str, str]) -> dict[str, str]:
@@ -269,6 +279,7 @@ def _placeholder(states: Floats, counts: NDArray[np.intp]) -> str:
     It is the least or the greatest one, occurs again and again, and is farther from all others than
     these from each other; or it is -1 or -9, -99, ... and no other is negative, or near.
     """
+    # The index of the least and of the greatest number, and all others.
     for end, others in ((0, states[1:]), (-1, states[:-1])):
         if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
             continue
@@ -283,9 +294,9 @@ def _of_states(examined: Examined) -> Iterator[tuple[str, Name, str]]:
     """Yield what discrete columns look like: the kind, the name and an example."""
     for j, (name, states) in enumerate(zip(examined.discrete, examined.states, strict=True)):
         column = examined.codes[:, j]
-        part = _spread(column, _SAMPLE)
-        kinds = _code_kinds(part)
-        if kinds and len(part) < len(column):
+        sample = _spread(column, _SAMPLE)
+        kinds = _code_kinds(sample)
+        if kinds and len(sample) < len(column):
             kinds = _confirmed(kinds, _code_kinds(column))
         kinds |= _written(states)
         yield from ((kind, name, example) for kind, example in kinds.items())
@@ -308,8 +319,8 @@ def _written(states: Sequence[State]) -> dict[str, str]:
     if sample and isinstance(sample[0], str) and sum(map(_is_word, sample)) * 2 <= len(sample):
         # Numbers, but for a few.
         words = [str(state) for state in states if _is_word(state)]
-        marks = all(map(_MARK.fullmatch, words))
-        minimum = len(words) * (_NUMBERS_PER_MARK if marks else _NUMBERS_PER_WORD)
+        are_marks = all(map(_MARK.fullmatch, words))
+        minimum = len(words) * (_NUMBERS_PER_MARK if are_marks else _NUMBERS_PER_WORD)
         if 0 < len(words) <= _MAX_WORDS and len(states) - len(words) >= minimum:
             kinds["words"] = repr(words[0])
     sample = [state for state in sample if state != ""]
@@ -319,8 +330,8 @@ def _written(states: Sequence[State]) -> dict[str, str]:
         if len(states) >= _MIN_FRACTIONS and not all(x.is_integer() for x in sample):
             kinds["fractions"] = ""
     elif all(isinstance(state, str) for state in sample):
-        commas = any(map(_COMMA.fullmatch, sample))
-        if commas and not any(_is_word(state.replace(",", ".", 1)) for state in sample):
+        has_comma = any(map(_COMMA.fullmatch, sample))
+        if has_comma and not any(_is_word(state.replace(",", ".", 1)) for state in sample):
             kinds["commas"] = ""
         elif all(map(_DATE.fullmatch, sample)):
             kinds["dates"] = ""
@@ -337,6 +348,7 @@ def _is_word(state: State) -> bool:
 
 
 def _is_integer(column: Column) -> bool:
+    """Return whether a column had integers before it was encoded as floats."""
     if isinstance(column, nw.Series):
         return column.dtype.is_integer()
     if column.dtype.kind == "O":
@@ -368,6 +380,7 @@ def _is_number_target(classes: NDArray[Any]) -> bool:
 def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[Name]:
     """Yield the columns each of which determines the class, given as codes, on every row."""
     n = len(labels)
+    # Rows that are not of the most frequent class.
     others = np.flatnonzero(labels != np.bincount(labels).argmax())
     if len(others) < _MIN_OTHERS:
         return
@@ -375,25 +388,28 @@ def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[N
         (examined.values, examined.numeric, True),
         (examined.codes, examined.discrete, False),
     ):
+        # The columns that may be copies, looked at in more and more rows.
         left = np.arange(len(names))
         for n_rows in (*_STAGES, n):
             if not len(left):
                 break
             rows = np.union1d(_spread(np.arange(n), n_rows), _spread(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
-            part = matrix[np.ix_(rows, left)]
-            part = part if part.dtype.kind == "f" else np.where(part < 0, np.nan, part)
+            cells = matrix[np.ix_(rows, left)]
+            cells = cells if is_number else np.where(cells < 0, np.nan, cells)
             # For each column whether its values determine the class of all rows. Either the classes
             # have ranges of numbers that do not overlap, or each value belongs to one class, and
             # the values are at most this share of the rows, so that most have several rows.
             share = _FEW if n_rows >= n else 1 - _FEW
             if n_rows == _STAGES[0]:
-                share = 1 - is_number / len(part)  # one value with two rows will do
-            order = np.argsort(part, axis=0, kind="stable")
-            values, ends = np.take_along_axis(part, order, 0), classes[order]
-            equal, change = values[1:] == values[:-1], ends[1:] != ends[:-1]
-            pure = ~((equal & change).any(axis=0) | np.isnan(values[-1]))
-            many = np.count_nonzero(~equal, axis=0) < share * len(part)
-            in_ranges = np.count_nonzero(change, axis=0) == classes.max()
-            left = left[np.asarray(pure & (many | (in_ranges & is_number)))]
+                share = 1 - is_number / len(cells)  # one value with two rows will do
+            # Rows in the order of a column's values: does the value, or the class, change?
+            order = np.argsort(cells, axis=0, kind="stable")
+            values, class_of = np.take_along_axis(cells, order, 0), classes[order]
+            is_same, is_change = values[1:] == values[:-1], class_of[1:] != class_of[:-1]
+            # Missing values, which are sorted to the end, do not determine a class.
+            is_pure = ~((is_same & is_change).any(axis=0) | np.isnan(values[-1]))
+            repeats = np.count_nonzero(~is_same, axis=0) < share * len(cells)
+            in_ranges = np.count_nonzero(is_change, axis=0) == classes.max()
+            left = left[np.asarray(is_pure & (repeats | (in_ranges & is_number)))]
         yield from (names[j] for j in left.tolist())

@@ -113,10 +113,10 @@ def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
         raise errors.DataTypeError(
             f"Expected a table in memory; got a lazy frame, {type(data).__name__}. Collect it."
         )
-    held, size, limit = [], 0, default_memory_limit()
+    held, nbytes, limit = [], 0, default_memory_limit()
     for batch in map(nw.from_native, batches):
-        size += batch.estimated_size()
-        if size > limit:
+        nbytes += batch.estimated_size()
+        if nbytes > limit:
             raise errors.MemoryLimitError(
                 f"The lazy frame has more than {format_bytes(limit)}, the limit of what is read "
                 "into memory. Give fit the name of the column with the classes instead of labels, "
@@ -206,8 +206,8 @@ class Table:
         with np.errstate(over="ignore", invalid="ignore"):
             total = self.values.sum()
         if np.isnan(total):
-            gone = np.isnan(self.values).sum(axis=0).tolist()
-            n_missing |= dict(zip(self.continuous, gone, strict=True))
+            by_column = np.isnan(self.values).sum(axis=0).tolist()
+            n_missing |= dict(zip(self.continuous, by_column, strict=True))
         for vector, counts in self.counts.items():
             numbers = counts.data if is_sparse(counts) else counts
             n_missing[vector] = int(np.count_nonzero(np.isnan(numbers)))
@@ -240,11 +240,12 @@ class Table:
         wanted = [v for v in variables if isinstance(v, MissingIndicator)]
         if not wanted:
             return self
-        columns = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
-        new = [v for v in wanted if v.of in columns and v.name not in columns]
-        return self._with_columns(new, [self.is_missing(columns[v.of]) for v in new])
+        by_name = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
+        new = [v for v in wanted if v.of in by_name and v.name not in by_name]
+        return self._with_columns(new, [self.is_missing(by_name[v.of]) for v in new])
 
     def _with_columns(self, variables: Sequence[Discrete], columns: Sequence[Any]) -> Table:
+        """Return the table with more discrete columns at the end, given by their codes."""
         dtype = np.promote_types(self.codes.dtype, arranged(variables).code_type)
         n_before = self.codes.shape[1]
         extended = np.empty((self.n_rows, n_before + len(columns)), dtype=dtype, order="F")
@@ -328,6 +329,7 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
 
 
 def _array(name: Name, column: Any) -> Column:
+    """Return a column of any kind as one that is encoded; lists keep the types of their values."""
     series = nw.from_native(column, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
         return series
@@ -335,7 +337,8 @@ def _array(name: Name, column: Any) -> Column:
         # A list of Python values as an array that keeps their types. NumPy alone turns ["a", 1]
         # into text, [True, 2] into integers and large integers into floats.
         types = {type(value) for value in column}
-        if len(types) == 1 and issubclass(kind := types.pop(), (int, float, str, np.generic)):
+        kind = types.pop() if len(types) == 1 else object
+        if issubclass(kind, (int, float, str, np.generic)):
             array = np.asarray(column)
             if array.dtype.kind != "f" or not issubclass(kind, int):
                 return array
@@ -355,6 +358,7 @@ def _array(name: Name, column: Any) -> Column:
 
 
 def _checked(columns: dict[Name, Column]) -> dict[Name, Column]:
+    """Return columns, or raise an error if there are none or their lengths differ."""
     if not columns:
         raise errors.DataError("The table has no columns.")
     lengths = {name: length(column) for name, column in columns.items()}
@@ -383,24 +387,24 @@ def categorical_names(categorical: Any, names: Sequence[Name]) -> set[Name]:
     """
     if categorical is None:
         return set()
-    there = set(names)
+    all_names = set(names)
     if isinstance(categorical, str) and categorical == "all":
-        return there
+        return all_names
     if isinstance(categorical, str) or not isinstance(categorical, Iterable):
         raise errors.DataTypeError(
             f"categorical= takes 'all' or a list of column names; got {categorical!r}. "
             f"Write [{categorical!r}] for a single column."
         )
-    return {column_named(item, names, there, "categorical=") for item in categorical}
+    return {column_named(item, names, all_names, "categorical=") for item in categorical}
 
 
-def column_named(item: Any, names: Sequence[Name], there: set[Name], where: str) -> Name:
+def column_named(item: Any, names: Sequence[Name], all_names: set[Name], where: str) -> Name:
     """Return the column that a name, or else a position, means.
 
-    `names` are those of all columns, in their order and as the set `there`; `where` is what names
-    it, for the error.
+    `names` are those of all columns, in their order and as a set, which is fast to look up in;
+    `where` is what names it, for the error.
     """
-    if item in there:
+    if item in all_names:
         return item  # type: ignore[no-any-return]
     if isinstance(item, (int, np.integer)) and 0 <= item < len(names):
         return names[int(item)]
@@ -415,14 +419,16 @@ def grouped(
     The matrix, of shape (n_rows, n_items), replaces the first of the joined columns; `groups` names
     the columns of each vector.
     """
-    first = {names[0]: vector for vector, names in groups.items()}
-    inside = {name for names in groups.values() for name in names}
+    # From the first column of each vector to the vector.
+    vector_at = {names[0]: vector for vector, names in groups.items()}
+    grouped_names = {name for names in groups.values() for name in names}
     joined: dict[Name, Column] = {}
     for name, column in columns.items():
-        if name in first:
-            parts = [as_numbers(columns[item], item) for item in groups[first[name]]]
-            joined[first[name]] = np.stack(parts, axis=1)
-        elif name not in inside:
+        if name in vector_at:
+            vector = vector_at[name]
+            counts = [as_numbers(columns[item], item) for item in groups[vector]]
+            joined[vector] = np.stack(counts, axis=1)
+        elif name not in grouped_names:
             joined[name] = column
     return joined
 
@@ -491,8 +497,8 @@ def encode_table(
                 encoded[variable.name] = _are_missing(encoded[name])
             elif name in columns:
                 encoded[variable.name] = missing_cells(columns[name])
-    there = [v for v in variables if v.name in encoded]
-    return assembled(there, [encoded[v.name] for v in there], n_rows, fitting=False, order=order)
+    held = [v for v in variables if v.name in encoded]
+    return assembled(held, [encoded[v.name] for v in held], n_rows, fitting=False, order=order)
 
 
 def _are_missing(column: NDArray[Any]) -> NDArray[np.bool_]:
@@ -512,9 +518,10 @@ def assembled(
 
     `order` is that of the numbers: "C" for a block of rows whose moments are summed.
     """
-    discrete = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Discrete)]
-    numbers = [a for v, a in zip(variables, encoded, strict=True) if isinstance(v, Continuous)]
-    counts = {v: a for v, a in zip(variables, encoded, strict=True) if isinstance(v, CountVector)}
+    columns = list(zip(variables, encoded, strict=True))
+    discrete = [column for variable, column in columns if isinstance(variable, Discrete)]
+    numbers = [column for variable, column in columns if isinstance(variable, Continuous)]
+    counts = {v: column for v, column in columns if isinstance(v, CountVector)}
     codes = np.empty((n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
     for j, column in enumerate(discrete):
         codes[:, j] = column
@@ -537,8 +544,11 @@ def checked_table(
     """
     arrangement = arranged(variables)
     is_finite = are_finite(values)
-    if not is_finite and len(wrong := np.argwhere(np.isinf(values.T))):
-        raise infinite(arrangement.continuous[wrong[0, 0]].name, int(wrong[0, 1]))
+    if not is_finite:
+        infinities = np.argwhere(np.isinf(values.T))
+        if len(infinities):
+            column, row = infinities[0].tolist()
+            raise infinite(arrangement.continuous[column].name, row)
     for j, variable in arrangement.counted:
         if (values[:, j] < 0).any():
             raise errors.DataError(
@@ -547,8 +557,8 @@ def checked_table(
                 "counts.)"
             )
     if fitting:
-        low, high = extremes(values)
-        check_magnitudes([v.name for v in arrangement.continuous], np.maximum(-low, high))
+        minima, maxima = extremes(values)
+        check_magnitudes([v.name for v in arrangement.continuous], np.maximum(-minima, maxima))
     complete = is_finite and (not codes.size or int(codes.min()) >= 0)
     return Table(arrangement, codes, values, complete)
 
@@ -568,11 +578,13 @@ def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
         For a column whose squares overflow or underflow.
     """
     low, high = MAGNITUDES
-    for j in np.flatnonzero((largest > 0) & ((largest < low) | (largest > high))).tolist():
+    wrong = np.flatnonzero((largest > 0) & ((largest < low) | (largest > high)))
+    if len(wrong):
+        first = int(wrong[0])
         raise errors.DataError(
-            f"The largest magnitude in column {names[j]!r} is {largest[j]:.3g}, whose square is "
-            "beyond what a floating-point number holds, so that it has no variance. Multiply the "
-            f"column by a constant that brings it between {low:g} and {high:g}."
+            f"The largest magnitude in column {names[first]!r} is {largest[first]:.3g}, whose "
+            "square is beyond what a floating-point number holds, so that it has no variance. "
+            f"Multiply the column by a constant that brings it between {low:g} and {high:g}."
         )
 
 
@@ -637,27 +649,30 @@ class Numbers:
 
         Grouped variables and truth values are such, too.
         """
-        these = arranged(variables)
-        if these.vectors or not all(isinstance(v, Binned) or _differ(v) for v in these.discrete):
+        arrangement = arranged(variables)
+        discrete = arrangement.discrete
+        if arrangement.vectors or not all(isinstance(v, Binned) or _differ(v) for v in discrete):
             return None
-        points: list[Any] = [v.cuts if isinstance(v, Binned) else v.states for v in these.discrete]
-        floats = [np.array(p, dtype=np.float64) for p in points]
-        orders = [np.argsort(p) for p in floats]
-        discrete = np.array([isinstance(v, Discrete) for v in these], dtype=np.bool_)
+        lists: list[Any] = [v.cuts if isinstance(v, Binned) else v.states for v in discrete]
+        points = [np.array(values, dtype=np.float64) for values in lists]
+        orders = [np.argsort(p) for p in points]
+        ascending = [p[order] for p, order in zip(points, orders, strict=True)]
+        is_discrete = np.array([isinstance(v, Discrete) for v in arrangement], dtype=np.bool_)
         return cls(
-            these,
-            np.concatenate([*(p[order] for p, order in zip(floats, orders, strict=True)), []]),
-            np.concatenate([*orders, []]).astype(these.code_type),
+            arrangement,
+            # An empty list, because there may be no discrete variable.
+            np.concatenate([*ascending, []]),
+            np.concatenate([*orders, []]).astype(arrangement.code_type),
             np.cumsum([0, *map(len, points)]),
-            np.array([not isinstance(v, Binned) for v in these.discrete], dtype=np.bool_),
+            np.array([not isinstance(v, Binned) for v in discrete], dtype=np.bool_),
             # A slice takes all columns without a copy.
-            slice(None) if discrete.all() else np.flatnonzero(discrete),
-            np.flatnonzero(~discrete),
+            slice(None) if is_discrete.all() else np.flatnonzero(is_discrete),
+            np.flatnonzero(~is_discrete),
         )
 
     @cached_property
     def _whole_points(self) -> NDArray[np.int64] | None:
-        """The points as whole numbers, among which others are found in less time."""
+        """The points as integers if all are whole: integers are found among them in less time."""
         is_whole = (abs(self.points) < 2.0**62) & (np.floor(self.points) == self.points)
         return self.points.astype(np.int64) if is_whole.all() else None
 
@@ -675,21 +690,25 @@ class Numbers:
         variables = self.variables
         if len(self.numbers) == len(variables):
             return table_of_numbers(floats(matrix), variables, fitting=False)
+        points: Any = self.points
+        # Integers are looked up as they are if no column is of numbers, which are floats.
         is_whole = is_plain_integers(matrix) and not len(self.numbers)
-        points: Any = self._whole_points if is_whole else None
-        if points is None:
-            matrix, points = floats(matrix), self.points
-        chosen = matrix[:, self.discrete].astype(points.dtype, copy=False)
-        out = np.empty((chosen.shape[1], len(matrix)), dtype=variables.code_type)
-        flagged = np.zeros(len(out), dtype=np.uint8)
-        arrays = (chosen, points, self.codes, self.start, self.has_states, out, flagged)
-        by_rows(encoding_kernels.find_codes, arrays, *chosen.shape)
-        if flagged.any():
+        if is_whole and self._whole_points is not None:
+            points = self._whole_points
+        else:
+            matrix = floats(matrix)
+        cells = matrix[:, self.discrete].astype(points.dtype, copy=False)
+        # The columns of codes are contiguous.
+        codes = np.empty((cells.shape[1], len(matrix)), dtype=variables.code_type)
+        has_infinity = np.zeros(len(codes), dtype=np.uint8)
+        arrays = (cells, points, self.codes, self.start, self.has_states, codes, has_infinity)
+        by_rows(encoding_kernels.find_codes, arrays, *cells.shape)
+        if has_infinity.any():
             return None
         if not len(self.numbers):
-            return table_of_codes(variables, out.T)
+            return table_of_codes(variables, codes.T)
         values = np.asfortranarray(matrix[:, self.numbers])
-        return checked_table(variables, out.T, values, fitting=False)
+        return checked_table(variables, codes.T, values, fitting=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -729,11 +748,11 @@ class Objects:
         columns = zip(self.variables, self.kinds, self.codes, matrix.T.tolist(), strict=True)
         codes: list[Any] = []
         numbers: list[Any] = []
-        for variable, kinds, met, cells in columns:
+        for variable, kinds, code_of, cells in columns:
             try:
                 # The first state, whose code is 0, is looked up again.
                 entries = [
-                    met.get((type(cell), cell)) or _code(variable, kinds, met, cell)
+                    code_of.get((type(cell), cell)) or _code(variable, kinds, code_of, cell)
                     for cell in cells
                 ]
             except TypeError:  # what cannot be hashed
@@ -741,24 +760,30 @@ class Objects:
             if None in entries:
                 return None
             (codes if isinstance(variable, Discrete) else numbers).append(entries)
+        # Without columns an array would have one axis.
         coded = np.array(codes, dtype=self.variables.code_type).reshape(len(codes), len(matrix))
         values = np.array(numbers, dtype=np.float64).reshape(len(numbers), len(matrix))
         return checked_table(self.variables, coded.T, values.T, fitting=False)
 
 
 def _code(
-    variable: Variable, kinds: set[type[Any]], met: dict[tuple[type[Any], Any], int], cell: Any
+    variable: Variable, kinds: set[type[Any]], code_of: dict[tuple[type[Any], Any], int], cell: Any
 ) -> float | None:
-    """Return the code of a cell, or its number, and keep that of a state; None for other types."""
+    """Return the code of a cell, or its number; None for a type that is none of `kinds`.
+
+    The code of a state is kept in `code_of`, by the type and the value of the cell.
+    """
     # A narrower float would be compared with a rounded cut.
     value = plain(cell)
     if is_missing(value):
         return -1 if isinstance(variable, Discrete) else np.nan
     if isinstance(variable, Discrete) and not isinstance(variable, Binned):
-        code = variable.find(value) if type(value) in kinds else None
+        if type(value) not in kinds:
+            return None
+        code = variable.find(value)
         if code is not None:
-            met[type(cell), cell] = code
-        return -1 if code is None and type(value) in kinds else code
+            code_of[type(cell), cell] = code
+        return -1 if code is None else code
     if type(value) not in (float, int) or abs(value) >= _EXACT:
         return None
     return bisect_left(variable.cuts, value) if isinstance(variable, Binned) else value
@@ -941,8 +966,8 @@ class TrainingRows:
             type(self.weight) is float and math.isfinite(self.weight) and self.weight >= 0
         ):
             raise ModelError(f"The weight of rows is a finite number; got {self.weight!r:.80}.")
-        there = {name: number for name, number in self.missing.items() if number}
-        object.__setattr__(self, "missing", there)
+        positive = {name: number for name, number in self.missing.items() if number}
+        object.__setattr__(self, "missing", positive)
 
     @property
     def total(self) -> float:
@@ -961,6 +986,7 @@ class TrainingRows:
         return TrainingRows(self.n_rows, missing, self.weight)
 
     def _joined(self, other: TrainingRows, sign: int) -> TrainingRows:
+        """Return the numbers with those of other rows added (sign 1) or subtracted (sign -1)."""
         names = dict.fromkeys((*self.missing, *other.missing))
         missing = {n: self.missing.get(n, 0) + sign * other.missing.get(n, 0) for n in names}
         n_rows = self.n_rows + sign * other.n_rows
