@@ -138,6 +138,7 @@ def variables_table(network: Model) -> str:
 
 
 def _states(variable: Variable) -> str:
+    """Return in words what values a variable has, with the first of its states."""
     if isinstance(variable, CountVector):
         return f"counts of {len(variable.items):,} items"
     if not isinstance(variable, Discrete):

@@ -258,6 +258,7 @@ def without_repeats(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
 
 
 def _check_header(header: Any, source: str) -> None:
+    """Refuse a header of another format or of a newer version, or one without a kind."""
     if header["format"] != FORMAT:
         raise ValueError(f"its format is {header['format']!r:.80}")
     version = header["version"]

@@ -111,6 +111,7 @@ class _Parser:
         self._error = text.error
 
     def network(self) -> BayesianNetwork:
+        """Return the network of the file: its variables are declared before any table is read."""
         blocks = self._blocks()
         for block in blocks["network"]:
             skip_name(" ".join(_readings(block.head)[-1]))

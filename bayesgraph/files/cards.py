@@ -53,6 +53,7 @@ def _kind(block: models.CPD) -> str:
 
 
 def _blocks(model: Any) -> Iterator[models.CPD]:
+    """Yield the distributions of a model: those of its networks, or among its terms."""
     if not model.networks:
         yield from (term.source for term in model.terms if isinstance(term.source, models.CPD))
     for _, network in models.networks_in(model):
@@ -67,6 +68,7 @@ def width_of(model: Any) -> int:
 
 
 def _scopes(network: models.BayesianNetwork) -> Iterator[Collection[Variable]]:
+    """Yield the scopes of a network's distributions."""
     for block in network._blocks:
         # The children of a plate are alike: one of them stands for all.
         depend = block.siblings_depend
@@ -131,6 +133,7 @@ def variables_table(model: models.Model) -> DisplayTable:
 
 
 def _kind_of(variable: Variable) -> str:
+    """Return in words what values a variable has."""
     match variable:
         case CountVector():
             return f"counts of {len(variable.items):,} items"
@@ -312,6 +315,7 @@ def _of_statistics(source: Any, title: str | None) -> ModelCard:
 
 
 def _training_tables(training: Training | None) -> list[DisplayTable]:
+    """Return the sections on what a model was fitted on, none if nobody knows."""
     if training is None:
         return []
     n_rows, n_missing = _row_facts(training.rows)
@@ -336,17 +340,16 @@ def _row_facts(rows: TrainingRows | None) -> list[tuple[str, str]]:
     """Return the lines of a card that say how many rows, and how many missing values, there are."""
     if rows is None:
         return [("rows", "not known"), ("missing values", "not known")]
-    weights = (
-        "without weights"
-        if rows.weight is None
-        else f"of weight {rounded(rows.weight, 7, grouped=True)}"
-    )
+    weights = "without weights"
+    if rows.weight is not None:
+        weights = f"of weight {rounded(rows.weight, 7, grouped=True)}"
     n, total = len(rows.missing), sum(rows.missing.values())
     missing = f"{total:,} in {n:,} column{'s' * (n != 1)}" if n else "none"
     return [("rows", f"{rows.n_rows:,}, {weights}"), ("missing values", missing)]
 
 
 def _missing_table(training: Training) -> DisplayTable:
+    """Return the section with the columns that have the most missing values."""
     ranked = sorted(training.missing.items(), key=lambda item: -item[1])
     shown, n_rows = ranked[:_LISTED], training.rows.n_rows if training.rows else 0
     shares = [min(n / n_rows, 1.0) if n_rows else 0.0 for _, n in shown]
@@ -365,6 +368,7 @@ def _missing_table(training: Training) -> DisplayTable:
 
 
 def _structure_table(source: Any, model: models.Model, checksum: str | None) -> DisplayTable:
+    """Return the section on what a model is made of."""
     is_discrete = [isinstance(v, Discrete) for v in model.variables]
     facts = [("kind", model._title)]
     target = getattr(source, "target_", model.target)
@@ -388,6 +392,7 @@ def _of_class(target: Any) -> str:
 
 
 def _evaluation_table(evaluation: Any) -> DisplayTable:
+    """Return the section on the accuracy that an evaluation found."""
     if not all(hasattr(evaluation, name) for name in (*_MEASURES, "fold_accuracy", "y_true")):
         raise DataTypeError(
             "evaluation= takes an Evaluation, such as the first that bayesgraph.evaluate returns; "

@@ -66,6 +66,7 @@ def _columns(request: Any) -> tuple[int, list[int], int]:
 
 
 def _check_singles(summary: statistics.SinglesSummary) -> None:
+    """Check the statistics of single columns."""
     n_groups, cards, numbers = _columns(summary.request)
     _weights(summary.totals, (n_groups,))
     _weights(summary.counts, (n_groups, sum(cards)))
@@ -73,6 +74,7 @@ def _check_singles(summary: statistics.SinglesSummary) -> None:
 
 
 def _check_pairs(summary: statistics.PairsSummary) -> None:
+    """Check the statistics of pairs of columns, and those of the columns themselves."""
     n_groups, cards, n_numbers = _columns(summary.request)
     if attributes(summary.request) != attributes(summary.singles.request):
         raise ValueError("statistics of pairs and of columns are of others")
@@ -91,6 +93,7 @@ def _check_pairs(summary: statistics.PairsSummary) -> None:
 
 
 def _check_families(summary: statistics.FamiliesSummary) -> None:
+    """Check the statistics of families, each of which is a joint table with moments."""
     for family, joint in zip(summary.request.families, summary.found, strict=True):
         if len({*family.discrete, *family.continuous}) < len(family.discrete + family.continuous):
             raise ValueError(f"a family has columns twice: {family!r:.80}")
@@ -101,6 +104,7 @@ def _check_families(summary: statistics.FamiliesSummary) -> None:
 
 
 def _check_transformed(summary: statistics.MomentsSummary) -> None:
+    """Check the moments of functions of numbers."""
     functions = summary.request.functions
     if not set(functions) <= statistics.TRANSFORMS.keys():
         raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
@@ -109,6 +113,7 @@ def _check_transformed(summary: statistics.MomentsSummary) -> None:
 
 
 def _check_samples(summary: statistics.SamplesSummary) -> None:
+    """Check values and their weights, by column and group."""
     n_groups, _, n = _columns(summary.request)
     if [len(column) for column in (*summary.values, *summary.weights)] != [n_groups] * 2 * n:
         raise ValueError("the values and weights are not those of the columns")
@@ -150,6 +155,7 @@ def _trimmed(summary: statistics.TotalsSummary) -> dict[str, Any]:
 def _totals(
     request: statistics.Totals, sums: Floats, seen: Floats, lengths: Floats, budget: Budget
 ) -> statistics.TotalsSummary:
+    """Return sums of counts of items; lengths of rows that are not stored do not occur."""
     threshold, n_groups, n_items = request.threshold, _n_groups(request), len(request.vector.items)
     if threshold is not None and not math.isfinite(threshold):
         raise ValueError(f"expected a threshold; got {threshold!r:.80}")
@@ -298,6 +304,7 @@ def _estimator(
     label_type: str | None = None,
     statistics: statistics.Statistics | None = None,
 ) -> Any:
+    """Return a fitted estimator of its stored fields."""
     model = _made(estimator, parameters, layout, named=named)
     model.network_, model.target_, model.features_ = network, target, tuple(features)
     classes = saved(network, target, features, label_type, budget)
@@ -322,6 +329,7 @@ RECORDS["estimator"] = Record(_holds, _fields, _estimator)
 
 
 def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
+    """Return what is stored of collected statistics."""
     estimator = copy(part.estimator)
     classifiers.set_columns(estimator, part.layout, named=part.named)
     return {
@@ -347,6 +355,7 @@ def _part(
     statistics: statistics.Statistics,
     rows: TrainingRows | None,
 ) -> classifiers.CollectedStatistics:
+    """Return collected statistics of their stored fields."""
     kind = estimator_class(estimator)
     if not issubclass(kind, classifiers.NetworkClassifier):
         raise ValueError(f"{estimator!r:.80} has no statistics")
@@ -375,6 +384,7 @@ CLASSES = (
 
 
 def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str, Any]:
+    """Return what is stored of a streaming classifier; its detector is a part of its state."""
     star, columns = model.star_, model._columns
     detector = star.detector
     if detector is not None and type(detector) is not learning.ADWIN:
@@ -417,6 +427,7 @@ def _stream(
     version: str,
     state: dict[str, NDArray[Any]],
 ) -> classifiers.StreamingNaiveBayesClassifier:
+    """Return a streaming classifier of its stored fields."""
     model: classifiers.StreamingNaiveBayesClassifier = _made(
         estimator, parameters, layout, named=named
     )

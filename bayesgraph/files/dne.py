@@ -172,6 +172,7 @@ class _Reader(blocks.NodeReader):
     title, note, others = "title", "comment", _OTHERS
 
     def network(self) -> BayesianNetwork:
+        """Return the network of the file, and warn of findings and of impossible conditions."""
         network = super().network()
         findings = [
             f"{node.name!r}: {self._finding(node)!r}"
@@ -195,6 +196,7 @@ class _Reader(blocks.NodeReader):
         return network
 
     def _make(self) -> None:
+        """Make the distributions of all nodes."""
         # Variables whose rows for impossible conditions are read as uniform.
         self._impossible: list[str] = []
         for node in self._nodes:
@@ -203,6 +205,7 @@ class _Reader(blocks.NodeReader):
     # ----------------------------------------------------------------------------------- blocks
 
     def _read(self) -> None:
+        """Read the block of the network with the nodes in it."""
         self._constants: list[blocks.Node] = []
         bnet = self._text.head(0)
         if bnet is None or bnet.text.split()[:1] != ["bnet"]:
@@ -233,6 +236,7 @@ class _Reader(blocks.NodeReader):
         self._restored = Sidecar.of(self._text.sidecar, self._text.source).variables
 
     def _node(self, head: blocks.Head) -> blocks.Node:
+        """Return the node of a block, with the fields of its picture."""
         block = self._text.block(head.body)
         pictures = [inner for inner in block.blocks if inner.text.split()[0] == "visual"]
         others = [inner.text for inner in block.blocks if inner not in pictures]
@@ -243,6 +247,7 @@ class _Reader(blocks.NodeReader):
         return blocks.Node(head.at, name, kind, block.fields, visual)
 
     def _declare(self, node: blocks.Node) -> tuple[float, float] | None:
+        """Declare the variable of a node, and return its position."""
         self._draft.declare(node.at, node.name, Discrete, self._states(node))
         has_names = "states" in node.fields
         # Titles of states are read if they are the names, or a line of bayesgraph has restored
@@ -295,6 +300,7 @@ class _Reader(blocks.NodeReader):
         return [f"state{i}" for i in range(int(count))]
 
     def _levels(self, node: blocks.Node) -> list[float]:
+        """Return the levels of a node as numbers, empty if it has none."""
         field = node.fields.get("levels")
         try:
             return [float(word.replace("INFINITY", "inf")) for word in self._text.items(field)]
@@ -303,6 +309,7 @@ class _Reader(blocks.NodeReader):
             raise self._text.error(at, f"expected numbers as levels: {error}.") from error
 
     def _parents(self, node: blocks.Node) -> list[str]:
+        """Return the names of a node's parents; refuse links that are not read."""
         names = self._text.items(node.fields.get("parents"))
         constants = {constant.name for constant in self._constants}
         fault = ""

@@ -327,6 +327,7 @@ class TextSpelling:
         return text if type(text) is str and self._holds(text) else None
 
     def _holds(self, text: str) -> bool:
+        """Return whether the format has a text as it is."""
         return (
             self.pattern.fullmatch(text) is not None
             and not _SURROGATE.search(text)
@@ -472,6 +473,7 @@ class Capabilities:
 
 
 def _as_text(value: object) -> str:
+    """Return a value as text, or the name of its type if it is too long an integer."""
     try:
         return str(value)
     except ValueError:  # Python limits the decimal digits of an integer

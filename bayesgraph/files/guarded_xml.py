@@ -135,6 +135,7 @@ class _Reader:
         parser.ExternalEntityRefHandler = self._entity
 
     def run(self, data: bytes) -> Element:
+        """Return the root of the file."""
         try:
             self._parser.Parse(data, True)
         except expat.ExpatError as error:

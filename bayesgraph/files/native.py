@@ -193,6 +193,7 @@ class SavedClassifier:
         return joined(self._scored_chunks(X), finish)
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
+        """Yield the scores of the classes for chunks of rows, as `joined` takes them."""
         assert isinstance(self.target_, Discrete)
         columns = columns_of(plain_columns(X))
         whole = Columns(tuple(columns), n_rows_of(columns), columns, None)
@@ -291,6 +292,7 @@ def _layout(
     groups: dict[Name, tuple[Name, ...]],
     categorical: list[Name],
 ) -> Layout:
+    """Return a layout of its stored fields."""
     if len({*columns}) < len(columns):
         raise ValueError(f"a column is there twice in {columns!r:.80}")
     return Layout(columns, families, groups, frozenset(categorical))

@@ -273,6 +273,7 @@ class _Reader(blocks.NodeReader):
         return block.end
 
     def _declare(self, node: blocks.Node) -> tuple[float, float] | None:
+        """Declare the variable of a node, and return its position."""
         fields = node.fields
         if node.kind.startswith("continuous"):
             self._draft.declare(node.at, node.name, Continuous)

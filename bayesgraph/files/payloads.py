@@ -423,6 +423,7 @@ _model_record(
 
 @record("factor", Factor, lambda factor: {"scope": factor.scope, "log": factor.log_values})
 def _factor(scope: tuple[Discrete, ...], log: Floats) -> Factor:
+    """Return a factor of its scope and its logarithms."""
     shape = tuple(variable.cardinality for variable in scope)
     # The first axis is that of the rows of a batch, of which there is one at least.
     rows = log.shape[:1]

@@ -170,15 +170,10 @@ def _to_linear_gaussian(model: Any, export: Export) -> Any:
     factors = _pgmpy("factors.continuous")
     result = _with_graph(_pgmpy("models").LinearGaussianBayesianNetwork(), model)
     for cpd in export.cpds:
-        name = cpd.variable.name
-        result.add_cpds(
-            factors.LinearGaussianCPD(
-                name,
-                [float(cpd.mean), *cpd.coefficients.tolist()],
-                math.sqrt(cpd.variance),
-                [parent.name for parent in cpd.parents],
-            )
-        )
+        name, parents = cpd.variable.name, [parent.name for parent in cpd.parents]
+        coefficients = [float(cpd.mean), *cpd.coefficients.tolist()]
+        deviation = math.sqrt(cpd.variance)
+        result.add_cpds(factors.LinearGaussianCPD(name, coefficients, deviation, parents))
         result.nodes[name][_VARIANCE] = float(cpd.variance)
     return result
 
@@ -335,6 +330,7 @@ def _from_network(
 
 
 def _table(cpd: Any, attributes: Mapping[str, Any], *, rounded: RoundedRows) -> models.TableCPD:
+    """Return the table of a TabularCPD, in which rounded rows are divided by their sums."""
     # The child and its evidence are the axes of `values` in this order.
     child, *parents = _scope(cpd)
     values = rounded.repaired(child.name, np.moveaxis(_values(cpd), 0, -1))
@@ -359,12 +355,8 @@ def _from_factors(model: Any) -> models.FactorGraph:
     """Return the factor graph of a pgmpy model, whose nodes may be factors too."""
     with_factor = {name for factor in model.factors for name in factor.variables}
     discrete_factor = _pgmpy("factors.discrete").DiscreteFactor
-    without = [
-        node
-        for node in model.nodes
-        if not isinstance(node, discrete_factor) and node not in with_factor
-    ]
-    if without:
+    names = [node for node in model.nodes if not isinstance(node, discrete_factor)]
+    if without := [name for name in names if name not in with_factor]:
         raise ModelError(f"The pgmpy model has no factor for {quoted(without)}.")
     scopes = [_scope(factor) for factor in model.factors]
     tables = [_values(factor) for factor in model.factors]
@@ -380,6 +372,7 @@ def _from_factors(model: Any) -> models.FactorGraph:
 
 
 def _scope(factor: Any) -> list[Discrete]:
+    """Return the variables of a factor or CPD of pgmpy, the child first."""
     nameless = [name for name in factor.variables if name not in factor.state_names]
     if nameless:
         raise ModelError(f"{factor!r} has no state names for {quoted(nameless)}; give them all.")
@@ -387,6 +380,7 @@ def _scope(factor: Any) -> list[Discrete]:
 
 
 def _values(factor: Any) -> Floats:
+    """Return the numbers of a factor or CPD of pgmpy."""
     # This also converts a tensor of pgmpy's torch backend.
     values = np.asarray(factor.values)
     if np.iscomplexobj(values):

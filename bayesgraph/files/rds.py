@@ -478,8 +478,7 @@ class _Fit:
             raise self._error(
                 name,
                 f"its table has the axes {quoted(table.attribute('dimnames').fields())} with "
-                f"{quoted(labels[1:])}, its "
-                f"parents are {quoted(parents)}.",
+                f"{quoted(labels[1:])}, its parents are {quoted(parents)}.",
             )
         # Arrays of R have the first axis, which is the child's, vary fastest.
         values = np.moveaxis(table.values.reshape([shape[-1], *shape[:-1]], order="F"), 0, -1)
@@ -529,13 +528,9 @@ class _Fit:
         # Among the configurations of the discrete parents, the first parent varies fastest.
         shape = [parent.cardinality for parent in discrete]
         by_cell = np.moveaxis(coefficients.reshape(-1, *shape, order="F"), 0, -1)
-        return GaussianCPD(
-            Continuous(name),
-            by_cell[..., 0],
-            np.square(deviations).reshape(shape, order="F"),
-            parents,
-            by_cell[..., 1:],
-        )
+        means, slopes = by_cell[..., 0], by_cell[..., 1:]
+        variances = np.square(deviations).reshape(shape, order="F")
+        return GaussianCPD(Continuous(name), means, variances, parents, slopes)
 
     def _coefficients(self, name: str, parents: Sequence[Variable], cells: int) -> Floats:
         """Return the intercept and the slopes of a node as rows, a column for each cell."""

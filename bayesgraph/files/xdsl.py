@@ -212,6 +212,7 @@ class _Reader:
         return numbers
 
     def _check_size(self, node: Element, size: int, count: int, what: str) -> None:
+        """Refuse a number of parts of a node that is not the expected one."""
         if size != count:
             name = node.attributes["id"]
             text = f"expected {size:,} {what} of {name!r}; got {count:,}."
