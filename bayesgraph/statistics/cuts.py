@@ -842,6 +842,7 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
 
 
 def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats) -> float:
+    """Return the cost of units in groups: that of each group, and that of their number."""
     names, place = np.unique(group, return_inverse=True)
     sums = np.zeros((len(names), units.shape[1]))
     np.add.at(sums, place, units)

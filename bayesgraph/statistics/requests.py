@@ -276,6 +276,7 @@ class Additive:
         return self._combined(other, subtracted)
 
     def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
+        """Return what `combine` makes of each field of both, and of the entries of tuples."""
         changed = {}
         for part in fields(self):  # type: ignore[arg-type]
             mine, theirs = getattr(self, part.name), getattr(other, part.name)
@@ -424,6 +425,7 @@ class GroupMoments:
         shape = (n_groups * int(start[-1]), values.shape[1])
 
         def of_block(rows: slice) -> GroupMoments:
+            """Return the moments of some rows, which the kernel writes into arrays of zeros."""
             moments = cls(*np.zeros((3, *shape)))
             if moments.count.size:
                 counting_kernels.mixed_moments(
@@ -533,11 +535,13 @@ class PairMoments(GroupMoments):
     def _of_block(
         cls, values: Floats, group: NDArray[np.signedinteger], n_groups: int, weights: Floats
     ) -> PairMoments:
+        """Return the moments of a block of rows: those of each group's rows, a few at a time."""
         values, d = np.ascontiguousarray(values), values.shape[1]
         n_rows = max(_TOGETHER // max(d, 1), 1)
         room = np.empty((min(n_rows, len(values)), d))
 
         def of(rows: NDArray[np.intp]) -> PairMoments:
+            """Return the moments of the rows of some indices, which are copied to `room`."""
             chosen = np.take(values, rows, axis=0, out=room[: len(rows)], mode="clip")
             return _pair_moments(chosen, weights[rows] if len(weights) else np.ones(len(rows)))
 
@@ -551,13 +555,15 @@ class PairMoments(GroupMoments):
             members = order[ends[g] : ends[g + 1]]
             starts = range(0, max(len(members), 1), n_rows)
             parts.append(tree_sum(of(members[first : first + n_rows]) for first in starts))
-        same = len({part.mean.shape for part in parts}) == 1
+        # Those of groups without missing values are smaller, as long as no group has any.
+        same_shape = len({part.mean.shape for part in parts}) == 1
         whole = []
         for array in fields(cls):
             arrays = [getattr(part, array.name) for part in parts]
-            shown = arrays if same else [np.broadcast_to(a, (1, d, d)) for a in arrays]
-            whole.append(np.zeros((n_groups, *shown[0].shape[1:])))
-            whole[-1][groups] = np.concatenate(shown)
+            if not same_shape:
+                arrays = [np.broadcast_to(a, (1, d, d)) for a in arrays]
+            whole.append(np.zeros((n_groups, *arrays[0].shape[1:])))
+            whole[-1][groups] = np.concatenate(arrays)
         return cls(*whole)
 
     def __add__(self, other: Self) -> Self:

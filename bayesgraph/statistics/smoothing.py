@@ -29,6 +29,7 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
 
 
 def _is_number(value: Any) -> bool:
+    """Tell whether a value is a finite number."""
     try:
         return math.isfinite(value)
     except TypeError:
@@ -36,6 +37,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _check_alpha(value: Any) -> None:
+    """Raise a DataError unless a value is a pseudo-count, or one for each state."""
     try:
         numbers = np.asarray(value)
         good = numbers.dtype.kind in "iuf" and numbers.ndim <= 1

@@ -111,6 +111,7 @@ class Statistics:
         return Statistics({r: s - other.summaries[r] for r, s in self.summaries.items()})
 
     def _check_requests(self, other: Statistics) -> None:
+        """Raise a DataError unless the other statistics are of the same requests."""
         if self.summaries.keys() != other.summaries.keys():
             raise DataError(
                 "Only statistics of the same requests on the same variables can be added; encode "
@@ -173,6 +174,7 @@ class CountSource:
         return len(self._summaries)
 
     def _collected(self, request: requests.Request) -> Any:
+        """Return the summary of a pass over the rows, which only sources that have them can."""
         raise DataError(
             f"The statistics do not hold the requested {type(request).__name__.lower()}. This "
             "structure chooses what to count from what it has seen, which takes further passes "
@@ -206,6 +208,7 @@ class CountSource:
         return self._singles(request) is not None
 
     def _singles(self, request: requests.Singles) -> summaries.SinglesSummary | None:
+        """Return a held summary that contains these statistics, alone or in one of pairs."""
         for summary in self._summaries.values():
             singles = summary.singles if isinstance(summary, summaries.PairsSummary) else summary
             if isinstance(singles, summaries.SinglesSummary) and singles.answers(request):
@@ -606,6 +609,7 @@ class DatasetSource(CountSource):
         first, _ = self._rows.encoded(run, self._order)
 
         def examined(table: Table) -> tuple[tables.Examined, tables.Labels | None]:
+            """Return the features of some rows, and their classes if there are any."""
             if self.target is None:
                 return tables.Examined.of(table), None
             labels = tables.Labels(np.array(self.target.states), table.column(self.target))
@@ -645,6 +649,7 @@ class DatasetSource(CountSource):
             yield from sliced(table, weights, n_rows)
 
     def _collected(self, request: Request) -> Any:
+        """Return the summary of a pass, which also counts missing values not counted before."""
         wanted = needed_by(request)
         variables = tuple(v for v in self._order if v in wanted)
         new = self._uncounted(variables)
@@ -696,6 +701,7 @@ def _counted_run(
 
 
 def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
+    """Return what `_counted_run` does, of a run that is encoded when it is called."""
     table, weights = run()
     requests = [] if request is None else [request]
     missing = table.missing() if new else {}

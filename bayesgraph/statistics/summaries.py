@@ -202,6 +202,7 @@ class _Columns:
 
 
 def group_codes(table: Table, given: Discrete | None) -> tuple[NDArray[np.signedinteger], int]:
+    """Return the group of each row, -1 where missing, and the number of groups."""
     if given is None:
         return np.zeros(table.n_rows, dtype=np.int8), 1
     return table.column(given), given.cardinality
@@ -217,6 +218,7 @@ def _codes(table: Table, variables: tuple[Discrete, ...]) -> NDArray[np.signedin
 
 
 def column_values(table: Table, variables: tuple[Continuous, ...]) -> Floats:
+    """Return the values of columns, (n_rows, n_columns), without a copy if possible."""
     if variables == table.continuous:
         return table.values
     if not variables:
@@ -472,6 +474,7 @@ def _pair_counts(
     out = np.zeros(start[-1])
     n_columns, n_rows = codes.shape
     n_together = min(n_rows, _TOGETHER)
+    # Columns of few states, which are counted by sets of rows; rows with weights are no sets.
     few = (cards**2 * (n_together // 64 + n_groups) <= n_together) & (not len(weights))
     columns = np.flatnonzero(few)
     states = np.concatenate([[0], np.cumsum(cards[columns])])
@@ -493,15 +496,9 @@ def _pair_counts(
 
 
 def _pair_starts(cards: NDArray[np.int64], n_groups: int) -> NDArray[np.int64]:
-    n = len(cards)
-    ends = np.cumsum(cards)
-    starts = np.zeros(n * (n - 1) // 2 + 1, dtype=np.int64)
-    at = 0
-    for i in range(n - 1):
-        to = at + n - 1 - i
-        starts[at + 1 : to + 1] = starts[at] + n_groups * cards[i] * (ends[i + 1 :] - ends[i])
-        at = to
-    return starts
+    """Return where the counts of each pair of columns begin, and where those of the last end."""
+    first, second = np.triu_indices(len(cards), 1)
+    return np.append(0, np.cumsum(n_groups * cards[first] * cards[second]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -586,6 +583,7 @@ def _collect_beside(
 
 
 def _of_family(table: Table, family: requests.Family, weights: Floats) -> FamilyStatistics:
+    """Return the statistics of a family, from the rows that observe all of its columns."""
     codes = [table.column(v) for v in family.discrete]
     values = column_values(table, family.continuous)
     cards = tuple(v.cardinality for v in family.discrete)
@@ -602,9 +600,6 @@ def _of_family(table: Table, family: requests.Family, weights: Floats) -> Family
         mean.reshape(*cards, n),
         comoment.reshape(*cards, n, n),
     )
-
-
-# --------- Summaries of features whose only parent is the class: moments, samples, totals of items
 
 
 # --------- Summaries of features whose only parent is the class: moments, samples, totals of items
@@ -842,6 +837,7 @@ class TotalsSummary(requests.Additive, LeafSummary):
 
     @classmethod
     def _of_block(cls, table: Table, request: requests.Totals, weights: Floats) -> TotalsSummary:
+        """Return the requested totals of a block of rows."""
         group, n_groups = group_codes(table, request.given)
         counts = table.counts[request.vector]
         n_items = len(request.vector.items)
@@ -850,9 +846,13 @@ class TotalsSummary(requests.Additive, LeafSummary):
         row_totals = np.empty(table.n_rows)
         threshold = np.nan if request.threshold is None else request.threshold
         if is_sparse(counts) and threshold < 0:
-            counts = counts.toarray()
-        rows_of = np.arange(table.n_rows + 1) * n_items, np.empty(0, np.int64), np.ravel(counts)
-        matrix = (counts.indptr, counts.indices, counts.data) if is_sparse(counts) else rows_of
+            counts = counts.toarray()  # counts of 0 exceed the threshold too
+        # Row offsets, item indices and counts; without indices each row has all items in order.
+        if is_sparse(counts):
+            matrix = counts.indptr, counts.indices, counts.data
+        else:
+            offsets = np.arange(table.n_rows + 1) * n_items
+            matrix = offsets, np.empty(0, np.int64), np.ravel(counts)
         counting_kernels.sum_items(*matrix, group, weights, threshold, sums, missing, row_totals)
         weight = weights if len(weights) else np.ones(table.n_rows)
         rows = np.bincount(group, weights=weight, minlength=n_groups)[:, None].astype(np.float64)
