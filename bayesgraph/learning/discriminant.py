@@ -184,8 +184,19 @@ def _full_block(
     counts: Floats,
     statistics: FamilyStatistics,
 ) -> tuple[CPD, int]:
+    """Return the Gaussian CPD of all features together, and the number of iterations of EM.
+
+    Parameters
+    ----------
+    source, target, features, model
+        What to estimate, and from what.
+    counts : ndarray, shape (n_classes,)
+        Weight of all rows of each class.
+    statistics : FamilyStatistics
+        Those of the rows without missing values.
+    """
     rows, n_iter = None, 1
-    if statistics.counts.sum() < counts.sum():
+    if statistics.counts.sum() < counts.sum():  # some values are missing
         values, group, weights = _rows_of(
             source, target, "Missing values in jointly Gaussian features need"
         )
@@ -223,6 +234,7 @@ def _full_block(
 
 
 def _rows_of(source: CountSource, target: Discrete, what: str) -> _Rows:
+    """Return values, classes and weights of the rows; `what` needs them, says the DataError."""
     if not hasattr(source, "table"):
         raise DataError(
             f"{what} the rows, and there are statistics only. Fit on the whole table, drop the "

@@ -242,6 +242,7 @@ def _description_length(terms: LogTerms) -> Floats:
     """
 
     def code(counts: Floats) -> Floats:
+        """Return the code length of the classes of rows with some counts of classes, in nats."""
         rows, classes = counts.sum(axis=-1), counts.shape[-1]
         orders = log_factorial(rows) - log_factorial(counts).sum(axis=-1)
         return np.asarray(orders + log_choose(rows + classes - 1, classes - 1))
@@ -266,6 +267,7 @@ def _conditional_likelihood(terms: LogTerms) -> Floats:
 
 
 def _per_row(gains: Floats, terms: LogTerms) -> Floats:
+    """Return gains by features, at least 0, per row that observes the feature."""
     rows = np.array([float(table.sum()) for table in terms.counts])
     return np.maximum(safe_divide(gains, rows), 0.0)
 
@@ -412,6 +414,7 @@ def averaged_tables(counts: Sequence[Floats]) -> tuple[Floats, ...]:
     """
 
     def evidence_and_means(cells: Floats) -> tuple[Floats, Floats]:
+        """Return the log marginal likelihood of counts, and the posterior means of each class."""
         r, n = len(cells), cells.sum(axis=0)
         evidence = gammaln(cells + 1.0).sum(axis=0) + gammaln(r) - gammaln(n + r)
         return np.asarray(evidence.sum()), (cells + 1.0) / (n + r)
@@ -496,9 +499,9 @@ class ExponentSearch:
         self._scores = np.tile(terms.log_prior[:, None], terms.n_rows)
         self._posterior = _posterior(self._scores)
         weights = np.bincount(terms.labels, terms.weights, minlength=terms.n_classes)
-        there = weights > 0
-        prior = np.exp(terms.log_prior - log_sum_exp(terms.log_prior, 0))[there]
-        self._loss = self._log_loss(prior, weights[there].astype(np.float64))
+        has_rows = weights > 0  # the others have no loss, and may have probability 0
+        prior = np.exp(terms.log_prior - log_sum_exp(terms.log_prior, 0))[has_rows]
+        self._loss = self._log_loss(prior, weights[has_rows].astype(np.float64))
         self.cost = self._loss + self._objective.cost(self.exponents)
 
     def _log_loss(self, p: Floats, weights: Floats) -> float:
@@ -537,6 +540,7 @@ class ExponentSearch:
             if change == 0.0:
                 continue
             changes, codes = change * self._tables[i], self._codes[i]
+            # Relative to the class that gains most, so that exponentials do not overflow.
             heights = changes - changes.max(axis=0)
             joint = self._posterior * np.take(np.exp(heights), codes, axis=1)
             # The sum is 0 only if the range of a single feature exceeds the range of floats.
@@ -556,6 +560,7 @@ class ExponentSearch:
 
 
 def _posterior(scores: Floats) -> Floats:
+    """Return the posterior of the classes from their scores, both of shape (n_classes, n_rows)."""
     shares = np.exp(scores - scores.max(axis=0))
     return np.asarray(shares / shares.sum(axis=0))
 

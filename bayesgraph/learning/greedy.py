@@ -114,14 +114,12 @@ def ranked_parents(
     states = [v.cardinality if isinstance(v, Discrete) else 1 for v in features]
     classes = 1 if source.target is None else source.target.cardinality
     for at, child in enumerate(order):
-        before = np.array(order[:at], dtype=np.intp)
-        before = np.sort(before[allowed[before, child]])  # ties go to the lowest index
-        score = np.where(forced[before, child], np.inf, gains[before, child])
-        ranked = [int(before[i]) for i in by_score(score)]
-        # The first k parents that keep the table of a child within `_MAX_CELLS` cells. `states` has
-        # the number of states of each feature, `ranked` the indices of the candidate parents, best
-        # first, and `cells` is the size of the table without parents. A parent that would make the
-        # table too large is skipped.
+        entered = np.array(order[:at], dtype=np.intp)
+        candidates = np.sort(entered[allowed[entered, child]])  # ties go to the lowest index
+        score = np.where(forced[candidates, child], np.inf, gains[candidates, child])
+        ranked = [int(candidates[i]) for i in by_score(score)]
+        # The first k candidates, best first, without those that would make the table too large:
+        # `cells` is its size so far.
         cells = classes * states[child]
         parents: list[int] = []
         for parent in ranked:
@@ -148,6 +146,7 @@ def _entering(order: list[int], forced: NDArray[np.bool_]) -> list[int]:
     entered: dict[int, None] = {}
 
     def enter(column: int) -> None:
+        """Enter a feature after its required parents, and these after theirs."""
         for parent in np.flatnonzero(forced[:, column]).tolist():
             if parent not in entered:
                 enter(parent)
@@ -270,8 +269,9 @@ def selective_kdb(
     required_of = rules.forced(features).sum(axis=0)
     minimum = int(required_of.max(initial=0))
     table = _prefix_losses(rows, features, order, chosen, range(minimum, maximum + 1), loss)
-    # Features of required arcs are kept, whatever the loss.
-    table[:, : max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)] = np.inf
+    # Features of required arcs are kept, whatever the loss: no model ends before the last of them.
+    n_required = max((at + 1 for at, c in enumerate(order) if required_of[c]), default=0)
+    table[:, :n_required] = np.inf
     best = int(np.argmin(np.round(table / rows.total, TIE_DECIMALS)))
     row, n_features = divmod(best, table.shape[1])
     kept = sorted(order[:n_features])
@@ -427,10 +427,12 @@ def climb_by_rows(
 def _candidates(
     rows: LeaveOneOut, features: tuple[Variable, ...], allowed: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
+    """Return a mask of the arcs to try, parents along the first axis; see `climb_by_rows`."""
     summary = rows.source.pairs(Pairs(features, rows.target))
     scores = arc_scores(rows.source, summary, rows.smoothing)
     gains = np.round(scores.gains, TIE_DECIMALS)
     score = np.where(allowed & scores.learnable & (gains > 0), gains, -np.inf)
+    # The place of each parent among those of the same child, the best first.
     rank = np.argsort(np.argsort(-score, axis=0, kind="stable"), axis=0, kind="stable")
     return np.asarray((rank < _MAX_CANDIDATES) & (score > 0))
 
@@ -462,6 +464,7 @@ class _RowSearch:
             self._add(p, c)
         self._look(np.argwhere(self._open))
         while True:
+            # No arc p -> c where c reaches p, which would close a cycle.
             full = np.array([len(above) >= self._maximum for above in self._parents])
             self._open &= ~(self._reach.T | full)
             gains, stale = np.where(self._open, self._gains, -np.inf), self._open & self._stale
@@ -505,6 +508,7 @@ class _RowSearch:
         return (above, child), ((*above, self._features[p]), child)
 
     def _add(self, p: int, c: int) -> None:
+        """Add the arc p -> c, whose loss is computed if it was not tried yet."""
         self._try([(p, c)])
         before, self._loss = self._loss, self._tried[p, c]
         name = self._features[p].name, self._features[c].name
@@ -512,6 +516,7 @@ class _RowSearch:
         self._tried.clear()
         self._joints.change(self._change(p, c))
         self._parents[c] = (*self._parents[c], p)
+        # All that reached p now reach all that c reaches.
         self._reach |= np.outer(self._reach[:, p], self._reach[c])
         self._open[p, c] = False
         self._stale = self._open.copy()

@@ -393,6 +393,7 @@ def grow_tree(
     heap: list[tuple[float, int, int, Node, Split]] = []
 
     def add(node: Node, depth: int) -> int:
+        """Add a node to the tree, and its split, if it has a good one, to the heap of splits."""
         counts_of_node = node.whole
         at, weight = len(counts), counts_of_node.sum()
         n_rows = weight if criterion.counts_weight else len(node.share)

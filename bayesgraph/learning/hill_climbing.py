@@ -312,7 +312,9 @@ class Climber:
 
     def _search_once(self) -> float:
         """Change arcs to the best graph on the way; return the sum of the gains in units."""
+        # The last graphs, to which no change returns, and the least gain that makes a graph better.
         last, least = deque([self._graph], maxlen=self.length), _ROUNDING if self.patience else 0.0
+        # All graphs so far, the gain since the first one, that of the best one, steps since then.
         met, total, best, since = {self._graph}, 0.0, 0.0, 0
         kept = self._copy()
         while since < max(self.patience, 1):
@@ -364,6 +366,7 @@ class Climber:
         return not (detour or self._full[p]) and bool(self.changes[ADD, c, p] > -np.inf)
 
     def _start(self) -> None:
+        """Compute the gain of each arc alone, and of the changes of the first graph."""
         pairs, learnable = self.gains.of_pairs(self.columns, self.given)
         self._allowed &= learnable | self._forced
         # Scores of columns of as many states share terms.

@@ -297,7 +297,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     varies = np.array([v in changing for v in columns], dtype=np.bool_)
     rest = float(summary.singles.totals.sum()), varies[:, None] & varies
     free = at.cards - 1.0
-    if len(at.discrete) == d:
+    if len(at.discrete) == d:  # in the order of the columns already
         scores = discrete_scores(summary)
         return ArcScores.of(*scores, _parameters(summary), *rest)
     gains, rows, parameters = (np.zeros((d, d)) for _ in range(3))
@@ -306,6 +306,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     continuous = [place[v] for v in at.continuous]
 
     def put(parents: list[int], children: list[int], *tables: Any) -> None:
+        """Write gains, rows and parameters of the arcs between columns of two kinds."""
         for whole, part in zip((gains, rows, parameters), tables, strict=True):
             whole[np.ix_(parents, children)] = part
 
@@ -321,7 +322,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
 
 
 def varying(single: SinglesSummary) -> dict[Variable, None]:
-    """Return the columns that are not constant; constant ones carry no"""
+    """Return the columns that are not constant, in the order of their kinds, as keys of a dict."""
     n_states = np.add.reduceat(single.counts.any(axis=0), single.at.start[:-1], dtype=np.intp)
     varies = [*(n_states > 1), *(single.overall.square[0] > 0)]
     return dict.fromkeys(compress((*single.at.discrete, *single.at.continuous), varies))

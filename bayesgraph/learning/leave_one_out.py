@@ -369,6 +369,7 @@ class _Linear(_Term):
         self._slopes, self._variance = self._regression(self._count, self._comoment)
 
     def _regression(self, count: Floats, comoment: Floats) -> tuple[Floats, Floats]:
+        """Return the regression of the last column on the others, with smoothed covariances."""
         covariance = self.rows.smoothing.covariance(
             count[..., None, None], comoment, self._pooled
         ) + np.diag(self._ridge)

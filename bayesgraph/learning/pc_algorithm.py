@@ -220,6 +220,7 @@ class PairTests:
     def _of_family(
         self, one: int, other: int, family: Family, statistics: FamilyStatistics
     ) -> Outcome:
+        """Return the test of two columns given the others of their family; see `_family`."""
         ridge = np.array([self._ridge[v] for v in family.continuous])
         if not family.discrete:
             return partial_correlation(statistics, ridge)
@@ -230,8 +231,8 @@ class PairTests:
             statistics.mean.reshape(*shape, n),
             statistics.comoment.reshape(*shape, n, n),
         )
-        ends = int(not self._cards[one]), int(not self._cards[other])
-        return conditional_gaussian(by_stratum, *ends, ridge)
+        n_x, n_y = int(not self._cards[one]), int(not self._cards[other])
+        return conditional_gaussian(by_stratum, n_x, n_y, ridge)
 
 
 class Skeleton:

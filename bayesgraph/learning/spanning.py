@@ -194,6 +194,7 @@ class Candidates:
         ends = np.sort(np.concatenate([required, ends]), axis=1)
         turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
         ends[turned] = ends[turned][:, ::-1]
+        # Each pair as one number, ascending with the pairs.
         numbers = ends @ [len(columns), 1]
         # A stable sort is fast where all pairs come in order.
         forced, listed = numbers[: len(required)], np.sort(numbers[len(required) :], kind="stable")
@@ -279,16 +280,18 @@ class _Best:
     def update(self, places: NDArray[np.intp], scores: Floats) -> None:
         """Take up the scores between columns at some places, shape (n_places, n_places)."""
         before = self.partners[places]
-        at = np.minimum(np.searchsorted(places, before), len(places) - 1)
-        row, column = np.nonzero(places[at] == before)
+        # Scores of partners that are listed already are left out.
+        index = np.minimum(np.searchsorted(places, before), len(places) - 1)
+        row, column = np.nonzero(places[index] == before)
         scores = scores.copy()
-        scores[row, at[row, column]] = -np.inf  # they are there already
-        everything = np.concatenate([self.scores[places], scores], axis=1)
-        who = np.concatenate([before, np.broadcast_to(places, scores.shape)], axis=1)
-        order = np.lexsort((who, -everything))[:, : before.shape[1]]
-        best = np.take_along_axis(everything, order, axis=1)
+        scores[row, index[row, column]] = -np.inf
+        all_scores = np.concatenate([self.scores[places], scores], axis=1)
+        partners = np.concatenate([before, np.broadcast_to(places, scores.shape)], axis=1)
+        # The best first; ties go to the first column.
+        order = np.lexsort((partners, -all_scores))[:, : before.shape[1]]
+        best, partners = (np.take_along_axis(a, order, axis=1) for a in (all_scores, partners))
         self.scores[places] = best
-        self.partners[places] = np.where(best > -np.inf, np.take_along_axis(who, order, axis=1), -1)
+        self.partners[places] = np.where(best > -np.inf, partners, -1)
 
     def pairs(self) -> _Indices:
         """Return the pairs of a column and a partner, shape (n_pairs, 2)."""
@@ -379,8 +382,8 @@ def candidate_scores(
     # Of a number given a state there are a mean and a variance, given a number there is a slope.
     of_child = np.where(children > 0, children - 1, np.where(parents > 0, 2, 1))
     parameters = k * np.where(parents > 0, parents - 1, 1) * of_child
-    everything = Family(() if source.target is None else (source.target,))
-    total = float(source.families([everything])[everything].counts.sum())
+    all_rows = Family(() if source.target is None else (source.target,))
+    total = float(source.families([all_rows])[all_rows].counts.sum())
     return ArcScores.of(safe_divide(by_arc, rows), rows, parameters, total, True)
 
 
@@ -402,10 +405,11 @@ def candidate_tree(
     weight = np.where(pairs.forced, np.inf, np.round(weights, TIE_DECIMALS))
     parents, children = pairs.parents, pairs.children
     numeric = _are_numeric(columns)
-    there = weight > -np.inf
-    discrete = np.flatnonzero(there & ~numeric[children])
-    numbers = np.flatnonzero(there & numeric[parents])
-    between = np.flatnonzero(there & (numeric[children] != numeric[parents]))
+    # Edges between two discrete columns, two continuous ones, and one of each kind.
+    allowed = weight > -np.inf
+    discrete = np.flatnonzero(allowed & ~numeric[children])
+    numbers = np.flatnonzero(allowed & numeric[parents])
+    between = np.flatnonzero(allowed & (numeric[children] != numeric[parents]))
     # The heaviest edge to each continuous column from a discrete one, the first of ties.
     order = between[np.lexsort((parents[between], -weight[between], children[between]))]
     joined = order[np.unique(children[order], return_index=True)[1]]
@@ -482,6 +486,7 @@ def tan(
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
 
     def worth(scores: ArcScores) -> Floats:
+        """Return what each arc is worth by the chosen score."""
         if score == "likelihood":
             return scores.gains
         alone = scores_of_pairs(source, features, None, as_smoothing(smoothing))
@@ -619,6 +624,7 @@ def _augmented(
 
 
 def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:
+    """Return the index of the root of this name; raise an error unless it can be one."""
     if name is None:
         return None
     names = [v.name for v in columns]
@@ -663,11 +669,11 @@ def rooted_forest(
     order: dict[int, None] = {}
     for root in roots:
         queue = [] if root in order else [root]
-        for at in queue:
-            order[at] = None
-            for other in sorted(near[at]):
-                if other not in order and other != parent[at]:
-                    parent[other] = at
+        for node in queue:  # which grows on the way
+            order[node] = None
+            for other in sorted(near[node]):
+                if other not in order and other != parent[node]:
+                    parent[other] = node
                     queue.append(other)
     return parent, list(order)
 

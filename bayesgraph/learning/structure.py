@@ -320,6 +320,7 @@ def _kind(variable: Variable) -> int:
 
 
 def _arcs(listed: Iterable[Any] | None, parameter: str, names: Sequence[Any]) -> tuple[Arc, ...]:
+    """Return the distinct arcs that a parameter lists; raise an error unless they are of names."""
     arcs: dict[Arc, None] = {}
     allowed = set(names)
     if listed is not None and not isinstance(listed, Iterable):

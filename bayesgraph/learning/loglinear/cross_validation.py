@@ -204,8 +204,9 @@ def choose(
         Whether the intervals of features in a joint table will be merged.
     """
     held_out = [weights for weights in sample.folds(max(n_folds, 1)) if weights.any()]
-    left = [np.maximum(sample.weights - weights, 0.0) for weights in held_out]
-    folds = [(sample.weighing(a), sample.weighing(b)) for a, b in zip(left, held_out, strict=True)]
+    trained_on = [np.maximum(sample.weights - weights, 0.0) for weights in held_out]
+    both = zip(trained_on, held_out, strict=True)
+    folds = [(sample.weighing(rest), sample.weighing(weights)) for rest, weights in both]
     if len(folds) < 2 or sample.n_classes < 2:
         return Choice("star", {Candidate("star", _SINGLE[0]): 1.0}, {})
     search = _Search(sample, folds, pairs, effort, merge=merge)
@@ -377,6 +378,7 @@ class _Search:
         n_numbers = len(self._sample.labels) * self._sample.n_classes
         if self._pairs is not None or n_numbers > _MAX_NUMBERS or self._n_informative < 2:
             return None
+        # Asked again after `_joint`, whose first use grows trees.
         if self._effort.is_spent or not all(self._joint) or self._effort.is_spent:
             return None
         used = [c for c in self._scores if c.structure == "star"]
@@ -416,31 +418,32 @@ class _Search:
             impurity=impurity,
         )
         # Trees are for interactions, and need features that are informative in each fold.
-        return (
-            self._with_trees(choice, sums, n_trees)
-            if n_trees and self._n_informative > 1
-            else choice
-        )
+        if not n_trees or self._n_informative < 2:
+            return choice
+        return self._with_trees(choice, sums, n_trees)
 
     def _with_trees(self, choice: Choice, sums: Floats, n_trees: int) -> Choice:
         """Return the choice with weight, exponent, number and size of at most `n_trees` trees."""
         weights = self._held_out.weights
-        few = weights.sum() <= _FEW_ROWS
-        numbers = [n for n in _FEWER_TREES if n < n_trees and not few] + [n_trees]
+        has_few_rows = weights.sum() <= _FEW_ROWS
+        numbers = [n for n in _FEWER_TREES if n < n_trees and not has_few_rows] + [n_trees]
         averages = self._averages(sums, numbers)
-        most = averages[-1]
-        alone = _label_logs(sums, self._held_out)
-        if not most.share or (not few and costs_little(alone, most.logs, weights)):
+        all_trees = averages[-1]
+        without = _label_logs(sums, self._held_out)
+        if not all_trees.share or (
+            not has_few_rows and costs_little(without, all_trees.logs, weights)
+        ):
             return choice
+        # The smallest number that costs little; all trees cost nothing.
         number, average = next(
             (n, fewer)
             for n, fewer in zip(numbers, averages, strict=True)
-            if fewer is most or costs_little(fewer.logs, most.logs, weights)
+            if fewer is all_trees or costs_little(fewer.logs, all_trees.logs, weights)
         )
         leaf_weight = 1.0
         for smaller in range(1, 1 + _SMALLEST) if number < n_trees else ():
             (other,) = self._averages(sums, [number], smaller)
-            if not other.share or not costs_little(other.logs, most.logs, weights):
+            if not other.share or not costs_little(other.logs, all_trees.logs, weights):
                 break
             average, leaf_weight = other, 4.0**smaller
         return replace(
@@ -523,6 +526,7 @@ def train_choice(
     shares = choice.shares
     if not shares and not joint:  # the joint table was all, and has no features any more
         shares = {Candidate("star", _SINGLE[0]): 1.0}
+    # Candidates without pairs first, then those with pairs, which start from the ones before.
     star, tree = Terms.of(sample.views, ()), Terms.of(sample.views, pairs)
     parts: list[tuple[float, Effects]] = []
     near: tuple[Terms, Floats] | None = None
@@ -616,7 +620,9 @@ def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
     centred = np.stack([s - s.mean(axis=1, keepdims=True) for s in scores])
 
     def objective(shares: Floats) -> tuple[float, Floats]:
+        """Return the loss of the weighted sum, with the penalty of `_SUM`, and its gradient."""
         residuals = np.tensordot(shares, centred, 1)
+        # It overwrites the scores by the gradient.
         loss = log_loss(residuals, sample.labels, sample.weights)
         excess = float(shares.sum()) - 1.0
         gradient = np.tensordot(centred, residuals, 2) + 2.0 * _SUM * excess

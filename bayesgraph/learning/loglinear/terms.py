@@ -192,6 +192,10 @@ def merged_view(view: View, groups: Groups) -> View:
 
 
 def _interval_view(variable: Binned, share: Floats) -> View:
+    """Return the view of intervals, given the relative frequency of each.
+
+    Where they have no positions, as a single one has not, pairs have indicators of a few groups.
+    """
     position = _positions(np.array(variable.cuts), share) if variable.cuts else None
     paired = grid = _merged(share, _PAIRED)
     products = _indicators(grid)
@@ -201,8 +205,8 @@ def _interval_view(variable: Binned, share: Floats) -> View:
     # Cosines of the ranks of intervals, the k-th divided by k, shape (n_states, n). With a ridge
     # penalty of their coefficients, the sum of the cosines has the penalty of a spline of the rank
     # whose first derivative is penalised (Wahba 1990, section 2.1): effects of neighbouring
-    # intervals are drawn to each other. `share` has the relative frequency of each interval; the
-    # rank of an interval is that of its middle row, from 0 to 1.
+    # intervals are drawn to each other. The rank of an interval is that of its middle row, from 0
+    # to 1.
     rank = np.cumsum(share) - share / 2
     order = np.arange(1, min(_COSINES, len(share) - 1) + 1)
     waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(rank, order))
@@ -303,10 +307,11 @@ class Grid(NamedTuple):
 
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
         """Return the cell of each row, -1 where a value is missing; see `Terms.rows`."""
-        groups = zip(self.features, self.groups, strict=True)
-        places = tuple(np.append(group, -1)[codes[:, j]] for j, group in groups)
-        cells = np.ravel_multi_index(places, self.shape, mode="clip")
-        return np.where(np.min(places, axis=0) >= 0, cells, -1)
+        of_features = zip(self.features, self.groups, strict=True)
+        # The appended -1 is what the code -1 reads.
+        groups = tuple(np.append(group, -1)[codes[:, j]] for j, group in of_features)
+        cells = np.ravel_multi_index(groups, self.shape, mode="clip")
+        return np.where(np.min(groups, axis=0) >= 0, cells, -1)
 
 
 @dataclass(frozen=True)

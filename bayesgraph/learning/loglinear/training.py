@@ -279,6 +279,7 @@ class Rows:
     def _part(
         self, effects: Floats, bias: Floats, begin: int, end: int
     ) -> tuple[float, Floats, Floats]:
+        """Return loss and gradients of the rows from `begin` to `end`; see `loss_and_gradient`."""
         cells = self.cells[begin:end]
         residuals = np.empty((end - begin, len(bias)))
         kernels.add_scores(0, len(cells), cells, effects, bias, residuals)
@@ -313,12 +314,13 @@ def start(terms: Terms, prior: Floats, near: tuple[Terms, Floats] | None = None)
     if near is None:
         return first
     others, parameters = near
-    places = {scope: at for at, scope in enumerate(others.scopes)}
-    for at, scope in enumerate(terms.scopes):
-        if scope in places:
-            place = slice(*others.begins[places[scope] :][:2])
-            first[slice(*terms.begins[at : at + 2])] = parameters[place]
-    first[terms.n_parameters :] = parameters[others.n_parameters :]
+    # The parameters of each table, and then the slopes and the bias. Joint tables have no scope.
+    *of_tables, rest = np.split(parameters, others.begins[1:])
+    of_scope = dict(zip(others.scopes, of_tables, strict=False))
+    for scope, (a, b) in zip(terms.scopes, pairwise(terms.begins.tolist()), strict=False):
+        if scope in of_scope:
+            first[a:b] = of_scope[scope]
+    first[terms.n_parameters :] = rest
     return first
 
 
@@ -364,6 +366,7 @@ def train(
     best, least = first, np.inf
 
     def objective(x: Floats) -> tuple[float, Floats]:
+        """Return the penalised loss and its gradient at scaled parameters; note the best ones."""
         nonlocal best, least
         if effort.is_spent:
             raise Spent

@@ -800,6 +800,10 @@ def _push(
 def _drop_oldest(
     counts: NDArray[np.int64], totals: Floats, squares: Floats, window: Floats
 ) -> None:
+    """Remove the oldest bucket, the first of the highest level, from the buckets and the window.
+
+    `window` has the number of values, their sum, and their sum of squared deviations.
+    """
     level = len(counts) - 1
     while counts[level] == 0:
         level -= 1
