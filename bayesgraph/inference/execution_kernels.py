@@ -177,9 +177,7 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     total = mass[0]
     if total < _SAFE_MASS:
         return TOO_SMALL, -np.inf, result
-    factor = 1.0 / total
-    for k in range(n_result):
-        result[k] *= factor
+    result *= 1.0 / total
     return OK, np.log(total), result
 
 
@@ -797,8 +795,7 @@ def run_rows(
     bounds = np.empty(len(minima))
     for begin in range(0, n_rows, n_together):
         end = min(begin + n_together, n_rows)
-        for k in range(len(minima)):
-            bounds[k] = minima[k]
+        bounds[:] = minima
         for v in range(len(cards)):
             to = likelihood_at[v]
             for state in range(cards[v]):
@@ -897,9 +894,7 @@ def local_values(
         keys_at = lower_bound(code, all_keys, end, key * n)
         n = lower_bound(code, keys_at, end, (key + 1) * n) - keys_at
         skipped = keys_at - all_keys
-    for row in range(len(assigned)):
-        for i in range(n):
-            values[row, i] = 1.0 if linear else 0.0
+    values[: len(assigned), :n] = 1.0 if linear else 0.0
     steps = np.empty(width, np.int64)
     index = filled(width, 0)
     # The variables of an operand that are eliminated later, and their strides.
@@ -922,8 +917,7 @@ def local_values(
             _gather(MULTIPLY, values[0], np.int64(0), n, data, origin, listed, at, not linear)
             o = following[o]
             continue
-        for k in range(width):
-            steps[k] = 0
+        steps[:] = 0
         n_later = 0
         distance = 1  # the stride of an axis of a message, which is contiguous
         for a in range(end - 1, begin - 1, -1):

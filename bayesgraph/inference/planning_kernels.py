@@ -30,10 +30,7 @@ _MAXIMUM_SIMPLICIAL = 40
 @kernel(error_model="numpy")
 def filled(n: int, value: int) -> Ints:
     """Return an array of n integers equal to `value`."""
-    out = np.empty(n, np.int64)
-    for k in range(n):
-        out[k] = value
-    return out
+    return np.full(n, value, np.int64)
 
 
 @kernel(error_model="numpy")
@@ -42,8 +39,7 @@ def grown(pool: Ints, size: int, more: int) -> Ints:
     if size + more <= len(pool):
         return pool
     larger = np.empty(2 * len(pool) + more, np.int64)
-    for k in range(size):
-        larger[k] = pool[k]
+    larger[:size] = pool[:size]
     return larger
 
 
@@ -207,9 +203,7 @@ def _drop_separated(
     constant, which is dropped unless a zero in it may make the evidence impossible.
     """
     n_variables, n_factors = len(is_observed), len(start) - 1
-    part = np.empty(n_variables, np.int64)
-    for v in range(n_variables):
-        part[v] = v
+    part = np.arange(n_variables)
     # A free variable of each factor, -1 if it has none.
     some_free = filled(n_factors, -1)
     for f in range(n_factors):
@@ -268,10 +262,10 @@ def restrict(
     n_variables, n_factors = len(tables.cards), len(start) - 1
     is_observed = filled(n_variables, 0)
     is_target = filled(n_variables, 0)
-    for k in range(len(observed)):
-        is_observed[observed[k]] = 1
-    for k in range(len(targets)):
-        is_target[targets[k]] = 1
+    for v in observed:
+        is_observed[v] = 1
+    for v in targets:
+        is_target[v] = 1
     relevant = filled(n_factors, 1)
     if mode < 2:
         relevant = _not_barren(start, item, child, is_observed, is_target)
@@ -296,11 +290,7 @@ def restrict(
             index[v] = n
             n += 1
     variables = variables[:n].copy()
-    cards = np.empty(n, np.int64)
-    wanted = np.empty(n, np.int64)
-    for v in range(n):
-        cards[v] = tables.cards[variables[v]]
-        wanted[v] = is_target[variables[v]]
+    cards, wanted = tables.cards[variables], is_target[variables]
     # The relevant factors, their scopes by the new indices, and where these are in `item`.
     factors = np.empty(m, np.int64)
     new_start = filled(m + 1, 0)
@@ -523,9 +513,7 @@ def _greedy(
     n, words = start_near.shape
     near = start_near.copy()
     fill = start_fill.copy()
-    alive = np.empty(n, np.int64)
-    for v in range(n):
-        alive[v] = v
+    alive = np.arange(n)
     n_alive = n
     total = np.zeros(n)
     size = log_card.copy()
@@ -706,8 +694,7 @@ def elimination_order(
         trials += 1
         if cost < best_cost:
             best_cost = cost
-            for i in range(m):
-                best[i] = trial[i]
+            best[:] = trial
             winner = score
         # Until each score has been tried once, four times the usual number of steps is allowed.
         share = _EFFORT if trials >= _SCORES else 4.0 * _EFFORT
@@ -1120,9 +1107,7 @@ def junction_tree(
         The elimination order.
     """
     cards = question.cards
-    staged = False
-    for v in range(len(stage)):
-        staged |= stage[v] > 0
+    staged = np.any(stage > 0)
     c_start, member, parent = cliques_of_order(start, item, stage, order)
     cliques = rooted(cards, c_start, member, parent, np.empty(0, np.int64), wanted)
     home, unit, total, largest = place_factors(question, cliques)

@@ -294,8 +294,7 @@ def _contract(
     for j in range(width):
         ranked[j] = counts[order[j]]
     at = scratch[14]
-    for i in range(4):
-        at[i] = sources[i]
+    at[:4] = sources[:4]
     to = target
     for i in range(3):
         steps = t if i == 0 else x if i == 1 else y
@@ -770,8 +769,7 @@ def compile_tree(
             _steps(axis, stride, begin[o], end[o], place, other)
             if rows > n_sources:
                 sources[n_sources, 0], sources[n_sources, 1] = down[c], WORK
-                for k in range(width):
-                    steps[n_sources, k] = other[k]
+                steps[n_sources, :width] = other
             space[0] = free
             if collect:
                 size = _sum_of_products(
