@@ -272,8 +272,7 @@ def _single_axis(
     left out.
     """
     heights = [_BAR * len(principal.names) + 0.3]
-    if len(scores):
-        heights.insert(0, _TOP)
+    heights = [_TOP, *heights] if len(scores) else heights
     figure = new_figure(_WIDTH, sum(heights) + 0.8 * len(heights))
     *above, bars = figure.subplots(len(heights), height_ratios=heights, squeeze=False)[:, 0]
     for panel in above:

@@ -237,10 +237,9 @@ def _candidates(
         named = set(range(len(model.variables))) - indicators if prices is None else prices
         candidates = sorted(v for v in named if v != target)
         if prices and not candidates:
-            name = model.variables[target].name
             raise errors.EvidenceError(
-                f"costs= has a price of {name!r} alone, the target, which cannot be asked for; "
-                "give prices of other variables."
+                f"costs= has a price of {model.names[target]!r} alone, the target, which cannot be "
+                "asked for; give prices of other variables."
             )
         return tuple(candidates)
     if isinstance(among, (str, bytes)) or not isinstance(among, Iterable):
@@ -248,13 +247,12 @@ def _candidates(
     candidates = sorted({model._index_of[model.variable(name).name] for name in among})
     if target in candidates:
         raise errors.EvidenceError(
-            f"{model.variables[target].name!r} is the target, and cannot be asked for; leave it "
-            "out of among=."
+            f"{model.names[target]!r} is the target, and cannot be asked for; leave it out of "
+            "among=."
         )
-    without = [v for v in candidates if prices is not None and v not in prices]
+    without = [model.names[v] for v in candidates if prices is not None and v not in prices]
     if without:
-        names = errors.quoted(model.variables[v].name for v in without)
-        raise errors.DataError(f"costs= has no price of {names}, named in among=.")
+        raise errors.DataError(f"costs= has no price of {errors.quoted(without)}, named in among=.")
     return tuple(candidates)
 
 
@@ -281,13 +279,12 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     work = model._work(All(), cases[0].pattern)
     # The marginals of all free variables for each state of the target; None if it is impossible.
     answers = [work.run(state) for state in cases]
-    logs = np.array([-np.inf if answer is None else answer.log_evidence for answer in answers])
+    logs = np.array([-np.inf if m is None else m.log_evidence for m in answers])
     posterior = normalised_if_possible(logs[None] + case.soft.get(target, 0.0))[0]
     if not posterior.any():
         return posterior, {}
     free = [v for v in range(len(cards)) if v not in cases[0].hard]
-    n_states = int(cards[free].sum())
-    by_state = [np.zeros(n_states) if answer is None else answer.flat for answer in answers]
+    by_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
     joint = np.ascontiguousarray(np.array(by_state).T) * posterior
     return posterior, dict(zip(free, np.split(joint, np.cumsum(cards[free])), strict=False))
 
