@@ -333,12 +333,12 @@ class GrownTree:
             none = np.zeros(width, dtype=bool)
             return [_Branch(n, cut, none, reach) for n, cut in zip(below, cuts, strict=True)]
         branch_of, possible = split.branch_of, reach.get(j, np.ones(len(split.branch_of), bool))
-        new = possible & (branch_of < 0)
+        unseen = possible & (branch_of < 0)
         parts = [branch_of == b for b in range(split.n_branches)]
-        # Where states that do not get here go is the same.
+        # It does not matter where states go that do not get here.
         parts[0] = parts[0] | ~(possible | (branch_of >= 0))
-        if new.any():
-            below, parts = [-1, *below], [new, *parts]
+        if unseen.any():
+            below, parts = [-1, *below], [unseen, *parts]
         return [
             _Branch(n, 0.0, columns.states(j, part, width), {**reach, j: part})
             for n, part in zip(below, parts, strict=True)
@@ -379,11 +379,10 @@ def grow_tree(
     """
     n = len(labels)
     total = float(weights.sum())
-    leaf, least = (
-        _number(minimum, total if criterion.counts_weight else n)
-        for minimum in (limits.min_samples_leaf, limits.min_samples_split)
-    )
-    least = max(2 * leaf, least)
+    all_rows = total if criterion.counts_weight else n
+    # Minimum number of rows of a leaf, and of a node that is split.
+    leaf = _number(limits.min_samples_leaf, all_rows)
+    least = max(2 * leaf, _number(limits.min_samples_split, all_rows))
     lightest = limits.min_weight_fraction_leaf * total
     depth_limit = math.inf if limits.max_depth is None else limits.max_depth
     most_leaves = math.inf if limits.max_leaf_nodes is None else limits.max_leaf_nodes

@@ -122,25 +122,24 @@ class SpanningTrees:
                 members[np.argmax(noisy[members])]
                 for members in (np.flatnonzero(part == root) for root in np.unique(part))
             ]
-            # Join the node `new` to the chosen node of each component; direct all edges towards
-            # node 0. `parent` is modified in place.
+            # Join the new node k to the chosen node of each component, below which the component
+            # then is. The path from node 0 now ends at node k: reversed, it makes 0 the root again.
             for node in chosen:
-                # The path from the node to the root of its component is reversed.
-                below, at = k, int(node)
-                while at >= 0:
-                    parent[at], below, at = below, at, int(parent[at])
-            # Node 0 is the root: the path from it, which now ends at the new node, is reversed.
-            below, at = -1, 0
-            while at >= 0:
-                parent[at], below, at = below, at, int(parent[at])
+                _reverse_path(parent, int(node), k)
+            _reverse_path(parent, 0, -1)
         return sorted((min(i, p), max(i, p)) for i, p in enumerate(parent.tolist()) if p >= 0)
+
+
+def _reverse_path(parent: NDArray[np.intp], node: int, above: int) -> None:
+    """Reverse the path from a node to its root in place; the node gets the parent `above`."""
+    while node >= 0:
+        parent[node], above, node = above, node, int(parent[node])
 
 
 def _roots(parent: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the root of each node's component, given the parents of the nodes (-1 at roots)."""
-    root = np.arange(len(parent))
-    above = np.where(parent >= 0, parent, root)
-    while True:
+    above = np.where(parent >= 0, parent, np.arange(len(parent)))
+    while True:  # each time the ancestors twice as far above, until these are the roots
         further = above[above]
         if (further == above).all():
             return above
@@ -308,6 +307,7 @@ class TreePosterior:
         """Log weights that are finite; edges that may not be are far below all others."""
         may = self.log_weights > -np.inf
         low, high = (float(f(self.log_weights, initial=0.0, where=may)) for f in (np.min, np.max))
+        # Below the lowest by more than all others differ.
         return np.where(may, self.log_weights, 2.0 * low - high - 100.0)
 
     @cached_property

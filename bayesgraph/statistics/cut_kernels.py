@@ -44,6 +44,7 @@ def elementary_bins(
     last_class = -1
     row = 0
     while row < n:
+        # The only class of the rows of one value, -1 if there are several.
         only = int(classes[row])
         end = row + 1
         while end < n and values[end] == values[row]:
@@ -165,6 +166,7 @@ def splits_of_parts(
 
 @kernel(interpreted=False)
 def log_factorial(x: float, table: Floats) -> float:
+    """Return ln x!, from the table of those of 0, 1, ... unless it is empty."""
     return table[int(x)] if len(table) else math.lgamma(x + 1.0)
 
 
@@ -231,11 +233,13 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
     size = 1
     while size < n_bins:
         size *= 2
+    # Indexed by the first bin of an interval: the first bins of its neighbours, its cost, and the
+    # change in cost by merging it with the next one.
     after = np.arange(1, n_bins + 1)
     before = np.arange(-1, n_bins - 1)
     cost = np.empty(n_bins)
     delta = np.full(size, np.inf)
-    minimum = np.empty(2 * size, dtype=np.int64)
+    minimum = np.empty(2 * size, dtype=np.int64)  # a tournament tree; see `_lift`
     total = 0.0
     for b in range(n_bins):
         cost[b] = interval_cost(sums, table, b, b + 1)

@@ -177,6 +177,7 @@ def histogram_edges(column: SortedColumn, maximum: int) -> Floats:
         return np.asarray(distinct)
     weight = column.weights if column.weights.size else np.ones(ascending.size)
     of_class = np.bincount(column.classes, weight, minlength=column.n_classes)
+    # Of each row, the share of all rows plus the share of its class, all classes alike.
     shares = weight / weight.sum() + weight / (of_class[column.classes] * (of_class > 0).sum())
     below = np.cumsum(shares)
     wanted = below[-1] * (np.arange(maximum) + 0.5) / maximum
@@ -265,6 +266,7 @@ _POWERS = np.array([float(f"1e{k}") for k in range(23)])
 
 def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) -> Floats:
     """Return numbers rounded to multiples of unit / 10**places: the floats nearest to decimals."""
+    # Powers of ten that are not exact: there a decimal is written out and read again.
     far = np.abs(places) >= len(_POWERS)
     scale = _POWERS[np.where(far, 0, np.abs(places))]
     up = places >= 0
