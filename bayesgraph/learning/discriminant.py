@@ -20,6 +20,7 @@ from bayesgraph.statistics import (
     FamilyStatistics,
     RowSource,
     Singles,
+    SinglesSummary,
     Smoothing,
     one_of,
     safe_divide,
@@ -143,34 +144,40 @@ def estimate_discriminant(
     else:
         singles = source.singles(Singles(features, target))
         counts = singles.totals
-        # Gaussians of features that are independent given the class. Estimated from the available-
-        # case counts, means and sums of squares in `moments`; `model` says which variances are
-        # equal: those of all classes ("shared"), of all features ("spherical").
-        moments = singles.moments
-        count, mean, square = moments.count, moments.mean, moments.square
-        rows = count.sum(axis=0)
-        overall = safe_divide((count * mean).sum(axis=0), rows)
-        mean = np.where(count > 0, mean, overall)
-        spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
-        ridge = model.smoothing.ridge(safe_divide(spread, rows))
-        free = _degrees_of_freedom(model, count)
-        axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
-        rest = free.sum(axis=axes, keepdims=True)
-        # Where a class observes no value of a column: the pooled variance within the other classes.
-        within = safe_divide(square.sum(axis=0), free.sum(axis=0))
-        variance = np.where(
-            rest > 0, safe_divide(square.sum(axis=axes, keepdims=True), rest), within
-        )
-        variance = np.broadcast_to(variance + ridge, mean.shape)
-        if not (variance > 0).all():
-            names = quoted(features[i].name for i in np.flatnonzero((variance <= 0).any(axis=0)))
-            raise DataError(
-                f"The columns {names} are constant within a class, and nothing smooths their "
-                "variance of zero; give var_smoothing a positive value."
-            )
-        block = GaussianPlate(features, mean, variance, [target])
+        block = GaussianPlate(features, *_means_and_variances(singles, model), [target])
     prior = class_prior(target, counts, priors, model.smoothing)
     return DiscriminantEstimate(BayesianNetwork([TableCPD(target, prior), block]), n_iter)
+
+
+def _means_and_variances(singles: SinglesSummary, model: CovarianceModel) -> tuple[Floats, Floats]:
+    """Return those of features that are independent given the class, both (n_classes, d).
+
+    They are estimated from the available cases of each feature; `model` says which variances are
+    equal: those of all classes ("shared"), of all features ("spherical").
+    """
+    moments = singles.moments
+    count, mean, square = moments.count, moments.mean, moments.square
+    rows = count.sum(axis=0)
+    overall = safe_divide((count * mean).sum(axis=0), rows)
+    mean = np.where(count > 0, mean, overall)
+    spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
+    ridge = model.smoothing.ridge(safe_divide(spread, rows))
+    free = _degrees_of_freedom(model, count)
+    axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
+    pooled_free = free.sum(axis=axes, keepdims=True)
+    pooled = safe_divide(square.sum(axis=axes, keepdims=True), pooled_free)
+    # Where a class observes no value of a column: the pooled variance within the other classes.
+    within = safe_divide(square.sum(axis=0), free.sum(axis=0))
+    variance = np.where(pooled_free > 0, pooled, within)
+    variance = np.broadcast_to(variance + ridge, mean.shape)
+    if not (variance > 0).all():
+        names = [v.name for v in singles.at.continuous]
+        constant = quoted(names[i] for i in np.flatnonzero((variance <= 0).any(axis=0)))
+        raise DataError(
+            f"The columns {constant} are constant within a class, and nothing smooths their "
+            "variance of zero; give var_smoothing a positive value."
+        )
+    return mean, variance
 
 
 # ----------------------------------------------------------------------------------- full blocks

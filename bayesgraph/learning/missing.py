@@ -130,13 +130,9 @@ def complete_normal(
     comoments[:, varies[:, None], varies] = comoment * scale[:, None] * scale
     filled = np.repeat(overall.mean, len(values), axis=0)
     filled[:, varies] = centre + scale * problem.filled
-    return Completed(
-        FamilyStatistics(problem.total, means, comoments),
-        np.where(np.isnan(values), filled, values),
-        codes,
-        weights,
-        n_iter,
-    )
+    completed = np.where(np.isnan(values), filled, values)
+    statistics = FamilyStatistics(problem.total, means, comoments)
+    return Completed(statistics, completed, codes, weights, n_iter)
 
 
 class _Problem:

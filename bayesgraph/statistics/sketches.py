@@ -496,25 +496,23 @@ class FrequentValues(ArrayState):
         weights : ndarray, shape (n,) or (0,)
             Empty if every row has weight 1.
         """
-        there = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
-        distinct, at = np.unique(keys[there], return_inverse=True)
-        cells = at.reshape(-1) * self.n_classes + classes[there]
-        weight = weights[there] if len(weights) else None
+        counted = (keys >= 0) if not len(weights) else (keys >= 0) & (weights > 0)
+        distinct, place = np.unique(keys[counted], return_inverse=True)
+        cells = place.reshape(-1) * self.n_classes + classes[counted]
+        weight = weights[counted] if len(weights) else None
         flat = np.bincount(cells, weight, minlength=len(distinct) * self.n_classes)
         counts = flat.reshape(-1, self.n_classes).astype(np.float64)
         self.totals += counts.sum(axis=0)
         together = np.union1d(self.keys, distinct)
-        held, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
-        for k, s, c in (
-            (self.keys, self.seen, self.credit),
-            (distinct, counts, counts.sum(axis=1)),
-        ):
-            place = np.searchsorted(together, k)
-            held[place] += s
-            credit[place] += c
-        self.keys, self.seen, self.credit = together, held, credit
+        seen, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
+        listed, new = np.searchsorted(together, self.keys), np.searchsorted(together, distinct)
+        seen[listed], credit[listed] = self.seen, self.credit
+        seen[new] += counts
+        credit[new] += counts.sum(axis=1)
+        self.keys, self.seen, self.credit = together, seen, credit
         excess = len(together) - self.size
         if excess > 0:
+            # The smallest credit that is left out, so that at most `size` values keep some.
             lost = float(np.partition(credit, excess - 1)[excess - 1])
             self.missed += lost
             self.credit = credit - lost

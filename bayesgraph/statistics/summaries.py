@@ -596,9 +596,7 @@ def _of_family(table: Table, family: requests.Family, weights: Floats) -> Family
     n = len(family.continuous)
     counts, mean, comoment = group_comoments(values, key, size, weights)
     return FamilyStatistics(
-        counts.reshape(cards),
-        mean.reshape(*cards, n),
-        comoment.reshape(*cards, n, n),
+        counts.reshape(cards), mean.reshape(*cards, n), comoment.reshape(*cards, n, n)
     )
 
 

@@ -210,15 +210,8 @@ def _interval_view(variable: Binned, share: Floats) -> View:
     rank = np.cumsum(share) - share / 2
     order = np.arange(1, min(_COSINES, len(share) - 1) + 1)
     waves = np.sqrt(2.0) * np.cos(np.pi * np.outer(rank, order))
-    return View(
-        variable,
-        share,
-        np.asarray(np.round((waves - share @ waves) / order, _DECIMALS)),
-        paired,
-        grid,
-        products,
-        position,
-    )
+    basis = np.asarray(np.round((waves - share @ waves) / order, _DECIMALS))
+    return View(variable, share, basis, paired, grid, products, position)
 
 
 def _indicators(groups: Groups) -> Floats:
