@@ -110,9 +110,9 @@ def estimate_network(
                 "structures."
             )
     families = {v: Family.of(*parents[v], v) for v in rest}
-    everything = Family(() if source.target is None else (source.target,))
+    all_rows = Family(() if source.target is None else (source.target,))
     ahead = _with_fewer_parents({v: parents[v] for v in rest}, source.target) if additive else []
-    sums = source.families([*ahead, *families.values(), *(() if complete else (everything,))])
+    sums = source.families([*ahead, *families.values(), *(() if complete else (all_rows,))])
     # Requested for all columns at once: each request passes over all that the source holds.
     asked = dict.fromkeys([v for child in rest for v in (child, *parents[child])])
     numbers = tuple([v for v in asked if isinstance(v, Continuous)])
@@ -121,7 +121,7 @@ def estimate_network(
     if not complete:
         others = {v: parents[v] for v in rest}
         spread = dict[Variable, float](zip(numbers, variances.tolist(), strict=True))
-        sums |= _beside_gaps(source, others, sums, float(sums[everything].counts.sum()), spread)
+        sums |= _beside_gaps(source, others, sums, float(sums[all_rows].counts.sum()), spread)
     for child, family in families.items():
         args = (parents[child], sums[family], smoothing)
         if isinstance(child, Continuous):
@@ -215,8 +215,9 @@ def _beside_gaps(
     target, others = source.target, {}
     for child, above in parents.items():
         statistics = sums[Family.of(*above, child)]
-        few = (statistics.mean.shape[-1] + 1) * (1 if target is None else target.cardinality)
-        if statistics.counts.sum() < max(total * (1.0 - ROUNDING), few) and set(above) - {target}:
+        # Families that some rows lack, or that have fewer rows than a Gaussian has parameters.
+        least = (statistics.mean.shape[-1] + 1) * (1 if target is None else target.cardinality)
+        if statistics.counts.sum() < max(total * (1.0 - ROUNDING), least) and set(above) - {target}:
             others[child] = [p for p in above if p != target]
     rows = source.families(Family.of(p) for p in dict.fromkeys(chain(*others.values())))
     sets, asked = {}, list[Family]()
@@ -225,6 +226,7 @@ def _beside_gaps(
         # Sums of weights are rounded; ties go to the first parent.
         weight = {p: round(float(rows[Family.of(p)].counts.sum() / all_rows), 9) for p in dropped}
         order = sorted(dropped, key=lambda p: -weight[p])
+        # The parents without the last of these, from those without all to all of them.
         kept = [[p for p in parents[child] if p not in order[n:]] for n in range(len(order) + 1)]
         sets[child] = order, kept
         asked += [Family.of(*some, child) for some in kept] + [Family.of(*p) for p in kept[1:]]
