@@ -114,6 +114,7 @@ def _text(what: str, value: object) -> None:
 
 
 def _position(name: Name, place: Any) -> tuple[float, float]:
+    """Return a position as two floats, or raise a ModelError."""
     try:
         x, y = map(float, place)
     except (TypeError, ValueError):

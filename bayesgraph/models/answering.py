@@ -264,6 +264,7 @@ class Answering:
         return 0.0
 
     def _row_pattern(self, evidence: Evidence) -> Pattern:
+        """Return which variables have columns and likelihoods in a batch of rows."""
         number = self._index_of
         soft = evidence.likelihoods
         return Pattern(
@@ -431,6 +432,7 @@ class Edits:
         raise self._cannot("expanded")
 
     def _cannot(self, method: str) -> UnsupportedModelError:
+        """Return the error for a method that this type of model does not have."""
         return UnsupportedModelError(
             f"{type(self).__name__} has no {method}(), which is for a Bayesian network."
             f"{self._edit_advice}"

@@ -71,6 +71,7 @@ def new_names(model: Model, names: Mapping[Name, Name]) -> dict[Variable, Variab
 
 
 def _named(variable: Variable, names: Mapping[Name, Name]) -> Variable:
+    """Return a variable with the new name of its own, and of the variable it is about."""
     name = names.get(variable.name, variable.name)
     if isinstance(variable, MissingIndicator):
         return MissingIndicator(name, names.get(variable.of, variable.of))

@@ -390,6 +390,7 @@ class Ensemble(Model):
         return shares
 
     def _shares(self, variable: int) -> dict[int, Floats]:
+        """Return the shares of states by network; see `shares_of`."""
         holders = [m for m in self.members if variable in m.places]
         finest = max(holders, key=lambda m: m.network.variables[m.places[variable]].cardinality)
         prior = finest.network.query(self.variables[variable].name).probabilities

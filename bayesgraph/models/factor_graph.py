@@ -158,6 +158,7 @@ def _as_factor(source: Source) -> Factor | None:
 
 
 def _substituted(source: Source, new: Mapping[Variable, Variable]) -> Source:
+    """Return a factor or a CPD of other variables."""
     if isinstance(source, CPD):
         return substituted(source, new)
     scope = [new.get(v, v) for v in source.scope]
@@ -340,6 +341,7 @@ class FactorGraph(Model):
             )
 
     def _checked(self, source: Source, exponent: ArrayLike) -> Floats:
+        """Return an exponent that fits the table of a factor, or raise a ModelError."""
         array = checked_exponent(_name(source), exponent, self.domain)
         shape = tuple(v.cardinality for v in source.scope if isinstance(v, Discrete))
         try:

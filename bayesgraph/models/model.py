@@ -199,6 +199,7 @@ class Model(Edits, Answering):
         evidence: EvidenceLike,
         memory_limit: float | None = None,
     ) -> Any:
+        """Return the answer to a query, or raise an error if the evidence is impossible."""
         answer = self._answer(question, case, memory_limit)
         if answer is None:
             raise impossible(evidence)
@@ -466,6 +467,7 @@ class Model(Edits, Answering):
         memory_limit: float | None,
         case: Case | None = None,
     ) -> list[Assignment]:
+        """Return the k most probable assignments that a query finds, best first."""
         case = self._checked_case(Best, evidence) if case is None else case
         answer = self._possible(question, case, evidence, memory_limit)
         assignments: list[Assignment] = answer.take(k)
@@ -492,6 +494,7 @@ class Model(Edits, Answering):
             return first
 
         def best(allowed: Mapping[Discrete, Floats]) -> Assignment | None:
+            """Return the best assignment whose states have these log likelihoods, or None."""
             soft = dict(case.soft)
             for at, variable in zip(over, wanted, strict=True):
                 soft[at] = allowed[variable] + soft.get(at, 0.0)
@@ -580,6 +583,7 @@ class Model(Edits, Answering):
         return to_frame([v for v in asked.variables if v in drawn], drawn, frame)
 
     def _check_rows(self, n: int, memory_limit: float | None) -> None:
+        """Raise a MemoryLimitError if n rows of all variables take too many bytes."""
         limit = default_memory_limit() if memory_limit is None else memory_limit
         columns = sum(len(v.items) if isinstance(v, CountVector) else 1 for v in self.variables)
         if BYTES * n * columns > limit:
@@ -684,6 +688,7 @@ class Model(Edits, Answering):
         return self._plan_of(Draw() if drawn else make(wanted), pattern)
 
     def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
+        """Return the pattern of evidence, or of a collection of names of observed variables."""
         if evidence is None or _is_mapping(evidence):
             case = self._case(evidence)
             pattern = case.pattern

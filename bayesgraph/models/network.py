@@ -165,6 +165,7 @@ class BayesianNetwork(Model):
         return graphs.scored_dag(self._by_name, arcs, scores)
 
     def _set_order(self, order: tuple[Variable, ...]) -> None:
+        """Set the variables, which are those of the CPDs in another order."""
         if len(order) != len(self.variables) or set(order) != set(self.variables):
             raise ModelError(
                 f"order= lists the variables of the CPDs, each once: "
@@ -219,6 +220,7 @@ class BayesianNetwork(Model):
         return {cpd.variable: cpd for cpd in self.cpds}
 
     def _check_parents(self) -> None:
+        """Raise a ModelError unless each parent has a CPD, and the same states there."""
         for cpd in self._blocks:
             for parent in cpd.parents:
                 if parent in self._parents:

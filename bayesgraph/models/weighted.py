@@ -157,6 +157,7 @@ class WeightedNetwork(Model):
         self.exponents = {name: self._of_feature(name, chosen.get(name, 1.0)) for name in names}
 
     def _of_feature(self, name: Name, numbers: ArrayLike) -> Floats:
+        """Return the exponent of a feature, or raise a ModelError."""
         exponent = self._checked(name, numbers, (self.target.cardinality,))
         cpd = self.network[name]
         if exponent.ndim and self.target not in cpd.parents:
@@ -170,6 +171,7 @@ class WeightedNetwork(Model):
         return exponent
 
     def _checked(self, name: Name, exponent: ArrayLike, shape: tuple[int, ...]) -> Floats:
+        """Return an exponent of the given shape, or one for all classes."""
         array = checked_exponent(repr(name), exponent, self.domain)
         if array.shape not in ((), shape):
             raise ModelError(
@@ -439,6 +441,7 @@ class WeightedNetwork(Model):
         exponents: Mapping[Name, ArrayLike],
         bias: Floats,
     ) -> WeightedNetwork:
+        """Return a model with the same prior exponent and domain."""
         return WeightedNetwork(
             network,
             target,
@@ -560,6 +563,7 @@ class TurnedSlice:
 
 
 def _without(evidence: Evidence, target: Discrete) -> Evidence:
+    """Return the evidence on all other variables."""
     if not is_found(target, evidence):
         return evidence
     soft = {v: logs for v, logs in evidence.likelihoods.items() if v != target}

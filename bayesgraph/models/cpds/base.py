@@ -75,6 +75,7 @@ def _line(text: str) -> str:
 
 
 def _shortened(text: str, longest: int) -> str:
+    """Return a text without its middle if it is longer than `longest`."""
     if len(text) <= longest:
         return text
     tail = longest // 3
@@ -173,6 +174,10 @@ def _shares(
     column: str,
     probability: bool,
 ) -> Description:
+    """Return a table of some columns of `table`, with their `names`; see `describe_table`.
+
+    `darkest` is the least number with the darkest background, `column` the word for a column.
+    """
     shown = table[:max_rows, columns]
     header = [*texts([parent.name for parent in parents], _LONGEST), *names]
     rows = [

@@ -176,6 +176,7 @@ class Plate(base.CPD):
         return {child: i for i, child in enumerate(self.children)}
 
     def _set_family(self, children: Any, parents: Iterable[Any]) -> None:
+        """Set the children, a list or, where the class allows it, one; see CPD."""
         family = type(self).__name__
         self._alone = isinstance(children, str) or not isinstance(children, Iterable)
         if not (self._takes_one if self._alone else self.takes_children):

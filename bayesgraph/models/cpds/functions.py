@@ -244,6 +244,7 @@ class DeterministicCPD(CanonicalCPD):
     def _of(
         cls, variable: Discrete, parents: Iterable[Discrete], steps: Sequence[Codes]
     ) -> DeterministicCPD:
+        """Return the function of given steps."""
         cpd = cls.__new__(cls)
         cpd._set_family(variable, parents)
         cpd._set_steps(steps)

@@ -252,6 +252,7 @@ class JointGaussianCPD(Plate):
         return type(self)(children, self.mean[..., at], covariance, self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of rows; those that lack values are grouped by which ones."""
         values = self._numbers(evidence)
         if evidence.complete or not np.isnan(values).any():
             self._add_complete(values, out)
@@ -280,11 +281,13 @@ class JointGaussianCPD(Plate):
             add(block, buffer[: len(block)], out[:, first : first + _BLOCK])
 
     def _add_by_cell(self, block: Floats, buffer: Floats, out: Floats) -> None:
+        """Add the log densities of a block of rows, whitened for each cell."""
         for cell, mean in enumerate(self._means):
             _whiten(block, mean, self._columns[0 if self.shared else cell], buffer)
             out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
 
     def _add_expanded(self, block: Floats, buffer: Floats, out: Floats) -> None:
+        """Add the log densities of a block of rows, whitened once for all cells."""
         _whiten(block, self._centre, self._columns[0], buffer)
         out += self._whitened @ buffer.T
         out += (self._log_constant - 0.5 * self._lengths)[:, None]

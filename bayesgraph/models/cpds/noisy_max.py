@@ -105,6 +105,7 @@ class CanonicalCPD(base.CPD):
         return [self.to_table()] if self.n_entries <= MAX_TABLE else [self]
 
     def _chain(self, links: Sequence[Floats]) -> list[base.CPD]:
+        """Return a table for each link, given the link before and a parent; the child is last."""
         chain: list[base.CPD] = []
         before: tuple[Discrete, ...] = ()
         for k, (parent, table) in enumerate(zip(self.parents, links, strict=True), 1):
@@ -132,6 +133,7 @@ class CanonicalCPD(base.CPD):
         return self.potential(Evidence(1, {}))
 
     def _check_size(self, n_entries: int) -> None:
+        """Raise a MemoryLimitError if a table has too many entries."""
         limit = default_memory_limit()
         if BYTES * n_entries > limit:
             raise MemoryLimitError(
@@ -146,6 +148,7 @@ class CanonicalCPD(base.CPD):
         cells = math.prod([parent.cardinality for parent in free])
         self._check_size(evidence.n_rows * cells * self.variable.cardinality)
         columns = evidence.columns
+        # Rows are the first axis, and each free parent has an axis of its own.
         codes = [
             columns[parent].reshape(-1, *[1] * len(free))
             if parent in columns
@@ -228,6 +231,7 @@ class AdditiveCPD(CanonicalCPD):
         self, rows: Sequence[Floats], title: str, max_rows: int, max_columns: int, is_share: bool
     ) -> base.Description:
         """Return a line for each state of each parent, and a last one, that of the first row."""
+        # A row of a table for each state of each parent, as if it were a state of one parent.
         numbers = np.concatenate(rows)
         row = Discrete("row", range(len(numbers)))
         shown = base.describe_table(
@@ -259,6 +263,7 @@ def one_hot(steps: Codes, n_states: int) -> Floats:
 
 
 def _on_axis(n: int, axis: int, n_axes: int) -> Codes:
+    """Return 0, ..., n - 1 along one of several axes, to broadcast along the others."""
     return np.arange(n).reshape([n if a == axis else 1 for a in range(n_axes)])
 
 
@@ -514,6 +519,7 @@ def _shares(values: ArrayLike, scope: Sequence[Discrete], what: str) -> Floats:
 
 def _maximum(a: Floats, b: Floats) -> Floats:
     """Return the distribution of the maximum of two independent variables, on the last axis."""
+    # Either a is the maximum and b at most as large, or b is and a is smaller.
     maximum = np.asarray(a * np.cumsum(b, axis=-1))
     maximum[..., 1:] += np.cumsum(a, axis=-1)[..., :-1] * b[..., 1:]
     return maximum

@@ -159,7 +159,7 @@ class PoissonCPD(DensityCPD):
     rate: Floats
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        # One matrix product for all configurations.
+        """Add log probabilities by one matrix product for all configurations; see Plate."""
         values = self._numbers(evidence)
         rate = self._flat("rate")
         there = ~np.isnan(values)

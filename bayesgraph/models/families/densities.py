@@ -273,6 +273,7 @@ def _predictive(
 
 
 def _check_variance(columns: tuple[Continuous, ...], variance: Floats) -> None:
+    """Raise a DataError if the variance of a column is zero in some class."""
     if not (variance > 0).all():
         name = columns[int(np.argwhere(~(variance > 0))[0][1])].name
         raise DataError(

@@ -107,6 +107,7 @@ class HistogramCPD(NumbersPlate):
         inside = np.clip(points, self.edges[0], self.edges[-1])
         at = np.clip(np.searchsorted(self.edges, inside, side="left"), 1, len(self.edges) - 1)
         share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
+        # The function is linear within a bin, and that of a Lomax tail beyond the edges.
         below = np.cumsum(self.values, axis=-1)
         whole = below[..., at - 1] + share * self.values[..., at]
         beyond = (1.0 + np.abs(points - inside) / self._range) ** -_SHAPE
@@ -202,6 +203,7 @@ def quantile_edges(
         # The range must not be zero.
         margin = 1e-3 * abs(low) or 1.0
         ends = [low - margin, high + margin]
+    # The weight up to each value but the last, and that up to each of the quantiles.
     below = np.cumsum(np.bincount(inverse, weights))[:-1]
     wanted = np.arange(1, max_cells) / max_cells * float(weights.sum())
     at = np.unique(np.searchsorted(below, wanted, side="left"))
@@ -362,11 +364,11 @@ def _estimate_kernel(
             everything = np.zeros(1), np.ones(1)  # never observed: all classes are equal
         fallback = _bandwidth(*everything, smoothing, 0.0) or 1.0
         for k in range(target.cardinality):
-            x, w = (values[k], heavy[k]) if len(values[k]) else everything
-            points.append(x)
-            weights.append(w)
-            counts[k, j] = len(x)
-            bandwidth[k, j] = _bandwidth(x, w, smoothing, fallback)
+            of_class, mass = (values[k], heavy[k]) if len(values[k]) else everything
+            points.append(of_class)
+            weights.append(mass)
+            counts[k, j] = len(of_class)
+            bandwidth[k, j] = _bandwidth(of_class, mass, smoothing, fallback)
     return [
         KernelDensityCPD(
             columns, np.concatenate(points), np.concatenate(weights), counts, bandwidth, [target]

@@ -178,8 +178,8 @@ class CountTable:
         else:
             table = np.pad(np.cumsum(self._shares[:, ::-1], axis=1)[:, ::-1], ((0, 0), (0, 1)))
         # The columns are for -1, 0, ..., n.
-        at = np.nan_to_num(np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1)
-        entries = np.minimum(table, 1.0).T[at.astype(np.intp)]
+        column = np.nan_to_num(np.clip(np.floor(x), -1, self.logs.shape[1] - 1) + 1)
+        entries = np.minimum(table, 1.0).T[column.astype(np.intp)]
         return np.where(np.isnan(x)[..., None], np.nan, entries)
 
     def bounds(self, probability: float) -> tuple[float, float]:
@@ -249,9 +249,10 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
     mass = np.asarray(whole - absent @ shares.T)
     # A difference that is small relative to the whole has lost digits: sum directly instead.
     doubtful = np.flatnonzero((mass < 0.5 * whole).any(axis=1))
+    # Chunks of rows bound the memory of dense matrices.
     for rows in np.array_split(doubtful, 1 + len(doubtful) * shares.shape[1] // 10**7):
-        some = absent[rows]
-        dense = some.toarray() if is_sparse(some) else some
+        chunk = absent[rows]
+        dense = chunk.toarray() if is_sparse(chunk) else chunk
         mass[rows] = (1.0 - dense) @ shares.T
     return mass
 
@@ -431,14 +432,16 @@ class MultinomialCPD(ItemsCPD):
                 length[rows] = random.choice(
                     LENGTHS[: len(weights)].astype(np.int64), len(rows), p=weights / weights.sum()
                 )
-        shares = self.probabilities.reshape(self.cells, -1)
-        drawn = [_draw(shares[c], int(length[cell == c].sum()), random) for c in range(self.cells)]
-        document = [
-            np.repeat(np.flatnonzero(cell == c), length[cell == c]) for c in range(self.cells)
-        ]
-        at = (np.concatenate(document), np.concatenate(drawn))
+        # All items of the documents of a cell are drawn at once, and counted by document and item.
+        shares, cells = self._shares, range(self.cells)
+        items = np.concatenate(
+            [_draw(shares[c], int(length[cell == c].sum()), random) for c in cells]
+        )
+        rows = np.concatenate(
+            [np.repeat(np.flatnonzero(cell == c), length[cell == c]) for c in cells]
+        )
         documents: Any = scipy.sparse.csr_array(
-            (np.ones(len(at[0])), at), shape=(n, len(self.variable.items))
+            (np.ones(len(items)), (rows, items)), shape=(n, len(self.variable.items))
         )
         documents.sum_duplicates()
         return documents  # type: ignore[no-any-return]
@@ -489,6 +492,7 @@ class DirichletMultinomialCPD(ItemsCPD):
                 (gained, sparse.indices, sparse.indptr), shape=sparse.shape
             )
             logs += np.asarray(terms.sum(axis=1))
+        # The sum A of the items that are known in each row.
         total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
         if missing is not None:
             rows, absent = missing

@@ -140,9 +140,9 @@ def from_means(
         by_function = (target.cardinality, len(functions), len(columns))
         count = moments.count.reshape(by_function)[:, :1]
         pooled = overall.mean.reshape(by_function[1:])
-        rows = _alpha(columns, smoothing) + smoothing.var_smoothing * count
-        sums = count * moments.mean.reshape(by_function) + rows * pooled
-        means = np.where(count + rows > 0, safe_divide(sums, count + rows), pooled)
+        pseudo = _alpha(columns, smoothing) + smoothing.var_smoothing * count
+        sums = count * moments.mean.reshape(by_function) + pseudo * pooled
+        means = np.where(count + pseudo > 0, safe_divide(sums, count + pseudo), pooled)
         constant = overall.square.reshape(by_function[1:])[0] == 0
         means[:, :, constant] = np.stack(spread(pooled[0]))[:, constant]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -180,9 +180,11 @@ def from_values(name: str, summary: str, cpd: type[DensityCPD], solve: SolveValu
             share = heavy / heavy.sum()
             bound = float(smoothing.ridge(np.square(location_and_scale(pooled, share)[1])))
             for k in range(target.cardinality):
-                rows = alpha[j] if len(values[k]) else 1.0
+                # Pseudo-rows like the whole column, which a class without values needs.
+                pseudo = alpha[j] if len(values[k]) else 1.0
                 x, w = distinct_values(
-                    np.concatenate([values[k], pooled]), np.concatenate([weights[k], rows * share])
+                    np.concatenate([values[k], pooled]),
+                    np.concatenate([weights[k], pseudo * share]),
                 )
                 parameters[:, k, j] = solve(x[w > 0], w[w > 0], bound)
         return [_made(cpd, columns, target, list(parameters), smoothing)]
@@ -216,6 +218,7 @@ def location_and_scale(x: Floats, share: Floats) -> tuple[float, float]:
 
 
 def _median(ascending: Floats, share: Floats) -> float:
+    """Return the least value up to which there is half of the weight."""
     return float(ascending[np.searchsorted(np.cumsum(share), 0.5).clip(max=len(ascending) - 1)])
 
 
@@ -235,6 +238,7 @@ def _made(
     parameters: Sequence[Floats],
     smoothing: Smoothing,
 ) -> CPD:
+    """Return the CPD of estimated parameters; raise a DataError if they are out of range."""
     wrong = np.zeros((target.cardinality, len(columns)), dtype=bool)
     for values, above in zip(parameters, cpd.parameters.values(), strict=True):
         wrong |= ~(np.isfinite(values) & (values > above))
