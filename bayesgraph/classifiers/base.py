@@ -435,6 +435,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         """
 
         def scored(part: tuple[slice, int, Evidence]) -> tuple[slice, int, Floats, int]:
+            """Return the scores of one chunk, computed in a thread of its own."""
             rows, n_rows, evidence = part
             # Chunks have a thread each: each with several threads of BLAS, there were too many.
             with nullcontext() if evidence.n_rows == n_rows else one_blas_thread():

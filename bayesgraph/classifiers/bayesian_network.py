@@ -207,6 +207,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return OF_TABLES if self._predicts or self._weighs else super()._read()
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
+        """Return the structure learner that `structure` names, is, or makes of a graph."""
         if isinstance(self.structure, str):
             if self.structure not in LEARNERS:
                 near = errors.suggestion(self.structure, ("auto", *LEARNERS))
@@ -220,6 +221,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return partial(given_structure, self.structure)
 
     def _discretizer(self) -> Discretizer | None:
+        """Return the given discretiser, or that of training or of weights; check what they need."""
         one_of("exponents", self.exponents, ("auto", "cells", *SCHEMES, None))
         one_of("missingness", self.missingness, ("auto", "ignorable"))
         if self._is_auto and not self._predicts:
@@ -234,6 +236,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return MDLP() if self._weighs else None
 
     def _counts_ahead(self) -> bool:
+        """Return whether the statistics are known ahead: not those of training or weights."""
         if self._predicts or self._weighs:
             return False
         if isinstance(self.structure, str):
@@ -241,6 +244,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return counts_ahead(self.structure) if callable(self.structure) else True
 
     def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
+        """Train a network to predict, and average it with random trees, if that was chosen."""
         self.__dict__.pop("choice_", None)
         if not self._predicts:
             return super()._learn(source, smoothing, target)
@@ -297,6 +301,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return self
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
+        """Return the network, with exponents of the features if these were chosen."""
         network = super()._network(source, smoothing, target)
         if not self._weighs:
             return network

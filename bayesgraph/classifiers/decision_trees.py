@@ -107,6 +107,7 @@ def _indicators(variable: Discrete, codes: NDArray[Any]) -> list[tuple[int | Non
 
 
 def _ranks(column: Floats) -> Floats:
+    """Return the ranks of values, from 0 on and the same for equal ones; NaN where missing."""
     observed = ~np.isnan(column)
     result = np.full(len(column), np.nan)
     result[observed] = np.unique(column[observed], return_inverse=True)[1]
@@ -127,6 +128,7 @@ def grow(growing: Growing, options: _GrownTree) -> tuple[Trees, tuple[Variable, 
     tree = growing.tree(alpha)
     used = np.unique(tree.feature[tree.feature >= 0])
     variables = growing.table.variables
+    # The new index of each feature among those that are used; the last entry, -1, serves leaves.
     place = np.full(len(variables) + 1, -1)
     place[used] = np.arange(len(used))
     parents = tuple(variables[k] for k in used)
@@ -196,7 +198,7 @@ def _taken_over(grown: Any, data: ScikitLearn) -> Trees:
     feature, left = np.full((2, n), -1)
     threshold = np.zeros(n)
     left_states = np.zeros((n, width), dtype=bool)
-    number = {node: k for k, node in enumerate(order)}
+    number = {node: k for k, node in enumerate(order)}  # from scikit-learn's index to the new one
     rows = grown.decision_path(data.matrix).tocsc()
     for k, node in enumerate(order):
         if node not in below:
@@ -206,6 +208,7 @@ def _taken_over(grown: Any, data: ScikitLearn) -> Trees:
         feature[k] = place
         left[k] = number[below[node][0]]
         if isinstance(variable, Discrete):
+            # The indicator of a state is above the threshold, and goes right, for this state alone.
             n_states = variable.cardinality
             left_states[k, :n_states] = np.arange(n_states) != state
         else:
@@ -268,8 +271,8 @@ def _cross_validated(growing: Growing, options: _GrownTree) -> float:
     alphas = growing.alphas()
     candidates = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
     if len(candidates) > _MAX_SUBTREES:
-        at = np.linspace(0, len(candidates) - 1, _MAX_SUBTREES).round().astype(int)
-        candidates = candidates[at]
+        kept = np.linspace(0, len(candidates) - 1, _MAX_SUBTREES).round().astype(int)
+        candidates = candidates[kept]
     y = growing.y
     if len(y) < 2 or len(candidates) == 1:
         return float(candidates[0])
@@ -352,6 +355,7 @@ class CriterionGrowing:
             yield self._predicted(cost_complexity_pruned(grown, alpha), test)
 
     def _predicted(self, grown: GrownTree, rows: Ints) -> NDArray[np.intp]:
+        """Return the codes of the most probable classes of rows, by a tree as it was grown."""
         tree, counts = grown.to_tree()
         values = leaf_probabilities(tree, counts, np.zeros(1))[tree.leaves]
         target = Discrete(object(), range(self.n_classes))
@@ -359,7 +363,7 @@ class CriterionGrowing:
         weight = counts.sum(axis=1)
         inner = np.flatnonzero(tree.feature >= 0)
         share = np.full((2, tree.n_nodes), np.nan)
-        below = weight[tree.below[inner] + [[0], [1]]]
+        below = weight[tree.below[inner] + [[0], [1]]]  # left, right
         share[:, inner] = log_of(below / weight[inner])
         means = trees.means(coded_rows(trees, self.table.variables, self.table, rows), share)
         return np.asarray(np.argmax(means, axis=1))
@@ -386,7 +390,7 @@ class _GrownTree(base.Smoothed, base.Updated):
         their weights, unless `criterion` says otherwise.
     ccp_alpha : float or "cv", default 0.0
         Complexity parameter of minimal cost-complexity pruning (Breiman et al. 1984, chapter 3);
-        "cv" chooses it by cross-intake.
+        "cv" chooses it by cross-validation.
     cv : int, splitter of scikit-learn, or iterable of (train, test), default 5
         Folds of the cross-validation for ``ccp_alpha="cv"``.
     one_standard_error : bool, default False
@@ -475,10 +479,12 @@ class _GrownTree(base.Smoothed, base.Updated):
         return columns, table, y, np.ones(len(y)) if weights is None else weights
 
     def _note(self, table: Table, weights: Floats) -> None:
+        """Note the rows of training in the network."""
         heavy = None if (weights == 1).all() else weights
         base.note_training(self, TableSource(table, sample_weight=heavy).training_rows())
 
     def _check(self, columns: Columns, table: Table, labels: Labels | None) -> None:
+        """Warn of columns that look wrong, unless the user does not want it."""
         if self.check_columns:
             warn_of_columns(Examined.of(table), labels, columns.as_columns)
 
@@ -647,6 +653,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         return self
 
     def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
+        """Return the way to grow trees: by scikit-learn, or a criterion of this library."""
         criterion = self._criterion()
         if criterion is None:
             return super()._growing(table, y, weights)

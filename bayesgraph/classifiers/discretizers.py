@@ -130,6 +130,7 @@ class DatasetColumns:
     def _edges(
         self, source: DatasetSource, columns: Sequence[Continuous], n_edges: int
     ) -> tuple[tuple[float, ...], ...]:
+        """Return the edges of each column, from a sample of the rows."""
         sample = source.sample()
         classes = sample.table.column(self.target), self.target.cardinality
         sampled = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)

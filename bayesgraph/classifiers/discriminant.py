@@ -211,6 +211,7 @@ class DiscriminantAnalysisClassifier(
 
     @property
     def _block(self) -> JointGaussianCPD | GaussianPlate:
+        """The CPD of the features, a plate if they are uncorrelated."""
         check_fitted(self, "network_")
         block = self.network_._blocks[1]
         assert isinstance(block, (JointGaussianCPD, GaussianPlate))  # `_network` put it there
@@ -232,6 +233,7 @@ class DiscriminantAnalysisClassifier(
 
     @property
     def _discriminants(self) -> _Discriminants:
+        """Means, prior and the covariance within classes, the weighted mean of several."""
         block, prior = self._block, self.network_._blocks[0]
         assert isinstance(prior, TableCPD)
         covariance = self.covariance_
@@ -249,6 +251,7 @@ class DiscriminantAnalysisClassifier(
         return *discriminants.scores(root), discriminants.centre
 
     def _check_linear(self) -> None:
+        """Raise an AttributeError unless the log odds are linear."""
         if not self._shared:
             raise AttributeError(
                 "Log odds are linear for covariance='shared' only; this classifier has "

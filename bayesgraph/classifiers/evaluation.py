@@ -125,6 +125,7 @@ class Evaluation:
         return float(np.mean(defined)) if defined else math.nan
 
     def _auc(self, true: NDArray[Any], proba: Floats) -> float:
+        """Return the area of the rows of one fold; NaN if they are of one class."""
         is_class = true[:, None] == self.classes
         there = is_class.any(axis=0)
         if there.sum() < 2:

@@ -432,6 +432,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         return "multinomial"
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> FactorGraph:
+        """Return negative powers of multinomials of all other classes."""
         if others := [f.name for f in source.features if not isinstance(f, CountVector)]:
             raise DataTypeError(
                 f"Complement naive Bayes takes counts; {quoted(others)} are text, categories or "
@@ -504,6 +505,7 @@ def _exponents(shares: Floats, *, norm: bool) -> Floats:
 
 
 def _class_factor(priors: Any, target: Discrete, rows: Floats) -> Floats:
+    """Return the prior of the class: its share of the rows, or equal shares by default."""
     if isinstance(priors, str) and priors == "empirical":
         return np.asarray(rows / rows.sum())
     shares = checked_priors("uniform" if priors is None else priors, target)

@@ -364,6 +364,7 @@ def joined_variables(
 
 
 def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variable:
+    """Return one variable with the states of two, of the same column in two parts."""
     if a == b:
         return a
     if type(a) is not type(b):
@@ -404,6 +405,7 @@ def known_variables(known: Sequence[Variable], found: Sequence[Variable]) -> tup
 
 
 def _known_variable(known: Variable, found: Variable) -> Variable:
+    """Return a variable of a model with the new states of its column."""
     if isinstance(known, Discrete) and isinstance(found, Discrete):
         return with_states(known, _as_column(found))
     was, now = ("states" if isinstance(v, Discrete) else "numbers" for v in (known, found))
@@ -566,6 +568,7 @@ def dataset_source(
 
 
 def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
+    """Return the states of columns of a dataset, which must have rows."""
     domains = find_domains(data, names, rows)
     if not domains.n_rows:
         raise DataError(f"{data.source} has no rows (of positive weight).")
@@ -609,6 +612,7 @@ def _parts(table: Any, names: Sequence[str], y: str, weight: str | None) -> tupl
 
 
 def _check_names(data: Dataset, y: Any, weight: Any) -> None:
+    """Raise an error unless labels and weights are named columns of the dataset."""
     for what, name in (("y", y), ("sample_weight", weight)):
         if name is None and what != "y":
             continue
@@ -724,6 +728,7 @@ class NetworkClassifier(base.GraphClassifier):
         return chosen if isinstance(chosen, str) else None
 
     def _read(self) -> Collection[str]:
+        """Return the fields of `smoothing` that the chosen families use."""
         chosen = self._distributions
         names = [*chosen.values()] if isinstance(chosen, Mapping) else [chosen]
         others = {n for f in FAMILIES.values() if f.name not in names for n in f.own_smoothing}
@@ -937,6 +942,7 @@ class NetworkClassifier(base.GraphClassifier):
         return self._estimated(joined(self.collected_, part, ("the model", "the new rows")))
 
     def _check_updatable(self) -> None:
+        """Raise a DataError if class weights depend on all rows."""
         if isinstance(self.class_weight, str):
             raise DataError(
                 f"class_weight={self.class_weight!r} needs all labels at once; to add or forget "
@@ -1100,6 +1106,7 @@ class NetworkClassifier(base.GraphClassifier):
         statistics: Statistics,
         rows: TrainingRows | None,
     ) -> CollectedStatistics:
+        """Return statistics of rows as a part, of the columns of this classifier."""
         named = hasattr(self, "feature_names_in_")
         return CollectedStatistics(
             clone(self), self.layout_, features, target, classes, statistics, named, rows

@@ -100,6 +100,7 @@ class PrequentialComparison(Displayed, dict[str, PrequentialResult]):
 
 
 def _table(results: Mapping[str, PrequentialResult]) -> DisplayTable:
+    """Return the results of several models as a table, a line for each."""
     rows = []
     for name, one in results.items():
         ends = (one.accuracy[-1], one.kappa_majority[-1], one.kappa_no_change[-1])
@@ -505,6 +506,7 @@ class _ByBatches:
         return answers
 
     def _answers(self, X: Any, labels: NDArray[Any]) -> _Answers | None:
+        """Return the answers of a model to a batch; None if it has not learned anything yet."""
         try:
             for step in self._steps:
                 X = step.transform(X)
@@ -586,6 +588,7 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
+    """Return what a stream gives as a pair, or raise a DataError."""
     if not isinstance(item, (tuple, list)) or len(item) != 2:
         raise DataError(
             "A stream gives pairs of a table and its labels, or of a row and its label; got "

@@ -125,6 +125,7 @@ class StreamColumns:
         return Examined(numbers.T, self.numbers, codes.T, self.states, states)
 
     def _numbers(self, rows: Columns | Mapping[Name, Any]) -> Floats:
+        """Return the numeric columns of a table or a single row, shape (n_numbers, n_rows)."""
         if not isinstance(rows, Columns):
             _check_mapping(rows)
             return self._row_numbers(rows, self.numbers)
@@ -143,6 +144,10 @@ class StreamColumns:
     def _codes(
         self, rows: Columns | Mapping[Name, Any], code_of: Callable[[int, Any], int]
     ) -> NDArray[np.int64]:
+        """Return the codes of states, shape (n_states, n_rows), -1 where missing.
+
+        `code_of` returns the code of a state, given the index of its discrete column.
+        """
         n_rows = rows.n_rows if isinstance(rows, Columns) else 1
         codes = np.empty((len(self.states), n_rows), dtype=np.int64)
         if not self.states:
@@ -353,7 +358,7 @@ class StreamColumns:
             if star.states.groups(j) is None:
                 states = self._known_states(j, b - a)
                 order += [a + vocabulary[type(state), state] for state in states]
-            else:
+            else:  # groups are in order
                 order += range(a, b)
         return order
 
@@ -428,6 +433,7 @@ def _is_hashable(value: Any) -> bool:
 
 
 def _check_mapping(x: Any) -> None:
+    """Raise a DataTypeError unless a single row is a mapping."""
     if type(x) is not dict and not isinstance(x, Mapping):
         raise DataTypeError(
             f"A single row is a mapping from name to value; got {type(x).__name__}. Tables go to "
@@ -436,12 +442,13 @@ def _check_mapping(x: Any) -> None:
 
 
 def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
+    """Raise an error for infinite numbers, with the name of the first column that has one."""
     if are_within(columns.ravel("K"), MAGNITUDES[1]):
         return
     wrong = np.isinf(columns)
     if wrong.any():
-        at, row = np.argwhere(wrong)[0].tolist()
-        raise infinite(names[at], row)
+        column, row = np.argwhere(wrong)[0].tolist()
+        raise infinite(names[column], row)
 
 
 def _check_squares(columns: Floats, names: Sequence[Name], star: StreamingStar) -> None:

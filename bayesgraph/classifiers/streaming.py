@@ -151,6 +151,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return StreamSettings(**({"exponents": None} | settings))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
+        """Return empty summaries of numeric columns, of the kind that the user chose."""
         kinds: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
         if not isinstance(self.summary, (str, type)) or self.summary not in kinds:
             raise ModelError(
@@ -291,6 +292,10 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         predict: bool = False,
         check: bool = False,
     ) -> Floats:
+        """Learn from a table; the result has class probabilities if rows are to be predicted.
+
+        All errors are raised before the model changes. `check` warns of columns that look wrong.
+        """
         labels = intake.labels_of(y)
         weights = intake.bounded_weights(sample_weight, len(labels))
         if classes is not None:
@@ -353,6 +358,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     def _begun(
         self, layout: Layout, columns: StreamColumns, classes: NDArray[Any], target_name: Name
     ) -> StreamingStar:
+        """Set up an unfitted model; return its empty StreamingStar."""
         check_unseen(self.unseen)
         summaries = self._summaries(len(columns.numbers), len(classes))
         star = StreamingStar(summaries, len(columns.states), self._settings())
@@ -438,11 +444,12 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             Whether each row is predicted before it is learned.
         """
         out = np.zeros((len(at) if predict else 0, len(classes)))
+        # Whether the first row of a range `brings` its class: it is predicted without that class.
         star, first, brings = self.star_, 0, False
         while first < len(at):
             n_known = star.n_classes
-            strange = (at[first + brings :] >= n_known).nonzero()[0]
-            last = first + brings + int(strange[0]) if len(strange) else len(at)
+            is_new = (at[first + brings :] >= n_known).nonzero()[0]
+            last = first + brings + int(is_new[0]) if len(is_new) else len(at)
             rows = slice(first, last)
             part = np.empty((last - first, n_known)) if predict else None
             star.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
@@ -580,6 +587,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return rows.ordered(self.layout_.columns)
 
     def _current(self) -> BayesianNetwork | WeightedNetwork:
+        """Return the network of the present densities, with exponents if these are learned."""
         star, target = self.star_, self.target_
         by_name = {v.name: v for v in self.features_}
         cpds: list[Any] = [TableCPD(target, np.exp(star.log_prior))]
