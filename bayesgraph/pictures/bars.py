@@ -134,18 +134,14 @@ def table_drift_figure(
     tested = [family for family in drift.families if not math.isnan(family.information)]
     if not tested:
         raise DataError("No family of the model was tested: nothing to draw.")
-    shown = tested[:max_families]
+    shown, bars = tested[:max_families], []
+    for row, family in enumerate(shown):
+        note = f"p = {number(family.adjusted, 2)}"
+        colour = COLOURS[1] if family.moved else FRAME
+        bars.append(style.Bar(row, family.information, note, colour))
     return style.horizontal_bars(
         texts([family.title for family in shown], _LONGEST),
-        [
-            style.Bar(
-                row,
-                family.information,
-                f"p = {number(family.adjusted, 2)}",
-                COLOURS[1] if family.moved else FRAME,
-            )
-            for row, family in enumerate(shown)
-        ],
+        bars,
         "information between family and table, nats per row",
         "Drift between two tables" if title is None else title,
         f"{len(drift.moved)} of {len(drift.families)} families moved; "
@@ -199,20 +195,16 @@ def next_question_figure(
     finite = [question.score for question in shown if math.isfinite(question.score)]
     # What is free has an infinite score; its bar is a little longer than all others.
     free = 1.1 * (max(finite, default=0.0) or 1.0)
+    bars = []
+    for row, question in enumerate(shown):
+        colour = COLOURS[0] if question.name == ranking.best else FRAME
+        bars.append(style.Bar(row, min(question.score, free), _note(ranking, question), colour))
     worth, unit = _WORTH[ranking.by]
     ahead = " with the best second question" if ranking.ahead > 1 else ""
     (target,) = texts(ranking.posterior.names, _LONGEST)
     return style.horizontal_bars(
         texts([question.name for question in shown], _LONGEST),
-        [
-            style.Bar(
-                row,
-                min(question.score, free),
-                _note(ranking, question),
-                COLOURS[0] if question.name == ranking.best else FRAME,
-            )
-            for row, question in enumerate(shown)
-        ],
+        bars,
         f"{worth}{' per cost' if ranking.is_priced else ''}{ahead}, {unit}",
         f"What to ask next about {target}" if title is None else title,
         _now(ranking, target),

@@ -127,8 +127,7 @@ def roc_figure(
         raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
     chosen = classes[1] if positive is None else positive
     (name,) = style.shown_names([chosen])
-    figure = style.new_figure(style.PANEL + 1.2, style.PANEL + 1.1)
-    axes = figure.add_subplot()
+    axes = style.new_figure(style.PANEL + 1.2, style.PANEL + 1.1).add_subplot()
     axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
     for k, result in enumerate(results):
         false, true = _roc(result, chosen)
@@ -140,7 +139,7 @@ def roc_figure(
     axes.legend(fontsize=8, loc="lower right")
     note = f"{name} against the rest, rows of all folds; in brackets the area below"
     style.heading(axes, "ROC curves" if title is None else title, note)
-    return figure
+    return axes.figure
 
 
 def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
@@ -301,10 +300,7 @@ def _limits(points: Floats) -> Floats:
 
 
 def _log_proba(
-    clf: GraphClassifier,
-    features: tuple[Name, Name],
-    fixed: Mapping[Name, Any],
-    axes: list[Floats],
+    clf: GraphClassifier, features: tuple[Name, Name], fixed: Mapping[Name, Any], axes: list[Floats]
 ) -> Floats:
     """Return log class probabilities on a grid, shape (n_y, n_x, n_classes).
 

@@ -84,8 +84,7 @@ def contributions_figure(
         bars.insert(position, _Bar(f"{len(others)} more", sum(term.log_odds for term in others)))
     total = contributions.total
     bars.append(_Bar("total", total, grey=True))
-    figure = style.new_figure(7.4, _ROW * len(bars) + 1.5)
-    axes = figure.add_subplot()
+    axes = style.new_figure(7.4, _ROW * len(bars) + 1.5).add_subplot()
     _draw(axes, bars)
     (positive,) = style.shown_names([contributions.positive])
     rest = "the rest" if contributions.negative is None else contributions.negative
@@ -93,7 +92,7 @@ def contributions_figure(
     note += f"a probability of {percentage(contributions.probability)}"
     heading = f"Evidence for {contributions.target.name} = {positive}"
     style.heading(axes, heading if title is None else title, note)
-    return figure
+    return axes.figure
 
 
 class _Bar(NamedTuple):

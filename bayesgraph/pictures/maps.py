@@ -235,8 +235,7 @@ def _checked(axes: tuple[int, int], n_axes: int) -> list[int]:
 
 def _padded(coordinates: Floats, pair: list[int]) -> Floats:
     """Return the coordinates on two axes; zeros on the second if there is one axis only."""
-    padded: Floats = np.pad(coordinates, ((0, 0), (0, 1)))[:, pair]
-    return padded
+    return np.pad(coordinates, ((0, 0), (0, 1)))[:, pair]
 
 
 def _panel(pair: list[int], shares: Floats, what: str) -> Axes:

@@ -59,8 +59,7 @@ def density_figure(
         raise DataError(f"A density is drawn of one variable; got those of {names}.")
     low, high = posterior.quantile(_TAIL), posterior.quantile(1.0 - _TAIL)
     ends = posterior.interval(probability)
-    figure = style.new_figure(_WIDTH, _HEIGHT)
-    axes = figure.subplots()
+    axes = style.new_figure(_WIDTH, _HEIGHT).add_subplot()
     if posterior.whole and high - low < _MAX_BARS:
         counts = np.arange(low, high + 1.0)
         inside = (counts >= ends[0]) & (counts <= ends[1])
@@ -76,7 +75,7 @@ def density_figure(
     axes.grid(axis="y")
     axes.set_ylabel("probability" if posterior.whole else "density")
     axes.spines[["top", "right", "left"]].set_visible(False)
-    return figure
+    return axes.figure
 
 
 def _draw_curve(
@@ -194,8 +193,7 @@ def prequential_figure(
     # Entries in a row of the legend.
     n_columns = min(3, max(1, _LONGEST_NAME // max(1, *map(len, names))))
     lines = math.ceil(len(named) / n_columns)
-    figure = style.new_figure(1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines)
-    axes = figure.add_subplot()
+    axes = style.new_figure(1.7 * style.PANEL + 0.6, style.PANEL + 0.2 * lines).add_subplot()
     for row in changed.tolist():
         axes.axvline(row, color=FRAME, linewidth=2.5, zorder=0.7)
     _draw_curves(axes, named, names, measure)
@@ -209,11 +207,10 @@ def prequential_figure(
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(
         loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, borderpad=0,
-        ncols=n_columns,
-        frameon=False, fontsize=8.5, labelcolor=MUTED,
+        ncols=n_columns, frameon=False, fontsize=8.5, labelcolor=MUTED,
     )  # fmt: skip
     style.heading(axes, title, _note([result for _, result in named], len(changed)))
-    return figure
+    return axes.figure
 
 
 def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: str) -> None:

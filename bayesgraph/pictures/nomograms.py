@@ -116,14 +116,13 @@ def nomogram_figure(
         style.shown_names([target.states[code]])[0]
         for code in (contrast.positive, contrast.negative)
     )
-    figure = style.new_figure(_WIDTH, _ROW * (len(shown) + 3) + 1.0)
-    axes = figure.add_subplot()
+    axes = style.new_figure(_WIDTH, _ROW * (len(shown) + 3) + 1.0).add_subplot()
     _draw(axes, shown, prior, f"P({label})")
     note = f"against {other}: add up the points of all values (◇ where not observed)"
     if hidden := len(rulers) - len(shown):
         note += f"; {hidden} more features not drawn"
     style.heading(axes, f"{target.name} = {label}" if title is None else title, note)
-    return figure
+    return axes.figure
 
 
 class _Ruler(NamedTuple):

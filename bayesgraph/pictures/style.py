@@ -141,8 +141,7 @@ def horizontal_bars(
     """Return a figure of labelled rows of bars, the first on top, with room for their notes."""
     longest = max(len(line) for label in labels for line in label.split("\n"))
     width = _AXIS + _LABEL_CHARACTER * longest + 0.5
-    figure = new_figure(width, _ROW * len(labels) + 1.6)
-    axes = figure.add_subplot()
+    axes = new_figure(width, _ROW * len(labels) + 1.6).add_subplot()
     draw_bars(axes, labels, bars)
     ends = [end for bar in bars for end in (bar.start, bar.end)]
     low, high = min(ends), max(ends)
@@ -155,7 +154,7 @@ def horizontal_bars(
     axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= high])
     axes.set_xlabel(xlabel, labelpad=6)
     heading(axes, title, note)
-    return figure
+    return axes.figure
 
 
 def draw_bars(axes: Axes, labels: Sequence[str], bars: Iterable[Bar]) -> None:

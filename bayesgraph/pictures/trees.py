@@ -178,16 +178,10 @@ def _condition(
     inside = [names[code] for code in sorted(chosen)]
     outside = [names[code] for code in sorted(here - chosen)]
     # States that are left out are named instead if they are few.
-    text = _listed(inside)
+    text = ", ".join(inside[:_MAX_LISTED]) or "(nothing)"
+    if len(inside) > _MAX_LISTED:
+        text += f" … {len(inside) - _MAX_LISTED} more"
     if len(inside) > _MAX_LISTED >= len(outside) > 0:
         text = f"not {' or '.join(outside)}"
     full = f"{parent.name}: {', '.join(inside) or 'nothing is left'}"
     return text, full, {**left_over, parent: chosen}
-
-
-def _listed(names: list[str]) -> str:
-    if not names:
-        return "(nothing)"
-    shown = ", ".join(names[:_MAX_LISTED])
-    rest = len(names) - _MAX_LISTED
-    return f"{shown} … {rest} more" if rest > 0 else shown
