@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -86,14 +85,9 @@ class Writer:
         """Return the indices of variables."""
         return [self.index_of[v.name] for v in variables]
 
-    @cached_property
-    def children(self) -> dict[Variable, list[models.CPD]]:
-        """The distributions that depend on each variable."""
-        children: dict[Variable, list[models.CPD]] = {v: [] for v in self.network.variables}
-        for cpd in self.network.cpds:
-            for parent in cpd.parents:
-                children[parent].append(cpd)
-        return children
+    def children(self, variable: Variable) -> list[models.CPD]:
+        """Return the distributions that depend on a variable."""
+        return [self.network[name] for name in self.network.graph.successors(variable.name)]
 
     def descendants(self, variable: Variable) -> list[int]:
         """Return the descendants of a variable."""
@@ -174,7 +168,7 @@ def _as_table(cpd: models.CPD, writer: Writer) -> Floats | None:
         # Walks through trees sum parents out that are roots without another child; trees over
         # others have to become a table, even a large one.
         can_walk = all(
-            not writer.network[parent.name].parents and len(writer.children[parent]) == 1
+            not writer.network[parent.name].parents and len(writer.children(parent)) == 1
             for parent in cpd.parents
         )
         most = _SMALL_TABLE if can_walk else _LARGEST_TABLE
@@ -217,7 +211,7 @@ def _base(cpd: models.CPD, writer: Writer) -> Json:
 
 def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
     """Return the common fields of a numeric leaf. Raise if another number depends on it."""
-    numbers = [c for c in writer.children[cpd.variable] if not isinstance(c, models.TreesCPD)]
+    numbers = [c for c in writer.children(cpd.variable) if not isinstance(c, models.TreesCPD)]
     if numbers:
         names = quoted(child.variable.name for child in numbers)
         raise _unknown(cpd, f"is not Gaussian, but a parent of {names}")
@@ -258,7 +252,6 @@ _ITEMS: dict[type[models.ItemsCPD], tuple[str, str]] = {
 
 def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
     """Return the local part of a vector of counts; a factor may have exponents by state."""
-    """Return the local part of a vector of counts; a factor may have exponents by state."""
     family, name = _ITEMS[type(cpd)]
     values = getattr(cpd, name)
     if values.size > _MOST_COUNTS:
@@ -274,10 +267,6 @@ def _items(cpd: Any, writer: Writer, exponent: Floats | None = None) -> Json:
 
 
 def _roots(cpd: models.TreesCPD, writer: Writer) -> list[Json]:
-    """Return, for each parent of trees, which is a root, what walks sum it out with.
-
-    Of a discrete one that is its distribution, and the group of states that trees tell apart.
-    """
     """Return, for each parent of trees, which is a root, what walks sum it out with.
 
     Of a discrete one that is its distribution, and the group of states that trees tell apart.
@@ -385,7 +374,7 @@ def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
             }
         )
     # A root of trees may be the only variable of its component.
-    children = [child for cpd in cpds for child in writer.children[cpd.variable]]
+    children = [child for cpd in cpds for child in writer.children(cpd.variable)]
     has_trees = any(isinstance(child, models.TreesCPD) for child in children)
     below = writer.descendants(cpds[0].variable) if has_trees else []
     return {

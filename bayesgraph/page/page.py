@@ -200,37 +200,28 @@ def page(snapshot: Snapshot, archive: bytes) -> str:
         for name, block in blocks.items()
     }
     packed |= {"look": _dense(style), "script": _dense(script)}
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {_hash(_loader())} {_hash(script)} 'wasm-unsafe-eval' blob:",
-            f"style-src {_hash(style)}",
-            "worker-src blob:",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+    texts = "\n".join(
+        f'<script type="text/plain" id="bayesgraph-{name}">{block}</script>'
+        for name, block in packed.items()
     )
-    title = html.escape(str(snapshot.content["title"]))
-    return "\n".join(
-        [
-            "<!doctype html>",
-            '<html lang="en">',
-            '<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title>",
-            '<div id="app"></div>',
-            "<noscript>This page computes in the browser: it needs JavaScript.</noscript>",
-            f'<script type="application/json" id="bayesgraph">{_json(head)}</script>',
-            *(
-                f'<script type="text/plain" id="bayesgraph-{name}">{block}</script>'
-                for name, block in packed.items()
-            ),
-            f'<script type="module" id="bayesgraph-loader">{_loader()}</script>',
-            "</html>\n",
-        ]
+    policy = (
+        f"default-src 'none'; script-src {_hash(_loader())} {_hash(script)} 'wasm-unsafe-eval' "
+        f"blob:; style-src {_hash(style)}; worker-src blob:; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{html.escape(str(snapshot.content["title"]))}</title>
+<div id="app"></div>
+<noscript>This page computes in the browser: it needs JavaScript.</noscript>
+<script type="application/json" id="bayesgraph">{_json(head)}</script>
+{texts}
+<script type="module" id="bayesgraph-loader">{_loader()}</script>
+</html>
+"""
 
 
 def _json(content: Mapping[str, Any]) -> str:

@@ -27,7 +27,6 @@ from bayesgraph.core.variables import (
     Name,
     Variable,
 )
-from bayesgraph.inference import Case
 from bayesgraph.page.mixed import Json, Numbers, model_part
 from bayesgraph.questions import Rules, choices_of, range_of
 from bayesgraph.tables import Table, as_numbers, columns_of
@@ -211,7 +210,7 @@ def _variable(variable: Variable, name: str, index_of: Mapping[Name, int]) -> Js
 
 def findings(model: models.Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
-    case: Case = model._case(evidence)
+    case = model._case(evidence)
     entries: Json = {}
     for index, value in case.hard.items():
         variable = model.variables[index]
@@ -238,15 +237,9 @@ def _arcs(model: Any) -> list[list[Any]]:
     index_of = model._index_of
     scores = model.arc_scores if len(model.networks) == 1 else {}
     arcs = model.arc_probabilities if model.networks else ()
-    return [[index_of[a], index_of[b], _finite(scores.get((a, b)))] for a, b in arcs]
-
-
-# ------------------------------------------------------------------------------- tables and trees
-
-
-def _finite(score: float | None) -> float | None:
-    """Return a score, or None for one that JSON has no number for."""
-    return score if score is not None and math.isfinite(score) else None
+    # JSON has no number for infinite scores.
+    finite = {arc: score for arc, score in scores.items() if math.isfinite(score)}
+    return [[index_of[a], index_of[b], finite.get((a, b))] for a, b in arcs]
 
 
 # --------- Rows of a table that a page shows to click through, and the ranges of its numbers there
