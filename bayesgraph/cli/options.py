@@ -146,11 +146,8 @@ def documented(docstring: str | None) -> dict[str, str]:
     """
     text = inspect.cleandoc(docstring or "")
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
-    entries = re.findall(
-        r"^((?:\S+,\s)*\S+)(?: : .*)?\n((?:(?: .*)?\n)*)",
-        f"{section[1]}\n" if section else "",
-        re.M,
-    )
+    body = f"{section[1]}\n" if section else ""
+    entries = re.findall(r"^((?:\S+,\s)*\S+)(?: : .*)?\n((?:(?: .*)?\n)*)", body, re.M)
     return {
         name: " ".join(lines.split())
         for names, lines in entries
@@ -259,9 +256,7 @@ class Commands(typer.Typer):
         self.panel = panel
 
     def add(
-        self,
-        name: str | None = None,
-        parameters: Callable[[], list[inspect.Parameter]] = list,
+        self, name: str | None = None, parameters: Callable[[], list[inspect.Parameter]] = list
     ) -> Callable[[Callable[..., None]], Callable[..., None]]:
         """Return a decorator that makes a command of a function.
 
@@ -278,11 +273,10 @@ class Commands(typer.Typer):
             # The options are not known yet: `_Command` finds them, and what it calls.
             text = inspect.cleandoc(function.__doc__ or "")
             example = text.partition("Examples\n--------\n")[2]
+            command = functools.partial(_Command, parameters=parameters, function=function)
             self.command(
                 name or function.__name__,
-                cls=functools.partial(  # type: ignore[arg-type]
-                    _Command, parameters=parameters, function=function
-                ),
+                cls=command,  # type: ignore[arg-type]
                 help=text.partition("\n\n")[0],
                 epilog=f"Example: {' '.join(example.split())}",
                 rich_help_panel=self.panel,

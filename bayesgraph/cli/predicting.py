@@ -75,9 +75,8 @@ def predict(
     if texts.is_many(data):
         if target is not None:
             raise DataError(f"--target goes with a single file; {data} is a folder or a glob.")
-        _predict_dataset(
-            _treating(texts.load_classifier(model), unseen), data, reading, keep, output
-        )
+        estimator = _treating(texts.load_classifier(model), unseen)
+        _predict_dataset(estimator, data, reading, keep, output)
         return
     written = rows_to(output)
     check_once(model, data)
@@ -193,8 +192,7 @@ def evaluate(
         X, y = table.drop_columns(target), table.select([target])
         folds = {"cv": cv, "repeats": repeats, "random_state": seed}
         results = _cross_validated(model or [], options, X, y, folds)
-    folds_shown = None if as_saved else cv
-    say(cli.printing.measures_table(results, cv=folds_shown, measures=measures))
+    say(cli.printing.measures_table(results, cv=None if as_saved else cv, measures=measures))
     if len(results) > 1 and not as_saved:
         say(cli.printing.tests_table(results))
     for result in results:

@@ -41,11 +41,7 @@ def query(
 
 
 def _print_posterior(
-    path: Path,
-    target: list[str] | None,
-    everything: bool,
-    evidence: list[str] | None,
-    set_: list[str] | None,
+    path: Path, target: Texts, everything: bool, evidence: Texts, set_: Texts
 ) -> None:
     """Print the posterior of variables, or those of all, given evidence and what is set."""
     if everything and target:

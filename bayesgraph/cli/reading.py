@@ -230,12 +230,7 @@ def prices_of(model: Model, items: Sequence[str]) -> dict[Name, float] | None:
     prices: dict[Name, float] = {}
     for item in items:
         name, price = _parts(model, item, "A price is NAME=NUMBER")
-        try:
-            prices[name] = float(price)
-        except ValueError as error:
-            raise EvidenceError(
-                f"The price of {str(name)!r} is a number; got {price!r}."
-            ) from error
+        prices[name] = _number(price, f"The price of {str(name)!r} is a number")
     return prices or None
 
 
@@ -280,13 +275,8 @@ def _value(variable: Variable, text: str) -> Any:
                 f"HIGH; got {text!r}."
             ) from error
     if isinstance(variable, Continuous):
-        try:
-            return number_of(text)
-        except ValueError as error:
-            raise EvidenceError(
-                f"{variable.name!r} is continuous and takes a number, or a range such as 50..60; "
-                f"got {text!r}."
-            ) from error
+        expected = f"{variable.name!r} is continuous and takes a number, or a range such as 50..60"
+        return _number(text, expected)
     if isinstance(variable, CountVector):
         return _numbers(variable, text, {str(item): item for item in variable.items})
     return _state(variable, text)
@@ -297,6 +287,14 @@ def number_of(text: str) -> float:
     with suppress(ValueError):
         return int(text)
     return float(text)
+
+
+def _number(text: str, expected: str) -> float:
+    """Return a number; raise an error that begins with what is `expected` if a text is none."""
+    try:
+        return number_of(text)
+    except ValueError as error:
+        raise EvidenceError(f"{expected}; got {text!r}.") from error
 
 
 def _state(variable: Discrete, text: str) -> Any:
