@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bayesgraph import models
 from bayesgraph.core import display
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import GraphError, UnsupportedModelError, quoted
@@ -21,16 +22,6 @@ from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Arc, Binned, Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.graphs import PDAG
 from bayesgraph.inference import Factor, NumberMixture, Posterior, interval_text
-from bayesgraph.models import (
-    CPD,
-    Term,
-    TreesCPD,
-    describe_factor,
-    networks_in,
-    number,
-    state_texts,
-    texts,
-)
 from bayesgraph.pictures import dot_labels
 
 # --------- Networks and factor graphs in Graphviz' DOT language, with states, tables or posteriors
@@ -145,7 +136,7 @@ def model_to_dot(
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
     drawn, notes = _readable(model)
     encoded = drawn._encode(evidence)
-    names = texts(drawn.names, dot_labels.LONGEST_NAME)
+    names = models.texts(drawn.names, dot_labels.LONGEST_NAME)
     if arc_probabilities is None and len(drawn.networks) > 1:
         arc_probabilities = drawn.arc_probabilities
     drawing = _Drawing(
@@ -197,8 +188,8 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
 
 def _n_trees(network: _Drawn) -> int:
     """Return the number of trees in the averages of trees of a network."""
-    cpds = [cpd for _, inner in networks_in(network) for cpd in inner.cpds]
-    numbers = [len(c.trees.roots) for c in cpds if isinstance(c, TreesCPD)]
+    cpds = [cpd for _, inner in models.networks_in(network) for cpd in inner.cpds]
+    numbers = [len(c.trees.roots) for c in cpds if isinstance(c, models.TreesCPD)]
     return sum(n for n in numbers if n > 1)
 
 
@@ -293,7 +284,7 @@ class _Drawing:
             lines, on_arcs = self.pale_arcs(arcs, self.arc_probabilities)
         caption = [_caption("; ".join([*on_arcs, *notes]))] if on_arcs or notes else []
         # A mixture has several distributions of a variable.
-        inner = [network for _, network in networks_in(net)]
+        inner = [network for _, network in models.networks_in(net)]
         cpds = {v.name: inner[0][v.name] if len(inner) == 1 else None for v in net.variables}
         members = [name for name in net.names if name != hub]
         linked = {end for arc in arcs for end in arc}
@@ -429,7 +420,7 @@ class _Drawing:
 
     # -------------------------------------------------------------------------- single nodes
 
-    def factor(self, term: Term) -> dict[str, str]:
+    def factor(self, term: models.Term) -> dict[str, str]:
         """Return the DOT attributes of a factor's node: a small square, or a box with its table."""
         exponent = _exponent(term.exponent)
         names = ", ".join(self.titles[variable.name] for variable in term.scope)
@@ -447,7 +438,7 @@ class _Drawing:
         return common | {"label": dot_labels.stack([text]), "shape": shape, "width": "0.2",
                          "height": "0.2", "margin": "0.04"}  # fmt: skip
 
-    def node(self, variable: Variable, cpd: CPD | None, note: str = "") -> str:
+    def node(self, variable: Variable, cpd: models.CPD | None, note: str = "") -> str:
         """Return the statement of a variable's node, with `note`, if not empty, under the name."""
         parts = self.parts(variable, cpd)
         if note:
@@ -468,7 +459,7 @@ class _Drawing:
         attributes["tooltip"] = dot_labels.tooltip(variable)
         return statement(self.ids[variable.name], attributes)
 
-    def parts(self, variable: Variable, cpd: CPD | None) -> list[str]:
+    def parts(self, variable: Variable, cpd: models.CPD | None) -> list[str]:
         """Return the labels in a variable's node: name, states or posterior, table of its CPD."""
         parts = [dot_labels.title(self.titles[variable.name])]
         if isinstance(variable, CountVector):
@@ -484,9 +475,12 @@ class _Drawing:
             parts.append(self.table(cpd))
         return parts
 
-    def table(self, source: CPD | Factor) -> str:
+    def table(self, source: models.CPD | Factor) -> str:
         """Return the table of a CPD or a factor as an HTML-like label."""
-        describe = source.describe if isinstance(source, CPD) else partial(describe_factor, source)
+        if isinstance(source, models.CPD):
+            describe = source.describe
+        else:
+            describe = partial(models.describe_factor, source)
         # One row takes no more room than the note that it is left out.
         whole = describe(self.max_rows + 2, self.max_states)
         is_short = len(whole.rows) <= self.max_rows + 1
@@ -498,8 +492,8 @@ class _Drawing:
         if isinstance(variable, CountVector):
             return f"= {dot_labels.counts_seen(variable, value, self.max_states)}"
         if isinstance(variable, Discrete):
-            return f"= {state_texts(variable, dot_labels.LONGEST_STATE)[int(value)]}"
-        return f"= {number(float(value))}"
+            return f"= {models.state_texts(variable, dot_labels.LONGEST_STATE)[int(value)]}"
+        return f"= {models.number(float(value))}"
 
     def belief(self, variable: Variable) -> str:
         """Return a variable's posterior as bars or a density; empty if there is none to draw."""
@@ -545,7 +539,7 @@ def _whose(target: Discrete, exponents: Iterable[Floats]) -> str:
     """Return the caption of exponents, with the classes if exponents differ between classes."""
     if all(len(_exponent_texts(values, _DIGITS)) == 1 for values in exponents):
         return "exponents"
-    states = texts(target.states, 16)
+    states = models.texts(target.states, 16)
     if len(states) > _MAX_EXPONENTS:
         return "exponents, from the minimum to the maximum of the classes"
     return f"exponents of {', '.join(states)}"
@@ -570,7 +564,7 @@ def _exponent_texts(values: Floats, digits: int) -> list[str]:
     """Return exponents as texts; only one text if all of them read the same."""
     flat = values.reshape(-1)
     digits = digits if (flat == flat[0]).all() else min(digits, 3)
-    shown = [number(float(value), digits) for value in flat]
+    shown = [models.number(float(value), digits) for value in flat]
     return shown if len(set(shown)) > 1 else shown[:1]
 
 
@@ -614,7 +608,7 @@ def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:
         Direction of the arcs: "TB" is from top to bottom, and so on.
     """
     ids = {name: f"n{i}" for i, name in enumerate(graph.nodes)}
-    titles = texts(graph.nodes, dot_labels.LONGEST_NAME)
+    titles = models.texts(graph.nodes, dot_labels.LONGEST_NAME)
     lines = []
     for name, title in zip(graph.nodes, titles, strict=True):
         lines.append(statement(ids[name], {"label": dot_labels.stack([dot_labels.title(title)])}))
