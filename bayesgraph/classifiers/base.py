@@ -353,11 +353,6 @@ def training_of(estimator: Any, rows: TrainingRows | None) -> Training:
     return Training(type(estimator).__name__, n_columns, rows, settings)
 
 
-def note_training(estimator: Any, rows: TrainingRows | None) -> None:
-    """Note on the network of an estimator what it was fitted on."""
-    estimator.network_.training = training_of(estimator, rows)
-
-
 # ----------- Base class of all classifiers: scikit-learn's prediction methods for a fitted network
 
 
@@ -399,7 +394,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         check_fitted(self, "network_")
         columns = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
-        empty: Collection[MissingIndicator] = self._indicators
+        empty = [v for v in self.features_ if isinstance(v, MissingIndicator)]
         expected = self.network_._expected
         far: dict[Variable, float] = {}
         for rows, n_rows, table in encoded_chunks(columns, self.unseen, encode):
@@ -410,14 +405,6 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
                 warn_of_empty(empty, n_rows)
                 expected.warn_of(far)
             yield rows, n_rows, table.evidence()
-
-    @property
-    def _indicators(self) -> tuple[MissingIndicator, ...]:
-        """The indicators of missing values among the features, which are the last ones."""
-        features = self.features_
-        if not features or not isinstance(features[-1], MissingIndicator):
-            return ()
-        return tuple(v for v in features if isinstance(v, MissingIndicator))
 
     def _scores(self, evidence: Evidence) -> tuple[Floats, int]:
         """Return log P(class, row) up to a constant per row, and the number of impossible rows.

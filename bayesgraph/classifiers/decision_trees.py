@@ -481,7 +481,8 @@ class _GrownTree(base.Smoothed, base.Updated):
     def _note(self, table: Table, weights: Floats) -> None:
         """Note the rows of training in the network."""
         heavy = None if (weights == 1).all() else weights
-        base.note_training(self, TableSource(table, sample_weight=heavy).training_rows())
+        rows = TableSource(table, sample_weight=heavy).training_rows()
+        self.network_.training = base.training_of(self, rows)
 
     def _check(self, columns: Columns, table: Table, labels: Labels | None) -> None:
         """Warn of columns that look wrong, unless the user does not want it."""

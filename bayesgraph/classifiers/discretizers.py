@@ -111,7 +111,10 @@ class DatasetColumns:
 
     def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
         """Yield each of some numeric columns."""
-        n_edges, together = self._sizes()
+        entries = self.target.cardinality + 2
+        n_edges = min(MAX_EDGES, _MAX_ENTRIES // (2 * entries))
+        # Number of columns that are counted in one pass.
+        together = max(1, _MAX_ENTRIES // (entries * (2 * n_edges + 1)))
         for first in range(0, len(variables), together):
             columns = tuple(variables[first : first + together])
             source = self.source_of(columns)
@@ -120,12 +123,6 @@ class DatasetColumns:
             there = histograms.totals > 0
             for low, high, counts in histograms.columns():
                 yield SortedColumn.of_counts(low, high, counts[:, there])
-
-    def _sizes(self) -> tuple[int, int]:
-        """Return the number of edges of a column, and of columns to count in one pass."""
-        entries = self.target.cardinality + 2
-        n_edges = min(MAX_EDGES, _MAX_ENTRIES // (2 * entries))
-        return n_edges, max(1, _MAX_ENTRIES // (entries * (2 * n_edges + 1)))
 
     def _edges(
         self, source: DatasetSource, columns: Sequence[Continuous], n_edges: int

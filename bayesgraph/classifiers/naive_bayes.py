@@ -465,12 +465,9 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         """
         model = self._fitted_model
         observed = model._case(evidence).hard
-        unknown = [v for v in self._vectors if model._index_of[v.name] not in observed]
+        vectors = [v for v in self.features_ if isinstance(v, CountVector)]
+        unknown = [v for v in vectors if model._index_of[v.name] not in observed]
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
-
-    @property
-    def _vectors(self) -> list[CountVector]:
-        return [feature for feature in self.features_ if isinstance(feature, CountVector)]
 
 
 def complement_shares(sums: Floats, alpha: Floats) -> Floats:

@@ -270,7 +270,8 @@ def joined(
         What messages call the parts.
     """
     _check_layouts(one, other, names)
-    features = joined_variables(one.features, other.features, names)
+    pairs = zip(one.features, other.features, strict=True)
+    features = tuple(_joined_variable(a, b, names) for a, b in pairs)
     classes = joined_classes(dict(zip(names, (one.classes, other.classes), strict=True)))
     target = Discrete(one.target.name, classes.tolist())
     held = [grown(part, features, target) for part in (one, other)]
@@ -348,23 +349,16 @@ def _check_layouts(
                 )
 
 
-def joined_variables(
-    one: Sequence[Variable], other: Sequence[Variable], names: tuple[str, str]
-) -> tuple[Variable, ...]:
-    """Return variables with the states of both of two lists, which have the same names.
+def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variable:
+    """Return a variable with the states of both of two variables, which have the same name.
 
     Raises
     ------
     DataError
         If intervals or groups differ.
     DataTypeError
-        If the values of a variable are of another kind, such as text and numbers.
+        If the values are of another kind, such as text and numbers.
     """
-    return tuple(_joined_variable(a, b, names) for a, b in zip(one, other, strict=True))
-
-
-def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variable:
-    """Return one variable with the states of two, of the same column in two parts."""
     if a == b:
         return a
     if type(a) is not type(b):
@@ -391,21 +385,16 @@ def _is_extended(a: Variable, b: Variable) -> bool:
     return isinstance(a, Discrete) and not isinstance(a, Binned)
 
 
-def known_variables(known: Sequence[Variable], found: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the variables of a model with the new states of the same columns in other rows.
+def _known_variable(known: Variable, found: Variable) -> Variable:
+    """Return a variable of a model with the new states of the same column in other rows.
 
     Intervals stay as they are, and new values of groups become groups, as in `partial_fit`.
 
     Raises
     ------
     DataTypeError
-        If a column is discrete in one and numeric in the other.
+        If the column is discrete in one and numeric in the other.
     """
-    return tuple(_known_variable(v, new) for v, new in zip(known, found, strict=True))
-
-
-def _known_variable(known: Variable, found: Variable) -> Variable:
-    """Return a variable of a model with the new states of its column."""
     if isinstance(known, Discrete) and isinstance(found, Discrete):
         return with_states(known, _as_column(found))
     was, now = ("states" if isinstance(v, Discrete) else "numbers" for v in (known, found))
@@ -485,8 +474,7 @@ def dataset_source(
     DataError
         For missing labels, weights that are none, and columns without values.
     """
-    _check_names(data, y, weight)
-    names = [name for name in data.names if name not in (y, weight)]
+    names = _feature_names(data, y, weight)
     if not names:
         used = quoted([y] if weight is None else [y, weight])
         raise DataError(f"{data.source} has no column besides {used} to learn from.")
@@ -543,7 +531,8 @@ def dataset_source(
     estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
     variables: Sequence[Variable] = variables_of(features, declared, domains.columns)
     if model is not None:
-        variables, discretizer = known_variables(model.features_, variables), None
+        pairs = zip(model.features_, variables, strict=True)
+        variables, discretizer = [_known_variable(v, new) for v, new in pairs], None
     source = plain = DatasetSource(
         data,
         (*variables, target),
@@ -577,15 +566,14 @@ def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
 
 def classes_in(data: Dataset, y: Any, weight: Any) -> NDArray[Any]:
     """Return the classes of the rows of positive weight, in ascending order."""
-    _check_names(data, y, weight)
+    _feature_names(data, y, weight)  # names that do not exist are errors
     domains = find_domains(data, [y], Rows(data.source, y, weight)).columns
     return joined_classes({"y": domains[y].states})
 
 
 def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any, Any]]:
     """Yield runs of a dataset as batches of features, labels and weights; see `fit_batches`."""
-    _check_names(data, y, weight)
-    names = [name for name in data.names if name not in (y, weight)]
+    names = _feature_names(data, y, weight)
     for run in data.runs(data.names):
         yield _parts(run, names, y, weight)
 
@@ -595,12 +583,12 @@ def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
 
     See `datasets.source.sample_of`.
     """
-    _check_names(data, y, weight)
+    names = _feature_names(data, y, weight)
     n_rows = data.n_rows
     if n_rows is None:
         n_rows = sum(len(run) for run in data.runs([y]))
     table = sample_of(data, data.names, n_rows, EVERY)
-    return _parts(table, [name for name in data.names if name not in (y, weight)], y, weight)
+    return _parts(table, names, y, weight)
 
 
 def _parts(table: Any, names: Sequence[str], y: str, weight: str | None) -> tuple[Any, Any, Any]:
@@ -611,8 +599,8 @@ def _parts(table: Any, names: Sequence[str], y: str, weight: str | None) -> tupl
     return text.select(list(names)), text.select([y]), weights
 
 
-def _check_names(data: Dataset, y: Any, weight: Any) -> None:
-    """Raise an error unless labels and weights are named columns of the dataset."""
+def _feature_names(data: Dataset, y: Any, weight: Any) -> list[str]:
+    """Return the columns that are features, after checking the names of the labels and weights."""
     for what, name in (("y", y), ("sample_weight", weight)):
         if name is None and what != "y":
             continue
@@ -622,6 +610,7 @@ def _check_names(data: Dataset, y: Any, weight: Any) -> None:
                 f"{type(name).__name__}. What is elsewhere has to become a column of it first."
             )
         data.checked([name], f"{what}=")
+    return [name for name in data.names if name not in (y, weight)]
 
 
 # Data to learn from: the rows themselves, or statistics that were collected from them.
@@ -780,7 +769,8 @@ class NetworkClassifier(base.GraphClassifier):
             read, target, plain = dataset_source(
                 self, data, y, sample_weight, discretizer, classes=classes, model=model
             )
-            self._learned(read, target, smoothing)
+            self._learn(read, smoothing, target)
+            self._note(read.training_rows())
             if check:
                 types = columns_of(data.schema.empty_table())
                 free, gaussian = self._free_numbers()
@@ -813,7 +803,8 @@ class NetworkClassifier(base.GraphClassifier):
             table = discretized(table, self._discretized(discretizer, by_label))
         source = TableSource(table.with_column(target, labels.codes), target, weights)
         source.class_weights = by_class
-        self._learned(source, target, smoothing)
+        self._learn(source, smoothing, target)
+        self._note(source.training_rows())
         if check:
             free, gaussian = self._free_numbers()
             warn_of_columns(examined, labels, columns.as_columns, free=free, gaussian=gaussian)
@@ -870,19 +861,11 @@ class NetworkClassifier(base.GraphClassifier):
         self.target_, self.features_ = target, source.features
         return self
 
-    def _learned(
-        self, source: TableSource | DatasetSource, target: Discrete, smoothing: Smoothing
-    ) -> Any:
-        """Estimate the network of a source that has the rows, as `_learn`, and note these."""
-        self._learn(source, smoothing, target)
-        return self._noted(source.training_rows())
-
-    def _noted(self, rows: TrainingRows | None) -> Any:
+    def _note(self, rows: TrainingRows | None) -> None:
         """Note what the network was fitted on; None if that is not known."""
         if rows is not None:
             rows = rows.ordered([v.name for v in (*self.features_, self.target_)])
-        base.note_training(self, rows)
-        return self
+        self.network_.training = base.training_of(self, rows)
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Return the network of a source: learn its structure, then estimate its parameters."""
@@ -980,9 +963,6 @@ class NetworkClassifier(base.GraphClassifier):
         UnknownStateError
             If the model does not have a value or a class of the rows.
         """
-        intake.check_fitted(self, "network_")
-        check_statistics(self)
-        self._check_updatable()
         collected, gone = self.collected_, self._part(X, y, sample_weight, None, unseen="error")
         left = collected.statistics - gone.statistics
         rows = None if collected.rows is None or gone.rows is None else collected.rows - gone.rows
@@ -1116,7 +1096,7 @@ class NetworkClassifier(base.GraphClassifier):
         """Estimate the network from the statistics of all rows."""
         self.classes_ = part.classes
         self._learn(PartsSource(part, self), self._smoothing(), part.target)
-        self._noted(part.rows)
+        self._note(part.rows)
         return self
 
     @property

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -31,7 +31,6 @@ _HEADER = (
     "model", "accuracy", "log loss", "at the end", "κ majority", "κ no change",
     "alarms",
 )  # fmt: skip
-_Labels = NDArray[Any]
 
 
 # ------------------------------------------------------------------------------------ results
@@ -408,16 +407,6 @@ def _learned(model: Any) -> tuple[int, NDArray[np.int64]]:
     return inner.star_.n_seen, inner.drifts_
 
 
-class _Trial(Protocol):
-    """A model under evaluation, with one interface for river's and scikit-learn's protocols."""
-
-    name: str
-
-    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
-        """Predict rows, then learn them; return None if the unfitted model could not predict."""
-        ...
-
-
 class _ByRows:
     """A model of river's protocol: `learn_one`, and `predict_proba_one` or `predict_one`.
 
@@ -430,7 +419,7 @@ class _ByRows:
         # Pipelines name their steps.
         self.name = type(model).__name__ if self._is_own else str(model)
 
-    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
+    def test_then_train(self, X: Any, labels: NDArray[Any], classes: Any) -> _Answers | None:
         """Predict each row and learn it before the next row is predicted; see _Trial."""
         if self._is_own and not _is_rows(X):
             answers, proba = self.model.test_then_train(X, labels, classes=classes)
@@ -474,7 +463,7 @@ class _ByBatches:
         self.name = " | ".join(type(step).__name__ for step in (*self._steps, self._last))
         self._columns: list[Name] | None = None
 
-    def test_then_train(self, X: Any, labels: _Labels, classes: Any) -> _Answers | None:
+    def test_then_train(self, X: Any, labels: NDArray[Any], classes: Any) -> _Answers | None:
         """Predict all rows of a batch, then learn them together; see _Trial."""
         if _is_rows(X):
             # Rows as a data frame with the columns `names`, by default all names in the rows.
@@ -526,7 +515,7 @@ class _ByBatches:
         return _Answers.of(labels, classes[proba.argmax(axis=1)], proba, classes)
 
 
-def _trial(model: Any) -> _Trial:
+def _trial(model: Any) -> _ByRows | _ByBatches:
     """Return a model wrapped according to its protocol, river's or scikit-learn's."""
     if isinstance(model, type):
         raise DataTypeError(
