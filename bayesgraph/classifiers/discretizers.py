@@ -118,20 +118,15 @@ class DatasetColumns:
         for first in range(0, len(variables), together):
             columns = tuple(variables[first : first + together])
             source = self.source_of(columns)
-            edges = self._edges(source, columns, n_edges)
+            # Edges come from a sample of the rows.
+            sample = source.sample()
+            classes = sample.table.column(self.target), self.target.cardinality
+            sampled = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
+            edges = tuple(tuple(histogram_edges(part, n_edges).tolist()) for part in sampled)
             histograms = source.summary(Histograms(columns, edges, self.target))
             there = histograms.totals > 0
             for low, high, counts in histograms.columns():
                 yield SortedColumn.of_counts(low, high, counts[:, there])
-
-    def _edges(
-        self, source: DatasetSource, columns: Sequence[Continuous], n_edges: int
-    ) -> tuple[tuple[float, ...], ...]:
-        """Return the edges of each column, from a sample of the rows."""
-        sample = source.sample()
-        classes = sample.table.column(self.target), self.target.cardinality
-        sampled = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
-        return tuple(tuple(histogram_edges(column, n_edges).tolist()) for column in sampled)
 
     def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
         """Yield the class weights of the states of discrete columns."""

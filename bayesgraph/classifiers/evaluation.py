@@ -163,9 +163,8 @@ class Evaluation:
     @property
     def brier(self) -> float:
         """Sum over classes of squared differences, mean over rows: 0 to 2 (Brier 1950)."""
-        return float(
-            ((self.proba - (self.y_true[:, None] == self.classes)) ** 2).sum(axis=1).mean()
-        )
+        errors = self.proba - (self.y_true[:, None] == self.classes)
+        return float((errors**2).sum(axis=1).mean())
 
     @property
     def rmse(self) -> float:

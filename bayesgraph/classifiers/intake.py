@@ -575,24 +575,17 @@ def known_rows(estimator: Any, X: Any) -> Table:
 
 
 def training_table(
-    estimator: Any,
-    X: Any,
-    y: RowsT,
-    sample_weight: ArrayLike | None,
-    *,
-    sparse: bool = False,
-    distributions: Any = None,
+    estimator: Any, X: Any, y: RowsT, sample_weight: ArrayLike | None
 ) -> tuple[Columns, Table, RowsT, Floats | None]:
     """Return the rows of positive weight, as Columns and encoded, their y and weights (or None).
 
-    Sets the names, the number and the layout of the columns on the estimator. `sparse` says whether
-    X may be a sparse matrix; `distributions` are families as for `make_layout`.
+    Sets the names, the number and the layout of the columns on the estimator.
     """
-    columns = fit_columns(
-        estimator, X, len(y), sparse=sparse, items=getattr(estimator, "items", None)
-    )
+    sparse, items = getattr(estimator, "_takes_sparse", False), getattr(estimator, "items", None)
+    columns = fit_columns(estimator, X, len(y), sparse=sparse, items=items)
     class_weight = getattr(estimator, "class_weight", None)
     columns, y, weights = weighted(columns, y, sample_weight, class_weight)
+    distributions = getattr(estimator, "_distributions", None)
     estimator.layout_ = make_layout(columns.typed(), distributions, estimator.categorical)
     return columns, fit_table(columns, estimator.layout_), y, weights
 

@@ -322,13 +322,11 @@ def _check_layouts(
             f"{names[1]}; name the labels alike."
         )
     if a.columns != b.columns:
+        others = ({*b.columns} - {*a.columns}, {*a.columns} - {*b.columns})
         lacking = [
-            f"{whose} lacks {quoted(sorted(rest, key=repr))}"
-            for whose, rest in (
-                (names[0], {*b.columns} - {*a.columns}),
-                (names[1], {*a.columns} - {*b.columns}),
-            )
-            if rest
+            f"{whose} lacks {quoted(sorted(columns, key=repr))}"
+            for whose, columns in zip(names, others, strict=True)
+            if columns
         ]
         raise DataError(
             f"{both} have different columns: {'; '.join(lacking)}."
@@ -777,14 +775,7 @@ class NetworkClassifier(base.GraphClassifier):
                 plain.warn_of_columns(lambda: types, free=free, gaussian=gaussian)
             return self
         every = intake.labels_of(y)
-        columns, table, labels, weights = intake.training_table(
-            self,
-            X,
-            every,
-            sample_weight,
-            sparse=self._takes_sparse,
-            distributions=self._distributions,
-        )
+        columns, table, labels, weights = intake.training_table(self, X, every, sample_weight)
         if classes is not None:
             sources = {"y": labels.classes, "classes=": classes}
             labels = labels.among(intake.joined_classes(sources))

@@ -245,11 +245,9 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
     families: dict[tuple[Name, ...], str] = {}
     for key, family in distributions.items():
         _check_family(family)
-        several = isinstance(key, tuple) and key not in there
-        items = key if several else (key,)
-        families[tuple(column_named(item, names, there, "distributions=") for item in items)] = (
-            family
-        )
+        items = key if isinstance(key, tuple) and key not in there else (key,)
+        columns = tuple(column_named(item, names, there, "distributions=") for item in items)
+        families[columns] = family
     flat = [name for key in families for name in key]
     if len(set(flat)) < len(flat):
         twice = sorted({n for n in flat if flat.count(n) > 1}, key=repr)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -536,9 +536,8 @@ def value_groups(
     return keys, places, np.concatenate([counts, others[None]])
 
 
-NumericDensities: TypeAlias = IntervalDensities | GaussianDensities
 # Python class of the densities of numeric columns, by the `densities` attribute of summaries.
-DENSITIES: dict[str, type[NumericDensities]] = {
+DENSITIES: dict[str, type[IntervalDensities | GaussianDensities]] = {
     "intervals": IntervalDensities,
     "gaussians": GaussianDensities,
 }

@@ -80,7 +80,7 @@ class StreamingStar(ArrayState):
     counts : StateCounts
         Counts of the columns of states.
     exponents : StreamExponents
-    numbers, states : NumericDensities, StateDensities
+    numbers, states : IntervalDensities or GaussianDensities, and StateDensities
         The current densities.
     detector : drift detector or None
     drifts : list of int
