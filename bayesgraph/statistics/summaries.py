@@ -400,7 +400,8 @@ class PairsSummary(requests.Additive):
         most = 2 if rest or m.count.size > len(m.count) else len(columns)
         if len(columns) > most or not (is_conditional and at.place.keys() >= {*columns}):
             return None
-        i, j = at.place[columns[0]], at.place[columns[1]]
+        places = [at.place[v] for v in columns]
+        i, j = places[:2]
         axes = rest if condition is None else [condition, *rest]
         cards = tuple([v.cardinality for v in axes])
         if len(rest) == 2:
@@ -412,10 +413,11 @@ class PairsSummary(requests.Additive):
             states = at.states(rest[0])
             statistics = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
         else:
-            one, n = np.arange(len(columns)), len(columns)
-            chosen = np.array([at.place[v] for v in columns])
+            n, one = len(columns), np.arange(len(columns))
+            first, second = np.ix_(places, places)
+            # Of complete numbers, the mean and the square of one are the same beside all others.
             whole = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
-            count, mean, square, comoment = (a[:, chosen[:, None], chosen] for a in whole)
+            count, mean, square, comoment = [a[:, first, second] for a in whole]
             comoment[:, one, one] = square[:, one, one - 1]
             statistics = FamilyStatistics(
                 count[:, 0, -1].reshape(cards),
