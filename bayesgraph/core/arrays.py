@@ -23,7 +23,7 @@ Ints: TypeAlias = NDArray[np.integer]
 
 LOG_2PI = math.log(2.0 * math.pi)
 # Number of values from which on a row is long.
-_LONG_ROW = 256
+_LONG_ROW = 1024
 
 
 def log_of(values: Floats) -> Floats:

@@ -499,20 +499,21 @@ class AverageJoint(_EnsembleWork):
         (target,), (variable,) = self.question.targets, self._variables
         total = np.zeros((rows.n_rows, variable.cardinality))
         # A member refuses a row if it gives all states of the target probability zero.
-        n_refusals = np.zeros(rows.n_rows, dtype=np.intp)
+        refusals: list[NDArray[np.bool_]] = []
         for weight, member, work in zip(
             self._weights.tolist(), self.members, self.works, strict=True
         ):
             logs = work.run_rows(member.rows(rows))
             # Most often the first state alone shows that no row is refused.
-            if logs[:, 0].min(initial=0.0) == -np.inf:
+            if np.minimum.reduce(logs[:, 0], initial=0.0) == -np.inf:
                 refused = np.isneginf(logs.max(axis=1))
-                n_refusals += refused
+                refusals.append(refused)
                 logs[refused] = log_of(member.network.query(variable.name).probabilities)
             shares = member.spread((target,), member.shares(target, logs))
             shares *= weight
             total += shares
-        total[n_refusals == len(self.works)] = 0.0
+        if len(refusals) == len(self.works):
+            total[np.logical_and.reduce(refusals)] = 0.0
         if self._ratio is not None:
             total *= self._ratio
         return log_of(total)

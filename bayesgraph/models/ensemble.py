@@ -18,7 +18,7 @@ from bayesgraph.core.errors import (
     UnsupportedModelError,
     quoted,
 )
-from bayesgraph.core.evidence import Arrangement, Evidence
+from bayesgraph.core.evidence import Arrangement, Evidence, MatrixColumns
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import (
     Arc,
@@ -685,12 +685,13 @@ class Member:
         coded, owns, starts, table, others, keeps = self._ensemble._memo.get(
             key, lambda: self._layout(wholes)
         )
-        columns: dict[Variable, NDArray[Any]] = {}
+        columns: Any = {}
         matrices = [pair for pair in rows.matrices if not isinstance(pair[0][0], Discrete)]
         if coded:
             codes = table[rows.matrix(coded) + starts]
-            columns = dict(zip(owns, codes.T, strict=True))
+            columns = MatrixColumns(owns, codes, np.empty((rows.n_rows, 0)), {})
             matrices.append((owns, codes))
+        columns = dict(columns) if others else columns
         for v, whole in others:
             column = rows.columns[whole]
             if v in self.cut:

@@ -89,7 +89,7 @@ def descend(
     is_number, feature, threshold, states, below, depth = trees
     n_parents, m, n_lanes = codes.shape[0], table.shape[1], len(lanes)
     # Rows behind the last one go down with the others in vain.
-    rows_first = np.zeros((_BLOCK + n_lanes, n_parents), dtype=codes.dtype)
+    rows_first = np.zeros((min(_BLOCK, end - begin) + n_lanes, n_parents), dtype=codes.dtype)
     node, weight = np.empty(n_lanes, dtype=np.uint64), np.empty(n_lanes)
     # The right branches that wait for each lane.
     height = np.empty(n_lanes, dtype=np.int64)

@@ -311,7 +311,7 @@ class Trees:
         """Return the logarithms of `means`, also of those that underflow."""
         means, rare = self._sums(codes, share)
         logs = log_of(means)
-        if (rare > -np.inf).any():
+        if np.maximum.reduce(rare, axis=None, initial=-np.inf) > -np.inf:
             logs = log_integral(np.stack([logs, rare - math.log(len(self.roots))]), np.ones(2))
         return logs
 
@@ -329,7 +329,8 @@ class Trees:
             multiple = tree_kernels.TOGETHER
             by_rows(tree_kernels.descend_together, together, n_rows, cost, multiple)
             alone = np.flatnonzero((codes == MISSING).any(axis=0))
-        sums, logs = np.zeros_like(out[alone]), rare[alone]
+            out[alone] = 0.0
+        sums, logs = out[alone], rare[alone]  # views if these are all rows
         arguments = self._descent(sums, logs, codes[:, alone], share, self.values, spreads=False)
         by_rows(tree_kernels.descend, arguments, len(sums), cost)
         out[alone], rare[alone] = sums, logs
@@ -578,7 +579,7 @@ class TreesCPD(CPD):
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """Add the log potential to `out`; see CPD."""
-        if not all(parent in evidence for parent in self.discrete_parents):
+        if len(scope) > (self.variable not in evidence):  # a parent is free
             super().accumulate(evidence, scope, out)
             return
         self._add(evidence, out)
