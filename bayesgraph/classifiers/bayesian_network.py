@@ -221,7 +221,11 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return partial(given_structure, self.structure)
 
     def _discretizer(self) -> Discretizer | None:
-        """Return the given discretiser, or that of training or of weights; check what they need."""
+        """Return the discretiser that the user chose, or the default; None for densities.
+
+        A default is needed for tables that are trained (equal frequency), and for learned exponents
+        of whole tables (MDLP). As the first step of `fit`, it also checks the other parameters.
+        """
         one_of("exponents", self.exponents, ("auto", "cells", *SCHEMES, None))
         one_of("missingness", self.missingness, ("auto", "ignorable"))
         if self._is_auto and not self._predicts:

@@ -235,7 +235,7 @@ def _first_answered(answers: Sequence[_Answers | None]) -> int | None:
     The index is always 0 for a single fitted model: rows that the model does not predict count as
     errors. None means that there is no such row, or that a model is not fitted.
     """
-    predicted = [answer.known for answer in answers if answer is not None]
+    predicted = [answer.predicted for answer in answers if answer is not None]
     if len(predicted) < len(answers):
         return None
     together = np.logical_and.reduce(predicted)
@@ -296,13 +296,14 @@ class _Curves:
             self._last = label
         first, self._n = self._n, self._n + len(labels)
         if answers is not None and self._detector is not None:
-            self._alarms += (first + alarms(self._detector, 1.0 - answers.right)).tolist()
+            self._alarms += (first + alarms(self._detector, 1.0 - answers.correct)).tolist()
         if answers is None or skip >= len(labels):
             return
         if not self._points:
             self._first = first + skip
-        loss = -np.log(np.maximum(answers.given, _MINIMUM))
-        rows = np.column_stack([answers.right, loss, baselines])[skip:]
+        loss = -np.log(np.maximum(answers.p_label, _MINIMUM))
+        rows = np.column_stack([answers.correct, loss, baselines])[skip:]
+        # Weights of the rows in the faded sums: 1 for the last row, less for each row before it.
         powers = self._fading ** np.arange(len(rows) - 1, -1, -1.0)
         self._sums = self._fading ** len(rows) * self._sums + powers @ rows
         self._weight = self._fading ** len(rows) * self._weight + powers.sum()
@@ -361,17 +362,17 @@ class _Answers(NamedTuple):
 
     Attributes
     ----------
-    right : ndarray, shape (n_rows,)
+    correct : ndarray, shape (n_rows,)
         1 where the predicted class is the label, else 0.
-    given : ndarray, shape (n_rows,)
+    p_label : ndarray, shape (n_rows,)
         Predicted probability of the label; NaN from a model without probabilities.
-    known : ndarray of bool, shape (n_rows,)
+    predicted : ndarray of bool, shape (n_rows,)
         Whether the model predicted the row; a row that is not predicted counts as an error.
     """
 
-    right: Floats
-    given: Floats
-    known: NDArray[np.bool_]
+    correct: Floats
+    p_label: Floats
+    predicted: NDArray[np.bool_]
 
     @classmethod
     def of(
@@ -387,13 +388,14 @@ class _Answers(NamedTuple):
             Predicted probabilities of `classes`; a row of zeros is not predicted.
         classes : ndarray, shape (n_classes,)
         """
-        places = {plain(label): k for k, label in enumerate(classes.tolist())}
-        at = np.array([places.get(plain(label), -1) for label in labels.tolist()])
-        shares = np.where(at >= 0, proba[np.arange(len(labels)), at], 0.0)
+        column_of = {plain(label): k for k, label in enumerate(classes.tolist())}
+        # -1, and probability 0, for a label that the model has not met.
+        columns = np.array([column_of.get(plain(label), -1) for label in labels.tolist()])
+        p_label = np.where(columns >= 0, proba[np.arange(len(labels)), columns], 0.0)
         # The first class, the argmax of a row of zeros, is not a prediction.
         predicted = np.asarray(proba.any(axis=1))
-        right = (np.asarray(answers) == labels) & predicted
-        return cls(right.astype(np.float64), shares, predicted)
+        correct = (np.asarray(answers) == labels) & predicted
+        return cls(correct.astype(np.float64), p_label, predicted)
 
 
 def _learned(model: Any) -> tuple[int, NDArray[np.int64]]:
@@ -420,16 +422,24 @@ class _ByRows:
         self.name = type(model).__name__ if self._is_own else str(model)
 
     def test_then_train(self, X: Any, labels: NDArray[Any], classes: Any) -> _Answers | None:
-        """Predict each row and learn it before the next row is predicted; see _Trial."""
+        """Predict each row and learn it before the next row is predicted.
+
+        Parameters
+        ----------
+        X : table, or list of rows
+        labels : ndarray, shape (n_rows,)
+        classes : array_like or None
+            All classes of the stream, if they are known.
+        """
         if self._is_own and not _is_rows(X):
             answers, proba = self.model.test_then_train(X, labels, classes=classes)
             return _Answers.of(labels, answers, proba, self.model.classes_)
-        right, shares, predicted = np.zeros((3, len(labels)))
+        correct, p_label, predicted = np.zeros((3, len(labels)))
         for i, (x, label) in enumerate(zip(_as_rows(X), labels.tolist(), strict=True)):
-            answer, shares[i] = self._answer(x, label)
-            right[i], predicted[i] = answer == label, answer is not None
+            answer, p_label[i] = self._answer(x, label)
+            correct[i], predicted[i] = answer == label, answer is not None
             self.model.learn_one(x, label)
-        return _Answers(right, shares, predicted.astype(np.bool_))
+        return _Answers(correct, p_label, predicted.astype(np.bool_))
 
     def _answer(self, x: Any, label: Any) -> tuple[Any, float]:
         """Return the most probable class (None without a prediction), and P(label)."""
@@ -464,27 +474,21 @@ class _ByBatches:
         self._columns: list[Name] | None = None
 
     def test_then_train(self, X: Any, labels: NDArray[Any], classes: Any) -> _Answers | None:
-        """Predict all rows of a batch, then learn them together; see _Trial."""
-        if _is_rows(X):
-            # Rows as a data frame with the columns `names`, by default all names in the rows.
-            names = self._columns
-            pandas = optional_module("pandas", extra="river", what="A table of single rows")
-            columns = list(dict.fromkeys(itertools.chain.from_iterable(X)))
-            if names is not None and (more := [name for name in columns if name not in set(names)]):
-                raise DataError(
-                    f"A later row has the columns {quoted(more)}, which the first batch had not; "
-                    "this model takes tables of the same columns. Take a streaming classifier, or "
-                    "a model of river."
-                )
-            X = pandas.DataFrame(X, columns=columns if names is None else list(names))
-            self._columns = list(X.columns)
-        answers = self._answers(X, labels)
+        """Predict all rows of a batch, then learn them together.
+
+        The parameters are those of `_ByRows.test_then_train`. The result is None from an unfitted
+        model, which cannot predict: the batch is only learned.
+        """
+        table = self._frame(X) if _is_rows(X) else X
+        answers = self._answers(table, labels)
         for step in self._steps:
             if hasattr(step, "partial_fit"):
-                step.partial_fit(X, labels)
-            X = step.transform(X)
+                step.partial_fit(table, labels)
+            table = step.transform(table)
+        # The first `partial_fit` of a model of scikit-learn needs all classes.
+        options = {} if answers else {"classes": classes}
         try:
-            self._last.partial_fit(X, labels, **({} if answers else {"classes": classes}))
+            self._last.partial_fit(table, labels, **options)
         except ValueError as error:
             if answers or classes is not None:
                 raise
@@ -494,16 +498,29 @@ class _ByBatches:
             ) from error
         return answers
 
+    def _frame(self, rows: list[Any]) -> Any:
+        """Return rows as a data frame; its columns are the names in the rows of the first batch."""
+        pandas = optional_module("pandas", extra="river", what="A table of single rows")
+        names = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+        if self._columns is None:
+            self._columns = names
+        elif unknown := [name for name in names if name not in set(self._columns)]:
+            raise DataError(
+                f"A later row has the columns {quoted(unknown)}, which the first batch had not; "
+                "this model takes tables of the same columns. Take a streaming classifier, or "
+                "a model of river."
+            )
+        return pandas.DataFrame(rows, columns=self._columns)
+
     def _answers(self, X: Any, labels: NDArray[Any]) -> _Answers | None:
         """Return the answers of a model to a batch; None if it has not learned anything yet."""
         try:
             for step in self._steps:
                 X = step.transform(X)
             if not hasattr(self._last, "predict_proba"):
-                right = np.asarray(self._last.predict(X)) == labels
-                return _Answers(
-                    right.astype(np.float64), np.full(len(right), np.nan), np.full(len(right), True)
-                )
+                correct = np.asarray(self._last.predict(X)) == labels
+                n = len(labels)
+                return _Answers(correct.astype(np.float64), np.full(n, np.nan), np.full(n, True))
             proba = np.asarray(self._last.predict_proba(X))
         except NotFittedError:
             return None

@@ -292,16 +292,21 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         predict: bool = False,
         check: bool = False,
     ) -> Floats:
-        """Learn from a table; the result has class probabilities if rows are to be predicted.
+        """Learn from a table, and before it predict each row if `predict` is true.
 
         All errors are raised before the model changes. `check` warns of columns that look wrong.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_classes)
+            Class probabilities; without `predict` there are no rows.
         """
         labels = intake.labels_of(y)
         weights = intake.bounded_weights(sample_weight, len(labels))
         if classes is not None:
             check_announced(classes)
         is_first = not hasattr(self, "star_")
-        fresh = NO_COLUMNS
+        fresh = NO_COLUMNS  # the columns that are new to the model
         if is_first:
             table = intake.fit_columns(self, X, len(labels), sparse=False)
         else:
@@ -309,21 +314,23 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if not weights.all():
             rows = np.flatnonzero(weights)
             table, labels, weights = table.take(rows), labels[rows], weights[rows]
-        star = self._begin(table, labels, classes) if is_first else self.star_
-        joined = self._joined(labels, classes)
-        known = self._joined(labels[:0], classes)
-        place = {label: k for k, label in enumerate(joined.tolist())}
-        order = [place[label] for label in labels.classes.tolist()]
-        at = np.array(order, dtype=np.int64)[labels.codes]
+        star = self._prepare(table, labels, classes) if is_first else self.star_
+        all_classes = self._joined(labels, classes)
+        index_of = {label: k for k, label in enumerate(all_classes.tolist())}
+        indices = np.array([index_of[label] for label in labels.classes.tolist()], dtype=np.int64)
+        class_of_row = indices[labels.codes]
         columns = self._columns.joined(fresh)
         encoded = columns.learned(table, star)
         if check:
-            examined, arrived = columns.examined(encoded), Labels(joined, at)
-            tables.warn_of_columns(examined, arrived, table.as_columns)
-        if star.n_classes < len(known):
-            star.extend(n_classes=len(known))
+            examined, encoded_labels = columns.examined(encoded), Labels(all_classes, class_of_row)
+            tables.warn_of_columns(examined, encoded_labels, table.as_columns)
+        # Announced classes count from now on; `_learn_rows` adds each other one with its first row.
+        n_announced = len(self._joined(labels[:0], classes))
+        if star.n_classes < n_announced:
+            star.extend(n_classes=n_announced)
         self.star_ = star
-        out = self._take(fresh, columns, encoded, at, joined, weights, predict)
+        out = self._take(fresh, columns, encoded, class_of_row, all_classes, weights, predict)
+        # The class of the very first row is in the model from the start, but was not known ahead.
         if predict and is_first and classes is None:
             out[0] = 0.0
         return out
@@ -341,7 +348,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._changed()
         return out
 
-    def _begin(self, table: Columns, labels: Labels, classes: ArrayLike | None) -> StreamingStar:
+    def _prepare(self, table: Columns, labels: Labels, classes: ArrayLike | None) -> StreamingStar:
         """Set up an unfitted model: layout, classes and columns; return its empty StreamingStar.
 
         `table` are the columns of the first table, and `classes` those that the user announced.
@@ -353,9 +360,9 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         first = labels[:1].classes if classes is None else joined_classes({"classes=": classes})
         first = first.astype(together.dtype)
         name = intake.target_name(labels.name, [Continuous(n) for n in table.names])
-        return self._begun(layout, columns, first, name)
+        return self._set_up(layout, columns, first, name)
 
-    def _begun(
+    def _set_up(
         self, layout: Layout, columns: StreamColumns, classes: NDArray[Any], target_name: Name
     ) -> StreamingStar:
         """Set up an unfitted model; return its empty StreamingStar."""
@@ -421,7 +428,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self,
         columns: Floats,
         codes: NDArray[np.int64],
-        at: NDArray[np.int64],
+        class_of_row: NDArray[np.int64],
         classes: NDArray[Any],
         weights: Floats,
         predict: bool,
@@ -435,7 +442,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         ----------
         columns : ndarray, shape (n_numbers, n_rows)
         codes : ndarray of int, shape (n_states, n_rows)
-        at : ndarray of int, shape (n_rows,)
+        class_of_row : ndarray of int, shape (n_rows,)
             Index of each row's class in `classes`.
         classes : ndarray, shape (n_classes,)
             All classes after the rows are learned.
@@ -443,25 +450,26 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         predict : bool
             Whether each row is predicted before it is learned.
         """
-        out = np.zeros((len(at) if predict else 0, len(classes)))
+        n_rows = len(class_of_row)
+        out = np.zeros((n_rows if predict else 0, len(classes)))
         # Whether the first row of a range `brings` its class: it is predicted without that class.
         star, first, brings = self.star_, 0, False
-        while first < len(at):
+        while first < n_rows:
             n_known = star.n_classes
-            is_new = (at[first + brings :] >= n_known).nonzero()[0]
-            last = first + brings + int(is_new[0]) if len(is_new) else len(at)
+            new_rows = (class_of_row[first + brings :] >= n_known).nonzero()[0]
+            last = first + brings + int(new_rows[0]) if len(new_rows) else n_rows
             rows = slice(first, last)
             part = np.empty((last - first, n_known)) if predict else None
-            star.learn(columns[:, rows], codes[:, rows], at[rows], weights[rows], part)
+            star.learn(columns[:, rows], codes[:, rows], class_of_row[rows], weights[rows], part)
             if part is not None:
                 # The first row of a class was predicted before the class was added.
                 out[first + brings : last, :n_known] = part[int(brings) :]
-            first, brings = last, last < len(at)
+            first, brings = last, last < n_rows
             if brings:
                 if predict:
-                    one = columns[:, first : first + 1], codes[:, first : first + 1]
-                    out[first, :n_known] = normalised(star.log_scores(*one))[0]
-                star.extend(n_classes=int(at[first]) + 1)
+                    one_row = columns[:, first : first + 1], codes[:, first : first + 1]
+                    out[first, :n_known] = normalised(star.log_scores(*one_row))[0]
+                star.extend(n_classes=int(class_of_row[first]) + 1)
         self.classes_ = classes
         return out
 
@@ -487,7 +495,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if weight == 0.0:
             return self
         if not hasattr(self, "star_"):
-            self._begin_one(label)
+            self._prepare_one(label)
         classes = self.classes_
         if label not in classes.tolist():
             classes = self._joined(intake.labels_of(np.array([label])), None)
@@ -504,13 +512,13 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if not len(X) and not len(y):
             return
         if not hasattr(self, "star_"):
-            self._begin_one(plain(intake.labels_of(y).values[0]))
+            self._prepare_one(plain(intake.labels_of(y).values[0]))
         self._is_open = True
         self._learn(X, y, None, None)
 
-    def _begin_one(self, label: Any) -> None:
+    def _prepare_one(self, label: Any) -> None:
         intake.note_names(self, [])
-        self.star_ = self._begun(Layout(()), StreamColumns(), np.array([label]), "class")
+        self.star_ = self._set_up(Layout(()), StreamColumns(), np.array([label]), "class")
 
     def predict_proba_one(self, x: Mapping[Name, Any]) -> dict[Any, float]:
         """Return the probability of each class for one row; empty if nothing was learned yet."""

@@ -195,11 +195,10 @@ class Reader:
 
     def __init__(self, item: Mapping[str, Any], arrays: ArrayReader) -> None:
         self.arrays = arrays
-        # By their numbers: a list would take negative ones too.
+        # Variables and CPDs by their index in the file's lists. In a list, a reference to -1, which
+        # a damaged file may have, would be the last item instead of an error.
         self._variables = dict(enumerate(map(decode_variable, item["variables"])))
-        self._cpds: dict[int, models.CPD] = {}
-        for cpd in item["cpds"]:
-            self._cpds[len(self._cpds)] = self._cpd(cpd)
+        self._cpds = dict(enumerate(map(self._cpd, item["cpds"])))
 
     def decode(self, item: Any) -> Any:
         """Return the value that `Writer.encode` encoded."""
@@ -265,54 +264,61 @@ class Reader:
 
 @functools.cache
 def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
-    """Return the types of what makes an object: of a function, or of the class in a partial one."""
+    """Return the annotated types of the parameters of a function that makes an object.
+
+    That of a dataclass is ``partial(_of_fields, kind, check)``: its parameters are the fields.
+    """
     if isinstance(make, functools.partial):
         make = make.args[0].__init__
     return typing.get_type_hints(make)
 
 
-# Types of values that have parts, or whose elements are of some type.
+# Types whose annotations name the type of their elements, too.
 _WITH_PARTS = frozenset({list, tuple, set, dict, np.ndarray})
 
 
 @functools.cache
 def _allows(hint: Any, kind: type) -> bool:
-    """Tell whether an annotation names a type without parts, or that of numbers of arrays."""
+    """Tell whether an annotation allows a type without elements, or arrays of a NumPy type."""
     if typing.get_origin(hint) in _UNIONS:
-        return any(_allows(each, kind) for each in typing.get_args(hint))
+        return any(_allows(member, kind) for member in typing.get_args(hint))
     if hint is Hashable:  # a name or a state
         return kind in VALUES
     if issubclass(kind, np.generic):
-        # The numbers of an array: Floats are those of 64 bits, other arrays of any type.
+        # The element type of an array: Floats has 64-bit floats, any other array type anything.
         is_array = typing.get_origin(hint) is np.ndarray and (hint != Floats or kind is np.float64)
         return hint is Any or is_array or getattr(hint, "_is_protocol", False)
     if hint in (int, float):
-        # Whole numbers are floats too; booleans are no numbers.
+        # A whole number is a float too, as in type checkers; a boolean is no number.
         return kind in (int, hint)
     return hint is Any or (typing.get_origin(hint) is None and issubclass(kind, hint))
 
 
 def conforms(value: Any, hint: Any) -> bool:
-    """Tell whether a value is of the type that an annotation names."""
+    """Tell whether a decoded value has the type of an annotation, and so have its elements."""
     kind: Any = value.dtype.type if isinstance(value, np.ndarray) else type(value)
     if kind not in _WITH_PARTS or hint is Any:
         return _allows(hint, kind)
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    # From here on the value is a list, tuple, set or dict, and the annotation as `list[int]`.
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in _UNIONS:
-        return any(conforms(value, each) for each in inner)
+        return any(conforms(value, member) for member in arguments)
     if hint is Hashable:
         return isinstance(value, tuple)
     if origin is None or not isinstance(value, origin):
         return False
     if isinstance(value, dict):
-        return _conform(value, inner[0]) and _conform(value.values(), inner[1])
-    if origin is tuple and inner[-1] is not ...:
-        return len(value) == len(inner) and all(map(conforms, value, inner))
-    return _conform(value, inner[0])
+        return _conform(value, arguments[0]) and _conform(value.values(), arguments[1])
+    if origin is tuple and arguments[-1] is not ...:
+        return len(value) == len(arguments) and all(map(conforms, value, arguments))
+    return _conform(value, arguments[0])
 
 
 def _conform(values: Collection[Any], hint: Any) -> bool:
-    """Tell whether all values are of a type; those without parts are looked at by their types."""
+    """Tell whether all values have a type.
+
+    Of values without elements, such as a million numbers, only the few distinct types are checked.
+    """
     kinds = {*map(type, values)}
     if kinds.isdisjoint(_WITH_PARTS):
         return all(map(_allows, repeat(hint), kinds))

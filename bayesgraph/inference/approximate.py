@@ -217,7 +217,7 @@ class UnfoldedWork(contract.Work):
     # Whether likelihoods of no effect may be taken out of the chains.
     _factorises: ClassVar[bool] = True
 
-    def _begin(self, model: Any) -> None:
+    def _prepare(self, model: Any) -> None:
         # The network keeps its prepared queries, and this query keeps the network.
         self._network = _network_of(model, self.question)
         self._inner = self._prepared()

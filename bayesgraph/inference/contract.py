@@ -572,9 +572,9 @@ class Work(ABC):
         self.question = question
         self.pattern = pattern
         self.memory_limit = memory_limit
-        self._begin(model)
+        self._prepare(model)
 
-    def _begin(self, model: Any) -> None:  # noqa: B027  # most have something to prepare
+    def _prepare(self, model: Any) -> None:  # noqa: B027  # most have something to prepare
         """Prepare everything that does not depend on the values of the evidence."""
 
     @property

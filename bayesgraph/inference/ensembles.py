@@ -230,7 +230,7 @@ def log_masses(members: Sequence[Any], case: Case, memory_limit: float | None = 
 class _EnsembleWork(Work):
     """A prepared query that the networks with its targets answer."""
 
-    def _begin(self, model: Any) -> None:
+    def _prepare(self, model: Any) -> None:
         self.members = model.members_with(getattr(self.question, "targets", ()))
         # Which columns of a batch a network has does not depend on their values.
         self.works = [
@@ -445,8 +445,8 @@ class AverageJoint(_EnsembleWork):
     Only networks that have all target variables take part; their weights are normalised.
     """
 
-    def _begin(self, model: Any) -> None:
-        super()._begin(model)
+    def _prepare(self, model: Any) -> None:
+        super()._prepare(model)
         targets = self.question.targets
         self._variables = tuple(model.variables[v] for v in targets)
         weights = np.array([member.weight for member in self.members])

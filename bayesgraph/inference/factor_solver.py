@@ -87,7 +87,7 @@ def parent_cells(
 class FactorJoint(Work):
     """Prepared query for a joint posterior; for continuous targets, a mixture of Gaussians."""
 
-    def _begin(self, model: Any) -> None:
+    def _prepare(self, model: Any) -> None:
         self._wanted = [model.variables[v] for v in self.question.targets]
         self._ready = slice_of_case(model, self.pattern, self.question.targets)
 
@@ -358,7 +358,7 @@ class Factors(Solver):
 class LeafJoint(Work):
     """Prepared query for the joint posterior of leaves and any other variables."""
 
-    def _begin(self, model: Any) -> None:
+    def _prepare(self, model: Any) -> None:
         targets = self.question.targets
         wanted = [model.variables[index] for index in targets]
         self._cpds = leaves_of(model, targets, self.pattern)

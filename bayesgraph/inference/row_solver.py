@@ -50,7 +50,7 @@ class RowsWork(contract.Work):
     They are log P(target = state, row) for a query with a target, otherwise log P(row).
     """
 
-    def _begin(self, model: Any) -> None:
+    def _prepare(self, model: Any) -> None:
         targets = getattr(self.question, "targets", ())
         self._keep: list[Variable] = [model.variables[v] for v in targets]
 

@@ -250,15 +250,15 @@ class _TableSolver(contract.Solver):
 
 
 class _TableWork(contract.Work):
-    def _begin(self, model: Any) -> None:
+    def _prepare(self, model: Any) -> None:
         self.compiled: CompiledTables = model._compiled
 
 
 class _TablePosteriors(_TableWork):
     """Base class of prepared queries for a joint posterior or for all marginals."""
 
-    def _begin(self, model: Any) -> None:
-        super()._begin(model)
+    def _prepare(self, model: Any) -> None:
+        super()._prepare(model)
         if isinstance(self.question, contract.All):
             free = self.compiled.free(self.pattern.observed)
             self._places = places_of(self.compiled.tables.variables[v] for v in free)
@@ -305,8 +305,8 @@ class _TablePosteriors(_TableWork):
 class EnumeratedPosteriors(_TablePosteriors):
     """Prepared query for a joint posterior or all marginals, by enumeration of all joint states."""
 
-    def _begin(self, model: Any) -> None:
-        super()._begin(model)
+    def _prepare(self, model: Any) -> None:
+        super()._prepare(model)
         enumerable = _enumerable(model, self.question, self.pattern)
         assert enumerable is not None  # `takes` has checked it
         tables, _ = enumerable
@@ -393,8 +393,8 @@ class _Program(_TableWork):
     own, in which the zeros that the states bring about compress cliques too.
     """
 
-    def _begin(self, model: Any) -> None:
-        super()._begin(model)
+    def _prepare(self, model: Any) -> None:
+        super()._prepare(model)
         self._runs = 0
         self._tree = tree_of(self.compiled, self.question, self.pattern)
         general = None

@@ -366,21 +366,25 @@ def forward_selection(
     if max_features is not None:
         maximum = whole_number("max_features=", "features", max_features, 0)
     smoothing = as_smoothing(smoothing)
+    # Counts all features in one pass; the terms below then take theirs from the source.
     source.singles(Singles(features, target))
     rows = LeaveOneOut(source, target, smoothing)
-    joints, kept, rest = Joints(rows, (), loss), list[Variable](), list(features)
-    lowest = round(joints.loss() / rows.total, TIE_DECIMALS)
-    while rest and len(kept) < maximum:
-        with_one = joints.losses_with([(None, ((), v)) for v in rest])
-        tried = np.round(with_one / rows.total, TIE_DECIMALS)
-        best = int(np.argmin(tried))
-        if not tried[best] < lowest:
+    # Naive Bayes of the selected features, at first of none: only the prior of the class.
+    model, selected, remaining = Joints(rows, (), loss), list[Variable](), list(features)
+    lowest = round(model.loss() / rows.total, TIE_DECIMALS)
+    while remaining and len(selected) < maximum:
+        # Each change adds, in place of no term, that of a feature without parents but the class.
+        additions: list[Change] = [(None, ((), feature)) for feature in remaining]
+        mean_losses = np.round(model.losses_with(additions) / rows.total, TIE_DECIMALS)
+        best = int(np.argmin(mean_losses))
+        if not mean_losses[best] < lowest:
             break
-        lowest = float(tried[best])
-        kept.append(rest.pop(best))
-        joints.change((None, ((), kept[-1])))
-    chosen = source.with_features(tuple(v for v in features if v in kept))
-    return with_unused(learned_by("learner", learner, chosen, smoothing), features)
+        lowest = float(mean_losses[best])
+        selected.append(remaining.pop(best))
+        model.change(additions[best])
+    # In the order of the features, not of their selection.
+    reduced = source.with_features(tuple(v for v in features if v in selected))
+    return with_unused(learned_by("learner", learner, reduced, smoothing), features)
 
 
 # ---- Greedy structure search by the leave-one-out conditional log likelihood of the class variable

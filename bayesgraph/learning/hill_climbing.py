@@ -144,10 +144,11 @@ def unrestricted(
         are clearly better, for three to nine times the time. By default 3 of tables with 5,000
         rows or more and without a class, else 0.
     """
-    rules = required, forbidden, tiers
-    return _general(
-        "unrestricted", source, smoothing, score, ess, max_parents, rules, restarts, 1, 0
-    )
+    arcs = required, forbidden, tiers
+    # Each step is uphill: no memory of earlier graphs, and no patience with worse ones.
+    length, patience = 1, 0
+    search = restarts, length, patience
+    return _search_all("unrestricted", source, smoothing, score, ess, max_parents, arcs, *search)
 
 
 def tabu(
@@ -183,13 +184,13 @@ def tabu(
     restarts : int, optional
         As for `unrestricted`; each restart searches on from changed arcs as from the start.
     """
-    rules = required, forbidden, tiers
+    arcs = required, forbidden, tiers
     length = whole_number("length=", "graphs", length, 1)
-    memory = length, whole_number("patience=", "steps", patience, 1)
-    return _general("tabu", source, smoothing, score, ess, max_parents, rules, restarts, *memory)
+    search = restarts, length, whole_number("patience=", "steps", patience, 1)
+    return _search_all("tabu", source, smoothing, score, ess, max_parents, arcs, *search)
 
 
-def _general(
+def _search_all(
     name: str,
     source: CountSource,
     smoothing: SmoothingLike,
@@ -201,14 +202,18 @@ def _general(
     length: int,
     patience: int,
 ) -> Structure:
-    """Return the structure that a search of all columns finds, after checking its parameters."""
+    """Return the best structure over all columns, the class among them as any other.
+
+    The parameters are those of `unrestricted` and `tabu`, which is the learner `name`; `arcs` are
+    the required and the forbidden arcs and the tiers. `length` and `patience` are as in `Climber`.
+    """
     check_source(source, name)
     if source.target is None:
         one_of("score", score, GENERAL_SCORES)
     columns = all_columns(source)
     required, forbidden, tiers = arcs
     rules = ArcRules.of(required, forbidden, [v.name for v in columns], tiers)
-    most = len(columns) if max_parents is None else max_parents
+    most = len(columns) if max_parents is None else max_parents  # None is no limit
     limit = whole_number("max_parents=", "parents", most)
     gains = Gains(source, columns, as_smoothing(smoothing), score, ess)
     n_restarts = _RESTARTS

@@ -201,20 +201,28 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
 
 
 def _branches(axes: style.Axes, row: int, values: Floats, points: Floats) -> None:
-    """Draw the ruler of a number: a branch for each part on which the log odds rise or fall.
+    """Draw the ruler of a number: a branch for each range of values with rising or falling points.
 
-    `points` has the position of each value on the ruler.
+    Rising branches are drawn a little above the height `row`, falling ones below, and vertical
+    lines join them where the direction turns. A ruler without a turn is at the height itself.
+
+    Parameters
+    ----------
+    values : ndarray, ascending
+    points : ndarray
+        The position of each value on the ruler.
     """
-    signs = np.sign(np.diff(points))
-    turns = (np.flatnonzero(signs[1:] * signs[:-1] < 0) + 1).tolist()
+    directions = np.sign(np.diff(points))
+    turns = (np.flatnonzero(directions[1:] * directions[:-1] < 0) + 1).tolist()
     ticks = _ticks(values[0], values[-1])
     for first, last in itertools.pairwise([0, *turns, len(values) - 1]):
-        level = _LEVELS[0] if points[last] >= points[first] else _LEVELS[1]
-        y = row - math.copysign(_BRANCH, level) * bool(turns)
+        above, below = _LEVELS[:2]
+        level = above if points[last] >= points[first] else below
+        y = row - math.copysign(_BRANCH, level) if turns else row
         inside = ticks[(ticks >= values[first]) & (ticks <= values[last])]
-        places = np.interp(inside, values, points)
-        names = [number(float(tick)) for tick in inside]
-        _scale(axes, y, points[[first, last]], places, names, [level])
+        positions = np.interp(inside, values, points)
+        labels = [number(float(tick)) for tick in inside]
+        _scale(axes, y, points[[first, last]], positions, labels, [level])
     axes.vlines(points[turns], row - _BRANCH, row + _BRANCH, color=INK, linewidth=1.1, zorder=2)
 
 

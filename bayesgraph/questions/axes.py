@@ -744,8 +744,8 @@ def correspondence(
     if min(table._n_states) < 2:
         raise DataError("Correspondence analysis takes two states or more of each variable.")
     pair = {(0, 1): table.frequencies}
-    analysis = _decomposed([table.rows, table.columns], pair, "adjusted")
-    # Of each variable alone the masses sum to one.
+    analysis = _analysed([table.rows, table.columns], pair, "adjusted")
+    # The masses of both variables together sum to one; in a simple analysis those of each do.
     points = tuple(replace(one, masses=2.0 * one.masses) for one in analysis.points)
     return replace(analysis, points=points)
 
@@ -784,24 +784,29 @@ def multiple_correspondence(
     if inertia not in INERTIAS:
         raise DataError(f"inertia= is one of {quoted(INERTIAS)}; got {inertia!r}.")
     variables, tables, _ = _pair_tables(source, names, categorical, sample_weight, evidence)
-    return _decomposed(variables, tables, inertia)
+    return _analysed(variables, tables, inertia)
 
 
-def _decomposed(
+def _analysed(
     variables: Sequence[Discrete], tables: Mapping[tuple[int, int], Floats], inertia: str
 ) -> Correspondence:
-    """Return the analysis of the cross tables of all pairs of variables."""
+    """Return the correspondence analysis of the cross tables of all pairs of variables.
+
+    The axes are eigenvectors of the standardised residuals of the Burt matrix (Greenacre 2007,
+    chapter 19); for `inertia` see `multiple_correspondence`.
+    """
     q, burt = len(variables), _burt_matrix(tables, len(variables))
-    occurs = burt.diagonal() > 0
     # Rows and columns are the states that occur, of one variable after the other.
+    occurs = burt.diagonal() > 0
     burt = burt[np.ix_(occurs, occurs)]
     masses = burt.diagonal() * q
     roots = np.sqrt(masses)
     residuals = burt / np.outer(roots, roots) - np.outer(roots, roots)
     eigenvalues, vectors = np.linalg.eigh(residuals)  # in ascending order
-    floor = 1.0 / q if inertia == "adjusted" else 0.0
-    least = floor + _ROUNDING * max(eigenvalues[-1], 0.0) + _ROUNDING
-    kept = np.flatnonzero(eigenvalues > least)[::-1]
+    # Smaller eigenvalues have no inertia, beyond the errors of rounding.
+    smallest = 1.0 / q if inertia == "adjusted" else 0.0
+    smallest += _ROUNDING * max(eigenvalues[-1], 0.0) + _ROUNDING
+    kept = np.flatnonzero(eigenvalues > smallest)[::-1]
     eigenvalues, vectors = eigenvalues[kept], vectors[:, kept]
     total = float((residuals**2).sum())
     if inertia == "indicator":
@@ -812,8 +817,10 @@ def _decomposed(
         inertias = (q / (q - 1.0)) ** 2 * (eigenvalues - 1.0 / q) ** 2
         # Without the inertia of each variable with itself.
         total = q / (q - 1.0) * (total - (len(masses) - q) / q**2)
+    # Each variable's part of `occurs`, and of the rows of the Burt matrix.
     masks = np.split(occurs, np.cumsum([variable.cardinality for variable in variables])[:-1])
     ends = np.cumsum([mask.sum() for mask in masks])[:-1]
+    # The sign of an eigenvector is arbitrary: the states of the first variable decide.
     standard = np.ascontiguousarray(signs(vectors[: masks[0].sum()]) * vectors / roots[:, None])
     states = [tuple(compress(v.states, mask)) for v, mask in zip(variables, masks, strict=True)]
     parts = zip(variables, states, np.split(masses, ends), np.split(standard, ends), strict=True)

@@ -39,38 +39,43 @@ def question(
     ) -> Callable[Concatenate[Any, P], R]:
         signature = inspect.signature(function)
         parameters = dict(signature.parameters)
-        first = next(iter(parameters))
+        # The names of the two parameters that an estimator fills in.
+        model = next(iter(parameters))
         target = "target" if "target" in parameters else "targets"
+        # Callers may leave out the target, whether or not the function has a default.
         if target in parameters:
             parameters[target] = parameters[target].replace(default=None)
             signature = signature.replace(parameters=[*parameters.values()])
 
         @wraps(function)
-        def ask(asked: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            bound = signature.bind(asked, *args, **kwargs)
+        def ask(source: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            # Changes of `arguments` change what `bound` calls the function with.
+            bound = signature.bind(source, *args, **kwargs)
             arguments = bound.arguments
-            is_default = target in parameters and arguments.get(target) is None
-            if hasattr(type(asked), "_fitted_model"):
-                arguments[first] = asked._fitted_model
-                if is_default:
-                    arguments[target] = asked.target_.name
+            lacks_target = target in parameters and arguments.get(target) is None
+            if hasattr(type(source), "_fitted_model"):
+                arguments[model] = source._fitted_model
+                if lacks_target:
+                    arguments[target] = source.target_.name
                 if "evidence" in parameters:
-                    arguments["evidence"] = asked._given(arguments.get("evidence"))
-                if rows is not None and arguments[target] in (asked.target_.name, asked.target_):
-                    arguments[rows] = asked._encoded(arguments[rows])
-            elif not isinstance(asked, Model):
+                    arguments["evidence"] = source._given(arguments.get("evidence"))
+                if rows is not None and arguments[target] in (source.target_.name, source.target_):
+                    arguments[rows] = source._encoded(arguments[rows])
+            elif not isinstance(source, Model):
                 raise DataTypeError(
-                    f"{function.__name__} asks a model or a fitted estimator; got {asked!r:.200}."
+                    f"{function.__name__} asks a model or a fitted estimator; got {source!r:.200}."
                 )
-            elif is_default and target == "target":
+            elif lacks_target and target == "target":
                 raise EvidenceError(
                     f"{function.__name__} needs a target, which is by default the class of a "
-                    f"fitted classifier; the model has the variables {quoted(asked.names)}."
+                    f"fitted classifier; the model has the variables {quoted(source.names)}."
                 )
-            if kind in arguments[first]._declined:
-                raise refused(arguments[first], kind)
+            if kind in arguments[model]._declined:
+                raise refused(arguments[model], kind)
             return function(*bound.args, **bound.kwargs)
 
+        # Questions are methods of models and classifiers, too (`core.upward`), and documented as
+        # such, with this signature.
         vars(ask).update(__signature__=signature, is_question=True)
         return ask
 

@@ -39,7 +39,7 @@ METHODS[New] = "new_question"  # in the table itself: the method, for messages
 class TableNew(Work):
     """Prepared query for the new quantity of a model of tables."""
 
-    def _begin(self, model: Model) -> None:
+    def _prepare(self, model: Model) -> None:
         """Prepare what depends on the question and on which variables are observed alone."""
 
     def run(self, case: Case, memory_limit: float | None = None) -> float | None:

@@ -68,7 +68,7 @@ class Effort:
         self._max_steps = math.inf if max_steps is None else max_steps
         self._max_seconds = math.inf if max_seconds is None else max_seconds
         self._progress = progress
-        self._begin = time.monotonic()
+        self._start = time.monotonic()
         self._steps = 0
         self._end = 1.0
 
@@ -91,7 +91,7 @@ class Effort:
             return True
         # Without this bound the clock is not looked at.
         return self._max_seconds < math.inf and (
-            time.monotonic() - self._begin >= self._end * self._max_seconds
+            time.monotonic() - self._start >= self._end * self._max_seconds
         )
 
 
