@@ -32,7 +32,7 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_413,
+    "lines of code": 54_416,
     "nodes of syntax trees": 624_602,
     "files": 217,
     "public names": 70,

@@ -266,8 +266,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             missing, because a numeric array cannot hold the states themselves.
         """
         check_is_fitted(self, "variables_")
-        found = intake.known_columns(self, X, self.layout_.columns, sparse=False)
-        table = known_table(found, "missing", self.layout_, self.variables_)
+        columns = intake.known_columns(self, X, self.layout_.columns, sparse=False)
+        table = known_table(columns, "missing", self.layout_, self.variables_)
         if intake.is_frame(X):
             # An encoded table of discretised columns as a frame of states, of the same type as X.
             # Columns that are not discretised are those of X.
@@ -279,8 +279,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             changed = [
                 v for v in table.variables if isinstance(v, Discrete) and type(v) is not Discrete
             ]
-            columns = [_categories(frame, v, table.column(v)) for v in changed]
-            return frame.with_columns(*columns).to_native() if columns else frame.to_native()
+            states = [_categories(frame, v, table.column(v)) for v in changed]
+            return frame.with_columns(*states).to_native() if states else frame.to_native()
         codes = np.empty((table.n_rows, len(self.variables_)))
         for j, variable in enumerate(self.variables_):
             codes[:, j] = table.column(variable)

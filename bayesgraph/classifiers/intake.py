@@ -530,9 +530,9 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
     return Columns(names, matrix.shape[0], None, matrix)
 
 
-def fit_table(found: Columns, layout: Layout) -> Table:
+def fit_table(columns: Columns, layout: Layout) -> Table:
     """Return Columns as an encoded table, with variables inferred from columns and layout."""
-    matrix, names = found.matrix, list(found.names)
+    matrix, names = columns.matrix, list(columns.names)
     if matrix is not None and layout.is_one_vector:
         return vector_table(matrix, CountVector(next(iter(layout.groups)), names))
     if matrix is not None and not layout.groups:
@@ -541,8 +541,8 @@ def fit_table(found: Columns, layout: Layout) -> Table:
             families = [FAMILIES[layout.families.get(name, "gaussian")] for name in names]
             numeric = [family.variable(n) for family, n in zip(families, names, strict=True)]
             return table_of_numbers(floats(matrix), numeric, fitting=True)
-    columns = layout.grouped(found.as_columns())
-    return infer_variables(columns, layout.categorical, layout.declared(columns))
+    grouped = layout.grouped(columns.as_columns())
+    return infer_variables(grouped, layout.categorical, layout.declared(grouped))
 
 
 def weighted(
@@ -591,14 +591,14 @@ def training_table(
 
 
 def grown_variables(
-    found: Columns, layout: Layout, variables: Sequence[Variable]
+    columns: Columns, layout: Layout, variables: Sequence[Variable]
 ) -> tuple[Variable, ...]:
     """Return the variables of a model, with new states of discrete columns appended."""
     if not any(isinstance(v, Discrete) for v in variables):
         return tuple(variables)
-    columns = layout.grouped(found.as_columns())
+    grouped = layout.grouped(columns.as_columns())
     return tuple(
-        with_states(v, columns[v.name]) if isinstance(v, Discrete) else v for v in variables
+        with_states(v, grouped[v.name]) if isinstance(v, Discrete) else v for v in variables
     )
 
 

@@ -383,8 +383,10 @@ def _is_extended(a: Variable, b: Variable) -> bool:
     return isinstance(a, Discrete) and not isinstance(a, Binned)
 
 
-def _known_variable(known: Variable, found: Variable) -> Variable:
+def _known_variable(variable: Variable, column: Variable) -> Variable:
     """Return a variable of a model with the new states of the same column in other rows.
+
+    `column` is the variable that these rows alone would have.
 
     Intervals stay as they are, and new values of groups become groups, as in `partial_fit`.
 
@@ -393,15 +395,15 @@ def _known_variable(known: Variable, found: Variable) -> Variable:
     DataTypeError
         If the column is discrete in one and numeric in the other.
     """
-    if isinstance(known, Discrete) and isinstance(found, Discrete):
-        return with_states(known, _as_column(found))
-    was, now = ("states" if isinstance(v, Discrete) else "numbers" for v in (known, found))
-    if was != now and not isinstance(known, Binned):
+    if isinstance(variable, Discrete) and isinstance(column, Discrete):
+        return with_states(variable, _as_column(column))
+    was, now = ("states" if isinstance(v, Discrete) else "numbers" for v in (variable, column))
+    if was != now and not isinstance(variable, Binned):
         raise DataTypeError(
-            f"Column {known.name!r} has {was} in the model, and now {now}; convert it to the type "
-            "it had."
+            f"Column {variable.name!r} has {was} in the model, and now {now}; convert it to the "
+            "type it had."
         )
-    return known
+    return variable
 
 
 def _as_column(variable: Discrete) -> NDArray[Any]:
@@ -523,10 +525,10 @@ def dataset_source(
             domains = _domains(data, [*coded, y], rows)
         if estimator._moves_prior:
             rows = replace(rows, by_class=None if by_class.all() else np.sign(by_class))
-    known = classes_in(domains)
-    target = Discrete(target_name(y, ()), known.tolist())
+    weighted_classes = classes_in(domains)
+    target = Discrete(target_name(y, ()), weighted_classes.tolist())
     note_names(estimator, list(names))
-    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, known
+    estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, weighted_classes
     variables: Sequence[Variable] = variables_of(features, declared, domains.columns)
     if model is not None:
         pairs = zip(model.features_, variables, strict=True)
@@ -550,7 +552,7 @@ def dataset_source(
             )
         source = source.with_features(estimator._discretized(discretizer, columns))
     if by_class is not None and estimator._moves_prior:
-        source.class_weights = by_class[np.isin(there, known)]
+        source.class_weights = by_class[np.isin(there, weighted_classes)]
     return source, target, plain
 
 

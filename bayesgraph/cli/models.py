@@ -90,8 +90,8 @@ def of_learners() -> list[inspect.Parameter]:
 
 def parsed(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were typed, as values of the library's parameters."""
-    given = {name: value for name, value in parameters.items() if value not in (None, [])}
-    typed = {n: _value(value) if isinstance(value, str) else value for n, value in given.items()}
+    typed = {name: value for name, value in parameters.items() if value not in (None, [])}
+    typed = {n: _value(value) if isinstance(value, str) else value for n, value in typed.items()}
     if "distributions" in typed:
         typed["distributions"] = _families(typed["distributions"])
     if typed.get("categorical") == ["all"]:

@@ -169,7 +169,7 @@ def _totals(
 
 
 @record(
-    "Statistics", statistics.Statistics, lambda found: {"summaries": [*found.summaries.values()]}
+    "Statistics", statistics.Statistics, lambda value: {"summaries": [*value.summaries.values()]}
 )
 def _statistics(summaries: list[Any]) -> statistics.Statistics:
     return statistics.Statistics(

@@ -423,9 +423,9 @@ def grow_tree(
     return GrownTree(columns, np.array(counts), splits, children)
 
 
-def _number(given: int | float, n: float) -> float:
-    """Return a number of rows that is given as such, or (float) as a share of n rows."""
-    return float(given if isinstance(given, (int, np.integer)) else math.ceil(given * n))
+def _number(size: int | float, n: float) -> float:
+    """Return a number of rows from a parameter that is one (int), or a share of n rows (float)."""
+    return float(size if isinstance(size, (int, np.integer)) else math.ceil(size * n))
 
 
 # ------------------------ CHAID: splits into groups of categories that differ by chi-squared tests

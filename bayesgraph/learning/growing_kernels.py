@@ -61,16 +61,16 @@ def _observed(
     mass: Floats,
     labels: Codes,
     whole: Floats,
-    known: Floats,
+    observed: Floats,
 ) -> int:
-    """Write the class weights of the rows with a value to `known`; return where they start.
+    """Write the class weights of the rows with a value to `observed`; return where they start.
 
     `order` has the rows in ascending order of `codes`, those of missing values first.
     """
-    known[:] = whole
+    observed[:] = whole
     first = 0
     while first < len(order) and codes[order[first]] < 0:
-        known[labels[order[first]]] -= mass[order[first]]
+        observed[labels[order[first]]] -= mass[order[first]]
         first += 1
     return first
 
@@ -109,7 +109,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
     """
     codes, n_codes, is_number, labels, _, _, mass, order, whole = node
     n_classes = len(whole)
-    known, left = np.empty(n_classes), np.empty(n_classes)
+    observed, left = np.empty(n_classes), np.empty(n_classes)
     total = whole.sum()
     n_features = len(codes)
     gains, ratios = np.zeros(n_features), np.zeros(n_features)
@@ -121,8 +121,8 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
         split_information = _x_log2_x(total)
         if is_number[j]:
             sorted_rows = order[j]
-            first = _observed(code, sorted_rows, mass, labels, whole, known)
-            weight = known.sum()
+            first = _observed(code, sorted_rows, mass, labels, whole, observed)
+            weight = observed.sum()
             # Quinlan's rule for thresholds: a tenth of the rows of an average class, at most 25.
             fewest = max(least, min(25.0, 0.1 * weight / n_classes) - 1e-9)
             left[:] = 0.0
@@ -140,7 +140,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                     continue
                 rest = _x_log2_x(left_weight) + _x_log2_x(right_weight)
                 for c in range(n_classes):
-                    rest -= _x_log2_x(left[c]) + _x_log2_x(known[c] - left[c])
+                    rest -= _x_log2_x(left[c]) + _x_log2_x(observed[c] - left[c])
                 if rest < best - ROUNDING * total:
                     best, at_left = rest, left_weight
                     lows[j], highs[j] = code[row], code[following]
@@ -148,7 +148,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                 continue
             gain = _x_log2_x(weight) - best
             for c in range(n_classes):
-                gain -= _x_log2_x(known[c])
+                gain -= _x_log2_x(observed[c])
             # Release 8: bits that encode the threshold (Quinlan 1996, equation 2).
             gain -= math.log2(distinct - 1.0)
             for part in (at_left, weight - at_left, total - weight):
@@ -157,7 +157,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
             counts, size = _states(code, mass, labels, n_codes[j], n_classes)
             gain = weight = 0.0
             branches = 0
-            known[:] = 0.0
+            observed[:] = 0.0
             for s in range(n_codes[j]):
                 part = counts[s].sum()
                 if size[s] > 0.0 and part >= least:
@@ -167,12 +167,12 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                 weight += part
                 for c in range(n_classes):
                     gain += _x_log2_x(counts[s, c])
-                    known[c] += counts[s, c]
+                    observed[c] += counts[s, c]
             if branches < 2:
                 continue
             gain += _x_log2_x(weight)
             for c in range(n_classes):
-                gain -= _x_log2_x(known[c])
+                gain -= _x_log2_x(observed[c])
             split_information -= _x_log2_x(total - weight)
             lows[j] = 0
         if gain <= 1e-9 * total:
@@ -216,7 +216,7 @@ def error_split(
     """
     codes, n_codes, is_number, labels, _, _, mass, order, whole = node
     n_classes = len(whole)
-    known, left = np.empty(n_classes), np.empty(n_classes)
+    observed, left = np.empty(n_classes), np.empty(n_classes)
     rounding = ROUNDING * whole.sum()
     most = whole.max()
     gain, purity, feature, low, high = -np.inf, -np.inf, -1, -1, -1
@@ -226,14 +226,14 @@ def error_split(
         counts, size = np.empty((0, n_classes)), np.empty(0)
         if is_number[j]:
             sorted_rows = order[j]
-            first = _observed(code, sorted_rows, mass, labels, whole, known)
+            first = _observed(code, sorted_rows, mass, labels, whole, observed)
             last, n_missing = len(sorted_rows) - 1, float(first)
         else:
             sorted_rows = order[j]
             counts, size = _states(code, mass, labels, n_codes[j], n_classes)
-            known[:] = 0.0
+            observed[:] = 0.0
             for s in range(n_codes[j]):
-                known += counts[s]
+                observed += counts[s]
             n_missing = len(labels) - size.sum()
             # Of two states, one is split from the other.
             first, last = (1 if n_codes[j] == 2 else 0), n_codes[j]
@@ -260,7 +260,7 @@ def error_split(
                     continue
                 a = b = most_a = most_b = squares_a = squares_b = 0.0
                 for c in range(n_classes):
-                    mine = left[c] + side * (whole[c] - known[c])
+                    mine = left[c] + side * (whole[c] - observed[c])
                     other = whole[c] - mine
                     a, b = a + mine, b + other
                     most_a, most_b = max(most_a, mine), max(most_b, other)

@@ -231,12 +231,12 @@ class Climber:
     Attributes
     ----------
     columns : tuple of Variable
-    given : Discrete or None
+    condition : Discrete or None
         A fixed parent of all columns, usually the class; None for a general network.
     gains : Gains
-        Its columns are these, and then `given`.
+        Its columns are these, and then `condition`.
     maximum : int
-        Maximum number of parents of a column besides `given`.
+        Maximum number of parents of a column besides `condition`.
     restarts : int
         Number of restarts from perturbed best graphs, in succession without a better graph, after
         which the search ends.
@@ -255,7 +255,7 @@ class Climber:
     def __init__(
         self,
         columns: tuple[Variable, ...],
-        given: Discrete | None,
+        condition: Discrete | None,
         gains: Gains,
         maximum: int,
         rules: ArcRules,
@@ -263,7 +263,7 @@ class Climber:
         length: int = 1,
         patience: int = 0,
     ) -> None:
-        self.columns, self.given, self.gains, self.maximum = columns, given, gains, maximum
+        self.columns, self.condition, self.gains, self.maximum = columns, condition, gains, maximum
         self.restarts, self.length, self.patience = restarts, length, patience
         d = len(self.columns)
         allowed, self._forced = rules.admissible(self.columns), rules.forced(self.columns)
@@ -372,14 +372,14 @@ class Climber:
 
     def _start(self) -> None:
         """Compute the gain of each arc alone, and of the changes of the first graph."""
-        pairs, learnable = self.gains.of_pairs(self.columns, self.given)
+        pairs, learnable = self.gains.of_pairs(self.columns, self.condition)
         self._allowed &= learnable | self._forced
         # Scores of columns of as many states share terms.
         by_states = sorted(range(len(pairs)), key=self.gains.cards.__getitem__)
         self._candidates = [[p for p in by_states if may[p]] for may in self._allowed.T]
         self._pairs = np.where(self._allowed, pairs, -np.inf)
         self.changes[ADD] = np.where(self._forced, -np.inf, self._pairs)
-        self._unit = self.gains.rows(self.columns, self.given) * 10.0**-TIE_DECIMALS
+        self._unit = self.gains.rows(self.columns, self.condition) * 10.0**-TIE_DECIMALS
         self._refresh([c for c, above in enumerate(self.parents) if above])
 
     def _adopt(self, parents: list[list[int]]) -> None:
@@ -432,7 +432,7 @@ class Climber:
     def _others(self, parents: list[int]) -> tuple[int, ...]:
         """Return parents in the order of the columns, the class first."""
         others, target = sorted(parents), self.gains.target
-        if self.given is not None:
+        if self.condition is not None:
             return (target, *others)
         if target in others:
             others.remove(target)

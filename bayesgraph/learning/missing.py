@@ -206,22 +206,22 @@ class _Problem:
             n_observed = int(np.count_nonzero(~np.isnan(self._values[rows[0]])))
             # The observed and the missing columns of each kind, and the covariance of its class: 0
             # if the classes share one.
-            seen, gone = np.split(self._columns[kinds], [n_observed], axis=1)
+            present, absent = np.split(self._columns[kinds], [n_observed], axis=1)
             matrix = np.minimum(self._class[kinds], len(covariance) - 1)[:, None, None]
             # S_oo, S_ou and S_uu.
             observed, link, rest = (
                 covariance[matrix, first[:, :, None], second[:, None, :]]
-                for first, second in ((seen, seen), (seen, gone), (gone, gone))
+                for first, second in ((present, present), (present, absent), (absent, absent))
             )
             slopes = _solved(observed + self._ridge * np.eye(n_observed), link)
             weight = np.bincount(kind, self._weights[rows], len(kinds))[:, None, None]
-            cells = self._class[kinds][:, None, None], gone[:, :, None], gone[:, None, :]
+            cells = self._class[kinds][:, None, None], absent[:, :, None], absent[:, None, :]
             np.add.at(uncertain, cells, weight * (rest - link.swapaxes(1, 2) @ slopes))
             row, group = rows[:, None], self._group[rows, None]
-            seen_in_row, gone_in_row = seen[kind], gone[kind]
-            deviation = self._values[row, seen_in_row] - mean[group, seen_in_row]
+            present_in_row, absent_in_row = present[kind], absent[kind]
+            deviation = self._values[row, present_in_row] - mean[group, present_in_row]
             shift = np.einsum("ni,nij->nj", deviation, slopes[kind])
-            self.filled[row, gone_in_row] = mean[group, gone_in_row] + shift
+            self.filled[row, absent_in_row] = mean[group, absent_in_row] + shift
         whole = self._complete + self._statistics(self._rows)
         has_rows = self.total[:, None] > 0
         return np.where(has_rows, whole.mean, mean), whole.comoment + uncertain

@@ -37,19 +37,19 @@ _FCLL_CONTRAST = (18.0 - np.pi**2) / 24.0 * np.pi**2 / 6.0
 MAX_CELLS, MAX_HELD = 1 << 22, 1 << 24
 
 
-def fcll(given: Floats, mixed: Floats) -> Floats:
+def fcll(by_class: Floats, mixed: Floats) -> Floats:
     """Return the gain in factorised conditional log likelihood (FCLL) from two likelihood gains.
 
-    Carvalho, Roos, Oliveira, Myllymäki (2011); the result is a weighted sum of `given` and ``given
-    - mixed``. If the class is not among the parents, both gains are the same, and the result is a
-    fraction of them.
+    Carvalho, Roos, Oliveira, Myllymäki (2011); the result is a weighted sum of `by_class` and of
+    ``by_class - mixed``. If the class is not among the parents, both gains are the same, and the
+    result is a fraction of them.
 
     Parameters
     ----------
-    given, mixed : ndarray
+    by_class, mixed : ndarray
         Gains in log likelihood, with the class as a parent and with the class summed out.
     """
-    return _FCLL_LIKELIHOOD * given + _FCLL_CONTRAST * (given - mixed)
+    return _FCLL_LIKELIHOOD * by_class + _FCLL_CONTRAST * (by_class - mixed)
 
 
 def bdeu(counts: Floats, ess: float) -> Floats:
@@ -144,28 +144,28 @@ class Gains:
         self.cards: list[int] = self._numbered.cards.tolist()
         self.target = columns.index(source.target) if source.target in columns else -1
 
-    def rows(self, columns: tuple[Variable, ...], given: Discrete | None) -> float:
+    def rows(self, columns: tuple[Variable, ...], condition: Discrete | None) -> float:
         """Return the total weight of all rows, at least 1."""
-        return max(float(self._pairs(columns, given).singles.totals.sum()), 1.0)
+        return max(float(self._pairs(columns, condition).singles.totals.sum()), 1.0)
 
     def of_pairs(
-        self, columns: tuple[Variable, ...], given: Discrete | None
+        self, columns: tuple[Variable, ...], condition: Discrete | None
     ) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the gain by each arc p -> c if c has at most `given` as a parent, shape (d, d).
+        """Return the gain by each arc p -> c if c has no parent but `condition`, shape (d, d).
 
         The second array says which arcs can be learned, see `ArcScores`.
         """
-        scores = arc_scores(self.source, self._pairs(columns, given), self.smoothing)
+        scores = arc_scores(self.source, self._pairs(columns, condition), self.smoothing)
         if self.score == "fcll":
             other = scores
-            if given is not None:
+            if condition is not None:
                 other = arc_scores(self.source, self._pairs(columns, None), self.smoothing)
             mixed = fcll(scores.total * scores.gains, other.total * other.gains)
             return mixed, scores.learnable
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
         if self.score == "bdeu":
             place = {v: i for i, v in enumerate(columns)}
-            summary = self._pairs(columns, given)
+            summary = self._pairs(columns, condition)
             discrete = np.array([place[v] for v in summary.at.discrete], dtype=np.intp)
             for left, right, tables in information.pair_tables(summary):
                 ratio = log_marginal_ratio(tables, self.ess)
@@ -173,8 +173,8 @@ class Gains:
                 gains[discrete[right], discrete[left]] = ratio
         return gains, scores.learnable
 
-    def _pairs(self, columns: tuple[Variable, ...], given: Discrete | None) -> Any:
-        return self.source.pairs(Pairs(columns, given))
+    def _pairs(self, columns: tuple[Variable, ...], condition: Discrete | None) -> Any:
+        return self.source.pairs(Pairs(columns, condition))
 
     def of(self, asked: Sequence[Extension]) -> list[Floats]:
         """Return for each extension the gains by its new parents, one at a time.

@@ -56,7 +56,7 @@ _MATRICES = 6
 
 
 def pair_summaries(
-    source: CountSource, columns: tuple[Variable, ...], given: Discrete | None
+    source: CountSource, columns: tuple[Variable, ...], condition: Discrete | None
 ) -> Iterator[tuple[NDArray[np.intp], PairsSummary]]:
     """Yield the statistics of all pairs of columns: of all at a time if they fit, else by tiles.
 
@@ -70,13 +70,13 @@ def pair_summaries(
     summary : PairsSummary
         Of these columns.
     """
-    order = _counted_ahead(source, columns, given)
+    order = _counted_ahead(source, columns, condition)
     if order == 1:
-        yield np.arange(len(columns)), source.pairs(Pairs(columns, given))
+        yield np.arange(len(columns)), source.pairs(Pairs(columns, condition))
         return
     for places in tiles(len(columns), order):
         part = tuple(columns[i] for i in places)
-        yield places, source.pairs(Pairs(part, given), keep=False)
+        yield places, source.pairs(Pairs(part, condition), keep=False)
 
 
 def ask_ahead(source: CountSource) -> None:
@@ -90,15 +90,15 @@ def ask_ahead(source: CountSource) -> None:
 
 
 def _counted_ahead(
-    source: CountSource, columns: tuple[Variable, ...], given: Discrete | None
+    source: CountSource, columns: tuple[Variable, ...], condition: Discrete | None
 ) -> int:
     """Collect the statistics of all pairs, or of single columns; return the order of the tiles."""
-    whole = Pairs(columns, given)
-    order = 1 if source.holds(whole) else tile_order(columns, given, budget() // source.copies)
+    whole = Pairs(columns, condition)
+    order = 1 if source.holds(whole) else tile_order(columns, condition, budget() // source.copies)
     if order == 1:
         source.pairs(whole)
     else:
-        source.singles(Singles(columns, given))
+        source.singles(Singles(columns, condition))
     return order
 
 
@@ -107,24 +107,24 @@ def budget() -> int:
     return default_memory_limit() // SHARE
 
 
-def tile_order(columns: tuple[Variable, ...], given: Discrete | None, limit: int) -> int:
+def tile_order(columns: tuple[Variable, ...], condition: Discrete | None, limit: int) -> int:
     """Return the number of groups whose tiles take at most `limit` bytes, 1 for no tiles.
 
     Tiles are not made smaller than of two columns, whatever they take.
     """
-    whole = pairs_bytes(columns, given)
+    whole = pairs_bytes(columns, condition)
     if whole <= limit:
         return 1
     order = max(3, math.isqrt(4 * whole // max(limit, 1)))
-    while order < len(columns) and tile_bytes(columns, given, order) > limit:
+    while order < len(columns) and tile_bytes(columns, condition, order) > limit:
         order += 1
     return min(order, len(columns))
 
 
-def tile_bytes(columns: tuple[Variable, ...], given: Discrete | None, order: int) -> int:
+def tile_bytes(columns: tuple[Variable, ...], condition: Discrete | None, order: int) -> int:
     """Return the number of bytes of the statistics of the largest tile; see `tile_order`."""
     parts = (tuple([columns[i] for i in places]) for places in tiles(len(columns), order))
-    return max(pairs_bytes(part, given) for part in parts)
+    return max(pairs_bytes(part, condition) for part in parts)
 
 
 def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
@@ -134,7 +134,10 @@ def tiles(n: int, order: int) -> Iterator[NDArray[np.intp]]:
 
 
 def scores_of_pairs(
-    source: CountSource, columns: tuple[Variable, ...], given: Discrete | None, smoothing: Smoothing
+    source: CountSource,
+    columns: tuple[Variable, ...],
+    condition: Discrete | None,
+    smoothing: Smoothing,
 ) -> ArcScores:
     """Return the scores of all arcs between columns; see `arc_scores` and `pair_summaries`.
 
@@ -152,7 +155,7 @@ def scores_of_pairs(
         )
     shape = (len(columns), len(columns))
     whole = [np.zeros(shape, dtype) for dtype in (float, float, float, float, bool)]
-    for places, summary in pair_summaries(source, columns, given):
+    for places, summary in pair_summaries(source, columns, condition):
         part = astuple(arc_scores(source, summary, smoothing))
         if len(places) == len(columns):
             return ArcScores(*part)
@@ -224,7 +227,7 @@ def joinable(columns: tuple[Variable, ...], rules: ArcRules) -> NDArray[np.bool_
 def candidate_pairs(
     source: CountSource,
     columns: tuple[Variable, ...],
-    given: Discrete | None,
+    condition: Discrete | None,
     smoothing: Smoothing,
     n: int,
     rules: ArcRules,
@@ -248,7 +251,7 @@ def candidate_pairs(
     numeric = _are_numeric(columns)
     partners, parents = _Best(len(columns), n), _Best(len(columns), 1)
     forest = _Forest(len(columns))
-    for places, summary in pair_summaries(sample, columns, given):
+    for places, summary in pair_summaries(sample, columns, condition):
         scores = arc_scores(sample, summary, smoothing)
         expected = safe_divide(scores.parameters, 2.0 * scores.total)
         net = np.round(scores.gains - expected, TIE_DECIMALS)
@@ -351,7 +354,7 @@ def listed_forest(n: int, left: _Indices, right: _Indices, weights: Floats) -> N
 def candidate_scores(
     source: CountSource,
     columns: tuple[Variable, ...],
-    given: Discrete | None,
+    condition: Discrete | None,
     smoothing: Smoothing,
     pairs: Candidates,
 ) -> ArcScores:
@@ -364,8 +367,8 @@ def candidate_scores(
     MemoryLimitError
         If the statistics of the candidates do not fit in memory.
     """
-    k = 1 if given is None else given.cardinality
-    above = () if given is None else (given,)
+    k = 1 if condition is None else condition.cardinality
+    above = () if condition is None else (condition,)
     ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))
     size = 8 * k * sum(n_moments((columns[p], columns[c])) for p, c in ends)
     if size * source.copies > default_memory_limit():
@@ -580,7 +583,7 @@ def _net(score: str | float, scores: ArcScores) -> Floats:
 def _augmented(
     source: CountSource,
     smoothing: SmoothingLike,
-    given: Discrete | None,
+    condition: Discrete | None,
     columns: tuple[Variable, ...],
     root: Name | None,
     worth: _Worth,
@@ -589,7 +592,7 @@ def _augmented(
     *,
     pays: bool = False,
 ) -> Structure:
-    """Return a directed maximum spanning tree or forest; `given` is a parent of all columns too.
+    """Return a directed maximum spanning tree or forest, and `condition` as a parent of all.
 
     `worth` computes edge weights from the scores of arcs; `pays` says whether to leave out edges
     without a positive weight, which makes a forest. `candidates` is described in `tan`.
@@ -597,7 +600,7 @@ def _augmented(
     at_root = _root(columns, root)
     smoothing = as_smoothing(smoothing)
     if candidates is None:
-        of_all = scores_of_pairs(source, columns, given, smoothing)
+        of_all = scores_of_pairs(source, columns, condition, smoothing)
         allowed = joinable(columns, rules)
         pairs = Candidates.of(np.argwhere(np.triu(allowed | allowed.T)), columns, rules)
         at = pairs.parents, pairs.children
@@ -605,8 +608,8 @@ def _augmented(
         weights, gains, learnable = worth(of_all)[at], both[at], of_all.learnable[at]
     else:
         n = whole_number("candidates=", "partners", candidates, 1)
-        pairs = candidate_pairs(source, columns, given, smoothing, n, rules)
-        scores = candidate_scores(source, columns, given, smoothing, pairs)
+        pairs = candidate_pairs(source, columns, condition, smoothing, n, rules)
+        scores = candidate_scores(source, columns, condition, smoothing, pairs)
         weights, gains, learnable = worth(scores), scores.gains, scores.learnable
     if pays:
         learnable = learnable & (np.round(weights, TIE_DECIMALS) > 0)
@@ -620,7 +623,7 @@ def _augmented(
         (columns[i].name, columns[j].name): edges[(i, j) if (i, j) in edges else (j, i)]
         for i, j in arcs
     }
-    return below_class(given, columns, scored)
+    return below_class(condition, columns, scored)
 
 
 def _root(columns: tuple[Variable, ...], name: Name | None) -> int | None:

@@ -261,14 +261,14 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
 
 def _joined(terms: Sequence[Expression]) -> list[Expression]:
     """Return terms in which P(b | a, c) P(a | c) is P(a, b | c), by the chain rule."""
-    # The first distribution given each set of variables.
-    given: dict[frozenset[Name], Conditional] = {}
+    # From each condition to the first distribution given it.
+    by_condition: dict[frozenset[Name], Conditional] = {}
     for term in terms:
         if isinstance(term, Conditional):
-            given.setdefault(frozenset(term.given), term)
+            by_condition.setdefault(frozenset(term.given), term)
     for i, first in enumerate(terms):
-        # All variables of the first one are what the second is given.
-        second = given.get(first.free)
+        # P(b | a, c), if the first one is P(a | c).
+        second = by_condition.get(first.free)
         if isinstance(first, Conditional) and second is not None:
             j = next(k for k, term in enumerate(terms) if term is second)
             joint = Conditional((*first.targets, *second.targets), first.given)

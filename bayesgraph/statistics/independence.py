@@ -438,17 +438,18 @@ _METHODS: dict[str, Callable[[_Columns], Outcome]] = {
 # They are those of `independence_test`, for two single columns: see `conditional_tests`.
 
 
-def many_states(source: RowSource, x: Discrete, y: Discrete, given: Sequence[Variable]) -> Outcome:
+def many_states(source: RowSource, x: Discrete, y: Discrete, others: Sequence[Variable]) -> Outcome:
     """Return the test of two columns of so many states that `is_sparse` may hold, from the rows.
 
-    The result is NaN given continuous columns, or columns that leave no degree of freedom.
+    `others` are the columns given which they are tested. The result is NaN if some of these are
+    continuous, or leave no degree of freedom.
     """
     table, weights = source.table, source.weights
     weights = weights if len(weights) else np.ones(table.n_rows)
-    kept = (weights > 0) & ~np.any([table.is_missing(v) for v in (x, y, *given)], axis=0)
-    cells = Cells.of(_Columns(table.rows(kept), [x], [y], given, weights[kept]))
+    kept = (weights > 0) & ~np.any([table.is_missing(v) for v in (x, y, *others)], axis=0)
+    cells = Cells.of(_Columns(table.rows(kept), [x], [y], others, weights[kept]))
     degrees = cells.degrees()
-    if _continuous(given) or (given and not degrees):
+    if _continuous(others) or (others and not degrees):
         return Outcome(math.nan, 0, math.nan, math.nan)
     p_value = cells.permuted() if cells.are_sparse else None
     return Outcome.of_ratio(cells.g_squared(), degrees, float(cells.counts.sum()), p_value)

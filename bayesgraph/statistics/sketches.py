@@ -504,12 +504,12 @@ class FrequentValues(ArrayState):
         counts = flat.reshape(-1, self.n_classes).astype(np.float64)
         self.totals += counts.sum(axis=0)
         together = np.union1d(self.keys, distinct)
-        seen, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
+        all_counts, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
         listed, new = np.searchsorted(together, self.keys), np.searchsorted(together, distinct)
-        seen[listed], credit[listed] = self.seen, self.credit
-        seen[new] += counts
+        all_counts[listed], credit[listed] = self.seen, self.credit
+        all_counts[new] += counts
         credit[new] += counts.sum(axis=1)
-        self.keys, self.seen, self.credit = together, seen, credit
+        self.keys, self.seen, self.credit = together, all_counts, credit
         excess = len(together) - self.size
         if excess > 0:
             # The smallest credit that is left out, so that at most `size` values keep some.

@@ -201,11 +201,11 @@ class _Columns:
         return slice(self.start[at], self.start[at + 1])
 
 
-def group_codes(table: Table, given: Discrete | None) -> tuple[NDArray[np.signedinteger], int]:
+def group_codes(table: Table, condition: Discrete | None) -> tuple[NDArray[np.signedinteger], int]:
     """Return the group of each row, -1 where missing, and the number of groups."""
-    if given is None:
+    if condition is None:
         return np.zeros(table.n_rows, dtype=np.int8), 1
-    return table.column(given), given.cardinality
+    return table.column(condition), condition.cardinality
 
 
 def _codes(table: Table, variables: tuple[Discrete, ...]) -> NDArray[np.signedinteger]:
@@ -433,11 +433,11 @@ class PairsSummary(requests.Additive):
         )
 
 
-def pairs_bytes(columns: Sequence[Variable], given: Discrete | None) -> int:
+def pairs_bytes(columns: Sequence[Variable], condition: Discrete | None) -> int:
     """Return the number of bytes of a PairsSummary of columns in which no number is missing."""
     cards = np.array([len(v.states) for v in columns if isinstance(v, Discrete)], dtype=np.float64)
     n_numbers = sum([isinstance(v, Continuous) for v in columns])
-    n_groups = 1 if given is None else given.cardinality
+    n_groups = 1 if condition is None else condition.cardinality
     n_states = cards.sum()
     singles = 1 + n_states + 3 * n_numbers
     tables = (n_states**2 - np.square(cards).sum()) / 2

@@ -687,20 +687,20 @@ def encode_column(variable: Variable, column: Column, *, unseen: Unseen) -> Any:
         return variable.codes(_finite(as_numbers(column, variable.name), variable.name))
     factorised = factorise(column, variable.name)
     # The code of each value of the column, None if it is no state.
-    found = [variable.find(state) for state in factorised.states]
-    if all(code is None for code in found):
+    state_codes = [variable.find(value) for value in factorised.states]
+    if all(code is None for code in state_codes):
         check_kinds(variable, factorised)
     # From codes of the column to those of the variable; -1, missing, takes the last entry.
-    translation = np.array([*(-1 if code is None else code for code in found), -1], dtype=np.int32)
+    translation = np.array([*(-1 if c is None else c for c in state_codes), -1], dtype=np.int32)
     # Categories that occur in no row need not be states.
-    if unseen == "error" and None in found and (unknown := _unknown(variable, factorised)):
+    if unseen == "error" and None in state_codes and (unknown := _unknown(variable, factorised)):
         near = errors.suggestion(unknown[0], variable.states)
         raise errors.UnknownStateError(
             f"Column {variable.name!r} has values that are not states: {errors.quoted(unknown)}."
             f"{near} The states are {errors.quoted(variable.states)}."
         )
     codes = translation[factorised.codes.astype(np.intp, copy=False)]  # NumPy's fastest look-up
-    if isinstance(unseen, UnseenValues) and None in found:
+    if isinstance(unseen, UnseenValues) and None in state_codes:
         is_unknown = (codes < 0) & (factorised.codes >= 0)
         if n_rows := int(np.count_nonzero(is_unknown)):
             unseen.add(variable.name, n_rows, _unknown(variable, factorised))

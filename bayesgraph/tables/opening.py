@@ -573,7 +573,7 @@ class _FileRows:
     source : str
         Name of the dataset.
     fragment : pyarrow.dataset.FileFragment
-    seen : tuple
+    opened_state : tuple
         Size and time of the file when the dataset was opened.
     schema : pyarrow.Schema
         Types of the columns.
@@ -584,7 +584,7 @@ class _FileRows:
 
     source: str
     fragment: Any
-    seen: Any
+    opened_state: Any
     schema: Any
     where: Any = None
     n_rows: int | None = None
@@ -633,7 +633,7 @@ class _FileRows:
     def _check_unchanged(self) -> None:
         """Raise an error if the file has changed since the dataset was opened."""
         path = self.fragment.path
-        if datasets.state_of(self.fragment.filesystem, [path]) != (self.seen,):
+        if datasets.state_of(self.fragment.filesystem, [path]) != (self.opened_state,):
             raise DataError(
                 f"{quoted([path])} changed while {self.source} was read, so that its passes would "
                 "not be about the same rows. Start again when nothing writes to it."

@@ -487,7 +487,7 @@ class Discriminative:
 
 def train_network(
     source: RowSource,
-    given: Structure | None = None,
+    structure: Structure | None = None,
     *,
     n_trees: int = 0,
     merge: bool = False,
@@ -504,7 +504,7 @@ def train_network(
     ----------
     source : RowSource
         A source with a target; all other columns discrete (intervals, categories, groups).
-    given : Structure, optional
+    structure : Structure, optional
         A structure whose arcs between features form a forest; by default it is learned.
     n_trees : int
         Number of random trees to average the network with, if that predicts better.
@@ -520,7 +520,7 @@ def train_network(
     DataError
         If a column is continuous, or the source has no target.
     UnsupportedModelError
-        If the arcs of `given` between features are no forest, or the class has parents.
+        If the arcs of `structure` between features are no forest, or the class has parents.
     """
     target = source.target
     if target is None:
@@ -532,7 +532,7 @@ def train_network(
     canonical = Canonical.of(features, target, columns, table.column(target), weights)
     rows = canonical.codes, canonical.labels, weights
     sample = Sample.of(canonical.features, *rows, target.cardinality)
-    pairs = None if given is None else _pairs(given, target, features)
+    pairs = None if structure is None else _pairs(structure, target, features)
     small = sample.thinned(_MAX_ROWS)
     n_folds = _FOLDS if len(small.labels) <= _MANY_ROWS else _FEWER_FOLDS
     n_folds = min(n_folds, max(1, int(small.sizes.sum())))
@@ -557,8 +557,8 @@ def train_network(
     strengths: dict[Arc, float] = arc_strengths(terms, effects, cpds)
     variables = tuple(cpd.variable for cpd in cpds)
     network = BayesianNetwork(cpds, arc_scores=strengths, order=variables)
-    structure = Structure(variables, tuple(strengths), strengths)
-    return Discriminative(network, structure, choice, trees)
+    trained = Structure(variables, tuple(strengths), strengths)
+    return Discriminative(network, trained, choice, trees)
 
 
 def _merged(

@@ -507,19 +507,19 @@ def normalise(scores: Floats) -> None:
 
 
 @kernel(interpreted=False, fastmath={"reassoc", "contract", "nsz"})
-def add_scores(logs: Floats, shared: Floats, own: Floats, out: Floats) -> None:
+def add_scores(logs: Floats, shared: Floats, deviations: Floats, out: Floats) -> None:
     """Add ``sum_f (shared_f + own_kf) logs_kf`` of one row to the score of each class.
 
     Parameters
     ----------
-    logs, own : ndarray, shape (n_classes, n_features)
+    logs, deviations : ndarray, shape (n_classes, n_features)
     shared : ndarray, shape (n_features,)
     out : ndarray, shape (n_classes,)
     """
     for k in range(logs.shape[0]):
         total = 0.0
         for f in range(logs.shape[1]):
-            total += (shared[f] + own[k, f]) * logs[k, f]
+            total += (shared[f] + deviations[k, f]) * logs[k, f]
         out[k] += total
 
 
@@ -585,7 +585,7 @@ def _move(
     """
     n_classes, n_features = logs.shape
     gradient, scale = scratch[0], scratch[1]
-    shared, own, bias, observed = steps.shared, steps.own, steps.bias, steps.observed
+    shared, deviations, bias, observed = steps.shared, steps.own, steps.bias, steps.observed
     if mode != CLASS:
         squares, ranges = steps.squares, steps.ranges
         for f in range(n_features):
@@ -617,15 +617,15 @@ def _move(
                     g = e * away[k, f]
                     own_squares[k, f] += g * g
                     change = own_step * g / math.sqrt(own_squares[k, f] * scale[f])
-                    own[k, f] -= change
+                    deviations[k, f] -= change
                     lost += change * centre[k, f]
             else:
                 for f in range(n_features):
-                    own[k, f] -= own_step * e * logs[k, f]
+                    deviations[k, f] -= own_step * e * logs[k, f]
             bias[k] += lost
             if minimum > -np.inf:
                 for f in range(n_features):
-                    own[k, f] = max(own[k, f], minimum - shared[f])
+                    deviations[k, f] = max(deviations[k, f], minimum - shared[f])
     for k in range(n_classes):
         if adaptive:
             steps.bias_squares[k] += error[k] * error[k]
@@ -694,7 +694,7 @@ def learn_rows(
     error = np.empty(n_classes)
     prior = np.empty(n_classes)
     away, scratch = np.empty((n_classes, n_features)), np.empty((2, n_features))
-    shared, own, bias = steps.shared, steps.own, steps.bias
+    shared, deviations, bias = steps.shared, steps.own, steps.bias
     mean_shared, mean_own, mean_bias = steps.mean_shared, steps.mean_own, steps.mean_bias
     for row in range(n):
         log_prior(totals, smoothing, prior)
@@ -708,7 +708,7 @@ def learn_rows(
             continue
         for k in range(n_classes):
             error[k] = prior[k] + bias[k]
-        add_scores(logs[row], shared, own, error)
+        add_scores(logs[row], shared, deviations, error)
         normalise(error)
         error[classes[row]] -= 1.0
         for k in range(n_classes):
@@ -726,7 +726,7 @@ def learn_rows(
             mean_bias[k] += share * (bias[k] - mean_bias[k])
             if mode != VARIABLE:
                 for f in range(n_features):
-                    mean_own[k, f] += share * (own[k, f] - mean_own[k, f])
+                    mean_own[k, f] += share * (deviations[k, f] - mean_own[k, f])
 
 
 @kernel(interpreted=False)
@@ -736,20 +736,20 @@ def score_rows(
     smoothing: float,
     bias: Floats,
     shared: Floats,
-    own: Floats,
+    deviations: Floats,
     out: Floats,
 ) -> None:
     """Write the log scores (unnormalised log posterior) of the classes for rows, (n, n_classes).
 
-    See `log_prior` for `totals` and `smoothing`, and `add_scores` for `shared` and `own`; `bias` is
-    added to the log priors.
+    See `log_prior` for `totals` and `smoothing`, and `add_scores` for `shared` and `deviations`;
+    `bias` is added to the log priors.
     """
     prior = np.empty(len(totals))
     log_prior(totals, smoothing, prior)
     for row in range(len(logs)):
         for k in range(len(prior)):
             out[row, k] = prior[k] + bias[k]
-        add_scores(logs[row], shared, own, out[row])
+        add_scores(logs[row], shared, deviations, out[row])
 
 
 # -------------------------- Compiled loops of drift detectors: one pass over a sequence of numbers

@@ -570,8 +570,8 @@ class TreesCPD(CPD):
         out = np.zeros((*cards, cells, n_rows))
         for codes in np.ndindex(*cards):
             fixed = {p: np.full(n_rows, code) for p, code in zip(free, codes, strict=True)}
-            given = Evidence(n_rows, columns | fixed, matrices=evidence.matrices)
-            self._add(given, out[codes])
+            with_parents = Evidence(n_rows, columns | fixed, matrices=evidence.matrices)
+            self._add(with_parents, out[codes])
         rows_first = np.moveaxis(out, -1, 0)
         if self.variable in evidence:
             return Factor.from_log(free, rows_first[..., 0])
