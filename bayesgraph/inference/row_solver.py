@@ -113,7 +113,7 @@ class RowsWork(contract.Work):
         """
         model = self.model
         evidence, partial = evidence.split()
-        together = model._compiled is not None and not evidence.likelihoods
+        together = model._compiled_tables is not None and not evidence.likelihoods
         ready = self._ready(evidence, partial)
         if evidence.n_rows == 1:
             # If variables must be summed out of tables, a compiled program does it.
@@ -221,7 +221,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
     ndarray, shape (n_rows, n_states), or (n_rows, 1) without a target
         log P(target = state, row), or log P(row).
     """
-    compiled: CompiledTables = model._compiled
+    compiled: CompiledTables = model._compiled_tables
     tables = compiled.tables
     n_states = 1 if target is None else target.cardinality
     observed, targets = _numbers(model, target, evidence)
@@ -263,7 +263,7 @@ def _numbers(
     model: Any, target: Discrete | None, evidence: Evidence
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the numbers of the variables that any row observes, ascending, and of the target."""
-    number = model._compiled.tables.number
+    number = model._compiled_tables.tables.number
     columns = {number[v.name]: c for v, c in evidence.columns.items() if v != target}
     observed = sorted(v for v, column in columns.items() if (column >= 0).any())
     return tuple(observed), () if target is None else (number[target.name],)
@@ -284,7 +284,7 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
 
     The model caches it.
     """
-    compiled: CompiledTables = model._compiled
+    compiled: CompiledTables = model._compiled_tables
     tables = compiled.tables
 
     def made() -> RowProgram:
@@ -332,7 +332,7 @@ class Rows(contract.Solver):
         whole = slice_of_case(model, contract.Pattern(pattern.observed, pattern.soft), targets).plan
         reason = "rows that observe all that others depend on"
         parts = [replace(whole, solver="factors", reason=reason)]
-        if model._compiled is not None and not pattern.soft:
+        if model._compiled_tables is not None and not pattern.soft:
             rows = _row_program(model, pattern.observed, targets)
             tree = contract.plan_of_tree(
                 rows.program.tree,

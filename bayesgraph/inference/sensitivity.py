@@ -588,7 +588,7 @@ class Families(Solver):
     works: ClassVar = {Slopes: FamilySlopes}
 
     def serves(self, model: Any) -> bool:
-        return model._compiled is None and bool(model._nodes())
+        return model._compiled_tables is None and bool(model._nodes())
 
     def plan(self, model: Any, question: Any, pattern: Pattern) -> Plan:
         target = question.target

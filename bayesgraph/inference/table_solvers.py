@@ -246,12 +246,12 @@ _RUNS_BEFORE = 3
 
 class _TableSolver(contract.Solver):
     def serves(self, model: Any) -> bool:
-        return model._compiled is not None
+        return model._compiled_tables is not None
 
 
 class _TableWork(contract.Work):
     def _prepare(self, model: Any) -> None:
-        self.compiled: CompiledTables = model._compiled
+        self.compiled: CompiledTables = model._compiled_tables
 
 
 class _TablePosteriors(_TableWork):
@@ -341,7 +341,7 @@ class JointEnumeration(_TableSolver):
         enumerable = _enumerable(model, question, pattern)
         assert enumerable is not None  # `takes` has checked it
         _, free = enumerable
-        variables = model._compiled.tables.variables
+        variables = model._compiled_tables.tables.variables
         targets = getattr(question, "targets", ())
         return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in free)
@@ -355,7 +355,7 @@ def _enumerable(
 
     The result is None if there are too many free variables for enumeration.
     """
-    compiled: CompiledTables = model._compiled
+    compiled: CompiledTables = model._compiled_tables
     targets, relevance, _ = _terms(compiled, question, pattern)
     return compiled.enumerable(pattern.observed, targets, relevance)
 
@@ -589,7 +589,7 @@ class CompiledPrograms(_TableSolver):
     }
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        compiled: CompiledTables = model._compiled
+        compiled: CompiledTables = model._compiled_tables
         variables = compiled.tables.variables
         targets, _, maximized = _terms(compiled, question, pattern)
         tree = tree_of(compiled, question, pattern)

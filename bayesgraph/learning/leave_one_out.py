@@ -319,7 +319,7 @@ class _Discrete(_Term):
         """
         labels, removed = part.labels, part.removed
         n_states = self._cells.shape[-1]
-        pull = self.rows.smoothing.pull(n_states)
+        strength = self.rows.smoothing.prior_strength(n_states)
         whole = self._cells.sum(axis=(0, 1))
         cells = whole[state] - removed + self._alpha[state]
         total = np.maximum(whole.sum() - removed, 0.0) + self._all
@@ -330,7 +330,7 @@ class _Discrete(_Term):
             total = totals[:, at // merged].T
             cells[at_labels] -= removed
             total[at_labels] -= removed
-            share = _shares(cells + pull * share, np.maximum(total, 0.0) + pull, share)
+            share = _shares(cells + strength * share, np.maximum(total, 0.0) + strength, share)
         return _logs(share)
 
 

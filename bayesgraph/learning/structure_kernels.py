@@ -129,7 +129,9 @@ def extended_information(
         for new in range(place + 2, split):
             card = cards[plan[new]]
             tables = cells[at : at + card * step]
-            information, rows, degrees = _told(tables, card, strata, of_state[:states], share)
+            information, rows, degrees = _conditional_information(
+                tables, card, strata, of_state[:states], share
+            )
             out[0, column] += information
             out[1, column] += rows
             out[2, column] += degrees
@@ -140,7 +142,7 @@ def extended_information(
 
 
 @kernel(error_model="numpy")
-def _told(
+def _conditional_information(
     cells: Floats, card: int, strata: int, of_state: Floats, share: Floats
 ) -> tuple[float, float, int]:
     """Return information, rows and degrees of freedom of tables by code, stratum and state."""

@@ -135,7 +135,7 @@ class Answering:
         return items
 
     @property
-    def _compiled(self) -> CompiledTables | None:
+    def _compiled_tables(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None if a factor is no table."""
         return None
 
@@ -150,7 +150,7 @@ class Answering:
 
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep; see `leaves`."""
+        """Numbers and vectors that elimination cannot keep; see `_leaf_targets`."""
         return frozenset()
 
     def _leaf_targets(

@@ -325,7 +325,7 @@ class Ensemble(Model):
 
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that some network of a mixture cannot keep; see `Model.silent`."""
+        """Numbers and vectors that elimination cannot keep in some network of a mixture."""
         kept = self.networks if self._is_joint else ()
         return frozenset().union(*(network._unmarginalisable for network in kept))
 
@@ -468,7 +468,7 @@ class Ensemble(Model):
     # ---------------------------------------------------------------- interventions and findings
 
     def _without_parents(self, names: Collection[Name]) -> Ensemble:
-        """Return the mixture for queries that set some variables; see `Model.without_parents`."""
+        """Return the mixture for queries that set some variables; see `Model._without_parents`."""
         return self._changed("_without_parents", names)
 
     def do(self, values: Mapping[Name, Any]) -> Ensemble:

@@ -431,7 +431,7 @@ class FactorGraph(Model):
         return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
 
     @cached_property
-    def _compiled(self) -> CompiledTables | None:
+    def _compiled_tables(self) -> CompiledTables | None:
         """The tables raised to their exponents, for compiled (Numba) variable elimination.
 
         The value is None unless all factors are tables.

@@ -416,7 +416,7 @@ class Model(Edits, Answering):
         if over is not None:
             return asked._best_over(1, over, evidence, memory_limit)[0]
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
-        question = Best() if asked._compiled is not None else Best(means=True, mode=joint)
+        question = Best() if asked._compiled_tables is not None else Best(means=True, mode=joint)
         return asked._best(1, question, evidence, memory_limit)[0]
 
     def k_most_probable(
@@ -977,7 +977,7 @@ def under(
 ) -> tuple[Model, dict[Name, Any]]:
     """Return the model without the arcs into the variables that are set, and all evidence on it.
 
-    The evidence includes the values that are set; see `Model.with_values_set`.
+    The evidence includes the values that are set; see `Model._with_values_set`.
     """
     if type(do) is not dict or any(type(x) not in PLAIN or x != x for x in do.values()):
         do = read_values(model, do)

@@ -192,7 +192,7 @@ class BayesianNetwork(Model):
 
     @cached_property
     def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep; see `Model.silent`.
+        """Numbers and vectors that elimination cannot keep; see `_leaf_targets`.
 
         A histogram of a variable with children is not among them: a tree may sum it out.
         """
@@ -368,7 +368,7 @@ class BayesianNetwork(Model):
         return [variable for variable in partial if variable in inner and variable not in summed]
 
     @cached_property
-    def _compiled(self) -> CompiledTables | None:
+    def _compiled_tables(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
         tables: list[TableCPD] = []
         item: list[int] = []
@@ -445,7 +445,7 @@ class BayesianNetwork(Model):
     # ------------------------------------------------------------------------- interventions
 
     def _without_parents(self, names: Collection[Name]) -> BayesianNetwork:
-        """Return the network for queries that set some variables; see `Model.without_parents`."""
+        """Return the network for queries that set some variables; see `Model._without_parents`."""
         chosen = [self.variable(name) for name in names]
         return self._of(without_distributions(self._blocks, chosen))
 

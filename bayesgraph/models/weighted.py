@@ -347,7 +347,7 @@ class WeightedNetwork(Model):
 
     @property
     def _unmarginalisable(self) -> frozenset[Variable]:
-        """Numbers and vectors that elimination cannot keep; see `Model.silent`."""
+        """Numbers and vectors that elimination cannot keep; see `_leaf_targets`."""
         return self.network._unmarginalisable
 
     def _leaf_targets(

@@ -553,13 +553,13 @@ def model_part(model: models.Model, numbers: Numbers) -> Json:
         If the clique tree has more entries than the limit, or a part more than the stated sizes.
     """
     answering = model._unfolded or model
-    if answering._compiled is None:
+    if answering._compiled_tables is None:
         part = _part_of(model, numbers)
         # Walks through trees sum their roots out, and have no most probable states of them.
         walks = any(local["type"] == "trees" for local in part.get("locals", ()))
         is_told = "locals" in part and model.networks and not walks
         return part | {"verbs": [*_ALWAYS, *_EXPLAINED, *(_OF_TABLES[:1] if is_told else ())]}
-    engine = tables_part(answering._compiled.tables, range(len(model.variables)), numbers)
+    engine = tables_part(answering._compiled_tables.tables, range(len(model.variables)), numbers)
     if not model.networks:
         return {"kind": "factor graph", "verbs": [*_ALWAYS, *_OF_TABLES[:2]], "engine": engine}
     # Auxiliary variables of canonical distributions would have to be summed out first.

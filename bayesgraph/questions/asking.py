@@ -272,8 +272,8 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     The tables P(x | e) P(t | e, x) have shape (n_answers, n_states). If the evidence has
     probability zero, there are none, and P(t | e) is zeros.
     """
-    assert model._compiled is not None  # callers have checked it
-    cards = model._compiled.tables.cards
+    assert model._compiled_tables is not None  # callers have checked it
+    cards = model._compiled_tables.tables.cards
     hard, soft = case.without(target)[:2]
     cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]
     work = model._work(All(), cases[0].pattern)
@@ -804,7 +804,7 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
     """Return the worth of the candidates in each row that does not observe them."""
     # One propagation for each state of the target gives the tables of all candidates in a row.
     tables = None
-    if model._compiled is not None and rows.n_rows <= _FEW:
+    if model._compiled_tables is not None and rows.n_rows <= _FEW:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
         tables = [by_propagation(model, terms.target, case) for case in cases]
         before = np.array([posterior for posterior, _ in tables])

@@ -243,7 +243,7 @@ class Smoothing:
         cells = counts + alpha
         return np.maximum(cells - 1.0, 0.0) if self.estimation == "map" else cells
 
-    def pull(self, n_states: int) -> float:
+    def prior_strength(self, n_states: int) -> float:
         """Return the equivalent sample size of the distribution to which a table shrinks.
 
         It is 0 for maximum likelihood; see `strength`.
@@ -262,7 +262,8 @@ class Smoothing:
     def state_counts(self, variable: Discrete) -> Floats:
         """Return the pseudo-counts of a variable's states in a table, shape (n_states,)."""
         n = variable.cardinality
-        added = self.pull(n) / n if self.scheme == "m" else self.pseudo_counts(variable, n)
+        share = self.prior_strength(n) / n  # of each state in the prior of an m-estimate
+        added = share if self.scheme == "m" else self.pseudo_counts(variable, n)
         return np.broadcast_to(added, (n,))
 
     def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:
@@ -291,7 +292,7 @@ class Smoothing:
             kept = None if kept is None else kept - (axes[0] < kept)
         towards = self.table(counts.sum(axis=axes), variable, kept)
         towards = np.expand_dims(towards, axes)
-        return shares(counts + self.pull(counts.shape[-1]) * towards, towards)
+        return shares(counts + self.prior_strength(counts.shape[-1]) * towards, towards)
 
     @cached_property
     def has_posterior(self) -> bool:
@@ -309,7 +310,7 @@ class Smoothing:
         rows = counts.sum(axis=-1)
         if counts.ndim == 1 or not self.is_hierarchy:
             return ParameterPosterior(rows, rows + self.state_counts(variable).sum())
-        return ParameterPosterior(rows, rows + self.pull(counts.shape[-1]))
+        return ParameterPosterior(rows, rows + self.prior_strength(counts.shape[-1]))
 
     def degrees_of_freedom(self, count: Floats) -> Floats:
         """Return the degrees of freedom of variances: the divisor of `covariance`."""

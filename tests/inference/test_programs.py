@@ -62,7 +62,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
     findings = findings_of(net, evidence)
     free = [v for v in range(14) if v not in findings.hard]
     targets = free[:3] if scope is Relevance.TARGETS else []
-    restricted = restrict(net._compiled.tables, sorted(findings.hard), (), targets, scope)
+    restricted = restrict(net._compiled_tables.tables, sorted(findings.hard), (), targets, scope)
     tree = plan_tree(restricted)
     members = cliques(tree)
     for c, parent in enumerate(tree.parent.tolist()):
@@ -92,7 +92,7 @@ def test_a_tree_has_the_running_intersection_property(seed, scope):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
-    tables = net._compiled.tables
+    tables = net._compiled_tables.tables
     stage = random.integers(0, 3, 16)
     order = planning.elimination_order(tables.cards, tables.start, tables.item, stage)
     assert sorted(order.tolist()) == list(range(16))
@@ -119,7 +119,9 @@ def test_the_best_root_is_the_best_of_all(seed):
     """The dynamic programme over roots against trying every one of them."""
     net, random = random_network(seed, 12)
     findings = findings_of(net, possible_evidence(net, random, 0.15))
-    restricted = restrict(net._compiled.tables, sorted(findings.hard), (), (), Relevance.EVERYTHING)
+    restricted = restrict(
+        net._compiled_tables.tables, sorted(findings.hard), (), (), Relevance.EVERYTHING
+    )
     tree = plan_tree(restricted)
     cliques = Cliques(tree.c_start, tree.member, tree.residual, tree.parent)
     chosen = planning.best_roots(restricted, cliques, tree.home, tree.unit)
@@ -205,7 +207,7 @@ def interpret(program, tables, offsets):  # noqa: C901 - one case an instruction
 def test_an_interpreter_agrees(seed):
     """In plain Python, with the numbers of the compiled executor."""
     net, random = random_network(seed)
-    engine = net._compiled
+    engine = net._compiled_tables
     tables = engine.tables
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
@@ -225,7 +227,7 @@ def test_an_interpreter_agrees(seed):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_logarithms_and_enumeration_agree_with_probabilities(seed):
     net, random = random_network(seed)
-    engine = net._compiled
+    engine = net._compiled_tables
     findings = findings_of(net, possible_evidence(net, random))
     program = engine.program(sorted(findings.hard), both=True)
     run = engine.run(program, findings)
@@ -258,7 +260,7 @@ def large():
 
 @pytest.mark.slow
 def test_a_limit_holds_the_second_time_too(large):
-    program = large._compiled.program(())
+    program = large._compiled_tables.program(())
     workspace, table = 8 * (program.n_work + program.n_result), 8 * program.tree.largest
     assert workspace < 2**22 < table  # made in tiles, and never there as a whole
     large.log_probability({0: 0})
@@ -350,7 +352,7 @@ def operations(code):
 def test_sums_of_products_of_large_cliques(seed):
     """Their terms are not stored; probabilities and logarithms against the whole table."""
     graph, names, joint = large_tables(seed)
-    engine = graph._compiled
+    engine = graph._compiled_tables
     program = engine.program((), both=True)
     runs = [engine.run(program, Case({}), logarithmic=logs) for logs in (False, True)]
     order = [graph._index_of[name] for name in names]
@@ -375,7 +377,9 @@ def test_sums_of_products_of_large_cliques(seed):
 
 
 def test_most_large_tables_are_not_stored():
-    codes = [large_tables(seed)[0]._compiled.program((), both=True).code for seed in range(20)]
+    codes = [
+        large_tables(seed)[0]._compiled_tables.program((), both=True).code for seed in range(20)
+    ]
     assert sum(int(programs.CONTRACT) in operations(code) for code in codes) >= 15
 
 

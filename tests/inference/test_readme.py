@@ -49,12 +49,12 @@ def compiled(code):
 def test_the_listing_is_the_program():
     lines = README.read_text("utf-8").partition("## The example, compiled and run")[2].splitlines()
     listing = [written(line) for line in lines if re.match(r" +\d+ +[A-Z]{3,}", line)]
-    assert listing == list(compiled(chain()._compiled.program((), both=True).code.tolist()))
+    assert listing == list(compiled(chain()._compiled_tables.program((), both=True).code.tolist()))
 
 
 def test_the_result_is_the_one_written():
     net = chain()
-    run = net._compiled.run(net._compiled.program((), both=True), Case({}))
+    run = net._compiled_tables.run(net._compiled_tables.program((), both=True), Case({}))
     np.testing.assert_allclose(run.result, [0.6, 0.4, 0.5, 0.5, 0.65, 0.35], rtol=1e-15)
     assert abs(run.log_mass) < 1e-15
     assert "`[.6 .4 | .5 .5 | .65 .35]`" in README.read_text("utf-8")

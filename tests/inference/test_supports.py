@@ -184,7 +184,7 @@ def test_impossible_evidence(by_case, seed):
 def test_programs_on_logarithms_and_cliques_of_all_kinds(seed):
     """Some cliques compressed, with their messages or without, others dense."""
     for make, joint, _ in cases(seed):
-        engine = make()._compiled
+        engine = make()._compiled_tables
         for smallest in (0, 5, 20):
             with mock.patch.multiple(supports, **ALWAYS | {"SMALLEST": smallest}):
                 program = engine.program((), both=True, compress=True)
@@ -267,7 +267,7 @@ def test_networks_without_zeros_have_the_programs_they_had():
         parents = variables[max(0, i - 5) : i]
         shape = (4,) * (len(parents) + 1)
         cpds.append(bg.TableCPD(v, random.dirichlet(np.ones(4), shape[:-1]), parents))
-    engine = bg.BayesianNetwork(cpds)._compiled
+    engine = bg.BayesianNetwork(cpds)._compiled_tables
     dense, tried = (engine.program((), both=True, compress=c) for c in (False, True))
     assert np.array_equal(dense.code, tried.code)
     assert tried.layout.size == 0

@@ -136,7 +136,7 @@ class StreamExponents(ArrayState):
         """Reset exponents to 1 and biases to 0."""
         self._reset(_EXPONENTS)
 
-    def quicken(self) -> None:
+    def reset_step_sizes(self) -> None:
         """Reset the adaptive step sizes to their (larger) initial values, after drift."""
         self._reset(_PACE)
         self.clock[0] = 0.0

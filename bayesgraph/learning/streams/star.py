@@ -261,7 +261,7 @@ class StreamingStar(ArrayState):
         """
         if self.settings.on_drift == "note":
             return
-        self.exponents.quicken()
+        self.exponents.reset_step_sizes()
         if self.settings.on_drift == "forget":
             self.exponents.begin()
             share = min(1.0, REMAINING_WEIGHT / max(self._held, 1.0))

@@ -41,8 +41,8 @@ def _estimate_tables(
     even = 1.0 / np.repeat(cards, cards)  # for classes without counts and pseudo-counts
     if smoothing.is_hierarchy:
         towards = _state_shares(counts.sum(axis=0) + prior, cards, even)
-        pull = np.repeat([smoothing.pull(n) for n in cards.tolist()], cards)
-        values = _state_shares(counts + pull * towards, cards, towards)
+        strength = np.repeat([smoothing.prior_strength(n) for n in cards.tolist()], cards)
+        values = _state_shares(counts + strength * towards, cards, towards)
     else:
         values = _state_shares(smoothing.weighted(counts, prior), cards, even)
     plate = TablePlate(discrete, values, [target])
@@ -51,7 +51,7 @@ def _estimate_tables(
         rows = np.add.reduceat(counts, start, axis=1)
         added = np.add.reduceat(prior, start)
         if smoothing.is_hierarchy:
-            added = np.array([smoothing.pull(n) for n in cards.tolist()])
+            added = np.array([smoothing.prior_strength(n) for n in cards.tolist()])
         plate.parameter_posterior = ParameterPosterior.of_plate(rows, rows + added)
     return [plate]
 

@@ -278,7 +278,7 @@ def test_many_causes_are_linear():
     parents, roots = causes(n)
     p, child = random.random(n), bg.Discrete("y", NO_YES)
     net = bg.BayesianNetwork([*roots, bg.NoisyOrCPD(child, p, parents, leak=0.01)])
-    assert net._unfolded._compiled.tables.values.size < 10 * n
+    assert net._unfolded._compiled_tables.tables.values.size < 10 * n
     absent = 0.99 * np.prod(1 - 0.1 * p)
     assert net.query("y")["no"] == pytest.approx(absent, abs=1e-12)
     with_third = 1 - absent / (1 - 0.1 * p[3]) * (1 - p[3])
