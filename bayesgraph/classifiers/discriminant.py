@@ -24,6 +24,8 @@ from bayesgraph.models import (
 )
 from bayesgraph.statistics import Smoothing
 
+# Number of rows that are centred at a time, which stay in the cache.
+_TOGETHER = 1024
 # Minimum within-class variance of a discriminant axis, in standardised columns. Columns that are
 # collinear but for `var_smoothing` have directions of less, along which only rounding errors vary.
 _MINIMUM_VARIANCE = 1e-7
@@ -197,10 +199,12 @@ class DiscriminantAnalysisClassifier(
         slopes, constants, centre = self._linear_terms()
         rows = evidence.matrix(self.features_)
         # Relative to the first class, whose scores are then 0.
-        joint = np.empty((len(constants), len(rows)))
-        joint[:] = (constants - constants[0])[:, None]
+        joint, differences = np.zeros((len(constants), len(rows))), slopes[1:] - slopes[0]
         with np.errstate(over="ignore", invalid="ignore"):  # the scores are looked at
-            joint[1:] += ((rows - centre) @ (slopes[1:] - slopes[0]).T).T
+            for first in range(0, len(rows), _TOGETHER):
+                part = slice(first, first + _TOGETHER)
+                np.matmul(differences, (rows[part] - centre).T, out=joint[1:, part])
+            joint += (constants - constants[0])[:, None]
         return joint.T, 0
 
     # ------------------------------------------------------------------------ what was estimated
