@@ -170,7 +170,7 @@ def log_factorial(x: float, table: Floats) -> float:
     return table[int(x)] if len(table) else math.lgamma(x + 1.0)
 
 
-@kernel(interpreted=False)
+@kernel(interpreted=False, inline="always")
 def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float:
     """Return the MODL cost in nats of a part with the class counts ``one + sign * other``.
 
@@ -190,7 +190,7 @@ def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float
     )
 
 
-@kernel(interpreted=False)
+@kernel(interpreted=False, inline="always")
 def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
     """Return the cost of bins a to b - 1 as one interval; see `joined_cost`."""
     return joined_cost(sums[b], sums[a], -1.0, table)
