@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_422,
-    "nodes of syntax trees": 624_658,
+    "lines of code": 54_421,
+    "nodes of syntax trees": 624_644,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

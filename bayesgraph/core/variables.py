@@ -307,7 +307,7 @@ class Binned(Discrete):
         """Return the index of the interval of each number, -1 for NaN."""
         cuts = np.array(self.cuts)
         if len(numbers) >= _MANY and 0 < len(cuts) <= _FEW_CUTS and numbers.dtype == np.float64:
-            return np.asarray(find_intervals(cuts, numbers))
+            return np.asarray(find_intervals(cuts, numbers))  # the same codes, faster
         codes = np.searchsorted(cuts, numbers, side="left")
         codes[np.isnan(numbers)] = -1
         return np.asarray(codes)

@@ -448,7 +448,8 @@ def encode_variable(variable: Variable) -> dict[str, Any]:
     """
 
     def encoded(value: Any, what: str, depth: int | None) -> Any:
-        if depth is None:  # numbers
+        """Return a state or name (depth 0), lists of them in `depth` levels, or numbers (None)."""
+        if depth is None:
             return list(value)
         if depth:
             return [encoded(entry, what, depth - 1) for entry in value]
@@ -465,7 +466,8 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
 
     def decoded(value: Any, depth: int | None) -> Any:
-        if depth is None:  # numbers
+        """Return what `encoded` of `encode_variable` encoded."""
+        if depth is None:
             if not {*map(type, value)} <= {float}:
                 raise ValueError(f"expected numbers; got {value!r:.80}")
             return value

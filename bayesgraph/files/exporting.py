@@ -298,7 +298,8 @@ class Export:
         LossyExportError
             If the format cannot hold the model; the message lists why.
         """
-        # A network is the one of its own networks; a factor graph has none.
+        # A network is the one of its own networks; a factor graph has none. What is no model at all
+        # is neither of them.
         networks = model.networks if isinstance(model, models.Model) else [None]
         holds_factors = "factors" in capabilities.also
         if not (any(network is model for network in networks) or (holds_factors and not networks)):

@@ -221,6 +221,8 @@ class UnfoldedWork(contract.Work):
         # The network keeps its prepared queries, and this query keeps the network.
         self._network = _network_of(model, self.question)
         self._inner = self._prepared()
+        # Observed noisy maxima, whose chains are left out where they have no effect: if that saves
+        # much.
         self._effects: list[int] = []
         if self._factorises and not self.pattern.rows:
             self._effects = [v for v in self.pattern.observed if v in model._no_effect_factors]
@@ -234,9 +236,10 @@ class UnfoldedWork(contract.Work):
 
     def run(self, case: contract.Case, memory_limit: float | None = None) -> Any:
         """Return the answer for one case; see Work."""
-        absent = tuple(v for v in self._effects if not case.hard[v])
+        absent = tuple(v for v in self._effects if not case.hard[v])  # state 0 is no effect
         if absent:
-            # The answer, with the likelihoods of absent effects as evidence on their causes.
+            # The answer of a network without the arcs into absent effects, with their likelihoods
+            # as evidence on their causes. Each factor is of one cause, or of none (a constant).
             model = self.model
             names = [model.variables[v].name for v in absent]
             cut = model._memo.get(("absent", absent), lambda: model._without_parents(names))

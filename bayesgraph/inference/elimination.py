@@ -400,10 +400,12 @@ class Forest:
         self.separators = [members[i:j] for i, j in zip(begins, ends, strict=True)]
 
     def upward(self, factors: Sequence[Factor]) -> tuple[list[Factor], list[Factor]]:
-        """Return the product at each clique and its sum, the message to the parent."""
+        """Return the product at each clique, and its sum to the separator: the message upward."""
         products: list[Factor] = []
         up: list[Factor] = []
+        # Children come before their parents.
         for inside, below, separator in zip(self.inside, self.below, self.separators, strict=True):
+            # With it the product has all variables of the separator, even if no factor has one.
             ones = Factor.from_log(separator, np.zeros([1] * (1 + len(separator))))
             product = multiply([*(factors[f] for f in inside), *(up[d] for d in below), ones])
             assert isinstance(product, Factor)  # as the factors are

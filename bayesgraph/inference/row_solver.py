@@ -287,10 +287,13 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
     compiled: CompiledTables = model._compiled_tables
     tables = compiled.tables
 
-    def made() -> RowProgram:
-        alone = compiled.tree((), observed, targets, Relevance.EVIDENCE)
-        n_together = int(min(max(_ROW_ENTRIES // max(alone.total, 1), 1), _MAXIMUM_TOGETHER))
+    def build() -> RowProgram:
+        """Compile the tables of the model with one more variable, the index of the row."""
+        # The tree of one row says for how many rows the tables of all together stay small.
+        one_row = compiled.tree((), observed, targets, Relevance.EVIDENCE)
+        n_together = int(min(max(_ROW_ENTRIES // max(one_row.total, 1), 1), _MAXIMUM_TOGETHER))
         row = Discrete(_Row(), range(n_together))
+        # Each observed variable has a likelihood that depends on the row; runs fill them in.
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in observed)]
         likelihoods = [np.ones((tables.cards[v], n_together)) for v in observed]
         extended = Tables(
@@ -298,12 +301,14 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
             [tables.values, *likelihoods],
             sums_to_one=False,
         )
+        # The model's tables still are distributions of their children, which likelihoods are not.
         extended.arrays.child[: len(tables)] = tables.arrays.child
-        asked = (*targets, len(tables.cards))
-        program = CompiledTables(extended).program((), (), asked, Relevance.EVIDENCE)
-        return RowProgram(program, extended, n_together, int(alone.total))
+        index_of_row = len(tables.cards)
+        wanted = (*targets, index_of_row)
+        program = CompiledTables(extended).program((), (), wanted, Relevance.EVIDENCE)
+        return RowProgram(program, extended, n_together, int(one_row.total))
 
-    program: RowProgram = model._memo.get(("rows", observed, targets), made)
+    program: RowProgram = model._memo.get(("rows", observed, targets), build)
     return program
 
 

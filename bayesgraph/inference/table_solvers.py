@@ -438,14 +438,15 @@ class _Program(_TableWork):
     def _narrowed(self, case: contract.Case, memory_limit: float | None) -> Program:
         """Return the program of one case, which the model keeps as long as there is room."""
 
-        def made() -> Program:
+        def compile_case() -> Program:
             return self._made(memory_limit=memory_limit, compress=True, hard=case.hard)
 
         states = tuple(case.hard[v] for v in self.pattern.observed)
         key = ("case", type(self.question), self.question, self.pattern, states)
-        program: Program = self.model._memo.get(key, made)
+        program: Program = self.model._memo.get(key, compile_case)
+        # A held program above a smaller limit is compiled again, which raises the error of this.
         limit = default_memory_limit() if memory_limit is None else memory_limit
-        return program if held_bytes(program) <= limit else made()
+        return program if held_bytes(program) <= limit else compile_case()
 
     def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
         run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
@@ -617,14 +618,16 @@ def _planned_program(
     Compilation gives the size of the workspace; the program does not run.
     """
 
-    def made(hard: Findings | None) -> Program | None:
+    def compile_for(hard: Findings | None) -> Program | None:
+        """Return the program of all cases, or of the case of some findings; None if too large."""
         with suppress(MemoryLimitError):
             return program_of(compiled, question, pattern, tree=tree, compress=True, hard=hard)
         return None
 
-    program = made(None)
+    program = compile_for(None)
+    # As `_Program` does: where that of all cases is large, the one of the case alone.
     if pattern.states and (program is None or program.tree.total > MOST_DENSE):
-        return made(dict(zip(pattern.observed, pattern.states, strict=True))) or program
+        return compile_for(dict(zip(pattern.observed, pattern.states, strict=True))) or program
     return program
 
 

@@ -522,20 +522,21 @@ def _joined_supports(
 ) -> list[Ints | None]:
     """Return the possible keys of each clique by its relations and those of the cliques below.
 
-    None where they are not known, as without relations, or with more rows than allowed.
+    None where they are not known, as without relations, or with more keys than allowed. The
+    relations are extended: what a clique leaves possible is one of its parent.
     """
-    keys: list[Ints | None] = []
-    for c, p in enumerate(shape.parent):
-        rows = None
+    possible: list[Ints | None] = []
+    for c, parent in enumerate(shape.parent):  # children before their parents
+        keys = None
         if relations[c]:
-            rows = join(relations[c], tree.cards, shape.orders[c], allowed[c])
-        keys.append(rows)
-        if rows is not None and p >= 0 and not tree.unit[c]:
-            outer = shape.outer(c, rows)
-            shown = outer[np.flatnonzero(np.diff(outer, prepend=-1))]
-            if len(shown) < shape.shared[c]:
-                relations[p].append(Relation(shape.separators[c], shown))
-    return keys
+            keys = join(relations[c], tree.cards, shape.orders[c], allowed[c])
+        possible.append(keys)
+        if keys is not None and parent >= 0 and not tree.unit[c]:
+            of_message = shape.outer(c, keys)  # ascending, as the keys
+            distinct = of_message[np.flatnonzero(np.diff(of_message, prepend=-1))]
+            if len(distinct) < shape.shared[c]:
+                relations[parent].append(Relation(shape.separators[c], distinct))
+    return possible
 
 
 def _reduce(
@@ -545,25 +546,28 @@ def _reduce(
     allowed: Sequence[float],
     keys: list[Ints | None],
 ) -> None:
-    """Leave each clique the keys that its parent shows, roots first; try again what failed."""
+    """Leave each clique the keys that agree with a key of its parent, roots first.
+
+    A clique without keys, which had too many, is joined once more: it may have fewer now.
+    """
     for c in range(len(keys) - 1, -1, -1):
-        above = keys[shape.parent[c]] if shape.parent[c] >= 0 else None
-        if above is None:
+        keys_of_parent = keys[shape.parent[c]] if shape.parent[c] >= 0 else None
+        if keys_of_parent is None:
             continue
-        shown, rows = _shown(shape, tree.cards, c, above), keys[c]
-        if len(shown) == shape.shared[c]:
+        of_message, keys_of_c = _of_message(shape, tree.cards, c, keys_of_parent), keys[c]
+        if len(of_message) == shape.shared[c]:
             continue
-        if rows is not None:
-            keys[c] = rows[_among(shape.outer(c, rows), shown)]
+        if keys_of_c is not None:
+            keys[c] = keys_of_c[_among(shape.outer(c, keys_of_c), of_message)]
         else:
-            relations[c].append(Relation(shape.separators[c], shown))
+            relations[c].append(Relation(shape.separators[c], of_message))
             keys[c] = join(relations[c], tree.cards, shape.orders[c], allowed[c])
 
 
-def _shown(shape: _Shape, cards: Ints, c: int, above: Ints) -> Ints:
-    """Return the keys of the message of clique c that its parent's keys have."""
+def _of_message(shape: _Shape, cards: Ints, c: int, keys_of_parent: Ints) -> Ints:
+    """Return the keys of the message of clique c that agree with a key of its parent."""
     weights = radix(cards, shape.separators[c])
-    return _distinct(moved(above, cards, shape.orders[shape.parent[c]], weights))
+    return _distinct(moved(keys_of_parent, cards, shape.orders[shape.parent[c]], weights))
 
 
 class Layout:
@@ -624,12 +628,12 @@ class Layout:
         """Yield the messages between compressed cliques and their keys: those of the receiver."""
         shape = self._shape
         for c, p in enumerate(shape.parent):
-            above = keys[p] if p >= 0 else None
-            if keys[c] is not None and above is not None:
-                shown = _shown(shape, self._cards, c, above)
-                if len(shown) <= shape.shared[c] // 2:
-                    self.places[SEPARATOR, len(self.tree.factors) + c] = len(shown)
-                    yield c, shown
+            of_parent = keys[p] if p >= 0 else None
+            if keys[c] is not None and of_parent is not None:
+                of_message = _of_message(shape, self._cards, c, of_parent)
+                if len(of_message) <= shape.shared[c] // 2:
+                    self.places[SEPARATOR, len(self.tree.factors) + c] = len(of_message)
+                    yield c, of_message
 
     def _add_clique(self, c: int, rows: Ints, asked: Weights) -> None:
         """Add the rows of a clique, and lists of places in the message or result it makes."""

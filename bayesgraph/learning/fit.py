@@ -275,6 +275,7 @@ def _nodes_and_arcs(arcs: Any) -> tuple[list[Name] | None, list[Any]]:
             f"fit({name}(bayesgraph.learning.count_source(table)), table)."
         )
     try:
+        # A text is no pair, not even "ab": as it is, it is refused later.
         return None, [arc if isinstance(arc, str) else tuple(arc) for arc in arcs]
     except TypeError as error:
         raise GraphError(

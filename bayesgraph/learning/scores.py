@@ -294,22 +294,27 @@ class Gains:
         See `gaussian_fit` for `ridge`. `is_class` and `discrete` say of each parent whether it is
         the class, and whether it is discrete.
         """
+        # The family without its new parent has less on three accounts: `merged` sums the axis of a
+        # discrete one out; a continuous one is the first entry of the moments.
         flags = [c for c, d in zip(is_class, discrete, strict=True) if d]
         if discrete[0]:
-            without, fewer, rest = statistics.merged(0), flags[1:], ridge
+            smaller, smaller_flags, smaller_ridge = statistics.merged(0), flags[1:], ridge
         else:
             mean, comoment = statistics.mean[..., 1:], statistics.comoment[..., 1:, 1:]
-            without = FamilyStatistics(statistics.counts, mean, comoment)
-            fewer, rest = flags, ridge[:, 1:]
-        gain = self._linear(statistics, ridge, flags) - self._linear(without, rest, fewer)
+            smaller = FamilyStatistics(statistics.counts, mean, comoment)
+            smaller_flags, smaller_ridge = [*flags], ridge[:, 1:]
+        gain = self._linear(statistics, ridge, flags)
+        gain -= self._linear(smaller, smaller_ridge, smaller_flags)
         if self.score != "fcll":
             return gain
+        # The class, if it is a parent, is the first one after the new one.
         if is_class[1:2] != (True,):
             return fcll(gain, gain)
-        axis, low = flags.index(True), fewer.index(True)
-        mixed = self._linear(
-            statistics.merged(axis), ridge, flags[:axis] + flags[axis + 1 :]
-        ) - self._linear(without.merged(low), rest, fewer[:low] + fewer[low + 1 :])
+        # The same gain with the class summed out of both families.
+        axis, smaller_axis = flags.index(True), smaller_flags.index(True)
+        del flags[axis], smaller_flags[smaller_axis]
+        mixed = self._linear(statistics.merged(axis), ridge, flags)
+        mixed -= self._linear(smaller.merged(smaller_axis), smaller_ridge, smaller_flags)
         return fcll(gain, mixed)
 
     def _linear(

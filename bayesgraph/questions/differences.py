@@ -1085,7 +1085,8 @@ def table_drift(
     return TableDrift(tuple(families), alpha, tables[0].n_rows, tables[1].n_rows)
 
 
-# A distribution of a child given parents, after the model that it is of and its place in ensembles.
+# A distribution of a child given parents, after the network that it is of and the path to this: the
+# index of a network in each ensemble from the outermost one on.
 _Member: TypeAlias = tuple[tuple[int, ...], Model, CPD]
 
 
@@ -1102,7 +1103,7 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
     """Return the families whose parents have columns; members of a mixture may share one."""
     present = {v.name for v in tables[0].variables} & {v.name for v in tables[1].variables}
     shared: dict[Any, _Shared] = {}
-    for place, owner, cpd in _members(model):
+    for path, network, cpd in _members(model):
         child, parents = cpd.variable, cpd.parents
         is_present = child.name in present
         latent = [p.name for p in parents if is_present and p.name not in present]
@@ -1111,14 +1112,14 @@ def _families(model: Model, tables: list[Table]) -> list[_Shared]:
         key = child.name, frozenset(p.name for p in parents if is_present)
         family = shared.setdefault(key, _Shared(child, parents, {}, []))
         family.latent.update(dict.fromkeys(latent))
-        family.members.append((place, owner, cpd))
+        family.members.append((path, network, cpd))
     return list(shared.values())
 
 
 def _members(model: Model) -> list[_Member]:
     """Return the distributions of all networks, or those that factors of a factor graph are."""
     if model.networks:
-        return [(place, network, c) for place, network in networks_in(model) for c in network.cpds]
+        return [(path, network, c) for path, network in networks_in(model) for c in network.cpds]
     graph: Any = model
     sources = [term.source for term in graph.terms]
     cpds = [cpd for source in sources if isinstance(source, CPD) for cpd in source.singles()]
@@ -1183,14 +1184,14 @@ def _columns(
 
 def _rows(model: Any, member: _Member, table: Table) -> Evidence:
     """Return the columns of a member's family that a table has, as the member reads them."""
-    place, _, cpd = member
+    path, _, cpd = member
     names = {v.name for v in cpd.scope}
     columns = {v: table.column(v) for v in table.variables if v.name in names}
     rows = Evidence(table.n_rows, columns)
-    for number in place:
+    for index in path:
         if len(model.weights):  # members of an average may cut numbers, and merge states
-            rows = model.all_members[number].rows(rows)
-        model = model.networks[number]
+            rows = model.all_members[index].rows(rows)
+        model = model.networks[index]
     return rows
 
 
@@ -1199,7 +1200,7 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
 
     It is NaN without complete rows, or if the model cannot sum the other parents out.
     """
-    (_, owner, cpd), rows = member, _rows(model, member, table)
+    (_, network, cpd), rows = member, _rows(model, member, table)
     complete = np.ones(table.n_rows, dtype=bool)
     for variable in rows.columns:
         complete &= rows.observed_rows(variable)
@@ -1208,11 +1209,12 @@ def _mean_log_likelihood(model: Model, member: _Member, table: Table) -> float:
     family = rows.rows(np.flatnonzero(complete))
     if len(family.columns) == len(cpd.scope):
         return float(np.mean(_log_values(cpd, family)))
+    # log P(child | present parents) = log P(child, present parents) - log P(present parents)
     parents = family.without([cpd.variable])
     try:
-        logs = owner._log_evidence_rows(family)
+        logs = network._log_evidence_rows(family)
         if parents.columns:
-            logs = logs - owner._log_evidence_rows(parents)
+            logs = logs - network._log_evidence_rows(parents)
     except BayesGraphError:
         return math.nan
     return float(np.mean(logs))

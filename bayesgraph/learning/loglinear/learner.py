@@ -104,18 +104,18 @@ class _Forest:
         shares = _conditional_shares(terms, sample, parents)
         log_prior = np.log(sample.prior)
         factors, alone = [], []
-        for j, above in enumerate(parents):
-            scope = (*above, j)
-            # A given pair may be in either order.
-            subsets = (permutations(sorted(scope), k + 1) for k in range(len(scope)))
+        for j, parents_of_j in enumerate(parents):
+            scope = (*parents_of_j, j)
+            # The tables of some of these features. A pair that a user named is in either order.
+            orders = (permutations(sorted(scope), k + 1) for k in range(len(scope)))
             inside = {
-                features: tables[features] for features in chain(*subsets) if features in tables
+                features: tables[features] for features in chain(*orders) if features in tables
             }
             # Effects of tables of the parents alone are in the parents' own factors.
             effect = _sum({features: t for features, t in inside.items() if j in features}, scope)
             factor = effect + np.log(shares[j])[..., None]
             statistic = np.broadcast_to(_posterior(tables[j,] + log_prior), factor.shape)
-            if above and min(factor.shape[:-1]) > 1:
+            if parents_of_j and min(factor.shape[:-1]) > 1:
                 statistic = statistic + _posterior(_sum(inside, scope) + log_prior)
             factors.append(factor)
             alone.append(statistic)

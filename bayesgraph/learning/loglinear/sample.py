@@ -195,24 +195,25 @@ class Sample:
         """
         columns = [labels, *codes.T]
         order = np.lexsort([labels, fingerprints(codes)])
-        new = np.zeros(len(order), dtype=bool)
-        new[:1] = True
+        # In this order equal rows follow each other: where does a row differ from the one before?
+        is_new = np.zeros(len(order), dtype=bool)
+        is_new[:1] = True
         for column in columns:
             ordered = column[order]
-            new[1:] |= ordered[1:] != ordered[:-1]
-        first = np.flatnonzero(new)
-        mass = counted = weights[order] if len(weights) else np.ones(len(order))
+            is_new[1:] |= ordered[1:] != ordered[:-1]
+        starts = np.flatnonzero(is_new)
+        # The weight of each row, and the number of rows that it counts as.
+        mass = n_rows = weights[order] if len(weights) else np.ones(len(order))
         if (mass != np.floor(mass)).any():
-            mass, counted = _effective(mass, labels[order]), np.ones(len(mass))
-        together = np.add.reduceat(mass, first)
-        rows = order[first]
-        kept = np.ascontiguousarray(codes[rows])
-        views = [
-            view_of(v, _counts(c, together, v.cardinality))
-            for v, c in zip(features, kept.T, strict=True)
-        ]
-        sizes = np.add.reduceat(counted, first)
-        return cls(tuple(views), kept, labels[rows].astype(np.intp), together, sizes, n_classes)
+            mass, n_rows = _effective(mass, labels[order]), np.ones(len(mass))
+        merged_mass, sizes = np.add.reduceat(mass, starts), np.add.reduceat(n_rows, starts)
+        rows = order[starts]
+        distinct = np.ascontiguousarray(codes[rows])
+        views = tuple(
+            view_of(v, _counts(column, merged_mass, v.cardinality))
+            for v, column in zip(features, distinct.T, strict=True)
+        )
+        return cls(views, distinct, labels[rows].astype(np.intp), merged_mass, sizes, n_classes)
 
     @property
     def _counts(self) -> Floats:

@@ -39,19 +39,18 @@ def _estimate_tables(
     cards = np.array([child.cardinality for child in discrete])
     prior = np.concatenate([smoothing.state_counts(child) for child in discrete])
     even = 1.0 / np.repeat(cards, cards)  # for classes without counts and pseudo-counts
+    strengths = np.array([smoothing.prior_strength(n) for n in cards.tolist()])
     if smoothing.is_hierarchy:
-        towards = _state_shares(counts.sum(axis=0) + prior, cards, even)
-        strength = np.repeat([smoothing.prior_strength(n) for n in cards.tolist()], cards)
-        values = _state_shares(counts + strength * towards, cards, towards)
+        # Tables of the classes shrink towards that of all rows.
+        of_all = _state_shares(counts.sum(axis=0) + prior, cards, even)
+        values = _state_shares(counts + np.repeat(strengths, cards) * of_all, cards, of_all)
     else:
         values = _state_shares(smoothing.weighted(counts, prior), cards, even)
     plate = TablePlate(discrete, values, [target])
     if smoothing.has_posterior:
         start = plate.start[:-1]
         rows = np.add.reduceat(counts, start, axis=1)
-        added = np.add.reduceat(prior, start)
-        if smoothing.is_hierarchy:
-            added = np.array([smoothing.prior_strength(n) for n in cards.tolist()])
+        added = strengths if smoothing.is_hierarchy else np.add.reduceat(prior, start)
         plate.parameter_posterior = ParameterPosterior.of_plate(rows, rows + added)
     return [plate]
 
