@@ -228,20 +228,19 @@ def make_plan(
         Ties between variables go to the first in this order; other variables follow in order of
         first appearance.
     """
-    listed = [tuple(dict.fromkeys(scope)) for scope in scopes]
-    present = dict.fromkeys(variable for scope in listed for variable in scope)
+    distinct = [tuple(dict.fromkeys(scope)) for scope in scopes]
+    present = dict.fromkeys(variable for scope in distinct for variable in scope)
     rank = {v: place for place, v in enumerate(v for v in (*order, *present) if v in present)}
     ranked = sorted(present, key=rank.__getitem__)
-    kept = list(keep)
-    first = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
-    steps, listed = _eliminated(ranked, listed, first)
-    mixed = [scope for scope in listed if any(isinstance(v, Continuous) for v in scope)]
+    numbers = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
+    steps, remaining = _eliminated(ranked, distinct, numbers)
+    # Scopes that still have a number, which is kept, and so are the discrete variables beside it.
+    mixed = [scope for scope in remaining if any(isinstance(v, Continuous) for v in scope)]
     components = {v for scope in mixed for v in scope if isinstance(v, Discrete)}
-    kept += sorted(components.difference(keep), key=rank.__getitem__)
-    settled = set(kept)
-    rest = [v for v in ranked if isinstance(v, Discrete) and v not in settled]
-    more, _ = _eliminated(ranked, listed, rest)
-    return Plan((*steps, *more), tuple(kept))
+    kept = (*keep, *sorted(components.difference(keep), key=rank.__getitem__))
+    discrete = [v for v in ranked if isinstance(v, Discrete) and v not in set(kept)]
+    discrete_steps, _ = _eliminated(ranked, remaining, discrete)
+    return Plan((*steps, *discrete_steps), kept)
 
 
 def plan_of_tree(
@@ -281,31 +280,34 @@ def _eliminated(
     """
     if not leaving:
         return [], list(scopes)
-    number = {v: place for place, v in enumerate(variables)}
+    index_of = {v: i for i, v in enumerate(variables)}
     lengths = [0, *map(len, scopes)]
-    item = np.array([number[v] for scope in scopes for v in scope], dtype=np.int64)
+    item = np.array([index_of[v] for scope in scopes for v in scope], dtype=np.int64)
     cards = [v.cardinality if isinstance(v, Discrete) else 1 for v in variables]
+    # Variables of stage 0 are first in the order; the others are not eliminated.
     stage = np.ones(len(variables), dtype=np.int64)
-    stage[[number[v] for v in leaving]] = 0
+    stage[[index_of[v] for v in leaving]] = 0
     order = planning_kernels.elimination_order(
         np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage
     )
-    place = {variables[v]: k for k, v in enumerate(order[: len(leaving)].tolist())}
-    end = len(leaving)
-    buckets: list[list[tuple[Variable, ...]]] = [[] for _ in range(end + 1)]
+    turn_of = {variables[v]: turn for turn, v in enumerate(order[: len(leaving)].tolist())}
+    # Each scope waits in the bucket of the variable in it that is eliminated first; scopes without
+    # one are in the last bucket.
+    last = len(leaving)
+    buckets: list[list[tuple[Variable, ...]]] = [[] for _ in range(last + 1)]
 
     def put(scope: tuple[Variable, ...]) -> None:
-        buckets[min((place.get(v, end) for v in scope), default=end)].append(scope)
+        buckets[min((turn_of.get(v, last) for v in scope), default=last)].append(scope)
 
     for scope in scopes:
         put(scope)
     steps = []
-    for variable, at in place.items():
-        joined = {v for scope in buckets[at] for v in scope if v != variable}
-        rest = tuple(sorted(joined, key=number.__getitem__))
-        steps.append(PlanStep(variable, (*rest, variable)))
-        put(rest)
-    return steps, buckets[end]
+    for variable, turn in turn_of.items():
+        joined = {v for scope in buckets[turn] for v in scope if v != variable}
+        new_scope = tuple(sorted(joined, key=index_of.__getitem__))
+        steps.append(PlanStep(variable, (*new_scope, variable)))
+        put(new_scope)
+    return steps, buckets[last]
 
 
 # --------------- The interface between models and solvers: queries, evidence, and prepared queries

@@ -402,14 +402,16 @@ class MixtureSlopes(Work):
         log_mass = model._work(Mass(), self.pattern, memory_limit).run(case, memory_limit)
         if log_mass == -np.inf:
             return None
-        weights, each = model.weights, []
+        # Of each network: P(target, evidence) and P(evidence), over P(evidence) of the mixture, and
+        # their derivatives.
+        weights, by_network = model.weights, []
         for member in model.all_members:  # the posterior depends on weights of zero too
             inner, question = member.case(case), member.question(self.question)
             work = member.network._work(question, inner.pattern, memory_limit)
-            each.append(work.derivatives(inner, log_mass, memory_limit))
-        posterior = float(sum(w * one.both for w, one in zip(weights, each, strict=True)))
-        slopes = np.array([one.both - posterior * one.mass for one in each])
-        parts = {i: (one, one.slopes(posterior, weights[i])) for i, one in enumerate(each)}
+            by_network.append(work.derivatives(inner, log_mass, memory_limit))
+        posterior = float(sum(w * d.both for w, d in zip(weights, by_network, strict=True)))
+        slopes = np.array([d.both - posterior * d.mass for d in by_network])
+        parts = {i: (d, d.slopes(posterior, weights[i])) for i, d in enumerate(by_network)}
         return sensitivity.sensitivity_of(
             model.variables[target],
             state,
@@ -543,16 +545,18 @@ class AverageSlopes(Work):
     def run(self, case: Case, memory_limit: float | None = None) -> sensitivity.Sensitivity | None:
         model, (target, state) = self.model, self.question
         members = model.members_with((target,))
-        each = [self._derivatives(member, member.case(case), memory_limit) for member in members]
-        if all(states[0] is None for states in each):
+        # Of each member the derivatives of each state of the target.
+        by_member = [self._derivatives(m, m.case(case), memory_limit) for m in members]
+        if all(states[0] is None for states in by_member):
             return None
         nothing = Case({})
         for k, member in enumerate(members):
-            if each[k][0] is None:  # ruled out: its prior is in the average, as in `AverageJoint`
-                each[k] = self._derivatives(member, nothing, memory_limit)
+            # One that the evidence rules out has its prior in the average, as in `AverageJoint`.
+            if by_member[k][0] is None:
+                by_member[k] = self._derivatives(member, nothing, memory_limit)
         posteriors = [
             member.tempered((target,), np.array([one.both for one in states]))
-            for member, states in zip(members, each, strict=True)
+            for member, states in zip(members, by_member, strict=True)
         ]
         shares = np.array(
             [m.spread((target,), q) for m, q in zip(members, posteriors, strict=True)]
@@ -568,19 +572,20 @@ class AverageSlopes(Work):
         posterior = float(ratio[state] * mean[state] / total)
         gradient = (np.eye(len(mean))[state] * ratio - posterior * ratio) / total
         parts = {}
-        for member, states, q, weight in zip(members, each, posteriors, relative, strict=True):
+        for member, states, q, weight in zip(members, by_member, posteriors, relative, strict=True):
+            # With respect to the member's probability of each state of its own target.
             by_state = weight * (member.spread((target,), np.eye(len(states))) @ gradient)
-            both, exponent = states, member.exponent(target)
+            terms, exponent = states, member.exponent(target)
             if exponent != 1.0:
                 # By the chain rule through prior (posterior / prior)^exponent, normalised.
-                prior = self._derivatives(member, nothing, memory_limit)
-                p, start = (np.array([one.both for one in o]) for o in (states, prior))
-                pulled = q * (by_state - by_state @ q)
+                priors = self._derivatives(member, nothing, memory_limit)
+                p, prior = (np.array([one.both for one in each]) for each in (states, priors))
+                by_log = q * (by_state - by_state @ q)
                 by_state = np.concatenate(
-                    [exponent * divided(pulled, p), (1.0 - exponent) * divided(pulled, start)]
+                    [exponent * divided(by_log, p), (1.0 - exponent) * divided(by_log, prior)]
                 )
-                both = [*states, *prior]
-            parts[member.place] = states[0], _added(both, by_state)
+                terms = [*states, *priors]
+            parts[member.place] = states[0], _added(terms, by_state)
         slopes = np.zeros(len(model.weights))
         slopes[[member.place for member in members]] = (shares - mean) @ gradient / weights.sum()
         return sensitivity.sensitivity_of(

@@ -199,11 +199,11 @@ class FactorBest(Work):
         model = self.model
         codes = {model.variables[v]: x for v, x in case.hard.items()}
         codes |= {v: int(x) for v, x in assigned.items() if isinstance(v, Discrete)}
-        silent = [
+        numbers = [
             v for v in model._unmarginalisable if isinstance(v, Continuous) and v not in codes
         ]
         means = {}
-        for leaf, cpd in model._leaf_targets(silent, tuple(codes)).items():
+        for leaf, cpd in model._leaf_targets(numbers, tuple(codes)).items():
             cell = parent_cells(cpd, {p: np.array([codes[p]]) for p in cpd.parents}, 1)
             means[leaf] = float(cpd.components(cell).means[0, 0])
         return means

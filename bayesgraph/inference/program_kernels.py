@@ -485,6 +485,11 @@ def compile_tree(
 ) -> tuple[Ints, float, int, int]:
     """Return the elimination program that passes messages over a junction tree.
 
+    Children are numbered before their parents. The first pass (`collect`) takes the cliques in this
+    order, the second one backwards. At each clique the program multiplies operands, which are
+    factors and messages, and sums the product to messages, marginals or the result. Before the
+    passes, all operands get their positions in the workspace, of which `free` is the next free one.
+
     The result is the arrays of a `Program` from `code` to `maximal`, packed (of `minima` the bits),
     then its numbers `least`, `n_work` and `n_result`.
 
@@ -558,6 +563,9 @@ def compile_tree(
     for c in range(n_cliques):
         least = min(least, minima[c])
     source, kind, step = where[:n_factors].copy(), sort[:n_factors].copy(), stride[:n_items].copy()
+    # Of each clique: the number of entries of its table and of its message to the parent, the
+    # position of this message (-1 if it is known to be ones, or there is no parent), and whether
+    # its variables are maximised.
     entries = np.empty(n_cliques, np.int64)
     separator = filled(n_cliques, 1)
     up = filled(n_cliques, -1)
@@ -594,6 +602,7 @@ def compile_tree(
             owner[o] = parent[c]
     first, following = linked(owner, n_cliques, False)
     first_child, next_child = linked(parent, n_cliques, False)
+    # Where products are that are not kept: a part of a large table, or one of a compressed clique.
     tile = free
     free += max(min(TILE, largest), 0 if both else most_rows)
     # The result: marginals one after the other, or the joint table of the targets.
@@ -611,9 +620,11 @@ def compile_tree(
     table_of = filled(n_operands, -1)
     pair = np.empty(4, np.int64)
     space = filled(9, 0)
+    # Of each clique: the positions of the message from its parent, and of its product if it is kept
+    # for the second pass; -1 for none.
     down = filled(n_cliques, -1)
     table = filled(n_cliques, -1)
-    kept = 0
+    n_kept = 0
     code = np.empty(4096, np.int64)
     size = np.int64(0)
     place = np.empty(n, np.int64)
@@ -642,14 +653,15 @@ def compile_tree(
             is_member[v] = c
             counts[k] = cards[v]
             whole[k] = stride[n_items + first_at + k]
+        # Whether the joint table of the targets is that of this root.
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
         # The messages of all children, which may be ones, and the operands that are multiplied.
         n_near = 0
-        silent = False
+        any_ones = False
         d = first_child[c]
         while d >= 0:
             near[n_near] = n_factors + d
-            silent |= up[d] < 0
+            any_ones |= up[d] < 0
             n_near += 1
             d = next_child[d]
         children = near[:n_near]
@@ -660,16 +672,17 @@ def compile_tree(
             o = following[o]
         operands = near[len(children) : n_near]
         code = grown(code, size, 12 * (n_near + width + 2) * (HEAD + 5 * width + 12))
-        # Each of the three ways below writes the product of the operands to `made` (unless its
-        # terms are not stored), sums it to messages, marginals or the result, and scales these.
+        # Each of the three ways below writes the product of the operands to position `prod` (unless
+        # its terms are not stored), sums it to messages, marginals or the result, and scales these.
+        # A sum reads its source as of the kind `how`: it adds the entries, or takes the maximum.
         # 1. Compressed cliques: one entry for each possible joint state.
         rows = layout[N_ROWS, n_factors + c] if compressed else -1
         if rows >= 0:
-            made = table[c] if both else tile
-            how = MAXIMUM if maximal[c] else WORK  # the kind of source of a sum
+            prod = table[c] if both else tile
+            how = MAXIMUM if maximal[c] else WORK
             own_at = layout[OWN, n_factors + c]
-            if made < 0:
-                made = table[c] = free
+            if prod < 0:
+                prod = table[c] = free
                 free += rows
                 fresh = True
             else:
@@ -677,17 +690,17 @@ def compile_tree(
             operation = COPY
             for o in operands[: len(operands) if fresh else 0]:
                 size = _listed(
-                    code, size, GATHER, made, rows, where[o], sort[o], layout[OPERAND, o], operation
+                    code, size, GATHER, prod, rows, where[o], sort[o], layout[OPERAND, o], operation
                 )
                 operation = MULTIPLY
             if fresh and operation == COPY:
                 lengths[0], ordered[0], other[0] = rows, 1, 0
                 size = _emit(
-                    code, size, ONES, made, zero, WORK, zero, lengths[:1], ordered[:1], other[:1]
+                    code, size, ONES, prod, zero, WORK, zero, lengths[:1], ordered[:1], other[:1]
                 )
             if collect and not root:
                 size = _simple(code, size, CLEAR, up[c], separator[c], zero, zero)
-                size = _listed(code, size, SCATTER, up[c], rows, made, how, own_at, ADD)
+                size = _listed(code, size, SCATTER, up[c], rows, prod, how, own_at, ADD)
                 counted = _counted(parent, residual, unit, c)
                 size = _simple(code, size, SCALE, up[c], separator[c], parent[c], counted)
             elif collect:
@@ -696,23 +709,23 @@ def compile_tree(
                 free += n_sums
                 size = _simple(code, size, CLEAR, sums, n_sums, zero, zero)
                 if asked or rows == 0:  # loops of ADD run once at least
-                    size = _listed(code, size, SCATTER, sums, rows, made, how, own_at, ADD)
+                    size = _listed(code, size, SCATTER, sums, rows, prod, how, own_at, ADD)
                 else:
                     lengths[0], ordered[0], other[0] = rows, 0, 1
                     size = _emit(
-                        code, size, ADD, sums, made, how, zero, lengths[:1], ordered[:1], other[:1]
+                        code, size, ADD, sums, prod, how, zero, lengths[:1], ordered[:1], other[:1]
                     )
                 size = _simple(code, size, RESULT if asked else MASS, sums, n_sums, zero, one)
             else:
                 if not root:
-                    size = _listed(code, size, GATHER, made, rows, down[c], WORK, own_at, MULTIPLY)
+                    size = _listed(code, size, GATHER, prod, rows, down[c], WORK, own_at, MULTIPLY)
                 for o in children:
                     d = o - n_factors
                     down[d] = free
                     free += separator[d]
                     at = layout[OPERAND, o]
                     size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
-                    size = _listed(code, size, SCATTER, down[d], rows, made, WORK, at, ADD)
+                    size = _listed(code, size, SCATTER, down[d], rows, prod, WORK, at, ADD)
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
                 at = layout[STATES, n_factors + c]
                 stop = residual[c]
@@ -727,7 +740,7 @@ def compile_tree(
                     sums = free
                     free += together
                     size = _simple(code, size, CLEAR, sums, together, zero, zero)
-                    size = _listed(code, size, SCATTER, sums, rows, made, WORK, at, ADD)
+                    size = _listed(code, size, SCATTER, sums, rows, prod, WORK, at, ADD)
                     at += rows + rows % 2
                     for q in range(begin_group, stop):
                         other[:] = 0
@@ -756,7 +769,7 @@ def compile_tree(
         fold &= both or not root
         n_sources = len(operands)
         extra = 1 if both and not root else 0
-        most = 3 if entries[c] <= KEPT or (both and not silent) else 2
+        most = 3 if entries[c] <= KEPT or (both and not any_ones) else 2
         fold &= n_sources > 0 and n_sources + extra <= most and (not both or n_sources + extra > 1)
         if fold:
             rows = n_sources + (0 if collect else extra)
@@ -868,16 +881,16 @@ def compile_tree(
         fresh = True
         if residual[c] == 0:
             fresh = collect
-            made = up[c] if collect else down[c]
-        elif both and (table[c] >= 0 or (entries[c] <= KEPT and kept + entries[c] <= ALL_KEPT)):
+            prod = up[c] if collect else down[c]
+        elif both and (table[c] >= 0 or (entries[c] <= KEPT and n_kept + entries[c] <= ALL_KEPT)):
             fresh = table[c] < 0
             if fresh:
-                kept += entries[c]
+                n_kept += entries[c]
                 table[c] = free
                 free += entries[c]
-            made = table[c]
+            prod = table[c]
         else:
-            made = tile
+            prod = tile
             inner = entries[c]
             while inner > TILE:
                 inner //= counts[outer]
@@ -943,36 +956,36 @@ def compile_tree(
         for o in used:
             _steps(axis, stride, begin[o], end[o], place, other)
             size = _emit(
-                code, size, operation, made, where[o], sort[o], outer, counts, whole, other
+                code, size, operation, prod, where[o], sort[o], outer, counts, whole, other
             )
             operation = MULTIPLY
         if not collect and not root and residual[c]:
             _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
-            size = _emit(code, size, operation, made, down[c], WORK, outer, counts, whole, other)
+            size = _emit(code, size, operation, prod, down[c], WORK, outer, counts, whole, other)
         elif operation == COPY:
             other[:] = 0
-            size = _emit(code, size, ONES, made, zero, WORK, outer, counts, whole, other)
+            size = _emit(code, size, ONES, prod, zero, WORK, outer, counts, whole, other)
         # The sums: the source is the table of the clique.
         how = MAXIMUM if maximal[c] else WORK
         if not collect:
             for o in children:
                 _steps(axis, stride, begin[o], end[o], place, other)
                 to = down[o - n_factors]
-                size = _emit(code, size, ADD, to, made, how, outer, counts, other, whole)
+                size = _emit(code, size, ADD, to, prod, how, outer, counts, other, whole)
             to = marginal
             for q in range(residual[c]):
                 if shown[q] < 0:
                     other[:] = 0
                     other[q] = 1
-                    size = _emit(code, size, ADD, to, made, how, outer, counts, other, whole)
+                    size = _emit(code, size, ADD, to, prod, how, outer, counts, other, whole)
                 to += counts[q]
         elif root:
             for k in range(width):
                 other[k] = asked_steps[member[first_at + k]] if asked else 0
-            size = _emit(code, size, ADD, marginal, made, how, outer, counts, other, whole)
+            size = _emit(code, size, ADD, marginal, prod, how, outer, counts, other, whole)
         elif residual[c]:
             _steps(axis, stride, begin[n_factors + c], end[n_factors + c], place, other)
-            size = _emit(code, size, ADD, up[c], made, how, outer, counts, other, whole)
+            size = _emit(code, size, ADD, up[c], prod, how, outer, counts, other, whole)
         if outer:
             code[size], code[size + 1], code[size + 2] = AGAIN, 3, body
             size += 3

@@ -215,11 +215,12 @@ def _directions(
 
 def _named(shares: Floats, names: Sequence[Name]) -> tuple[dict[Arc, float], dict[Arc, float]]:
     """Return the shares of arcs and of edges by names, the highest first."""
-    ways, both = shares
-    pairs = sorted(map(tuple, np.argwhere(np.triu(both)).tolist()), key=lambda pair: -both[pair])
-    edges = {(names[a], names[b]): float(both[a, b]) for a, b in pairs}
-    directed = [way for pair in pairs for way in (pair, pair[::-1]) if ways[way] > 0]
-    return {(names[a], names[b]): float(ways[a, b]) for a, b in directed}, edges
+    of_arcs, of_edges = shares
+    pairs = map(tuple, np.argwhere(np.triu(of_edges)).tolist())
+    ranked = sorted(pairs, key=lambda pair: -of_edges[pair])
+    edges = {(names[a], names[b]): float(of_edges[a, b]) for a, b in ranked}
+    directed = [arc for pair in ranked for arc in (pair, pair[::-1]) if of_arcs[arc] > 0]
+    return {(names[a], names[b]): float(of_arcs[a, b]) for a, b in directed}, edges
 
 
 def _averaged(
@@ -230,18 +231,21 @@ def _averaged(
     forced: NDArray[np.bool_],
 ) -> Structure:
     """Return the structure of the edges above a threshold; see `ArcConfidence.structure`."""
-    ways, both = shares
-    kept = both > threshold
-    pattern = Pattern(len(both), [(a, b) for a, b in np.argwhere(np.triu(kept)).tolist()])
-    ahead, must = ways - ways.T, forced | ~allowed.T
-    order = np.where(must, -np.inf, -ahead)
-    directed = np.argwhere(kept & (must | (allowed & (ahead > 0)))).tolist()
-    for a, b in sorted(directed, key=lambda way: (order[tuple(way)], way)):
-        if not pattern.leads(b, a):
+    of_arcs, of_edges = shares
+    kept = of_edges > threshold
+    pattern = Pattern(len(kept), [(a, b) for a, b in np.argwhere(np.triu(kept)).tolist()])
+    # Directions that rules force come first, then those by how much more frequent they are than
+    # the opposite ones.
+    margin, must = of_arcs - of_arcs.T, forced | ~allowed.T
+    rank = np.where(must, -np.inf, -margin)
+    directed = np.argwhere(kept & (must | (allowed & (margin > 0)))).tolist()
+    for a, b in sorted(directed, key=lambda arc: (rank[tuple(arc)], arc)):
+        if not pattern.leads(b, a):  # no cycle
             pattern.direct(a, b)
     pattern.close()
     pattern.extend()
-    scores = {(variables[a].name, variables[b].name): float(both[a, b]) for a, b in pattern.arcs()}
+    names = [variable.name for variable in variables]
+    scores = {(names[a], names[b]): float(of_edges[a, b]) for a, b in pattern.arcs()}
     return Structure(variables, tuple(scores), scores)
 
 

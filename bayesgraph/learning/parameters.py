@@ -212,36 +212,40 @@ def _beside_gaps(
     variances : mapping from number to float
         Of all rows.
     """
-    target, others = source.target, {}
+    target = source.target
+    # From each child of such a family to its parents but the class, which may be dropped.
+    droppable: dict[Variable, list[Variable]] = {}
     for child, above in parents.items():
         statistics = sums[Family.of(*above, child)]
         # Families that some rows lack, or that have fewer rows than a Gaussian has parameters.
         least = (statistics.mean.shape[-1] + 1) * (1 if target is None else target.cardinality)
         if statistics.counts.sum() < max(total * (1.0 - ROUNDING), least) and set(above) - {target}:
-            others[child] = [p for p in above if p != target]
-    rows = source.families(Family.of(p) for p in dict.fromkeys(chain(*others.values())))
-    sets, asked = {}, list[Family]()
+            droppable[child] = [p for p in above if p != target]
+    singles = source.families(Family.of(p) for p in dict.fromkeys(chain(*droppable.values())))
+    chains, families = {}, list[Family]()
     all_rows = total or 1.0  # there may be none
-    for child, dropped in others.items():
+    for child, others in droppable.items():
         # Sums of weights are rounded; ties go to the first parent.
-        weight = {p: round(float(rows[Family.of(p)].counts.sum() / all_rows), 9) for p in dropped}
-        order = sorted(dropped, key=lambda p: -weight[p])
-        # The parents without the last of these, from those without all to all of them.
-        kept = [[p for p in parents[child] if p not in order[n:]] for n in range(len(order) + 1)]
-        sets[child] = order, kept
-        asked += [Family.of(*some, child) for some in kept] + [Family.of(*p) for p in kept[1:]]
-    raw = source.families(asked)
+        weight = {p: round(float(singles[Family.of(p)].counts.sum() / all_rows), 9) for p in others}
+        added = sorted(others, key=lambda p: -weight[p])
+        # Sets of parents, from the one without any of these to the one with all of them: each set
+        # has one more of `added`.
+        sets = [[p for p in parents[child] if p not in added[n:]] for n in range(len(added) + 1)]
+        chains[child] = added, sets
+        families += [Family.of(*p, child) for p in sets] + [Family.of(*p) for p in sets[1:]]
+    raw = source.families(families)
     shrunk, without = {}, []
-    for child, (order, kept) in sets.items():
-        fewer = raw[Family.of(*kept[0], child)]
+    for child, (added, sets) in chains.items():
+        # What the statistics given one more parent shrink towards.
+        fewer = raw[Family.of(*sets[0], child)]
         alone = fewer.counts.sum(axis=-1) if isinstance(child, Discrete) else fewer.counts
-        for new, some in zip(order, kept[1:], strict=True):
-            family = Family.of(*some, child)
-            exact, of_parents = raw[family], raw[Family.of(*some)].counts
+        for new, above in zip(added, sets[1:], strict=True):
+            family = Family.of(*above, child)
+            exact, of_parents = raw[family], raw[Family.of(*above)].counts
             fewer = _extended(fewer, family, new, backed_off_mean(exact), variances.get(new, 0.0))
-            share = _share(child, some, exact.counts, fewer.counts, alone, of_parents, target)
-            added = fewer.counts * share, fewer.mean, fewer.comoment * share[..., None, None]
-            fewer = exact + FamilyStatistics(*added)
+            share = _share(child, above, exact.counts, fewer.counts, alone, of_parents, target)
+            prior = fewer.counts * share, fewer.mean, fewer.comoment * share[..., None, None]
+            fewer = exact + FamilyStatistics(*prior)
         shrunk[family] = fewer
         if not exact.counts.any() and alone.any():
             without.append(f"{child.name!r} given {quoted(p.name for p in parents[child])}")

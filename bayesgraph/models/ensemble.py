@@ -226,22 +226,23 @@ class Ensemble(Model):
         Weights, ratios, exponents and the probabilities of arcs that are left stay, as do the
         variables of an average but those that are `changed`. `renamed` has the new names.
         """
-        networks, new = list(networks), renamed or {}
-        variables = new_names(self, new) if new else {}
-        left = {v.name for network in networks for v in network.variables}
+        networks, new_name = list(networks), renamed or {}
+        variables = new_names(self, new_name) if new_name else {}
+        present = {v.name for network in networks for v in network.variables}
         first = [variables.get(v, v) for v in self.variables if v.name not in changed]
         arcs = {arc for network in networks for arc in network.arc_probabilities}
         probabilities = {
-            (new.get(a, a), new.get(b, b)): p for (a, b), p in self._given_probabilities.items()
+            (new_name.get(a, a), new_name.get(b, b)): p
+            for (a, b), p in self._given_probabilities.items()
         }
         return Ensemble(
             networks,
             self.weights,
             self.combine,
-            first=[v for v in first if v.name in left] if renamed or not self._is_joint else (),
+            first=[v for v in first if v.name in present] if renamed or not self._is_joint else (),
             arc_probabilities={arc: p for arc, p in probabilities.items() if arc in arcs},
-            prior_ratios={new.get(name, name): x for name, x in self.prior_ratios.items()},
-            exponents={new.get(name, name): x for name, x in self.exponents.items()},
+            prior_ratios={new_name.get(n, n): ratio for n, ratio in self.prior_ratios.items()},
+            exponents={new_name.get(n, n): x for n, x in self.exponents.items()},
         )
 
     def _with_prior(self, target: Discrete, ratio: Floats) -> Ensemble:
@@ -603,9 +604,9 @@ class Member:
         self.exponents = {
             name: float(x[place]) for name, x in ensemble.exponents.items() if x[place] != 1.0
         }
-        number = self.network._index_of
+        index_of = self.network._index_of
         names = enumerate(ensemble.names)
-        self.places = {v: number[name] for v, name in names if name in number}
+        self.places = {v: index_of[name] for v, name in names if name in index_of}
         self._ensemble = ensemble
         self._has_same_rows = set(self.network.variables) == set(ensemble.variables)
         self._is_same = self._has_same_rows and all(v == at for v, at in self.places.items())
@@ -615,17 +616,17 @@ class Member:
         self.codes: dict[int, NDArray[np.int64]] = {}
         self.cut: dict[int, Binned] = {}
         self.items: dict[int, list[int]] = {}
-        for v, at in self.places.items():
-            whole: Any = ensemble.variables[v]
-            part: Any = self.network.variables[at]
-            if whole == part:
+        for v, place_of_v in self.places.items():
+            joined: Any = ensemble.variables[v]
+            variable: Any = self.network.variables[place_of_v]
+            if joined == variable:
                 continue
-            if isinstance(whole, CountVector):
-                self.items[v] = [whole.positions[item] for item in part.items]
-            elif isinstance(whole, Discrete):
-                self.codes[v] = codes_in(part, whole)
-            elif isinstance(part, Binned):
-                self.cut[v] = part
+            if isinstance(joined, CountVector):
+                self.items[v] = [joined.positions[item] for item in variable.items]
+            elif isinstance(joined, Discrete):
+                self.codes[v] = codes_in(variable, joined)
+            elif isinstance(variable, Binned):
+                self.cut[v] = variable
 
     def numbers(self, variables: Sequence[int]) -> tuple[int, ...]:
         """Return the network's indices of variables, given their indices in the ensemble."""

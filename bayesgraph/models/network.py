@@ -141,20 +141,19 @@ class BayesianNetwork(Model):
             annotations.check(self._by_name)
         self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
         self._check_parents()
-        arcs = [arc for cpd in self._blocks for arc in cpd.arcs()]
+        arcs = dict.fromkeys(arc for cpd in self._blocks for arc in cpd.arcs())
         names = list(self._by_name)
-        place = {name: i for i, name in enumerate(names)}
+        index_of = {name: i for i, name in enumerate(names)}
         # The indices of the parents of each variable, in the order of its CPD.
         self._above: list[list[int]] = [[] for _ in names]
         for parent, child in arcs:
-            self._above[place[child]].append(place[parent])
+            self._above[index_of[child]].append(index_of[parent])
         # The graph of a cycle raises the error that names it.
         in_order: Any = parents_first(dict(enumerate(self._above))) or self.graph
         self._order: list[Name] = [names[v] for v in in_order]
         self.arc_scores: dict[tuple[Name, Name], float] = dict(arc_scores or {})
-        there = set(arcs)
         for arc in self.arc_scores:
-            if arc not in there:
+            if arc not in arcs:
                 raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
 
     @cached_property

@@ -390,46 +390,50 @@ class PairsSummary(requests.Additive):
         More of them may be numbers without gaps. The result is None for other families.
         """
         condition, at = self.request.given, self.at
-        rest = [v for v in family.discrete if v is not condition]
-        columns = [*rest, *family.continuous]
+        # The condition has the first axis of all arrays here, if there is one.
+        discrete = [v for v in family.discrete if v is not condition]
+        columns = [*discrete, *family.continuous]
         if len(columns) < 2:
             return self.singles.family(family)
         is_conditional = condition is None or condition in family.discrete
         m = self.pair_moments
         # The rows that observe two numbers observe all of them if none is missing.
-        most = 2 if rest or m.count.size > len(m.count) else len(columns)
+        most = 2 if discrete or m.count.size > len(m.count) else len(columns)
         if len(columns) > most or not (is_conditional and at.place.keys() >= {*columns}):
             return None
         places = [at.place[v] for v in columns]
         i, j = places[:2]
-        axes = rest if condition is None else [condition, *rest]
+        axes = discrete if condition is None else [condition, *discrete]
         cards = tuple([v.cardinality for v in axes])
-        if len(rest) == 2:
+        if len(discrete) == 2:
             table = self.pair_table(min(i, j), max(i, j))
             statistics = _without_moments((table if i < j else table.swapaxes(1, 2)).reshape(cards))
-        elif rest:
+        elif discrete:  # a discrete column and a number
             arrays = self.mixed.count, self.mixed.mean, self.mixed.square
             shape = (len(self.singles.totals), -1, self.mixed.count.shape[-1])
-            states = at.states(rest[0])
+            states = at.states(discrete[0])
             statistics = _of_moments(cards, *[a.reshape(shape)[:, states, j] for a in arrays])
         else:
-            n, one = len(columns), np.arange(len(columns))
+            n, diagonal = len(columns), np.arange(len(columns))
             first, second = np.ix_(places, places)
-            # Of complete numbers, the mean and the square of one are the same beside all others.
-            whole = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
-            count, mean, square, comoment = [a[:, first, second] for a in whole]
-            comoment[:, one, one] = square[:, one, one - 1]
+            of_pairs = np.broadcast_arrays(m.count, m.mean, m.square, m.comoment)
+            count, mean, square, comoment = [a[:, first, second] for a in of_pairs]
+            # Entry (i, j) has the mean and the square of number i beside number j. Of complete
+            # numbers they are the same beside all j: here j is the one before i, or the last one.
+            other = diagonal - 1
+            comoment[:, diagonal, diagonal] = square[:, diagonal, other]
             statistics = FamilyStatistics(
                 count[:, 0, -1].reshape(cards),
-                mean[:, one, one - 1].reshape(*cards, n),
+                mean[:, diagonal, other].reshape(*cards, n),
                 comoment.reshape(*cards, n, n),
             )
+        # From the order of the axes here to that of the family.
         order = [axes.index(v) for v in family.discrete]
-        tail = len(order)
+        last = len(order)
         return FamilyStatistics(
             statistics.counts.transpose(order),
-            statistics.mean.transpose(*order, tail),
-            statistics.comoment.transpose(*order, tail, tail + 1),
+            statistics.mean.transpose(*order, last),
+            statistics.comoment.transpose(*order, last, last + 1),
         )
 
 
