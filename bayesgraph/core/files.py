@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import gc
@@ -18,7 +19,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import AnyStr, BinaryIO, TypeAlias
 
 from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.errors import (
@@ -225,6 +226,41 @@ def _mode(path: str) -> int | None:
             f"{path}: expected the path of a file; got symbolic links that lead in a loop. Remove "
             "them."
         ) from None
+
+
+def decoded(data: bytes, budget: Budget, encoding: str) -> str:
+    """Return the text of a file of lines, whose line breaks become line feeds.
+
+    Parameters
+    ----------
+    data : bytes
+    budget : Budget
+        It has the path for messages.
+    encoding : str
+        A mark of UTF-16 at the start has precedence over it.
+
+    Raises
+    ------
+    FileFormatError
+        If its bytes are not of that encoding; the message has the line.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
+    try:
+        return unix_lines(data.decode(encoding))
+    except UnicodeDecodeError as error:
+        raise budget.error(
+            unix_lines(data[: error.start]).count(b"\n") + 1,
+            f"expected {encoding} text; got the byte {data[error.start]:#04x}. Name the "
+            "encoding, such as encoding='latin-1'.",
+        ) from error
+
+
+def unix_lines(text: AnyStr) -> AnyStr:
+    """Return a text whose lines end with line feeds, in whatever way they ended."""
+    if isinstance(text, bytes):
+        return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def read_unzipped(path: PathLike, limit: int | None = None) -> tuple[bytes, Budget]:

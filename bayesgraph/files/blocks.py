@@ -21,7 +21,7 @@ import numpy as np
 from bayesgraph import models
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphError, FileFormatError, quoted
-from bayesgraph.core.files import Budget
+from bayesgraph.core.files import Budget, decoded
 from bayesgraph.files.exporting import content_of, skip
 from bayesgraph.files.readers import Draft
 
@@ -44,7 +44,7 @@ _TAIL = re.compile(rf"(?:[^;\"{{}}]++|{STRING})*+;", re.DOTALL)
 _CLOSE = re.compile(r"\s*+\}\s*+;?+")
 _WORD = re.compile(rf"({STRING})|[^\s,\"]++", re.DOTALL)
 _LEFT_OUT = re.compile(r"\A\s*+,|,\s*+(?:,|\Z)")
-_ESCAPE = re.compile(r"\\(?:(\r?\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:(\n)[ \t]*+|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 _ESCAPED = {meant: f"\\{sign}" for sign, meant in _MEANS.items()}
 _NOT_PLAIN = re.compile('["\\\\\x00-\x1f\x7f\ud800-\udfff]')
@@ -139,14 +139,7 @@ class BlockText:
     ) -> None:
         self.source = budget.source
         self.sidecar: list[str] = []
-        try:
-            text = data.decode(encoding)
-        except UnicodeDecodeError as error:
-            raise budget.error(
-                data.count(b"\n", 0, error.start) + 1,
-                f"expected {encoding} text; got the byte {data[error.start]:#04x}. Name the "
-                "encoding, such as encoding='latin-1'.",
-            ) from error
+        text = decoded(data, budget, encoding)
         self.text = text
         if line in text or (between and "/*" in text):
             # No group stands around them: the search is for their first characters then, and fast.

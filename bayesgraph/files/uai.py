@@ -39,7 +39,7 @@ from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model
 
 _WORD = re.compile(rb"\S+")
 _SIDECAR = re.compile(rb"^#( bayesgraph \{.*+)$", re.MULTILINE)
-_COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?\r?$", re.MULTILINE)
+_COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?$", re.MULTILINE)
 # Beyond this, a float may stand for several integers.
 _EXACT = 2**53
 _BOM = b"\xef\xbb\xbf"
@@ -82,7 +82,7 @@ class Numbers:
         self.source = source
         self.position = 0
         self.kind = ""
-        self._data = _COMMENT.sub(b"", data.removeprefix(_BOM))
+        self._data = _COMMENT.sub(b"", files.unix_lines(data).removeprefix(_BOM))
         self._start = 0
         if kinds:
             match = _WORD.search(self._data)
@@ -540,6 +540,7 @@ def parse(
       0  0.800000  ███████████████████
       1  0.200000  █████
     """
+    data = files.unix_lines(data)
     numbers = Numbers(data, budget.source, _KINDS)
     n = numbers.count("the number of variables", low=1)
     cards = numbers.counts(n, "numbers of states", low=1)

@@ -15,7 +15,15 @@ from itertools import pairwise, product
 from typing import NamedTuple
 
 from bayesgraph.core.errors import BayesGraphError, FileFormatError
-from bayesgraph.core.files import Budget, PathLike, path_text, read_unzipped, reading
+from bayesgraph.core.files import (
+    Budget,
+    PathLike,
+    decoded,
+    path_text,
+    read_unzipped,
+    reading,
+    unix_lines,
+)
 from bayesgraph.questions.causal_graphs import CausalGraph
 
 # The roles that a node may have; some programs write an abbreviation.
@@ -97,7 +105,7 @@ def read_dagitty(
     source = path_text(path)
     with reading(source, "a diagram of dagitty"):
         data, budget = read_unzipped(path, limit)
-        return _Parser(data.decode(encoding), budget).diagram()
+        return _Parser(decoded(data, budget, encoding), budget).diagram()
 
 
 def parse_dagitty(text: str, *, limit: int | None = None) -> CausalDiagram:
@@ -117,7 +125,7 @@ def parse_dagitty(text: str, *, limit: int | None = None) -> CausalDiagram:
     ('smoke',)
     """
     with reading("dagitty text", "a diagram of dagitty"):
-        return _Parser(text, Budget("dagitty text", len(text), limit)).diagram()
+        return _Parser(unix_lines(text), Budget("dagitty text", len(text), limit)).diagram()
 
 
 class _Token(NamedTuple):

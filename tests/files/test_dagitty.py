@@ -142,3 +142,16 @@ def test_sets_that_multiply_are_refused_before_they_do() -> None:
     names = " ".join(f"v{i}" for i in range(3000))
     with pytest.raises(FileFormatError, match="its edges would take"):
         parse_dagitty(f"dag {{ {{{names}}} -> {{a{names.replace(' ', ' a')}}} }}")
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"], ids=repr)
+def test_comments_end_with_their_lines(end: str, tmp_path: Path) -> None:
+    text = end.join(["dag { // first", "a -> b # second", "b -> c }"])
+    path = tmp_path / "x.txt"
+    for encoding in ("utf-8", "utf-16"):
+        path.write_bytes(text.encode(encoding))
+        assert bg.questions.read_dagitty(path).graph.arcs == (("a", "b"), ("b", "c"))
+    assert parse_dagitty(text).graph.arcs == (("a", "b"), ("b", "c"))
+    path.write_bytes(text.encode() + b"\xff")
+    with pytest.raises(FileFormatError, match=r"x\.txt, line 3: expected utf-8.*0xff"):
+        bg.questions.read_dagitty(path)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.core.errors import MemoryLimitError
+from bayesgraph.core.errors import FileFormatError, MemoryLimitError
 from bayesgraph.files import FileFormat
 
 
@@ -123,3 +123,42 @@ def test_plain_networks_need_no_change(suffix: str, tmp_path: Path) -> None:
     text = (tmp_path / f"a{suffix}").read_bytes()
     assert b"bayesgraph {" not in text  # no table to restore anything from
     assert bg.load(tmp_path / f"a{suffix}") == network
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n\r\n"], ids=repr)
+@pytest.mark.parametrize("suffix", [s for s in CARDS if s not in (".bayesgraph", ".html")])
+def test_lines_end_in_any_way(suffix: str, end: str, tmp_path: Path) -> None:
+    a, b = bg.Discrete("a", [True, 1]), bg.Discrete("b b", ["x", "y", "z"])
+    tables = [bg.TableCPD(a, [0.25, 0.75]), bg.TableCPD(b, [[0.1, 0.2, 0.7], [1, 0, 0]], [a])]
+    network = bg.BayesianNetwork(tables)
+    path = tmp_path / f"network{suffix}"
+    network.save(path, strict=False)
+    text = path.read_bytes()
+    lines = text.replace(b"\n", end.encode())
+    path.write_bytes(lines)
+    assert bg.load(path) == network
+    # A comment at the start, of each kind, ends with its line.
+    mark = {".bif": b"//", ".net": b"%", ".dne": b"//", ".uai": b"#"}.get(suffix)
+    if mark is not None:
+        path.write_bytes(mark + b" a comment" + end.encode() + lines)
+        assert bg.load(path) == network
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("suffix", [".bif", ".net", ".dne"])
+def test_the_mark_of_utf_16_is_taken(suffix: str, encoding: str, tmp_path: Path) -> None:
+    a = bg.Discrete("a", ["no", "yes"])
+    network = bg.BayesianNetwork([bg.TableCPD(a, [0.25, 0.75])])
+    path = tmp_path / f"network{suffix}"
+    network.save(path)
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    path.write_bytes((mark + path.read_text()).encode(encoding))
+    assert bg.load(path) == network
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\r\n", b"\n"], ids=repr)
+def test_a_byte_of_another_encoding_is_told_with_its_line(end: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "network.bif"
+    path.write_bytes(end.join([b"network x {", b"}", b"// \xe4"]))
+    with pytest.raises(FileFormatError, match=r"line 3: expected utf-8.*0xe4.*encoding="):
+        bg.load(path)
