@@ -4,7 +4,8 @@ A model file has a word for its kind, the numbers of states, the scopes and the 
 names of variables or states. The last variable of a scope varies fastest, and in a Bayesian network
 it is the child. Line breaks count as blanks. The formats are described at
 https://uaicompetition.github.io/uci-2022/file-formats/; lines that start with the word ``c`` are
-comments, as in 2016, and so is what follows a ``#`` in a line, as pyAgrum writes.
+comments, as in 2016, and so is what follows a ``#`` in a line. By such comments files of
+pyAgrum are told, in which the first variable varies fastest.
 """
 
 from __future__ import annotations
@@ -485,6 +486,9 @@ def _probabilities(variable: Discrete, value: Any) -> Floats:
 
 HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling(), also=("factors",))
 _KINDS = ("MARKOV", "BAYES")
+# Comments of aGrUM: a name behind a scope of a network, the variables of a factor behind its size.
+_NAMED_SCOPE = re.compile(rb"^\d++(?: \d++)++   # ", re.MULTILINE)
+_NAMED_AXES = re.compile(rb"^\d++ # \{(\d{1,9}+(?:, \d{1,9}+)*+)\}", re.MULTILINE)
 # A variable that is in no scope, and the factor of ones that it gets.
 _BYTES_OF_FREE = 2000
 
@@ -499,8 +503,9 @@ def parse(
     """Return the model of a UAI file.
 
     The variables are in the order of their indices in the file, which evidence and result files
-    also refer to. If the scopes of a ``MARKOV`` file have the variables in another order, or lack
-    variables, factors of ones over single variables are added.
+    also refer to. A file of pyAgrum, which orders tables otherwise than the format, is read as
+    pyAgrum means it, with a warning. If the scopes of a ``MARKOV`` file have the variables in
+    another order, or lack variables, factors of ones over single variables are added.
 
     Parameters
     ----------
@@ -544,7 +549,7 @@ def parse(
     numbers = Numbers(data, budget.source, _KINDS)
     n = numbers.count("the number of variables", low=1)
     cards = numbers.counts(n, "numbers of states", low=1)
-    scopes = _scopes(numbers, n)
+    scopes = _by_axes(data, _scopes(numbers, n), numbers)
     tables: list[Floats] = []
     starts: list[int] = []
     for function, scope in enumerate(scopes):
@@ -629,6 +634,29 @@ def _scopes(numbers: Numbers, n: int) -> list[list[int]]:
             numbers.position,
         )
     return scopes
+
+
+def _by_axes(data: bytes, scopes: list[list[int]], numbers: Numbers) -> list[list[int]]:
+    """Return scopes in the order of the axes of their tables, of which the last varies fastest.
+
+    aGrUM and pyAgrum let the first variable vary fastest, of a network the child and then the first
+    parent. Their files are told by comments.
+    """
+    axes = [list(map(int, words.split(b","))) for words in _NAMED_AXES.findall(data)]
+    if numbers.kind == "BAYES" and len(_NAMED_SCOPE.findall(data)) == len(scopes):
+        by_axes = [[*scope[-2::-1], scope[-1]] for scope in scopes]
+    elif numbers.kind == "MARKOV" and [*map(sorted, axes)] == [*map(sorted, scopes)]:
+        by_axes = [variables[::-1] for variables in axes]
+    else:
+        return scopes
+    if by_axes != scopes:
+        errors.warn(
+            f"{numbers.source}: pyAgrum wrote this file, as its comments tell. Unlike the format, "
+            "it has the first variable of a table vary fastest; the tables are read so. Other "
+            "programs would read them otherwise.",
+            errors.BayesGraphWarning,
+        )
+    return by_axes
 
 
 def _unnormalised(children: Sequence[Discrete], tables: Sequence[Floats], source: str) -> bool:

@@ -319,6 +319,75 @@ def test_comments_of_pyagrum_are_skipped() -> None:
         parse_uai(text.replace(".2 .8", ".2 x"))
 
 
+# As pyAgrum 3.3 writes it: the child varies fastest, and then the first parent.
+OF_AGRUM = """BAYES
+3
+2 2 2
+3
+1 0   # a
+1 1   # b
+3 0 1 2   # c
+
+2
+  0.25 0.75
+
+2
+  0.1 0.9
+
+8
+  0.9 0.1
+  0.5 0.5
+  0.2 0.8
+  0.3 0.7
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
+def test_networks_of_pyagrum_are_read_as_it_means_them(end: str) -> None:
+    with pytest.warns(BayesGraphWarning, match="pyAgrum wrote this file.*first variable"):
+        net = parse_uai(OF_AGRUM.replace("\n", end))
+    # .25 (.1 * .9 + .9 * .2) + .75 (.1 * .5 + .9 * .3), by hand.
+    assert net.query("x2")[0] == pytest.approx(0.3075, abs=1e-15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # The same words without the comments are of the format.
+        net = parse_uai(re.sub("   #.*", "", OF_AGRUM))
+        # Of one parent there is one order.
+        chain = "BAYES\n2\n2 2\n2\n1 0   # a\n2 0 1   # b\n\n2\n .5 .5\n4\n .9 .1\n .2 .8\n"
+        assert parse_uai(chain).query("x1")[0] == pytest.approx(0.55)
+    assert net.query("x2")[0] == pytest.approx(0.3525, abs=1e-15)
+
+
+@pytest.mark.filterwarnings("ignore:.* do not sum to one")  # six digits are written
+@pytest.mark.parametrize("seed", range(3))
+def test_networks_that_pyagrum_wrote_answer_as_there(seed: int, tmp_path: Path) -> None:
+    agrum = pytest.importorskip("pyagrum")
+    agrum.initRandom(seed + 1)
+    network = agrum.fastBN("a->c{x|y|z}<-b;c->d<-a;e[4]->d;b->e;f->a;f->e")
+    agrum.saveBN(network, str(tmp_path / "x.uai"))
+    engine = agrum.LazyPropagation(network)
+    engine.makeInference()
+    with pytest.warns(BayesGraphWarning, match="pyAgrum wrote this file"):
+        net = bg.load(tmp_path / "x.uai")
+    for i, variable in enumerate(net.variables):
+        theirs = engine.posterior(i).toarray()
+        np.testing.assert_allclose(net.query(variable.name).probabilities, theirs, atol=2e-5)
+
+
+def test_markov_fields_of_pyagrum_are_read_as_it_means_them() -> None:
+    # As pyAgrum 3.3 writes it: the order of a scope is no other than that of a set.
+    numbers = "0.9 0.5 0.925 0.4 0.75 0.375 0.05 0.75 0.0625 0.5 0.625 0.25", "1 4 3 1 6 2"
+    text = "MARKOV\n4 # nbr Nodes\n2 2 3 2 \n2 # nbr Factors \n3 1 0 2 \n2 3 2 \n\n12 # {0, 1, 2}\n"
+    text += f"  {numbers[0]} \n\n6 # {{2, 3}}\n  {numbers[1]} \n"
+    with pytest.warns(BayesGraphWarning, match="pyAgrum wrote this file"):
+        graph = parse_uai(text)
+    first, second = (np.array(some.split(), dtype=float) for some in numbers)
+    joint = np.einsum("cba,dc->abcd", first.reshape(3, 2, 2), second.reshape(2, 3))
+    for i in range(4):
+        expected = joint.sum(axis=tuple({*range(4)} - {i})) / joint.sum()
+        np.testing.assert_allclose(graph.query(f"x{i}").probabilities, expected, atol=1e-15)
+
+
 def test_constants_of_zero_are_named() -> None:
     graph = parse_uai("MARKOV 1 2 4 0 0 0 1 0  1 0  1 3  1 0  2 1 1")
     with pytest.raises(ImpossibleEvidenceError, match="2 of them, over no variable, are the const"):
