@@ -136,15 +136,18 @@ def parse(
     """
     root, lines = read_xml(data, budget, encoding=encoding)
     draft = Draft("XMLBIF", "<DEFINITION>", budget, normalize, budget.error)
-    for element in root.within("variable"):
-        _declare(element, draft)
-    if root.kind != "bif" or not draft.variables:
+    variables = [*root.within("variable")]
+    # Some programs write the network as the root.
+    if root.kind not in ("bif", "network") or not variables:
+        others = " A file with <VARIABLES> is of UnBBayes: save it there as .net, which is read."
         raise budget.error(
             root.line,
             f"expected <BIF> with the variables of a network; got <{root.tag:.40}> with "
-            f"{len(draft.variables)} of them.",
+            f"{len(variables)} of them.{others * any(root.within('variables'))}",
         )
-    for whole in root.all("network"):
+    for element in variables:
+        _declare(element, draft)
+    for whole in [root] if root.kind == "network" else root.all("network"):
         skip_name(" ".join(whole.texts("name")))
         skip("network", "property", len(whole.all("property")))
     for element in root.within("definition"):

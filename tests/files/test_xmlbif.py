@@ -138,6 +138,48 @@ def test_files_of_something_else_are_refused() -> None:
             parse_xmlbif(text)
 
 
+@pytest.mark.parametrize("name", ["NETWORK", "network", "x:Network"])
+@pytest.mark.parametrize("head", ["", START.splitlines(keepends=True)[0]])
+def test_the_root_may_be_the_network(net: bg.BayesianNetwork, name: str, head: str) -> None:
+    space = ' xmlns:x="u"' if ":" in name else ""
+    body = f"<{name}{space}>{RAIN}{WET}{TABLES}</{name}>"
+    assert parse_xmlbif(head + body) == net
+    with pytest.raises(FileFormatError, match=r"expected <BIF>.*got <NETWORKS> with 2"):
+        parse_xmlbif(f"<NETWORKS>{RAIN}{WET}{TABLES}</NETWORKS>")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<x:BIF xmlns:x="u"><x:NETWORK><x:VARIABLES><x:VAR NAME="a"/></x:VARIABLES>'
+        "</x:NETWORK></x:BIF>",
+        '<x:XMLBIF xmlns:x="u"><x:network><x:variables><x:variable name="a"/></x:variables>'
+        "</x:network></x:XMLBIF>",
+    ],
+)
+def test_xml_of_unbbayes_is_refused_by_name(text: str) -> None:
+    with pytest.raises(
+        FileFormatError, match=r"<VARIABLES> is of UnBBayes: save it"
+    ):
+        parse_xmlbif(text)
+
+
+@pytest.mark.parametrize("blanks", ["\n", "  ", "\r\n \t\r\n", "\ufeff\n"], ids=repr)
+@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1"])
+def test_blanks_may_stand_before_the_declaration(
+    net: bg.BayesianNetwork, blanks: str, encoding: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "net.xml"
+    mark = b"\xef\xbb\xbf" * blanks.startswith("\ufeff")
+    text = blanks.lstrip("\ufeff") + TEXT.replace("UTF-8", encoding)
+    path.write_bytes(mark + text.encode(encoding))
+    assert bg.load(path) == net
+    line = 23 + blanks.count("\n")
+    path.write_bytes(mark + text.replace("<FOR>wet", "<FOR>rain").encode(encoding))
+    with pytest.raises(FileFormatError, match=f"line {line}: 'rain' has a second"):
+        bg.load(path)
+
+
 def test_a_table_of_the_other_order_gets_a_hint() -> None:
     swapped = TEXT.replace("0.9 0.1 0.0\n0.2 0.5 0.3", "0.9 0.2\n0.1 0.5\n0.0 0.3")
     with pytest.raises(FileFormatError, match="child varies fastest; here it reads as if"):
