@@ -72,8 +72,8 @@ def parse(
     normalize : bool or "always"
         Whether rows whose sum is off by up to 0.02 (printed with few digits) are divided by their
         sum, with one warning that names the tables and the deviation; if false, they are refused.
-        "always" divides all rows, such as counts, of which only a row of zeros is refused. Rows off
-        by at most 1e-6 are never changed.
+        "always" divides all rows, such as counts; a row of zeros becomes uniform. Rows off by at
+        most 1e-6 are kept, but that numbers of -1e-6 to 0 become zero unless `normalize` is false.
     encoding : str
         Encoding of the text.
 

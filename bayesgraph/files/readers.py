@@ -30,7 +30,9 @@ class RoundedRows:
 
     Rows whose sum is off by at most 1e-6, which TableCPD accepts, are kept exactly. Rows off by at
     most 0.02 are divided by their sum, unless `normalize` is false; if it is "always", so are all
-    rows with a positive sum. Other rows are kept, and TableCPD refuses them.
+    rows with a positive sum, and rows of zeros, as of cases that nobody counted, become uniform.
+    Numbers of at least -1e-6, the noise of programs that subtract, become zero unless `normalize`
+    is false. Other rows are kept, and TableCPD refuses them.
 
     Parameters
     ----------
@@ -49,9 +51,18 @@ class RoundedRows:
         if normalize == "always":
             self.limit = np.inf
         self._changed: dict[Name, float] = {}
+        # From what else became of numbers to the tables that have them.
+        self._others: dict[str, list[Name]] = {}
 
     def repaired(self, name: Name, values: Floats) -> Floats:
         """Return the table of a variable (child on the last axis) with rounded rows normalised."""
+        if -SUM_TOLERANCE <= values.min() < 0 and self.limit > SUM_TOLERANCE:
+            self._others.setdefault("numbers just below zero became zero", []).append(name)
+            values = np.maximum(values, 0.0)
+        is_empty = (values == 0).all(axis=-1, keepdims=True)
+        if is_empty.any() and self.limit == np.inf:
+            self._others.setdefault("rows of zeros became uniform", []).append(name)
+            values = np.where(is_empty, 1.0 / values.shape[-1], values)
         sums = values.sum(axis=-1, keepdims=True)
         deviation = np.abs(sums - 1.0)
         if deviation.max() <= SUM_TOLERANCE:
@@ -65,14 +76,16 @@ class RoundedRows:
 
     def warn(self, where: str) -> None:
         """Warn once of all rows that were changed, if any; `where` is the path for the message."""
-        if not self._changed:
-            return
-        errors.warn(
-            f"{where}: rows of the tables of {errors.quoted(self._changed)} do not sum to one; "
-            f"they were divided by their sums, which are off by up to "
-            f"{max(self._changed.values()):.3g}. normalize=False refuses them.",
-            errors.BayesGraphWarning,
-        )
+        changes = [f"{done} in {errors.quoted(names)}" for done, names in self._others.items()]
+        if self._changed:
+            changes.append(
+                f"rows of the tables of {errors.quoted(self._changed)} do not sum to one; they "
+                f"were divided by their sums, which are off by up to "
+                f"{max(self._changed.values()):.3g}"
+            )
+        if changes:
+            message = f"{where}: {'; '.join(changes)}. normalize=False refuses them."
+            errors.warn(message, errors.BayesGraphWarning)
 
 
 # --------------------------------------------------------------- A network while its file is read

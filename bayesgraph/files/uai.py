@@ -152,10 +152,14 @@ class Numbers:
         return self.values[self.position - n : self.position]
 
     def table(self, n: int, what: str) -> Floats:
-        """Take n finite numbers that are not negative; `what` describes them in errors."""
+        """Take n finite numbers that are not negative; `what` describes them in errors.
+
+        Probabilities may have noise below zero, see `RoundedRows`; factors have none.
+        """
         start = self.position
         values = self.values[start : start + n]
-        is_good = (values >= 0) & (values < np.inf)
+        lowest = 0.0 if self.kind == "MARKOV" else -SUM_TOLERANCE
+        is_good = (values >= lowest) & (values < np.inf)
         if not is_good.all():
             first_wrong = start + int(np.argmin(is_good))
             raise self.error(f"{what}: finite numbers that are not negative", first_wrong)
@@ -460,8 +464,11 @@ def _marginal(numbers: Numbers, variable: Discrete, rounded: RoundedRows) -> Pos
     numbers.count(f"the number of states of {variable.name!r}", low=n, high=n)
     what = f"the probabilities of {variable.name!r}"
     values = rounded.repaired(variable.name, numbers.table(n, what))
+    wrong = "" if values.min() >= 0 else ", none below zero"
     if not abs(values.sum() - 1.0) <= SUM_TOLERANCE:
-        raise numbers.error(f"{what} with the sum 1, not {values.sum():.9g}", numbers.position - n)
+        wrong = f" with the sum 1, not {values.sum():.9g}"
+    if wrong:
+        raise numbers.error(what + wrong, numbers.position - n)
     return Posterior((variable,), values, math.nan)
 
 
@@ -520,8 +527,9 @@ def parse(
         Whether rows of a ``BAYES`` file whose sum is off by up to 0.02 (printed with few digits)
         are divided by their sum, with one warning that names the tables and the deviation. A file
         with rows that are further off, or zero, is read as a FactorGraph, with a warning. "always"
-        divides all rows, such as counts, and refuses rows of zeros; if false, all rows that do not
-        sum to one are refused. Rows off by at most 1e-6 are never changed.
+        divides all rows, such as counts; a row of zeros becomes uniform. If false, all rows that do
+        not sum to one are refused. Rows off by at most 1e-6 are kept, but that numbers of -1e-6 to
+        0 become zero unless `normalize` is false.
 
     Returns
     -------

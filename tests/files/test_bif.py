@@ -498,4 +498,7 @@ def test_tables_of_weights_are_normalised_on_request() -> None:
         net = parse_bif(text, normalize="always")
     np.testing.assert_array_equal(net["a"].values, [0.75, 0.25])
     with pytest.raises(FileFormatError, match="sum to 0, not to 1"):
-        parse_bif(text.replace("3 1", "0 0"), normalize="always")
+        parse_bif(text.replace("3 1", "0 0"))
+    with pytest.warns(BayesGraphWarning, match=r"rows of zeros became uniform in 'a'\."):
+        net = parse_bif(text.replace("3 1", "0 0"), normalize="always")
+    np.testing.assert_array_equal(net["a"].values, [0.5, 0.5])

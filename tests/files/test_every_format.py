@@ -10,7 +10,12 @@ import numpy as np
 import pytest
 
 import bayesgraph as bg
-from bayesgraph.core.errors import FileFormatError, MemoryLimitError
+from bayesgraph.core.errors import (
+    BayesGraphError,
+    BayesGraphWarning,
+    FileFormatError,
+    MemoryLimitError,
+)
 from bayesgraph.files import FileFormat
 
 
@@ -162,3 +167,61 @@ def test_a_byte_of_another_encoding_is_told_with_its_line(end: bytes, tmp_path: 
     path.write_bytes(end.join([b"network x {", b"}", b"// \xe4"]))
     with pytest.raises(FileFormatError, match=r"line 3: expected utf-8.*0xe4.*encoding="):
         bg.load(path)
+
+
+# A network of two variables in each format; <p> and <q> stand for numbers.
+_TWO = {
+    ".bif": "variable a { type discrete [2] { x, y }; } variable b { type discrete [2] { u, v }; }"
+    "probability ( a ) { table .5, .5; } probability ( b | a ) { (x) .5, .5; (y) <p>, <q>; }",
+    ".net": "net { } node a { states = (x y); } node b { states = (u v); }"
+    "potential (a) { data = (.5 .5); } potential (b | a) { data = ((.5 .5) (<p> <q>)); }",
+    ".dne": "bnet n { node a { states = (x, y); probs = (.5, .5); };"
+    "node b { states = (u, v); parents = (a); probs = ((.5, .5), (<p>, <q>)); }; };",
+    ".xmlbif": "<BIF><NETWORK><VARIABLE><NAME>a</NAME><OUTCOME>x</OUTCOME><OUTCOME>y</OUTCOME>"
+    "</VARIABLE><VARIABLE><NAME>b</NAME><OUTCOME>u</OUTCOME><OUTCOME>v</OUTCOME></VARIABLE>"
+    "<DEFINITION><FOR>a</FOR><TABLE>.5 .5</TABLE></DEFINITION><DEFINITION><FOR>b</FOR>"
+    "<GIVEN>a</GIVEN><TABLE>.5 .5 <p> <q></TABLE></DEFINITION></NETWORK></BIF>",
+    ".xdsl": '<smile><nodes><cpt id="a"><state id="x"/><state id="y"/><probabilities>.5 .5'
+    '</probabilities></cpt><cpt id="b"><state id="u"/><state id="v"/><parents>a</parents>'
+    "<probabilities>.5 .5 <p> <q></probabilities></cpt></nodes></smile>",
+    ".uai": "BAYES 2  2 2  2  1 0  2 0 1  2  .5 .5  4  .5 .5 <p> <q>",
+}
+
+
+@pytest.mark.parametrize("suffix", _TWO)
+@pytest.mark.parametrize(
+    ("p", "q", "row", "told"),
+    [
+        ("-1.1920929e-07", "1.00000012", [0, 1.00000012], "numbers just below zero became zero"),
+        ("1", "-1e-6", [1, 0], "numbers just below zero became zero"),
+        ("-1e-9", ".99", [0, 1], "became zero in .*; rows of the tables of .* do not sum to one"),
+    ],
+)
+def test_noise_below_zero_is_zero(
+    suffix: str, p: str, q: str, row: list[float], told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_text(_TWO[suffix].replace("<p>", p).replace("<q>", q))
+    with pytest.warns(BayesGraphWarning, match=told):
+        network = bg.load(path)
+    np.testing.assert_allclose(network.cpds[1].values[1], row, rtol=1e-15)
+    with pytest.raises(BayesGraphError, match="finite non-negative"):
+        bg.load(path, normalize=False)
+
+
+@pytest.mark.parametrize("suffix", _TWO)
+def test_negative_numbers_are_refused(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_text(_TWO[suffix].replace("<p>", "-2e-6").replace("<q>", "1.000002"))
+    for normalize in (True, "always", False):
+        with pytest.raises(FileFormatError, match="negative"):
+            bg.load(path, normalize=normalize)
+
+
+@pytest.mark.parametrize("suffix", _TWO)
+def test_rows_that_nothing_was_counted_for_become_uniform(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{suffix}"
+    path.write_text(_TWO[suffix].replace("<p>", "0").replace("<q>", "0"))
+    with pytest.warns(BayesGraphWarning, match=r"rows of zeros became uniform in '\w+'\. normal"):
+        network = bg.load(path, normalize="always")
+    assert network.cpds[1].values.tolist() == [[0.5, 0.5], [0.5, 0.5]]

@@ -306,8 +306,11 @@ def test_rows_of_weights_are_normalised_on_request() -> None:
         net = parse_uai(BAYES.replace(".5 .5", "3 1").replace(".2 .8", "7 3"), normalize="always")
     np.testing.assert_array_equal(net["x0"].values, [0.75, 0.25])
     np.testing.assert_array_equal(net["x1"].values, [[0.1, 0.9], [0.7, 0.3]])
+    with pytest.warns(BayesGraphWarning, match="rows of zeros became uniform in 'x1'"):
+        net = parse_uai(BAYES.replace(".2 .8", "0 0"), normalize="always")
+    np.testing.assert_array_equal(net["x1"].values[1], [0.5, 0.5])
     with pytest.raises(FileFormatError, match=r"line 11: .*sum to 0,"):
-        parse_uai(BAYES.replace(".2 .8", "0 0"), normalize="always")
+        parse_uai(BAYES.replace(".2 .8", "0 0"), normalize=False)
     with pytest.raises(DataError, match="True, False or 'always'; got 'never'"):
         parse_uai(BAYES, normalize="never")  # type: ignore[arg-type]
 
@@ -830,6 +833,18 @@ def test_rounded_marginals(example: bg.FactorGraph, tmp_path: Path) -> None:
     np.testing.assert_allclose(marginals["x2"].probabilities, 1 / 3)
     with pytest.raises(FileFormatError, match=r"'x2' with the sum 1, not 0\.999"):
         read_uai_result(tmp_path / "a", example, normalize=False)
+
+
+def test_noise_below_zero_in_marginals(example: bg.FactorGraph, tmp_path: Path) -> None:
+    path = tmp_path / "x.MAR"
+    path.write_text("MAR\n3 2 -1e-9 1 2 .3 .7 3 .2 .2 .6\n")
+    with pytest.warns(BayesGraphWarning, match="just below zero became zero in 'x0'"):
+        marginals = read_uai_result(path, example).value
+    assert marginals["x0"].probabilities.tolist() == [0, 1]
+    with pytest.raises(FileFormatError, match="'x0', none below zero; got '-1e-9'"):
+        read_uai_result(path, example, normalize=False)
+    with pytest.raises(FileFormatError, match="function 0: finite numbers that are not negative"):
+        parse_uai("MARKOV 1  2  1  1 0  2  -1e-9 1")
 
 
 def test_results_that_do_not_fit_the_model(named: bg.BayesianNetwork, tmp_path: Path) -> None:

@@ -158,9 +158,7 @@ def test_the_root_may_be_the_network(net: bg.BayesianNetwork, name: str, head: s
     ],
 )
 def test_xml_of_unbbayes_is_refused_by_name(text: str) -> None:
-    with pytest.raises(
-        FileFormatError, match=r"<VARIABLES> is of UnBBayes: save it"
-    ):
+    with pytest.raises(FileFormatError, match=r"<VARIABLES> is of UnBBayes: save it"):
         parse_xmlbif(text)
 
 
