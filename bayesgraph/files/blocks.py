@@ -36,7 +36,9 @@ _BLANK = re.compile(r"\s*+")
 _BRACES = re.compile(rf"{STRING}|[{{}}]", re.DOTALL)
 _FIELD = re.compile(
     rf"\s*+(?P<name>[A-Za-z_][\w.\-]*+)\s*+=\s*+"
-    rf"(?:(?P<numbers>[-+.0-9eE,\s()]++)|(?P<value>(?:[^;\"{{}}]++|{STRING})*+))(?P<end>[;{{])",
+    # A list without lists in it may have semicolons, such as states [0;1.5[ of pyAgrum.
+    rf"(?:(?P<numbers>[-+.0-9eE,\s()]++)"
+    rf"|(?P<value>(?:\([^()\"{{}}]*+\))?+(?:[^;\"{{}}]++|{STRING})*+))(?P<end>[;{{])",
     re.DOTALL,
 )
 _HEAD = re.compile(rf"\s*+(?P<head>(?:[^;\"{{}}]++|{STRING})*+)\{{", re.DOTALL)
@@ -112,7 +114,7 @@ class BlockText:
     between : bool
         Whether there are also comments between ``/*`` and ``*/``.
     string : str
-        Pattern of quoted texts, in which there are no comments.
+        Pattern of texts in which there are no comments, such as quoted ones.
 
     Attributes
     ----------
@@ -147,9 +149,9 @@ class BlockText:
             self.text = re.sub(pattern, partial(self._without, line), text, flags=re.DOTALL)
 
     def _without(self, line: str, match: re.Match[str]) -> str:
-        """Return a text in quotes, or of a comment its line breaks."""
+        """Return a text without comments, or of a comment its line breaks."""
         comment = match[0]
-        if comment.startswith('"'):
+        if not comment.startswith((line, "/*")):
             return comment
         if comment.startswith("/*") and (not comment.endswith("*/") or len(comment) < 4):
             raise self.error(

@@ -167,6 +167,8 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
 
 # Where the writer puts a position that Hugin's integers do not hold.
 POSITION = "bayesgraph_position"
+# States without quotes in one line, such as 50% of pyAgrum, whose sign begins no comment.
+_BARE_STATES = r'\bstates\s*+=\s*+\((?=[^"()\n]*\w%)[^"()\n]*+\)'
 _KIND = re.compile(r"(?:(discrete|continuous)\s++)?+(?:node|(decision|utility|function))\b")
 _FAMILY = re.compile(r"potential\s*+\(([^()|]*+)(?:\|([^()|]*+))?+\)")
 # Fields that are read.
@@ -223,7 +225,8 @@ def parse(
     >>> net.variable("rain")
     Discrete('rain', ['no', 'yes'])
     """
-    text = blocks.BlockText(data, budget, encoding, "%")
+    string = f"{blocks.STRING}|{_BARE_STATES}"
+    text = blocks.BlockText(data, budget, encoding, "%", string=string)
     draft = Draft("Hugin NET", "potential", budget, normalize, text.error)
     return _Reader(text, draft).network()
 

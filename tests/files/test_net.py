@@ -376,6 +376,44 @@ def test_counts_are_divided_if_asked() -> None:
         assert values(parse_net(text, normalize="always"), "a") == [0.75, 0.25]
 
 
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        ("50% 100% ", ["50%", "100%"]),
+        ("0_00___0_01_% x", ["0_00___0_01_%", "x"]),
+        (" %1 2%", ["%1", "2%"]),
+        ("[0;1.5[ [1.5;3] ", ["[0;1.5[", "[1.5;3]"]),
+        ("[0;50%[ [50%;100%]", ["[0;50%[", "[50%;100%]"]),
+        ("<5 >=5", ["<5", ">=5"]),
+        ("a/b -1.5e3", ["a/b", "-1.5e3"]),
+        ("a % first\n b % last\n", ["a", "b"]),
+        ('"x;y" % 50% of all)\n "50%"', ["x;y", "50%"]),
+        ("a % (50%)\n b", ["a", "b"]),
+    ],
+)
+def test_states_without_quotes(states: str, expected: list[str]) -> None:
+    text = f'net {{ }}\nnode a {{\n  states = ({states});\n label = "A"; % states = (50% x)\n}}\n'
+    net = parse_net(text + "potential (a) { data = (.25 .75); % a\n}\n% 5%\n")
+    assert list(net.variable("a").states) == expected
+    assert values(net, "a") == [0.25, 0.75]
+    assert net.annotations.titles == {"a": "A"}
+
+
+def test_states_that_pyagrum_writes_without_quotes(tmp_path: Path) -> None:
+    pyagrum = pytest.importorskip("pyagrum")
+    theirs = pyagrum.fastBN("a[0,1.5,3]->b{50%|100%}<-c[1:3:4]")
+    pyagrum.saveBN(theirs, str(tmp_path / "x.net"))
+    net = bg.load(tmp_path / "x.net")
+    assert {str(v.name): list(v.states) for v in net.variables} == {
+        str(name): list(theirs.variable(name).labels()) for name in theirs.names()
+    }
+    engine = pyagrum.LazyPropagation(theirs)
+    engine.makeInference()
+    for name, marginal in net.marginals().items():
+        expected = engine.posterior(name).toarray()
+        np.testing.assert_allclose(marginal.probabilities, expected, atol=1e-9)
+
+
 def test_encodings_gzip_and_line_ends(tmp_path: Path) -> None:
     path = tmp_path / "x.net"
     text = HUGIN.replace("half", "hälfte")
