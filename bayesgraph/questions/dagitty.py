@@ -28,8 +28,8 @@ from bayesgraph.questions.causal_graphs import CausalGraph
 
 # The roles that a node may have; some programs write an abbreviation.
 _NAMES_OF_ROLES = {
-    "exposures": ("exposure", "e"),
-    "outcomes": ("outcome", "o"),
+    "exposures": ("exposure", "e", "source"),
+    "outcomes": ("outcome", "o", "target"),
     "adjusted": ("adjusted", "a"),
     "latent": ("latent", "l", "unobserved", "u"),
     "selected": ("selected", "s"),
@@ -37,18 +37,30 @@ _NAMES_OF_ROLES = {
 _ROLES = {name: role for role, names in _NAMES_OF_ROLES.items() for name in names}
 _DIRECTED = ("dag", "digraph")
 _NAMES = ("name", "quoted")
-_ARROWS = {"->": (1, 0), "<-": (0, 1), "<->": (1, 1)}
+# What no node is called: the words for attributes of all nodes and of the graph.
+_DEFAULTS = ("graph", "node")
+# Heads at the right and at the left end of an arrow; a bidirected edge has both.
+_ARROWS = {
+    **dict.fromkeys(("->", "\u2192", "\u27f6"), (1, 0)),
+    **dict.fromkeys(("<-", "\u2190", "\u27f5"), (0, 1)),
+    **dict.fromkeys(("<->", "\u2194", "\u27f7"), (1, 1)),
+}
+# Arrows and dashes of Unicode, which are part of no name without quotes.
+_LINES = r"\u2010-\u2015\u2190-\u21ff\u2212\u27f0-\u27ff\u2900-\u297f"
+_DEPTH = 100
 # An edge: a pair in a list and in a set, and the nodes' entries in the graph.
 _BYTES_OF_EDGE = 600
 _TOKEN = re.compile(
     r"(?P<skip>\s++|//[^\n]*+|\#[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)"
     r'|"(?P<quoted>(?:[^"\\]++|\\.)*+)"'
     r"|\[(?P<attributes>(?:[^\]\"]++|\"[^\"]*+\")*+)\]"
-    r"|(?P<arrow>[<@]?+-{1,2}+[>@]?+)"
+    rf"|(?P<arrow>[<@]?+-{{1,2}}+[>@]?+|[{_LINES}]>?+)"
     r"|(?P<sign>[{}=;,])"
-    r'|(?P<name>[^\s"\[\]{};,=<>@/#-][^\s"\[\]{};,=<>@-]*+)',
+    rf'|(?P<name>[^\s"\[\]{{}};,=<>@/#{_LINES}-][^\s"\[\]{{}};,=<>@{_LINES}-]*+)',
     re.DOTALL,
 )
+# A quotation mark in quotes, or a line that goes on.
+_ESCAPE = re.compile(r'\\(?:(")|\n)')
 _ATTRIBUTE = re.compile(
     r'\s*+(?P<key>[^\s=,"]++)\s*+(?:=\s*+(?:"(?P<quoted>[^"]*+)"|(?P<bare>[^\s,"]++)))?+\s*+,?+'
 )
@@ -142,6 +154,7 @@ class _Parser:
         self._budget = budget
         self._tokens = self._scanned()
         self._next = next(self._tokens)
+        self._depth = 0
         # Names of roles, and positions, by node; the nodes in their order.
         self._nodes: dict[str, set[str]] = {}
         self._positions: dict[str, tuple[float, float]] = {}
@@ -166,7 +179,8 @@ class _Parser:
             kind = str(match.lastgroup)
             if kind != "skip":
                 self._budget.take(_BYTES_OF_EDGE, "its words")
-                yield _Token(kind, match[kind], match.start())
+                text = _ESCAPE.sub(r"\1", match[kind]) if kind == "quoted" else match[kind]
+                yield _Token(kind, text, match.start())
         while True:
             yield _Token("end", "the end of the text", at)
 
@@ -183,6 +197,8 @@ class _Parser:
     def diagram(self) -> CausalDiagram:
         """Return the diagram of the text."""
         kind = self._take()
+        if kind.text.lower() == "strict":
+            kind = self._take()
         if kind.text.lower() not in _DIRECTED:
             raise self._refused(
                 kind,
@@ -190,6 +206,8 @@ class _Parser:
                 ". Other kinds of graphs (mag, cpdag, pag) and the older form without braces are "
                 "not read: dagitty.net exports both as dag",
             )
+        # In DOT, "edge" is a word for attributes too.
+        self._defaults = (*_DEFAULTS, "edge") if kind.text.lower() == "digraph" else _DEFAULTS
         if self._next.kind in _NAMES:
             self._take()  # the name of the graph
         self._take("{")
@@ -208,15 +226,24 @@ class _Parser:
         }
         return CausalDiagram(graph, **roles, positions=self._positions)
 
-    def _statement(self) -> None:
-        """Read a node with its attributes, a chain of arrows, or an attribute of the graph."""
+    def _statement(self) -> list[str]:
+        """Read a node with its attributes, a chain of arrows, or an attribute of the graph.
+
+        Returns
+        -------
+        list of str
+            The nodes that it names.
+        """
         first = self._take()
         if first.kind == "sign" and first.text in ";,":
-            return
+            return []
         if self._is_sign("="):
             self._take()  # an attribute of the graph, such as its bounding box
             self._take()
-            return
+            return []
+        if self._next.kind == "attributes" and first.text in self._defaults:
+            self._take()
+            return []
         chain = [self._named(first)]
         arrows: list[_Token] = []
         while self._next.kind == "arrow":
@@ -224,9 +251,8 @@ class _Parser:
             chain.append(self._named(self._take()))
         for arrow, (left, right) in zip(arrows, pairwise(chain), strict=True):
             if arrow.text not in _ARROWS:
-                advice = ", an edge without a direction"
+                advice = ", an edge without a direction" * (arrow.text.strip("-") == "")
                 raise self._refused(arrow, "'->', '<-' or '<->'", advice)
-            # Heads at the right and at the left end; a bidirected edge has both.
             to_right, to_left = _ARROWS[arrow.text]
             self._budget.take(_BYTES_OF_EDGE * len(left) * len(right), "its edges")
             for a, b in product(left, right):
@@ -239,17 +265,25 @@ class _Parser:
             if not arrows:
                 for name in chain[0]:
                     self._describe(name, token)
+        return [name for names in chain for name in names]
 
     def _named(self, token: _Token) -> list[str]:
-        """Return the name that a token is, or the names in the braces that it opens."""
+        """Return the node that a token is, or those that the statements in braces name."""
+        is_set = self._is_sign("{") or self._next.kind in _NAMES
+        if token.kind == "name" and token.text == "subgraph" and is_set:
+            if self._next.kind in _NAMES:
+                self._take()
+            token = self._take("{")
         if token.kind != "sign" or token.text != "{":
             return [self._node(token)]
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise self._refused(token, f"braces at most {_DEPTH} deep")
         names: dict[str, None] = {}
         while not self._is_sign("}"):
-            inner = self._take()
-            if inner.kind != "sign" or inner.text not in ",;":
-                names[self._node(inner)] = None
+            names.update(dict.fromkeys(self._statement()))
         self._take()
+        self._depth -= 1
         return list(names)
 
     def _node(self, token: _Token) -> str:

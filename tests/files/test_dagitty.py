@@ -123,7 +123,14 @@ REFUSED = {
     "dag {\n a -> b\n b -> a }": "cycle",
     "dag { a -> a }": "a",
     "dag { a <-> a }": "confounded",
-    "dag { a -> {b {c}} }": "expected the name of a node; got '{'",
+    "dag { a -> {b {c} }": "expected the name of a node; got 'the end of the text'",
+    "dag { a --> b }": "expected '->', '<-' or '<->'; got '-->'",
+    "dag { a \u2013 b }": "expected '->', '<-' or '<->'; got '\u2013'",
+    "dag { a\u2014>b }": "expected '->', '<-' or '<->'; got '\u2014>'",
+    "dag { a\u21d2b }": "expected '->', '<-' or '<->'; got '\u21d2'",
+    "dag { a -> b \u2192 }": "expected the name of a node; got '}'",
+    "dag " + "{" * 200: "expected braces at most 100 deep",
+    "pdag { x -> {a -- b} }": "got 'pdag'",
     "dag { a [pos=] }": "expected attributes of 'a'",
     'dag { "a }': "line 1: expected a name, an arrow",
     "dag {\n\n a ] }": "line 3: expected a name, an arrow",
@@ -136,6 +143,50 @@ REFUSED = {
 def test_refused(text: str) -> None:
     with pytest.raises(FileFormatError, match=REFUSED[text]):
         parse_dagitty(text)
+
+
+# Texts of dagitty's own tests and variations: arcs, and pairs with a bidirected edge.
+NESTED = {
+    "dag{x->{a->b}}": ("xa xb ab", ""),
+    "dag{i->{x[e]}->{y[o]}<->x}": ("ix xy", "yx"),
+    "dag{{{a[e]} -> {b}} c}": ("ab", ""),
+    "dag{ {x[e]}->m->{y[o]}->S }": ("xm my yS", ""),
+    "dag{A -> {S[e]} -> {T[o]}}": ("AS ST", ""),
+    "dag{{x1 x2} <- x <-> y -> {y1 y2}}": ("x:x1 x:x2 y:y1 y:y2", "x:y"),
+    "dag{ {a; b} -> {c, {d e -> f}} }": ("ac ad ae af bc bd be bf ef", ""),
+    "strict DAG { x -> {a} }": ("xa", ""),
+    "digraph { subgraph cluster_0 { a -> b } subgraph { c } -> a }": ("ab ca", ""),
+    "dag { subgraph -> a }": ("subgraph:a", ""),
+    'digraph { graph [rankdir=LR] node [shape=box]; edge [color="red"] a -> b [label=x] }': (
+        "ab",
+        "",
+    ),
+    "dag { edge [exposure] edge -> a }": ("edge:a", ""),
+    "dag{A\u2192B}": ("AB", ""),
+    "dag { a \u27f6 b\u2190c \u27f5 d }": ("ab cb dc", ""),
+    "dag { a\u2194b <-> c \u27f7 a }": ("", "ab bc ca"),
+    "dag { a \u2192 {b \u2190 c} }": ("ab ac cb", ""),
+    'dag { "a\u2192b" -> c }': ("a\u2192b:c", ""),
+}
+
+
+@pytest.mark.parametrize("text", NESTED)
+def test_braces_within_braces_and_arrows_of_unicode(text: str) -> None:
+    found = parse_dagitty(text)
+    arcs, pairs = (
+        {tuple(word.split(":")) if ":" in word else tuple(word) for word in words.split()}
+        for words in NESTED[text]
+    )
+    assert set(found.graph.arcs) == arcs
+    assert {frozenset(pair) for pair in found.graph.confounded} == {*map(frozenset, pairs)}
+    assert set(found.exposures) == set(re.findall(r"(\w+) ?\[e", text))
+    assert set(found.outcomes) == set(re.findall(r"(\w+)\[o", text))
+
+
+def test_words_for_roles_and_quotes_in_names() -> None:
+    found = parse_dagitty('dag { a [source] "say \\"b\\"" [target] a -> "say \\"b\\"" "c\\\nd" }')
+    assert found.graph.nodes == ("a", 'say "b"', "cd")
+    assert (found.exposures, found.outcomes) == (("a",), ('say "b"',))
 
 
 def test_sets_that_multiply_are_refused_before_they_do() -> None:
