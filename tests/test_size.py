@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_503,
-    "nodes of syntax trees": 625_615,
+    "lines of code": 54_559,
+    "nodes of syntax trees": 626_298,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

@@ -31,7 +31,7 @@ from bayesgraph.core.errors import (
 )
 from bayesgraph.core.variables import MISSING
 from bayesgraph.tables import datasets
-from bayesgraph.tables.reading import PARQUET, arrow
+from bayesgraph.tables.reading import PARQUET, arrow, codes_among
 from bayesgraph.tables.table import engine_of
 
 # -------------------- Dask frames as datasets: partitions are read and counted where Dask has them
@@ -723,7 +723,13 @@ class CsvCells:
                 kinds[name], again = _of_cells(kinds[name], kind)
                 if again:
                     n_rows.clear()
+        schema = arrow().schema(list(kinds.items()))
+        contents = ((arrow().input_stream(path), partial(self._texts, path)) for path in paths)
+        kinds |= codes_among(schema, contents, self.delimiter, f"{len(paths)} files")
         return arrow().schema(list(kinds.items())), n_rows
+
+    def _texts(self, path: str, names: Sequence[str]) -> Any:
+        return self._opened(path, dict.fromkeys(names, arrow().string()), names)
 
     def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
         return arrow(".csv").open_csv(path, **self._options(kinds, columns))
@@ -813,7 +819,8 @@ def open_dataset(
     missing : sequence of str
         Texts of CSV cells that mean a missing value.
     text : sequence of str
-        Columns of CSV files to read as text, even if all values look like numbers.
+        Columns of CSV files to read as text, even if all values look like numbers. Those whose
+        numbers would lose leading zeros or digits are text, too, with a warning.
     delimiter : str, optional
         What separates the fields of CSV files; by default the tab in .tsv files, else the comma.
     max_categories : int, default 10,000

@@ -9,8 +9,9 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from fnmatch import fnmatch
 from itertools import product
 from pathlib import Path
@@ -263,6 +264,11 @@ _MAX_TEXT = (1 << 31) - 1
 # Numbers with a decimal comma, or without one; and those whose commas may group thousands.
 _COMMA_NUMBER = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 _THOUSANDS = r"^\s*[+-]?([1-9]\d{0,2}(,\d{3})+|\d+)\s*$"
+# Cells that as numbers lose their zeros, or the base 16; and whole numbers that floats may round.
+_CODE = r"^\s*[+-]?0[0-9xX]"
+_LONG = r"^\s*[+-]?[0-9]{16,}\s*$"
+# Bytes of a field that tell such cells.
+_FIELD_BEGIN = 64
 
 
 def _suffix(path: files.PathLike, suffixes: tuple[str, ...]) -> str:
@@ -322,7 +328,8 @@ def read_table(
     missing : sequence of str
         Texts of CSV cells that mean a missing value.
     text : sequence of str
-        Columns of a CSV file to read as text, even if all values look like numbers.
+        Columns of a CSV file to read as text, even if all values look like numbers. Those whose
+        numbers would lose leading zeros or digits are text, too, with a warning.
     delimiter : str, optional
         What separates the fields of a CSV file. By default the tab in .tsv files, and elsewhere
         the one of comma, semicolon, tab and bar that the header and each of the first 100 lines
@@ -447,14 +454,83 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
         delimiter = sniffed_delimiter(text, budget.source, decimal=dialect.decimal)
     columns = n_fields(header_of(text), delimiter)
     budget.take(columns * _COLUMN_BYTES, f"{columns:,} columns")
-    table = _parsed(text, delimiter, dialect.decimal or ".", dialect, budget.source)
+    decimal = dialect.decimal or "."
+    table = _parsed(text, delimiter, decimal, dialect, budget.source)
     may_be_comma = dialect.decimal is None and delimiter != ","
     if may_be_comma and any(_comma_numbers(table, dialect).values()):
         # With a decimal comma, unless numbers with a point would become text.
         with_comma = _parsed(text, delimiter, ",", dialect, budget.source)
         if not _lost_numbers(table, with_comma):
-            return with_comma
-    return table
+            decimal, table = ",", with_comma
+
+    def parsed(names: Iterable[str]) -> Any:
+        as_text = replace(dialect, text=tuple(names))
+        return _parsed(text, delimiter, decimal, as_text, budget.source)
+
+    stream = arrow().BufferReader(text)
+    contents = [(stream, lambda names: parsed(names).to_batches())]
+    codes = codes_among(table.schema, contents, delimiter, budget.source)
+    return parsed([*dialect.text, *codes]) if codes else table
+
+
+def codes_among(
+    schema: Any,
+    contents: Iterable[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]],
+    delimiter: str,
+    source: str,
+) -> dict[str, Any]:
+    """Return the type of text for columns of numbers with cells that numbers do not keep.
+
+    These are codes with leading zeros, hexadecimal numbers, and whole numbers that floats round. A
+    warning names the columns.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    contents : iterable of (pyarrow.NativeFile, callable)
+        The text of each file, and a function that returns batches of its rows in which the columns
+        of given names are text. A search of the former tells most files that have no such cell.
+    delimiter : str
+    source : str
+    """
+    types, compute = arrow().types, arrow(".compute")
+    kinds = dict(zip(schema.names, schema.types, strict=True))
+    numbers = [n for n, k in kinds.items() if types.is_integer(k) or types.is_floating(k)]
+    codes: dict[str, Any] = {}
+    for stream, as_text in contents if numbers else ():
+        if not _may_have_codes(stream, delimiter):
+            continue
+        for batch in as_text(numbers):
+            for name, cells in zip(batch.schema.names, batch.columns, strict=True):
+                if name not in numbers or name in codes:
+                    continue
+                is_code = compute.any(compute.match_substring_regex(cells, _CODE)).as_py()
+                if not is_code and types.is_floating(kinds[name]):
+                    whole = cells.filter(compute.match_substring_regex(cells, _LONG)).to_pylist()
+                    is_code = any(Decimal(cell) != Decimal(float(cell)) for cell in whole)
+                if is_code:
+                    codes[name] = arrow().string()
+    if codes:
+        warn(
+            f"{source}: numbers that would lose leading zeros or digits are read as text in the "
+            f"column {quoted(codes)}. Name it in text= (--text) if it is text; convert it if it is "
+            "a measure.",
+            BayesGraphWarning,
+        )
+    return codes
+
+
+def _may_have_codes(stream: Any, delimiter: str) -> bool:
+    """Return whether a field begins with a zero before a digit or with many digits."""
+    compute, kind = arrow(".compute"), arrow().large_binary()
+    pattern = rf"[\n\r\x{ord(delimiter):02x}][\" \t]*[+-]?(0[0-9xX]|[0-9]{{16}})"
+    before = b""
+    while block := stream.read(_CHUNK):
+        # What two blocks share is searched too.
+        if compute.match_substring_regex(arrow().scalar(before + block, kind), pattern).as_py():
+            return True
+        before = block[-_FIELD_BEGIN:]
+    return False
 
 
 def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source: str) -> Any:

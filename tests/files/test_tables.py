@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesgraph as bg
+from bayesgraph.core.errors import BayesGraphWarning
 from bayesgraph.tables.reading import write_table
 
 DAYS = 19874  # from 1970-01-01 to 2024-05-31
@@ -115,6 +116,55 @@ def test_a_decimal_comma_is_not_guessed_but_told(tmp_path, case):
     with pytest.warns(bg.errors.BayesGraphWarning, match=r"column 'a'.*decimal=','") as told:
         assert read(tmp_path, text) == expected
     assert told[0].filename == __file__
+
+
+# Cells of a column that as numbers would lose something, with those that keep all of it.
+CODES = {
+    "leading zeros": ["01234", "94110"],
+    "a zero in one row": ["1", "2", "007"],
+    "signs and blanks": ["1", " -05 "],
+    "fractions, as of ICD-9": ["250.83", "042"],
+    "hexadecimal": ["0x10", "0x1F"],
+    "beyond 64 bits": ["12345678901234567890", "12345678901234567891"],
+    "one more than floats hold, beside a fraction": ["9007199254740993", "1.5"],
+    "beyond floats": ["1" * 400, "2"],
+}
+NUMBERS = {
+    "zeros": (["0", "0.5", "-0.25", "0e5"], [0.0, 0.5, -0.25, 0.0]),
+    "64 bits": (["9223372036854775807", "9007199254740993"], [2**63 - 1, 2**53 + 1]),
+    "whole numbers that floats hold": (["36893488147419103232", "1.5"], [2.0**65, 1.5]),
+    "many digits of a fraction": (["0.12345678901234567890"], [0.12345678901234568]),
+}
+
+
+@pytest.mark.parametrize("written", ["{}", '"{}"'])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("case", CODES)
+def test_cells_that_numbers_would_change_are_text_and_told(tmp_path, case, delimiter, written):
+    cells = CODES[case]
+    lines = [f"{written.format(cell)}{delimiter}{i}" for i, cell in enumerate(cells)]
+    text = "\n".join([f"code{delimiter}i", *lines, ""])
+    with pytest.warns(BayesGraphWarning, match=r"'code'.*text=") as told:
+        columns = read(tmp_path, text)
+    assert len(told) == 1
+    assert columns == {"code": cells, "i": list(range(len(cells)))}
+    assert read(tmp_path, text, text=["code"]) == columns
+
+
+def test_codes_far_down_a_file_and_at_the_end_of_a_block(tmp_path):
+    """The type of a column is that of all rows, wherever the search of the text is divided."""
+    for fill in range(1 << 20, (1 << 20) - 6, -1):
+        rows = ["7" * 9] * ((fill - 4) // 10)
+        text = "a,b\n" + "\n".join(f"{x},p" for x in rows)
+        text += "7" * (fill - len(text)) + "\n0123,q\n"
+        with pytest.warns(BayesGraphWarning, match="'a'"):
+            assert read(tmp_path, text)["a"][-1] == "0123"
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_cells_that_numbers_keep_are_numbers(tmp_path, case):
+    cells, expected = NUMBERS[case]
+    assert read(tmp_path, "\n".join(["a,b", *(f"{cell},x" for cell in cells), ""]))["a"] == expected
 
 
 def test_all_rows_decide_on_the_types_of_columns(tmp_path):

@@ -12,6 +12,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.core.errors import (
     BayesGraphError,
+    BayesGraphWarning,
     DataError,
     DataTypeError,
     FileFormatError,
@@ -160,7 +161,7 @@ def test_a_file_that_changed_between_passes_is_refused(tmp_path, kind):
         (("true", "1", "7"), ["true", "1", "7"]),
         (("", "NA", "n/a"), [None, None, "n/a"]),
         (("1", "2", "n/a"), ["1", "2", "n/a"]),
-        (("1", "2", "99999999999999999999"), [1.0, 2.0, 1e20]),
+        (("1", "2", "100000000000000000000"), [1.0, 2.0, 1e20]),
         (("01", "02", "x'1'"), ["01", "02", "x'1'"]),
         (("1", "2", '"a ""b"""'), ["1", "2", 'a "b"']),
         (("1", "2", '"two\nlines"'), ["1", "2", "two\nlines"]),
@@ -175,6 +176,24 @@ def test_a_value_in_the_last_file_decides_on_the_type(tmp_path, cells, expected)
     whole = write(tmp_path, whole=header + "".join(f"0,{cell}\n" for cell in cells)) / "whole.csv"
     assert bg.read_table(whole)["x"].to_pylist() == expected
     assert rows(bg.open_dataset(whole, columns=["x"]))["x"] == expected
+
+
+@pytest.mark.parametrize("block", [1 << 24, 64])
+def test_cells_that_numbers_would_change_are_text_in_all_files(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(csv_files, "_BLOCK", block)
+    numbers = [f"{10000 + i},{i},p" for i in range(40)]
+    first = "\n".join(["code,i,y", *numbers, ""])
+    folder = write(tmp_path / "d", p1=first, p2="code,i,y\n01234,40,q\n,41,q\n")
+    with pytest.warns(BayesGraphWarning, match=r"'code'.*text=") as told:
+        dataset = bg.open_dataset(folder)
+    assert len(told) == 1
+    assert rows(dataset) == {
+        "code": [*(str(10000 + i) for i in range(40)), "01234", None],
+        "i": list(range(42)),
+        "y": ["p"] * 40 + ["q"] * 2,
+    }
+    assert rows(bg.open_dataset(folder, text=["code"])) == rows(dataset)
+    assert bg.open_dataset(folder, columns=["i", "y"]).names == ("i", "y")  # is not told
 
 
 def test_several_columns_may_need_wider_types(tmp_path):
