@@ -102,7 +102,7 @@ def _column(y: Any, kind: str, item: str) -> tuple[Column, Name | None]:
     if isinstance(series, nw.DataFrame) and len(series.columns) == 1:
         series = series.get_column(series.columns[0])
     if isinstance(series, nw.Series):
-        return series, series.name or None
+        return columns_of({"y": series})["y"], series.name or None
     array = column_or_1d(y, warn=True)
     if np.ma.is_masked(y):
         array = np.ma.array(array, mask=np.ma.getmaskarray(y).ravel())

@@ -205,6 +205,12 @@ def is_discrete(column: Column, name: Name) -> bool:
         if dtype in (nw.String, nw.Boolean, nw.Categorical, nw.Enum):
             return True
         if dtype == nw.Object or dtype == nw.Unknown:
+            # Types of Arrow that narwhals does not know: decimals that are not of 128 bits, others.
+            kind = str(getattr(column.to_native(), "type", "null"))
+            if kind.startswith("decimal"):
+                return False
+            if kind != "null" and not len(column):
+                raise _unusable(name, kind)
             return _objects_are_discrete(column.to_numpy(), name)
         raise _unusable(name, str(dtype))
     kind = column.dtype.kind
@@ -516,11 +522,8 @@ def _spread(observed: Factorised, rows: NDArray[np.bool_]) -> Factorised:
 def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None) -> Factorised:
     """Return a column of text as states, sorted unless they are given, and codes."""
     native = column.to_native()
-    if states is None and _is_in_arrow(native):
-        # pandas hands over its own memory; narwhals would make a copy.
-        array = getattr(native, "array", None)
-        whole = column.to_arrow() if array is None else array.__arrow_array__()
-        return _sorted(*_arrow_codes(whole.dictionary_encode()))
+    if states is None and (array := _in_arrow(native)) is not None:
+        return _sorted(*_arrow_codes(array.dictionary_encode()))
     if states is None and nw.dependencies.is_pandas_like_series(native):
         # pandas hashes the values once, the general way below three times.
         codes, values = native.factorize()
@@ -534,12 +537,14 @@ def _factorise_text(column: nw.Series[Any], states: Sequence[str] | None = None)
     return Factorised(list(distinct), codes.fill_null(-1).to_numpy())
 
 
-def _is_in_arrow(native: Any) -> bool:
-    """Return whether a native column of text is kept in Arrow's memory, by pandas too."""
+def _in_arrow(native: Any) -> Any:
+    """Return the Arrow array of a native column that is kept as one, by pandas too, else None."""
     if nw.dependencies.is_pyarrow_chunked_array(native):
-        return True
+        return native
     dtype = getattr(native, "dtype", None)
-    return getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype")
+    # pandas hands over its own memory; narwhals would make a copy.
+    is_kept = getattr(dtype, "storage", None) == "pyarrow" or hasattr(dtype, "pyarrow_dtype")
+    return native.array.__arrow_array__() if is_kept else None
 
 
 def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
@@ -549,8 +554,11 @@ def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
     indices = array.indices
     if str(indices.type) != "int32":  # it may be unsigned, without -1
         indices = indices.cast("int64")
-    codes = indices.fill_null(-1) if indices.null_count else indices
-    return array.dictionary.to_pylist(), codes.to_numpy()
+    codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
+    values = array.dictionary.dictionary_encode()
+    if len(values.dictionary) < len(values):  # categories may repeat a value, or be missing
+        codes = np.append(values.indices.fill_null(-1), -1)[codes]
+    return values.dictionary.to_pylist(), codes
 
 
 def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
@@ -565,13 +573,13 @@ def _sorted(states: list[Any], codes: NDArray[Any]) -> Factorised:
 def _factorise_categories(column: nw.Series[Any], name: Name) -> Factorised:
     """Return a column of categories as states, in the order of the categories, and codes."""
     native = column.to_native()
+    if (array := _in_arrow(native)) is not None:
+        # Categories may be of any type: a cast to text would change integer states.
+        return Factorised(*_arrow_codes(array))
     if nw.dependencies.is_pandas_like_series(native):
         # The accessor `cat` makes a series of the codes, which takes longer than reading them.
         categories = native.array if hasattr(native, "array") else native.cat
         return Factorised(categories.categories.tolist(), np.asarray(categories.codes))
-    if nw.dependencies.is_pyarrow_chunked_array(native):
-        # Categories may be of any type: a cast to text would change integer states.
-        return Factorised(*_arrow_codes(native))
     text = column.cast(nw.String)
     if isinstance(column.dtype, nw.Enum):
         return _factorise_text(text, column.dtype.categories)

@@ -438,6 +438,12 @@ def _of_polars(frame: Any) -> datasets.Dataset:
             chunk_size=parallel.BLOCK, maintain_order=True
         )
 
+    wide = [n for n, kind in frame.collect_schema().items() if str(kind) in ("Int128", "UInt128")]
+    if wide:
+        raise DataTypeError(
+            f"The lazy frame has integers of 128 bits in the column {quoted(wide)}, which no batch "
+            "of Arrow holds. Cast them to Int64, or to String if they are codes."
+        )
     schema = frame.head(0).collect().to_arrow().schema
     return Batches(batches, schema, "the lazy frame")
 

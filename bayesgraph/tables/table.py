@@ -308,7 +308,9 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
     if isinstance(frame, nw.DataFrame):
         if len(set(frame.columns)) < len(frame.columns):
             raise errors.DataError(f"Column names must differ; got {errors.quoted(frame.columns)}.")
-        return _checked({series.name: series for series in frame.iter_columns()})
+        return _checked(
+            {series.name: _array(series.name, series) for series in frame.iter_columns()}
+        )
     array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     if array.ndim != 2:
         raise errors.DataTypeError(
@@ -328,11 +330,15 @@ def columns_of(data: Any, names: Sequence[Name] | None = None) -> dict[Name, Col
     return _checked({name: array[:, j] for j, name in enumerate(names)})
 
 
+_WIDE = (nw.Int128, nw.UInt128)
+
+
 def _array(name: Name, column: Any) -> Column:
     """Return a column of any kind as one that is encoded; lists keep the types of their values."""
     series = nw.from_native(column, series_only=True, pass_through=True)
     if isinstance(series, nw.Series):
-        return series
+        # NumPy has no integers of 128 bits.
+        return _array(name, series.to_list()) if series.dtype in _WIDE else series
     if isinstance(column, (list, tuple)):
         # A list of Python values as an array that keeps their types. NumPy alone turns ["a", 1]
         # into text, [True, 2] into integers and large integers into floats.

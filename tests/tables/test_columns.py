@@ -183,6 +183,43 @@ def test_dictionaries_that_differ_between_chunks():
     check_discrete(in_arrow(*chunks), ["b", "a", "c"], [0, 1, 2, 1, -1, 0])
 
 
+ARROW_CATEGORIES = {
+    "text": (pa.array(["b", "a", None]).dictionary_encode(), ["b", "a"], [0, 1, -1]),
+    "long text": (pa.array(["b"], type=pa.large_string()).dictionary_encode(), ["b"], [0]),
+    "integers": (pa.array([3, 1, 3]).dictionary_encode(), [3, 1], [0, 1, 0]),
+    "booleans": (pa.array([True, False]).dictionary_encode(), [True, False], [0, 1]),
+    "decimals": (pa.array([D("1.5"), D("0.5")]).dictionary_encode(), [D("1.5"), D("0.5")], [0, 1]),
+    "unsigned codes": (
+        pa.DictionaryArray.from_arrays(pa.array([1, None, 0], pa.uint8()), pa.array(["b", "a"])),
+        ["b", "a"],
+        [1, -1, 0],
+    ),
+    "a value twice, and none": (
+        pa.DictionaryArray.from_arrays(pa.array([3, 2, 1, 0]), pa.array(["b", "a", None, "b"])),
+        ["b", "a"],
+        [0, -1, 1, 0],
+    ),
+}
+
+
+@pytest.mark.parametrize("make", [in_arrow, lambda a: in_pandas(a, pd.ArrowDtype(a.type))])
+@pytest.mark.parametrize("kind", ARROW_CATEGORIES)
+def test_categories_of_arrow(kind, make):
+    array, states, codes = ARROW_CATEGORIES[kind]
+    check_discrete(make(array), states, codes)
+
+
+def test_categories_of_arrow_are_classes_and_features():
+    """As `pandas.read_parquet(dtype_backend="pyarrow")` gives them."""
+    frame = pd.DataFrame({"v": pd.Categorical(["b", "a"] * 10, categories=["b", "a", "c"])})
+    in_arrows = pa.Table.from_pandas(frame).to_pandas(types_mapper=pd.ArrowDtype)
+    y = frame["v"].tolist()
+    expected = bg.NaiveBayesClassifier().fit(frame, y).predict_proba(frame)
+    model = bg.NaiveBayesClassifier().fit(in_arrows, in_arrows["v"].rename("y"))
+    assert model.classes_.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(model.predict_proba(in_arrows), expected)
+
+
 def test_categories_without_rows_of_their_own():
     column = in_pandas(pd.Categorical([None, None], categories=["x", "y"]))
     check_discrete(column, ["x", "y"], [-1, -1])
@@ -273,6 +310,18 @@ def test_float_states():
 def test_integers_too_large_for_numpy():
     check_discrete(in_lists([2**70, 1]), [1, 2**70], [1, 0], categorical=True)
     check_discrete(in_lists([2**63, -1]), [-1, 2**63], [1, 0], categorical=True)
+
+
+@pytest.mark.parametrize("dtype", [pl.Int128, pl.UInt128])
+def test_integers_of_128_bits(dtype):
+    numbers = [2**70, None, 2**70 + 1, 3]
+    column = in_polars(numbers, dtype=dtype)
+    check_discrete(column, [3, 2**70, 2**70 + 1], [1, -1, 2, 0], categorical=True)
+    assert encoded(column)[1] == [2.0**70, None, 2.0**70, 3.0]
+    y = pl.Series([3, 4, 3, 4]).cast(dtype)
+    model = bg.NaiveBayesClassifier().fit({"v": [1.0, 2.0, 1.5, 2.5]}, y)
+    assert model.classes_.tolist() == [3, 4]
+    assert model.predict({"v": [1.0, 2.5]}).tolist() == [3, 4]
 
 
 def test_decimal_states():

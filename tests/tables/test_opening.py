@@ -79,6 +79,26 @@ def test_widths_of_numbers_become_one_type(tmp_path, types, expected):
     assert rows(dataset)["x"] == [None] * 4
 
 
+@pytest.mark.parametrize("bits", [32, 64, 128, 256])
+def test_decimals_of_every_width_are_numbers(tmp_path, bits):
+    numbers = pa.array(["1", "2", None, "5"]).cast(getattr(pa, f"decimal{bits}")(8, 2))
+    table = pa.table({"x": numbers, "y": list("pqpq")})
+    folder = write(tmp_path / "d", p1=table)
+    model = bg.NaiveBayesClassifier().fit(str(folder), "y")
+    alike = bg.NaiveBayesClassifier().fit({"x": [1.0, 2.0, np.nan, 5.0]}, list("pqpq"))
+    rows = {"x": [1.0, 4.0]}
+    np.testing.assert_array_equal(model.predict_proba(rows), alike.predict_proba(rows))
+
+
+def test_types_that_no_variable_has_are_named_before_rows_are_read(tmp_path):
+    table = pa.table({"x": pa.array([b"0" * 16] * 4, type=pa.uuid()), "y": list("pqpq")})
+    with pytest.raises(DataTypeError, match=r"'x' has the type extension<arrow.uuid>"):
+        bg.NaiveBayesClassifier().fit(str(write(tmp_path / "d", p1=table)), "y")
+    wide = pl.DataFrame({"x": pl.Series([1, 2], dtype=pl.Int128), "y": ["p", "q"]}).lazy()
+    with pytest.raises(DataTypeError, match=r"128 bits in the column 'x'.*Cast"):
+        bg.open_dataset(wide)
+
+
 @pytest.mark.parametrize("index", [pa.int8(), pa.int32()])
 def test_categories_of_any_width_and_text_are_one_column(tmp_path, index):
     """A narrow type has no room for the categories of all files together."""
