@@ -210,11 +210,20 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     wanted = a + (b / 2 - a / 2) if middle is None else np.asarray(middle, dtype=np.float64)
     play = _PLAY * (b / 2 - a / 2) * 2
     cuts = np.where((a <= wanted) & (wanted < b), wanted, a)
-    bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play)
-    for i, (number, first, last, end) in enumerate(zip(wanted.tolist(), *bounds, b, strict=True)):
-        decimals = (float(f"{number:.{digits}g}") for digits in range(1, 17))
-        near = (short for short in decimals if first <= short <= last and short < end)
-        cuts[i] = next(near, cuts[i])
+    # The least number of digits whose decimals lie so densely that one may be near.
+    size = np.abs(wanted)
+    unit = 10.0 ** -np.floor(np.log10(np.maximum(size, _TINY)))
+    scaled = (wanted * unit)[:, None] * _POWERS[:16]
+    reach = ((np.minimum(play, size) + 1e-14 * size) * unit)[:, None] * _POWERS[:16]
+    fewest = (np.abs(scaled - np.rint(scaled)) <= reach).argmax(axis=1) * (size >= _TINY) + 1
+    bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play), b
+    rows = zip(*(column.tolist() for column in (wanted, fewest, *bounds)), strict=True)
+    for i, (number, first, low_end, high_end, end) in enumerate(rows):
+        for digits in range(first, 17):
+            short = float(f"{number:.{digits}g}")
+            if low_end <= short <= high_end and short < end:
+                cuts[i] = short
+                break
     # Adding zero turns -0.0 into 0.0.
     return np.asarray(cuts + 0.0)
 
