@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.core import errors, files
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.variables import Discrete, Name, State
 from bayesgraph.files.exporting import Export, Sidecar, content_of, no_table
 from bayesgraph.files.formats import Capabilities, FileFormat, NumberSpelling
@@ -102,6 +102,10 @@ class Numbers:
             self.values = floats_of(self._data[self._start :], infinite=True)
         except NumberError as error:
             raise self.error("a number", error.index) from None
+        lowest = 0.0 if self.kind == "MARKOV" else -SUM_TOLERANCE
+        is_good = (self.values >= lowest) & (self.values < np.inf)
+        # Index of the first number that no table has, the number of numbers if there is none.
+        self._first_wrong = int(np.argmin(np.append(is_good, False)))
 
     def error(
         self, expected: str, index: int | None = None, advice: str = ""
@@ -136,8 +140,9 @@ class Numbers:
     def counts(self, n: int, what: str, low: int = 0, high: float = math.inf) -> list[int]:
         """Take n integers from `low` to `high`; `what` describes them in errors."""
         values = self.take(n, what).tolist()
+        exact = min(high, _EXACT)
         for place, value in enumerate(values, self.position - n):
-            if not (low <= value <= min(high, _EXACT) and value.is_integer()):
+            if not (low <= value <= exact and value.is_integer()):
                 limits = f"{low} or more" if high == math.inf else f"from {low} to {high:g}"
                 raise self.error(f"{what}, an integer {limits}", place)
         return list(map(int, values))
@@ -156,13 +161,9 @@ class Numbers:
 
         Probabilities may have noise below zero, see `RoundedRows`; factors have none.
         """
-        start = self.position
-        values = self.values[start : start + n]
-        lowest = 0.0 if self.kind == "MARKOV" else -SUM_TOLERANCE
-        is_good = (values >= lowest) & (values < np.inf)
-        if not is_good.all():
-            first_wrong = start + int(np.argmin(is_good))
-            raise self.error(f"{what}: finite numbers that are not negative", first_wrong)
+        wrong = self._first_wrong
+        if self.position <= wrong < min(self.position + n, len(self.values)):
+            raise self.error(f"{what}: finite numbers that are not negative", wrong)
         return self.take(n, what)
 
 
@@ -602,9 +603,10 @@ def parse(
         else:
             return draft.network(lines)
     by_index = Sidecar.of(lines, budget.source).restored(by_index)
+    logs = log_of(np.maximum(numbers.values, 0.0))  # noise below zero is zero
     factors = [
-        Factor([by_index[i] for i in scope], table)
-        for scope, table in zip(scopes, tables, strict=True)
+        Factor.from_log([by_index[i] for i in scope], logs[k : k + t.size].reshape(1, *t.shape))
+        for scope, t, k in zip(scopes, tables, starts, strict=True)
     ]
     # A factor graph has only variables of its factors, in the order in which these name them.
     # Factors of ones add variables that are in no scope, and keep the order of the file.

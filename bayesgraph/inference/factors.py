@@ -57,8 +57,7 @@ class Factor:
             raise CPDError(f"A Factor is over discrete variables; its scope is {quoted(names)}.")
         if len(set(names)) < len(names):
             raise CPDError(f"A Factor takes each variable once; its scope is {quoted(names)}.")
-        table = checked_table(values, self.scope, what=f"The factor over {quoted(names)}")
-        self.log_values = log_of(table)[None]
+        self.log_values = log_of(checked_table(values, self.scope, what=self))[None]
 
     @classmethod
     def from_log(cls, scope: Sequence[Discrete], log_values: Floats) -> Factor:
@@ -139,13 +138,13 @@ class Factor:
 
     def __repr__(self) -> str:
         names = ", ".join(repr(variable.name) for variable in self.scope)
-        return f"Factor([{names}], shape={self.log_values.shape[1:]})"
+        return f"Factor([{names}], shape={tuple([v.cardinality for v in self.scope])})"
 
 
 def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: object) -> Floats:
     """Return the values as a float table of the scope's shape, or raise a CPDError.
 
-    `what` names the table in the error message.
+    The text of `what` names the table in the error message.
     """
     shape = tuple([len(variable.states) for variable in scope])
     try:

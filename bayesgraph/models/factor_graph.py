@@ -333,7 +333,8 @@ class FactorGraph(Model):
             )
 
         # Negative powers of densities and of counts have no sum over all rows.
-        if any((term.exponent < 0).any() for term in self.terms if term.table is None):
+        negative = (term for term in self.terms if (term.exponent < 0).any())
+        if domain == "free" and any(term.table is None for term in negative):
             self._declined = frozenset(METHODS) - {Joint, Approximate}
             self._advice = (
                 " Its negative powers score a class by how badly others explain a document, which "
