@@ -329,8 +329,10 @@ class Smoothed:
         `numbers` says whether a number, instead of a mapping from the class, is allowed too.
         """
         alpha = smoothing.alpha
-        named = isinstance(alpha, Mapping)
-        if {*alpha} - {target.name} if named else not numbers and "alpha" in smoothing.changed():
+        is_wrong = not numbers and "alpha" in smoothing.changed()
+        if isinstance(alpha, Mapping):
+            is_wrong = not alpha.keys() <= {target.name}
+        if is_wrong:
             form = "takes a number or" if numbers else "takes"
             raise DataError(
                 f"{type(self).__name__} smooths {target.name!r} alone: alpha {form} a mapping such "

@@ -372,8 +372,10 @@ def join(
         Maximum number of rows, of intermediate results too; with more the result is None.
     """
     weights = radix(cards, order)
+    # The share of all joint states that each relation leaves.
     shares = [len(r.keys) / size(cards, r.variables) for r in relations]
     waiting = list(range(len(relations)))
+    # Keys of the variables that are joined so far, with all others in their first states.
     rows = np.zeros(1, dtype=np.int64)
     joined: set[int] = set()
 
@@ -390,19 +392,19 @@ def join(
         r = min(waiting, key=growth if joined else first)
         waiting.remove(r)
         variables, keys = relations[r]
-        both = [v for v in variables if v in joined]
         new = {v: weights[v] for v in variables if v not in joined}
-        to = radix(cards, both)
-        shared = moved(rows, cards, order, to)
+        to_shared = radix(cards, [v for v in variables if v in joined])
+        shared = moved(rows, cards, order, to_shared)
         if not new:
             rows = rows[_among(shared, keys)]
             continue
-        common, added = moved(keys, cards, variables, to), moved(keys, cards, variables, new)
-        more = _extended(rows, shared, common, added, most)
-        if more is None:
+        common, added = moved(keys, cards, variables, to_shared), moved(keys, cards, variables, new)
+        extended = _extended(rows, shared, common, added, most)
+        if extended is None:
             return None
-        rows = more
+        rows = extended
         joined.update(new)
+    # Variables in no relation may have any state.
     for v in order:
         if v not in joined:
             if len(rows) * int(cards[v]) > most:
@@ -417,11 +419,11 @@ def _support(values: Floats, numbers: Sequence[int], free: Sequence[int], hard: 
 
     They are if they are for the states in `hard`, and for some states of other observed variables.
     """
-    fixed = [v not in free and v in hard for v in numbers]
-    at = tuple(hard[v] if f else slice(None) for v, f in zip(numbers, fixed, strict=True))
+    fixed = {v for v in numbers if v not in free and v in hard}
+    at = tuple(hard[v] if v in fixed else slice(None) for v in numbers)
     mask: Mask = np.asarray(values[at] > 0.0)
-    left = [v for v, f in zip(numbers, fixed, strict=True) if not f]
-    return np.asarray(mask.any(axis=tuple(a for a, v in enumerate(left) if v not in free)))
+    axes = [v for v in numbers if v not in fixed]
+    return np.asarray(mask.any(axis=tuple(axis for axis, v in enumerate(axes) if v not in free)))
 
 
 def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int, Support]]:

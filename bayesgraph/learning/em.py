@@ -182,11 +182,12 @@ class Expectation:
         scopes = {
             v: tuple(d for d in family.discrete if d in free) for v, family in families.items()
         }
+        # Of the group's variables that only some rows observe, which count as likelihoods.
         soft = [v for v in free if v in evidence and v in families]
-        asked = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
+        cliques = (*(scope for scope in scopes.values() if scope), *((v,) for v in soft))
         calibration, entries = None, 1.0
-        if asked:
-            calibration = self._calibrations.setdefault(asked, Calibration(asked))
+        if cliques:
+            calibration = self._calibrations.setdefault(cliques, Calibration(cliques))
             entries = max(calibration.entries, 1.0)
         size = max(1, int(min(len(rows), _BLOCK_ENTRIES / entries)))
         for start in range(0, len(rows), size):
@@ -269,13 +270,13 @@ def _groups(
     missing in all groups. Missing variables without children are ignored, as no other variable
     depends on them.
     """
-    inner = {p for above in parents.values() for p in above}
-    asked = [v for v in table.discrete if v in inner]
+    with_children = {p for above in parents.values() for p in above}
+    columns = [v for v in table.discrete if v in with_children]
     hidden = tuple(v for v in parents if isinstance(v, Discrete) and v not in table.discrete)
-    if not asked:
+    if not columns:
         yield np.arange(table.n_rows), hidden
         return
-    observed = np.stack([table.column(v) >= 0 for v in asked], axis=1)
+    observed = np.stack([table.column(v) >= 0 for v in columns], axis=1)
     patterns, pattern, counts = np.unique(observed, axis=0, return_inverse=True, return_counts=True)
     pattern = pattern.reshape(-1)
     most_frequent = np.argsort(-counts, kind="stable")[:_MAX_PATTERNS]
@@ -284,7 +285,7 @@ def _groups(
     for k in (*frequent, -1):
         rows = np.flatnonzero(group == k)
         if len(rows):
-            missing = (v for j, v in enumerate(asked) if not observed[rows, j].all())
+            missing = (v for j, v in enumerate(columns) if not observed[rows, j].all())
             yield rows, (*hidden, *missing)
 
 

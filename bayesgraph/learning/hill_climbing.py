@@ -284,7 +284,7 @@ class Climber:
         self._marks = np.random.default_rng(0).integers(1 << 63, size=(d, d))
         self._random = np.random.default_rng(0)
         # The gains of the sets of parents that were met: searches come back to many of them.
-        self._known: dict[tuple[int, tuple[int, ...]], Floats] = {}
+        self._gains_of: dict[tuple[int, tuple[int, ...]], Floats] = {}
         self._adopt(self.parents)
 
     def climb(self) -> dict[Arc, float]:
@@ -396,38 +396,39 @@ class Climber:
 
     def _refresh(self, children: list[int]) -> None:
         """Recompute the gains of adding and removing parents of `children`, in one data pass."""
-        asked: list[Extension] = []
+        # Requests for gains, and where in `changes` the answers go: (kind, child, parents).
+        requests: list[Extension] = []
         places: list[tuple[int, int, list[int]]] = []
         keys = {c: (c, tuple(sorted(self.parents[c]))) for c in children}
         for c, key in keys.items():
-            if key in self._known:
-                self.changes[:, :, c] = self._known[key]
+            if key in self._gains_of:
+                self.changes[:, :, c] = self._gains_of[key]
                 continue
             above = self.parents[c]
-            # An arc that was just added gains what it was expected to.
-            before = self.changes[ADD, above, c].tolist()
+            # Adding an arc gained what dropping it would lose, if it was the last change here.
+            gains_of_adding = self.changes[ADD, above, c].tolist()
             self.changes[:, :, c] = -np.inf
             if not above:
                 self.changes[ADD, :, c] = self._pairs[:, c]
                 continue
             if len(above) == 1:
                 self.changes[DROP, above[0], c] = -self._pairs[above[0], c]
-            for p, gain in zip(above, before, strict=True) if len(above) > 1 else ():
+            for p, gain in zip(above, gains_of_adding, strict=True) if len(above) > 1 else ():
                 if gain > -np.inf:
                     self.changes[DROP, p, c] = -gain
                     continue
                 others = self._others([q for q in above if q != p])
-                asked.append(Extension((p,), others, c))
+                requests.append(Extension((p,), others, c))
                 places.append((DROP, c, [p]))
             if len(above) < self.maximum:
                 new = [p for p in self._candidates[c] if p not in above]
                 if not new:
                     continue
-                asked.append(Extension(tuple(new), self._others(above), c))
+                requests.append(Extension(tuple(new), self._others(above), c))
                 places.append((ADD, c, new))
-        for (kind, c, new), gains in zip(places, self.gains.of(asked), strict=True):
+        for (kind, c, new), gains in zip(places, self.gains.of(requests), strict=True):
             self.changes[kind, new, c] = gains if kind == ADD else -gains
-        self._known |= {key: self.changes[:, :, c].copy() for c, key in keys.items()}
+        self._gains_of |= {key: self.changes[:, :, c].copy() for c, key in keys.items()}
 
     def _others(self, parents: list[int]) -> tuple[int, ...]:
         """Return parents in the order of the columns, the class first."""

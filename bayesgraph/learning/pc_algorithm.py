@@ -189,21 +189,23 @@ class PairTests:
 
     def _test_tables(self, asked: Sequence[Asked], batch: Sequence[int], results: Floats) -> None:
         """Write the results of G-squared tests, by what is given and one of the columns."""
-        tables: dict[tuple[int, ...], list[int]] = {}
+        # Tests that differ in one column only are counted together: from the common columns to the
+        # numbers of these tests.
+        tests_of: dict[tuple[int, ...], list[int]] = {}
         for i in batch:
             one, _, condition = asked[i]
-            tables.setdefault((*condition, one), []).append(i)
-        groups = [(tuple([asked[i][1] for i in at]), common) for common, at in tables.items()]
+            tests_of.setdefault((*condition, one), []).append(i)
+        groups = [(tuple([asked[i][1] for i in tests]), cols) for cols, tests in tests_of.items()]
         counted = extended_tables(self._source, self._numbered, groups)
         told = extended_information(counted, len(batch))
         decided = told.degrees > 0
-        silent = ~decided | self._are_few(told.rows, told.degrees)
+        without_result = ~decided | self._are_few(told.rows, told.degrees)
         p_values = scipy.special.chdtrc(told.degrees, 2.0 * told.information)
         shares = told.information / np.maximum(told.rows, 1.0)
-        at = np.fromiter(chain.from_iterable(tables.values()), np.intp, len(batch))
+        at = np.fromiter(chain.from_iterable(tests_of.values()), np.intp, len(batch))
         results[:, at] = np.where(decided, p_values, 1.0), shares
         # Nothing varies where the given columns determine one of the two: no test.
-        results[:, [i for i in at[silent].tolist() if asked[i][2]]] = np.nan
+        results[:, [i for i in at[without_result].tolist() if asked[i][2]]] = np.nan
 
     def _are_few(self, rows: Any, degrees: Any) -> Any:
         """Return whether tests have too few rows to tell independence, see `ArcScores`."""

@@ -276,10 +276,10 @@ class _Drawing:
         # Variables are matched by name: those of an average's members may have fewer states.
         pairs = dict.fromkeys((p.name, cpd.variable.name) for cpd in net.cpds for p in cpd.parents)
         arcs = [arc for arc in pairs if arc[0] != hub]
-        numbers, what = self.numbers(pairs)
+        numbers, meaning = self.numbers(pairs)
         under = {child: n.under for (parent, child), n in numbers.items() if parent == hub}
         if self.arc_probabilities is None:
-            lines, on_arcs = self.arcs(arcs, numbers, what)
+            lines, on_arcs = self.arcs(arcs, numbers, meaning)
         else:
             lines, on_arcs = self.pale_arcs(arcs, self.arc_probabilities)
         caption = [_caption("; ".join([*on_arcs, *notes]))] if on_arcs or notes else []
@@ -299,7 +299,7 @@ class _Drawing:
         tops += lonely[: _row_length(len(lonely))]
         note = f"{self.titles[hub]} is a parent of all {len(members)} in this box"
         if under:
-            note += f"; under their names the {what.removesuffix(' in nats')}"
+            note += f"; under their names the {meaning.removesuffix(' in nats')}"
         return [
             self.node(net.variable(hub), cpds[hub]),
             *_box(nodes, note),

@@ -537,25 +537,26 @@ class Files(datasets.Dataset):
     ) -> None:
         self.source, self._where, self._csv = source, where, csv
         self._filesystem, self._paths = dataset.filesystem, dataset.files
-        self._seen = datasets.state_of(self._filesystem, self._paths)
+        self._opened_states = datasets.state_of(self._filesystem, self._paths)
         fragments = list(dataset.get_fragments())
         lengths: list[Any] = [None] * len(fragments)
         if csv is None:
-            whole = datasets.joined_schema(dataset, source, columns)
+            schema = datasets.joined_schema(dataset, source, columns)
             lengths = [f.count_rows() for f in fragments] if where is None else lengths
         else:
-            whole, lengths = csv.schema_of(self._paths, columns)
-        whole = datasets.with_categories(whole)
+            schema, lengths = csv.schema_of(self._paths, columns)
+        # Of all columns, which `where` may name, while `columns` are those that are read.
+        schema = datasets.with_categories(schema)
         if where is None:
             self.n_rows = sum(lengths)
-        self.schema = whole if columns is None else datasets.selected(whole, columns)
-        form = _format_of(dataset, whole) if csv is None else csv.format(whole)
+        self.schema = schema if columns is None else datasets.selected(schema, columns)
+        form = _format_of(dataset, schema) if csv is None else csv.format(schema)
         opened = (
             form.make_fragment(f.path, f.filesystem, f.partition_expression) for f in fragments
         )
         self._pieces = [
-            _FileRows(source, fragment, state, whole, where, n_rows)
-            for fragment, state, n_rows in zip(opened, self._seen, lengths, strict=True)
+            _FileRows(source, fragment, state, schema, where, n_rows)
+            for fragment, state, n_rows in zip(opened, self._opened_states, lengths, strict=True)
         ]
 
     def pieces(self, columns: Sequence[str]) -> Sequence[datasets.Piece]:
@@ -567,7 +568,7 @@ class Files(datasets.Dataset):
     def state(self) -> str | None:
         """Paths, sizes and times of the files, and how their cells are read; see `Dataset`."""
         marks = datasets.marks_of(self._paths)
-        return repr((self._paths, self._seen, marks, str(self._where), self._csv))
+        return repr((self._paths, self._opened_states, marks, str(self._where), self._csv))
 
 
 @dataclass(frozen=True)

@@ -314,25 +314,26 @@ class Integrated:
     def _piece(self, factor: GaussianFactor, rows: dict[Continuous, GaussianFactor]) -> _Piece:
         """Return a remaining factor as a function of the observed values.
 
-        `rows` has for each auxiliary variable, a target, the linear Gaussian that it is of.
+        `rows` has for each auxiliary variable, a target, the linear Gaussian that it is of. The
+        target is ``offset - slopes @ observed values`` in each configuration.
         """
         targets = [i for i, v in enumerate(factor.variables) if v in rows]
-        rest = [i for i, v in enumerate(factor.variables) if v not in rows]
-        lead = factor.log_constant.shape[1:]
-        offsets = np.empty((*lead, len(targets)))
-        slopes = np.zeros((*lead, len(targets), len(self._columns)))
+        free = [i for i, v in enumerate(factor.variables) if v not in rows]
+        configurations = factor.log_constant.shape[1:]
+        offsets = np.empty((*configurations, len(targets)))
+        slopes = np.zeros((*configurations, len(targets), len(self._columns)))
         for j, i in enumerate(targets):
-            whole = rows[factor.variables[i]]
-            loadings = align(whole.loadings, whole.scope, factor.scope)[0]
-            offsets[..., j] = align(whole.targets, whole.scope, factor.scope)[0, ..., 0]
-            for k, variable in enumerate(whole.variables):
+            gaussian = rows[factor.variables[i]]
+            loadings = align(gaussian.loadings, gaussian.scope, factor.scope)[0]
+            offsets[..., j] = align(gaussian.targets, gaussian.scope, factor.scope)[0, ..., 0]
+            for k, variable in enumerate(gaussian.variables):
                 if variable in self._columns:
                     slopes[..., j, self._columns.index(variable)] = loadings[..., 0, k]
         return _Piece(
             factor.scope,
-            [factor.variables[i] for i in rest],
+            [factor.variables[i] for i in free],
             factor.log_constant,
-            factor.loadings[..., rest],
+            factor.loadings[..., free],
             factor.loadings[0][..., targets],
             offsets,
             slopes,

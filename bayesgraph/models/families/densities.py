@@ -586,17 +586,19 @@ def _solve_beta(log_mean: Floats, log1m_mean: Floats) -> Sequence[Floats]:
     Kotz, Balakrishnan 1995, equation 25.55). A step reduces a parameter to at least a fifth of its
     value, so that it stays positive.
     """
-    one, other = np.exp(log_mean), np.exp(log1m_mean)
-    rest = 1.0 - one - other
-    rest = np.where(rest > 4 * np.finfo(float).eps, rest, 0.0)  # zero: all values are equal
-    a, b = 0.5 + one / (2.0 * rest), 0.5 + other / (2.0 * rest)
+    # The geometric means of x and of 1 - x, and what they lack to a sum of one.
+    mean_x, mean_1mx = np.exp(log_mean), np.exp(log1m_mean)
+    gap = 1.0 - mean_x - mean_1mx
+    gap = np.where(gap > 4 * np.finfo(float).eps, gap, 0.0)  # zero: all values are equal
+    a, b = 0.5 + mean_x / (2.0 * gap), 0.5 + mean_1mx / (2.0 * gap)
     for _ in range(_BETA_STEPS):
-        both, shared = digamma(a + b), polygamma(1, a + b)
-        gradient = log_mean - digamma(a) + both, log1m_mean - digamma(b) + both
-        trigamma = polygamma(1, a), polygamma(1, b)
-        determinant = trigamma[0] * trigamma[1] - shared * (trigamma[0] + trigamma[1])
-        step_a = ((trigamma[1] - shared) * gradient[0] + shared * gradient[1]) / determinant
-        step_b = ((trigamma[0] - shared) * gradient[1] + shared * gradient[0]) / determinant
+        gradient_a = log_mean - digamma(a) + digamma(a + b)
+        gradient_b = log1m_mean - digamma(b) + digamma(a + b)
+        # The negative Hessian has `shared` less than these on the diagonal, and -shared beside it.
+        trigamma_a, trigamma_b, shared = polygamma(1, a), polygamma(1, b), polygamma(1, a + b)
+        determinant = trigamma_a * trigamma_b - shared * (trigamma_a + trigamma_b)
+        step_a = ((trigamma_b - shared) * gradient_a + shared * gradient_b) / determinant
+        step_b = ((trigamma_a - shared) * gradient_b + shared * gradient_a) / determinant
         new_a, new_b = np.maximum(a + step_a, a / 5.0), np.maximum(b + step_b, b / 5.0)
         moved = np.maximum(np.abs(new_a - a) / a, np.abs(new_b - b) / b)
         a, b = new_a, new_b
