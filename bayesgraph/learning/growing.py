@@ -294,16 +294,18 @@ class GrownTree:
         width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
         splits: list[tuple[int, float, NDArray[np.bool_], int, bool]] = []
         counts: list[Floats] = []
-        # Nodes; their branches that are not taken off yet, or None; the codes that reach them.
+        # A node of many branches becomes several binary nodes, each of which takes the first branch
+        # off. The entries are a node, its branches that are not taken off yet (None: all of them),
+        # and the codes that reach it.
         waiting: list[tuple[int, list[_Branch] | None, _Reach]] = [(0, None, {})]
-        for node, rest, reach in waiting:  # the list grows during the loop
-            if rest is None:
+        for node, remaining, reach in waiting:  # the list grows during the loop
+            if remaining is None:
                 counts.append(self.counts[node] if node >= 0 else np.zeros_like(self.counts[0]))
                 branches = self._branches(node, width, reach)
             else:
-                below = [branch.node for branch in rest]
-                counts.append(self.counts[below].sum(axis=0))
-                branches = rest
+                children = [branch.node for branch in remaining]
+                counts.append(self.counts[children].sum(axis=0))
+                branches = remaining
             if not branches:
                 splits.append((-1, 0.0, np.zeros(width, dtype=bool), -1, False))
                 continue
@@ -316,32 +318,35 @@ class GrownTree:
             waiting.append(
                 (last.node, None, last.reach) if len(others) == 1 else (node, others, reach)
             )
-            splits.append((split.feature, first.threshold, first.states, left, rest is not None))
+            continues = remaining is not None  # the split of the node above, see `Trees.single`
+            splits.append((split.feature, first.threshold, first.states, left, continues))
         return Trees.single(variables, *zip(*splits, strict=True)), np.array(counts)
 
     def _branches(self, node: int, width: int, reach: _Reach) -> list[_Branch]:
         """Return the branches of a node, in order; an empty list at leaves.
 
-        States that no row of the node has, though they may reach it, are the first branch.
+        States that no row of the node has, though they may reach it, are the first branch. `width`
+        is the length of all masks of states, and `reach` has the codes that get to the node.
         """
         split = self.splits[node] if node >= 0 else None
         if split is None:
             return []
-        j, below, columns = split.feature, self.children[node], self.columns
+        j, children, columns = split.feature, self.children[node], self.columns
         if columns.is_number[j]:
             cuts = [*(columns.threshold(j, *ends) for ends in split.ends()), math.inf]
             none = np.zeros(width, dtype=bool)
-            return [_Branch(n, cut, none, reach) for n, cut in zip(below, cuts, strict=True)]
+            return [_Branch(n, cut, none, reach) for n, cut in zip(children, cuts, strict=True)]
         branch_of, possible = split.branch_of, reach.get(j, np.ones(len(split.branch_of), bool))
         unseen = possible & (branch_of < 0)
-        parts = [branch_of == b for b in range(split.n_branches)]
+        # The codes that each branch takes.
+        masks = [branch_of == b for b in range(split.n_branches)]
         # It does not matter where states go that do not get here.
-        parts[0] = parts[0] | ~(possible | (branch_of >= 0))
+        masks[0] = masks[0] | ~(possible | (branch_of >= 0))
         if unseen.any():
-            below, parts = [-1, *below], [unseen, *parts]
+            children, masks = [-1, *children], [unseen, *masks]
         return [
-            _Branch(n, 0.0, columns.states(j, part, width), {**reach, j: part})
-            for n, part in zip(below, parts, strict=True)
+            _Branch(n, 0.0, columns.states(j, mask, width), {**reach, j: mask})
+            for n, mask in zip(children, masks, strict=True)
         ]
 
 

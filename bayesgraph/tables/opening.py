@@ -545,7 +545,7 @@ class Files(datasets.Dataset):
             lengths = [f.count_rows() for f in fragments] if where is None else lengths
         else:
             schema, lengths = csv.schema_of(self._paths, columns)
-        # Of all columns, which `where` may name, while `columns` are those that are read.
+        # Pieces have all columns: `where` may name some that are not among `columns`.
         schema = datasets.with_categories(schema)
         if where is None:
             self.n_rows = sum(lengths)
