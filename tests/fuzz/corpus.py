@@ -189,6 +189,47 @@ node D { kind = NATURE; numstates = 3; statetitles = ("one", , "3"); probs = (#2
 node T { kind = CONSTANT; discrete = FALSE; title = "T"; };
 };
 """
+# Files as other programs write them beside the formats: suffix and text.
+_DIALECTS = (
+    (
+        ".uai",
+        "BAYES\n3\n2 2 3 \n3\n1 0   # a\n1 1   # b\n3 0 1 2   # c\n\n2\n  0.25 0.75 \n\n2\n"
+        "  0.1 0.9 \n\n12\n  .9 .1 0 \n  .5 .5 0 \n  .2 .8 0 \n  .3 .3 .4 \n",
+    ),
+    (
+        ".uai",
+        "MARKOV\n3 # nbr Nodes\n2 2 3 \n2 # nbr Factors \n2 1 0 \n2 1 2 \n\n4 # {0, 1}\n"
+        "  .5 2 \n  1 3 \n\n6 # {2, 1}\n  1 2 3 \n  4 5 6 \n",
+    ),
+    (
+        ".net",
+        'net { software = "aGrUM"; }\nnode a { states = ([0;1.5[ [1.5;3] ); }\n'
+        'node b { states = (50% 100% ); ID = "b"; }\npotential (a) { data = (0.7 0.3); }\n'
+        "potential ( b | a ) {\n data = ((1.00000012 -1.2e-7) % a=[0;1.5[\n (.25 .75)); % a\n}\n",
+    ),
+    (
+        ".xml",
+        "\n\n<?xml version='1.0'?>\n<NETWORK>\n<VARIABLE><NAME>a</NAME><OUTCOME>T</OUTCOME>"
+        "<OUTCOME>F</OUTCOME></VARIABLE><DEFINITION><FOR>a</FOR><TABLE>.25 .75</TABLE>"
+        "</DEFINITION>\n</NETWORK>\n",
+    ),
+    (
+        ".dne",
+        "// ~->[DNET-1]->~\n\n// File\nbnet n {\nnode a { kind = NATURE; states = (x, y); // b\n"
+        "  probs = (-1e-9, 1); };\n};\n",
+    ),
+    (
+        ".bif",
+        "network n { } // first\nvariable a { type discrete [2] { [0;1[, 50% }; }\n"
+        "probability ( a ) { // table\n table 0.999, -0.0000001; }\n",
+    ),
+    (
+        ".txt",
+        'strict dag {\n x [source] // a\n{x[e]} \u2192 {y [o] y -> {z; "w\\""}} <-> v # b\n'
+        "subgraph s { a \u2190 b } -> x\n}\n",
+    ),
+    (".gv", "digraph G { graph [a=b]; node [shape=box]; edge [c=d]\n a -> {b; {c -> d}}\n}\n"),
+)
 _CSV = """id,size,colour,"a, b",when,ok
 1,0.5,red,x,2024-01-31,true
 2,-1e3,"bl""ue",y,2024-02-29,false
@@ -331,6 +372,17 @@ def net() -> list[bytes]:
 def dne() -> list[bytes]:
     """Return networks as Netica's DNE."""
     return written(".dne", _DNE)
+
+
+def dialects() -> list[bytes]:
+    """Return files as other programs write them, their lines ended in each way.
+
+    The first line of each is the suffix.
+    """
+    ended = ((s, text.replace("\n", end)) for s, text in _DIALECTS for end in ("\n", "\r\n", "\r"))
+    found = [f"{suffix}\n{text}".encode() for suffix, text in ended]
+    wide = [(s, text) for s, text in _DIALECTS if s in (".net", ".dne", ".bif", ".txt")]
+    return found + [f"{suffix}\n".encode() + text.encode("utf-16") for suffix, text in wide]
 
 
 def evidence() -> list[bytes]:

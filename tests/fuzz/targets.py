@@ -14,6 +14,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,7 @@ from fuzz.pgmpy_models import damaged_model
 import bayesgraph as bg
 from bayesgraph.core.errors import BayesGraphError, BayesGraphWarning
 from bayesgraph.files.uai import read_uai_evidence, read_uai_result
+from bayesgraph.questions.dagitty import CausalDiagram
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,26 @@ def _forged_native(chance: random.Random) -> bytes:
     return forgery(chance, chance.choice(_native_members()))
 
 
+_dialects = functools.cache(corpus.dialects)
+
+
+def _damaged_dialect(chance: random.Random) -> bytes:
+    suffix, _, data = chance.choice(_dialects()).partition(b"\n")
+    return suffix + b"\n" + mutated(chance, data, [d.partition(b"\n")[2] for d in _dialects()])
+
+
+def read_dialect(data: bytes, folder: Path) -> Any:
+    """Read a file whose suffix is its first line; all rows are divided by their sums."""
+    suffix, _, content = data.partition(b"\n")
+    if suffix in (b".txt", b".gv"):
+        return _file(".txt", bg.questions.read_dagitty)(content, folder)
+    return _file(suffix.decode(), partial(bg.load, normalize="always"))(content, folder)
+
+
+def _use_dialect(result: Any, folder: Path) -> None:
+    (_use_diagram if isinstance(result, CausalDiagram) else use_model)(result, folder)
+
+
 _pages = functools.cache(corpus.pages)
 
 _CSV_OPTIONS: dict[str, list[Any]] = {
@@ -192,6 +214,7 @@ TARGETS: dict[str, Target] = {
     "uai": Target(_damaged(corpus.uai), _file(".uai", bg.load), use_model),
     "net": Target(_damaged(corpus.net), _file(".net", bg.load), use_model),
     "dne": Target(_damaged(corpus.dne), _file(".dne", bg.load), use_model),
+    "dialects": Target(_damaged_dialect, read_dialect, _use_dialect),
     "uai-evidence": Target(
         _damaged(corpus.evidence),
         _file(".evid", lambda path: read_uai_evidence(path, corpus.network())),

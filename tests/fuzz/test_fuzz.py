@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fuzz import corpus
-from fuzz.targets import ANSWERS, TARGETS, input_of, outcomes, peak_of
+from fuzz.targets import ANSWERS, TARGETS, input_of, outcomes, peak_of, read_dialect
 
 import bayesgraph as bg
 from bayesgraph.core.errors import FileFormatError
@@ -50,6 +50,12 @@ def test_what_the_inputs_are_made_of_is_read(suffix: str, tmp_path: Path) -> Non
             except FileFormatError as error:
                 refused.append(str(error))
     assert len(refused) == REFUSED.get(suffix, 0), refused
+
+
+@pytest.mark.filterwarnings("ignore::bayesgraph.core.errors.BayesGraphWarning")
+def test_dialects_are_read_with_lines_of_every_end(tmp_path: Path) -> None:
+    read = [read_dialect(data, tmp_path) for data in corpus.dialects()]
+    assert len(read) == 28
 
 
 @pytest.mark.parametrize("name", TARGETS)
