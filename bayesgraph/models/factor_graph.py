@@ -38,6 +38,7 @@ from bayesgraph.inference import (
     weighted_log,
 )
 from bayesgraph.models.cpds.base import CPD
+from bayesgraph.models.cpds.density import Plate
 from bayesgraph.models.editing import new_names, substituted
 from bayesgraph.models.evidence import evidence_factors, partial_columns
 from bayesgraph.models.model import Addend, Model
@@ -425,11 +426,37 @@ class FactorGraph(Model):
     ) -> GraphSlice:
         """Return the submodel relevant to a query, which is the product of all terms.
 
-        No term can be left out, because a factor raised to an exponent does not sum to one. For the
-        same reason, every partially observed variable is summed out where it is missing. For the
-        parameters see `inference.elimination.ProductModel.slice`.
+        No term can be left out, because a factor raised to an exponent does not sum to one; but
+        densities of power 1 over children of no other term do, and a vector of counts without
+        evidence is the empty document. For the same reason, every partially observed variable is
+        summed out where it is missing. For the parameters see
+        `inference.elimination.ProductModel.slice`.
+
+        Raises
+        ------
+        UnsupportedModelError
+            If another density has a child without evidence.
         """
-        return GraphSlice(self.terms, tuple(partial), frozenset(observed).difference(partial))
+        pieces = []
+        needed = {*keep, *self._shared}
+        for term in self.terms:
+            pieces.append(term)
+            if not isinstance(term.source, Plate):
+                continue
+            if needed.isdisjoint(term.source.children) and (
+                term.source.is_document or (term.exponent == 1).all()
+            ):
+                cpds = term.source.pieces((), observed)
+                pieces[-1:] = [Term(cpd, term.exponent) for cpd in cpds]
+            else:
+                term.source.check_observed(observed)
+        return GraphSlice(tuple(pieces), tuple(partial), frozenset(observed).difference(partial))
+
+    @cached_property
+    def _shared(self) -> set[Variable]:
+        """The variables of several terms."""
+        times = Counter(itertools.chain.from_iterable(term.scope for term in self.terms))
+        return {v for v, n in times.items() if n > 1}
 
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:

@@ -244,6 +244,11 @@ KINDS = {
     ),
     "factor graph with another family": (
         lambda: bg.FactorGraph.of(network()),
+        None,
+        "network of parents and children",
+    ),
+    "factor graph with a power of another family": (
+        lambda: bg.FactorGraph.of(network(), {"k": 0.5}),
         "PoissonCPD of 'k' has no posterior",
         "network of parents and children",
     ),

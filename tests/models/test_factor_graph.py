@@ -311,3 +311,62 @@ def test_negative_powers_of_counts_answer_no_generative_question(name):
     assert posterior == pytest.approx(scores / scores.sum(), abs=1e-12)
     with pytest.raises(UnsupportedModelError, match=r"no distribution of documents.*multinomial"):
         GENERATIVE[name](model, row)
+
+
+COUNTED, KIND = bg.CountVector("words", ["a", "b", "c"]), bg.Discrete("kind", ["a", "b"])
+LEAVES = {
+    "multinomial": bg.MultinomialCPD(COUNTED, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [KIND]),
+    "dirichlet": bg.models.DirichletMultinomialCPD(
+        COUNTED, [[2.0, 3.0, 5.0], [6.0, 3.0, 1.0]], [KIND]
+    ),
+    "presence": bg.models.PresenceCPD(COUNTED, [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]], [KIND]),
+    "poisson": bg.PoissonCPD(bg.Count("n"), [1.5, 4.0], [KIND]),
+    "gamma": bg.GammaCPD(bg.Continuous("n"), [1.5, 4.0], [2.0, 1.0], [KIND]),
+}
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+def test_a_density_without_evidence_sums_to_one(leaf):
+    """As the network says that the product is made of; `plan` promises what `query` does."""
+    prior = bg.TableCPD(KIND, [0.4, 0.6])
+    network = bg.BayesianNetwork([prior, LEAVES[leaf]])
+    graph = bg.FactorGraph.of(network)
+    assert graph.plan("kind").width == network.plan("kind").width
+    assert graph.query("kind").probabilities == pytest.approx([0.4, 0.6], abs=1e-15)
+    assert graph.log_partition == pytest.approx(0.0, abs=1e-15)
+    assert graph.log_probability({"kind": "b"}) == pytest.approx(math.log(0.6))
+
+
+@pytest.mark.parametrize("leaf", LEAVES)
+@pytest.mark.parametrize("power", [0.5, 2.0])
+def test_a_power_of_a_density_without_evidence_is_planned_as_it_is_answered(leaf, power):
+    """Documents of words have no length in the model: without evidence they are empty."""
+    prior = bg.TableCPD(KIND, [0.4, 0.6])
+    graph = bg.FactorGraph([prior, LEAVES[leaf]], exponents=[None, power], domain="free")
+    if leaf in ("multinomial", "dirichlet"):
+        empty = graph.query("kind", {"words": [0, 0, 0]}).probabilities
+        assert graph.plan("kind").width == 0
+        assert graph.query("kind").probabilities == pytest.approx(empty, abs=1e-15)
+        assert graph.query("kind").probabilities == pytest.approx([0.4, 0.6], abs=1e-15)
+        return
+    for ask in (graph.query, graph.plan):
+        with pytest.raises(UnsupportedModelError, match=r"(words|n)' has no posterior.*power is 1"):
+            ask("kind")
+
+
+def test_a_density_whose_child_is_in_another_term_does_not_sum_to_one():
+    twice = bg.FactorGraph([bg.TableCPD(KIND, [0.4, 0.6]), LEAVES["poisson"], LEAVES["poisson"]])
+    for ask in (twice.query, twice.plan):
+        with pytest.raises(UnsupportedModelError, match="'n' has no posterior"):
+            ask("kind")
+    seen = twice.query("kind", {"n": 2}).probabilities
+    scores = np.array([0.4, 0.6]) * stats.poisson([1.5, 4.0]).pmf(2) ** 2
+    assert seen == pytest.approx(scores / scores.sum(), abs=1e-12)
+
+
+def test_a_class_without_words_is_answered_as_the_classifier_does():
+    counts = np.random.default_rng(0).integers(0, 5, (60, 3))
+    model = bg.ComplementNaiveBayesClassifier().fit(counts, ["a", "b", "c"] * 20)
+    expected = model.query().probabilities
+    assert model.network_.query("class").probabilities == pytest.approx(expected, abs=1e-15)
+    assert model.network_.plan("class").width == 0

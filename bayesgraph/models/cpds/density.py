@@ -155,6 +155,8 @@ class Plate(base.CPD):
     """
 
     takes_children = True
+    # Whether the child is a document: empty without evidence, so that every power of it is 1.
+    is_document: ClassVar[bool] = False
     # Whether the constructor takes a single variable without a list.
     _takes_one: ClassVar[bool] = False
     _child_type: ClassVar[type[Any]] = Continuous
@@ -266,6 +268,15 @@ class Plate(base.CPD):
             pieces += [single for child in free for single in self.over([child]).singles()]
         return pieces
 
+    def check_observed(self, observed: Container[Variable]) -> None:
+        """Raise an UnsupportedModelError unless all children are observed."""
+        if free := [child.name for child in self.children if child not in observed]:
+            raise UnsupportedModelError(
+                f"{type(self).__name__} of {quoted(free)} has no posterior of its own; it can be "
+                "observed, or left out of both evidence and targets where its power is 1, and "
+                "sampled."
+            )
+
     def potential(self, evidence: Evidence) -> Potential:
         """Return the potential of the observed children, a factor over the free parents; see CPD.
 
@@ -274,12 +285,7 @@ class Plate(base.CPD):
         UnsupportedModelError
             If a child is not observed: plates have no posterior of their children.
         """
-        free = [child.name for child in self.children if child not in evidence]
-        if free:
-            raise UnsupportedModelError(
-                f"{type(self).__name__} of {quoted(free)} has no posterior of its own; it can be "
-                "observed, or left out of both evidence and targets, and sampled."
-            )
+        self.check_observed(evidence)
         scope = [parent for parent in self.parents if parent not in evidence]
         shape = [parent.cardinality for parent in scope]
         out = np.zeros((int(np.prod(shape, dtype=np.intp)), evidence.n_rows))

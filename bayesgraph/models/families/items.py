@@ -336,6 +336,7 @@ class MultinomialCPD(ItemsCPD):
     """
 
     arrays = ("probabilities", "lengths")
+    is_document = True
 
     def __init__(
         self,
@@ -467,6 +468,7 @@ class DirichletMultinomialCPD(ItemsCPD):
     """
 
     arrays = ("concentration",)
+    is_document = True
 
     def __init__(
         self, variable: CountVector, concentration: ArrayLike, parents: Iterable[Discrete] = ()
