@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_609,
-    "nodes of syntax trees": 626_885,
+    "lines of code": 54_611,
+    "nodes of syntax trees": 626_968,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

@@ -337,7 +337,7 @@ def frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     -------
     ndarray, shape (at most bins - 1,)
     """
-    last, _, at = _quantiles(column, bins)
+    last, _, at = quantiles(column, bins)
     return cuts_between(column.high[last[at]], column.low[last[at] + 1])
 
 
@@ -347,7 +347,7 @@ def round_frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     A cut point may be anywhere between two neighbouring values, and its cumulative weight may
     differ from that of the cut point of `frequency_cuts` by a quarter of an interval's.
     """
-    last, below, at = _quantiles(column, bins)
+    last, below, at = quantiles(column, bins)
     if not at.size:
         return np.empty(0)
     play = (1.0 + 1e-9) * below[-1] / (4.0 * bins)
@@ -360,9 +360,7 @@ def round_frequency_cuts(column: SortedColumn, bins: int) -> Floats:
     return np.asarray(cuts[kept])
 
 
-def _quantiles(
-    column: SortedColumn, bins: int
-) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp]]:
+def quantiles(column: SortedColumn, bins: int) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp]]:
     """Return the possible places of cut points, and which of them are nearest to quantiles.
 
     Returns

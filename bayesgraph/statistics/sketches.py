@@ -23,9 +23,9 @@ from bayesgraph.statistics.cuts import (
     SortedColumn,
     cuts_between,
     factorial_table,
-    frequency_cuts,
     mdlp_cuts,
     modl_intervals,
+    quantiles,
     width_cuts,
 )
 from bayesgraph.statistics.requests import GroupMoments
@@ -1010,9 +1010,15 @@ SUMMARIES: dict[str, type[ColumnSummaries]] = {
 # ----------------- Cut points of columns from histograms that summarise a stream, without the rows
 
 
+def frequency_ends(column: SortedColumn, bins: int) -> Floats:
+    """Return the maximum of each interval of `frequency_cuts` but the last, as good for cells."""
+    last, _, at = quantiles(column, bins)
+    return np.asarray(column.high[last[at]])
+
+
 def means_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return the cut points between k-means clusters: Lloyd's algorithm, from equal weights."""
-    cuts, place = frequency_cuts(column, bins), column.low / 2 + column.high / 2
+    cuts, place = frequency_ends(column, bins), column.low / 2 + column.high / 2
     weight = column.weights if column.weights.size else np.ones(len(place))
     label = np.searchsorted(cuts, place)
     for _ in range(50):
@@ -1036,7 +1042,7 @@ def _most_probable(column: SortedColumn, bins: int) -> Floats:
 # Functions that cut the cells of one feature, named like the discretisers of tables.
 CELL_METHODS: dict[str, Callable[[SortedColumn, int], Floats]] = {
     "width": width_cuts,
-    "frequency": frequency_cuts,
+    "frequency": frequency_ends,
     "mdlp": _splits,
     "modl": _most_probable,
     "kmeans": means_cuts,
@@ -1054,12 +1060,13 @@ def cut_cells(method: str, cells: Cells, bins: int) -> NDArray[np.bool_]:
     bins : int
         Number of intervals of each feature, for methods that do not choose it.
     """
-    begins = np.zeros(len(cells.counts), dtype=np.bool_)
+    # A cell is where the middle of its range is.
+    middle, interval = cells.low / 2 + cells.high / 2, np.empty(len(cells.low), dtype=np.intp)
     for a, b in pairwise(cells.start.tolist()):
-        low, high, counts = cells.low[a:b], cells.high[a:b], cells.counts[a:b]
-        cuts = CELL_METHODS[method](SortedColumn.of_counts(low, high, counts), bins)
-        # A cell is where the middle of its range is.
-        begins[a:b] = np.diff(np.searchsorted(cuts, low / 2 + high / 2), prepend=-1) > 0
+        column = SortedColumn.of_counts(cells.low[a:b], cells.high[a:b], cells.counts[a:b])
+        interval[a:b] = np.searchsorted(CELL_METHODS[method](column, bins), middle[a:b])
+    begins = np.diff(interval, prepend=-1) > 0
+    begins[cells.start[:-1][np.diff(cells.start) > 0]] = True
     return begins
 
 
