@@ -161,9 +161,8 @@ class Numbers:
 
         Probabilities may have noise below zero, see `RoundedRows`; factors have none.
         """
-        wrong = self._first_wrong
-        if self.position <= wrong < min(self.position + n, len(self.values)):
-            raise self.error(f"{what}: finite numbers that are not negative", wrong)
+        if self.position <= self._first_wrong < min(self.position + n, len(self.values)):
+            raise self.error(f"{what}: finite numbers that are not negative", self._first_wrong)
         return self.take(n, what)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -153,13 +153,12 @@ def scores_of_pairs(
             "than half of the machine's memory. Choose among the best partners of each column, as "
             "in TANClassifier(candidates=10), or use fewer columns."
         )
-    shape = (len(columns), len(columns))
-    whole = [np.zeros(shape, dtype) for dtype in (float, float, float, float, bool)]
+    whole = [np.zeros(2 * [len(columns)], t) for t in (float, float, float, float, bool)]
     for places, summary in pair_summaries(source, columns, condition):
-        part = astuple(arc_scores(source, summary, smoothing))
+        scores = arc_scores(source, summary, smoothing)
         if len(places) == len(columns):
-            return ArcScores(*part)
-        for array, of_tile in zip(whole, part, strict=True):
+            return scores
+        for array, of_tile in zip(whole, vars(scores).values(), strict=True):
             array[np.ix_(places, places)] = of_tile
     return ArcScores(*whole)
 
@@ -190,19 +189,22 @@ class Candidates:
     forced: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, ends: _Indices, columns: tuple[Variable, ...], rules: ArcRules) -> Candidates:
-        """Return the different pairs among ends, an array of shape (n, 2), in ascending order."""
-        numeric = _are_numeric(columns)
-        required = _required(columns, rules)
-        ends = np.sort(np.concatenate([required, ends]), axis=1)
-        turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
-        ends[turned] = ends[turned][:, ::-1]
-        # Each pair as one number, ascending with the pairs.
-        numbers = ends @ [len(columns), 1]
+    def of(cls, numbers: _Indices, columns: tuple[Variable, ...], rules: ArcRules) -> Candidates:
+        """Return the pairs of some `pair_numbers`, each once and ascending."""
+        required = pair_numbers(_required(columns, rules), columns)
         # A stable sort is fast where all pairs come in order.
-        forced, listed = numbers[: len(required)], np.sort(numbers[len(required) :], kind="stable")
+        listed = np.sort(numbers, kind="stable")
         listed = listed[np.diff(listed, prepend=-1) > 0]
-        return cls(*np.divmod(listed, len(columns)), np.isin(listed, forced))
+        return cls(*np.divmod(listed, len(columns)), np.isin(listed, required))
+
+
+def pair_numbers(ends: _Indices, columns: tuple[Variable, ...]) -> _Indices:
+    """Return each pair of `Candidates` as the index of its arc among those of all columns."""
+    numeric = _are_numeric(columns)
+    ends = np.sort(ends, axis=1)
+    turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
+    ends[turned] = ends[turned][:, ::-1]
+    return np.asarray(ends @ [len(columns), 1])
 
 
 def _are_numeric(columns: tuple[Variable, ...]) -> NDArray[np.bool_]:
@@ -220,8 +222,7 @@ def joinable(columns: tuple[Variable, ...], rules: ArcRules) -> NDArray[np.bool_
     """Return a mask of the arcs that may be edges: none is forbidden in either direction."""
     names = {v.name for v in columns}
     within = [arc for arc in rules.forbidden if names.issuperset(arc)]
-    either = ArcRules(forbidden=(*within, *((b, a) for a, b in within)))
-    return either.admissible(columns)
+    return ArcRules(forbidden=(*within, *((b, a) for a, b in within))).admissible(columns)
 
 
 def candidate_pairs(
@@ -262,7 +263,7 @@ def candidate_pairs(
         parents.update(places, np.where(number[:, None] & ~number, net, -np.inf))
         forest.update(places, np.where(number[:, None] == number, net, -np.inf))
     ends = [partners.pairs(), parents.pairs(), forest.ends, _required(columns, rules)]
-    return Candidates.of(np.concatenate(ends), columns, rules)
+    return Candidates.of(pair_numbers(np.concatenate(ends), columns), columns, rules)
 
 
 class _Best:
@@ -602,10 +603,12 @@ def _augmented(
     if candidates is None:
         of_all = scores_of_pairs(source, columns, condition, smoothing)
         allowed = joinable(columns, rules)
-        pairs = Candidates.of(np.argwhere(np.triu(allowed | allowed.T)), columns, rules)
+        pairs = Candidates.of(np.flatnonzero(allowed & ~np.tril(allowed.T)), columns, rules)
         at = pairs.parents, pairs.children
-        both = np.maximum(of_all.gains, of_all.gains.T)
-        weights, gains, learnable = worth(of_all)[at], both[at], of_all.learnable[at]
+        gains = of_all.gains[at]
+        np.maximum(gains, of_all.gains.T[at], out=gains)
+        weights, learnable = worth(of_all)[at], of_all.learnable[at]
+        del of_all  # four numbers for each two columns
     else:
         n = whole_number("candidates=", "partners", candidates, 1)
         pairs = candidate_pairs(source, columns, condition, smoothing, n, rules)

@@ -334,8 +334,7 @@ class FactorGraph(Model):
             )
 
         # Negative powers of densities and of counts have no sum over all rows.
-        negative = (term for term in self.terms if (term.exponent < 0).any())
-        if domain == "free" and any(term.table is None for term in negative):
+        if domain == "free" and any((t.exponent < 0).any() and t.table is None for t in self.terms):
             self._declined = frozenset(METHODS) - {Joint, Approximate}
             self._advice = (
                 " Its negative powers score a class by how badly others explain a document, which "
