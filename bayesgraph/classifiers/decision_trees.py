@@ -175,7 +175,7 @@ class ScikitLearn:
         return np.unique(np.maximum(path.ccp_alphas, 0.0))
 
     def predictions(self, train: Ints, test: Ints, alphas: Floats) -> Iterator[NDArray[Any]]:
-        """Yield what each of the pruned trees of the rows `train` predicts for the rows `test`."""
+        """Yield the predictions of each pruned tree of the rows `train` for the rows `test`."""
         for alpha in alphas.tolist():
             yield self._fitted(train, alpha).predict(self.matrix[test])
 
@@ -345,7 +345,7 @@ class CriterionGrowing:
         return cost_complexities(self._whole)
 
     def predictions(self, train: Ints, test: Ints, alphas: Floats) -> Iterator[NDArray[Any]]:
-        """Yield what each of the pruned trees of the rows `train` predicts for the rows `test`.
+        """Yield the predictions of each pruned tree of the rows `train` for the rows `test`.
 
         Rows with a missing value take the branches by the weights of the rows in `train`.
         """

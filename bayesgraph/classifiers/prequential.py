@@ -594,7 +594,7 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
 
 
 def _pair(item: Any) -> tuple[Any, Any]:
-    """Return what a stream gives as a pair, or raise a DataError."""
+    """Return an item of a stream as a pair; raise a DataError if it is none."""
     if not isinstance(item, (tuple, list)) or len(item) != 2:
         raise DataError(
             "A stream gives pairs of a table and its labels, or of a row and its label; got "

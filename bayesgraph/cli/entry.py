@@ -117,7 +117,7 @@ def _options(args: Sequence[str]) -> list[str]:
 
 
 def _message(error: Exception, args: Sequence[str]) -> str:
-    """Return what to say of an error, in the words of the command line."""
+    """Return the message of an error, in the words of the command line."""
     # Errors of the option parser are recognised by a method: typer does not export their classes.
     if hasattr(error, "format_message"):
         message = str(error.format_message())

@@ -466,7 +466,7 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
     """Return the variable that `encode_variable` encoded."""
 
     def decoded(value: Any, depth: int | None) -> Any:
-        """Return what `encoded` of `encode_variable` encoded."""
+        """Return the value that `encoded` of `encode_variable` encoded."""
         if depth is None:
             if not {*map(type, value)} <= {float}:
                 raise ValueError(f"expected numbers; got {value!r:.80}")

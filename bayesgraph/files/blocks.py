@@ -359,7 +359,7 @@ def unquoted(text: str) -> str:
 
 
 def _meant(match: re.Match[str]) -> str:
-    """Return what an escape in a text stands for; an unknown one stands for itself."""
+    """Return the text that an escape stands for; an unknown one stands for itself."""
     if match[1] is not None:  # Netica continues a long text on the next line
         return ""
     if match[2] is not None:

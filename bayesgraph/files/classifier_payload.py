@@ -273,7 +273,7 @@ def _holds(model: Any) -> bool:
 
 
 def _fields(model: Any) -> dict[str, Any]:
-    """Return what is stored of a fitted estimator."""
+    """Return the stored fields of a fitted estimator."""
     parameters = inspect.signature(type(model)).parameters
     values = model.get_params(deep=False)
     fitted = {name: getattr(model, name, None) for name in model._fitted}
@@ -329,7 +329,7 @@ RECORDS["estimator"] = Record(_holds, _fields, _estimator)
 
 
 def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
-    """Return what is stored of collected statistics."""
+    """Return the stored fields of collected statistics."""
     estimator = copy(part.estimator)
     classifiers.set_columns(estimator, part.layout, named=part.named)
     return {
@@ -384,7 +384,7 @@ CLASSES = (
 
 
 def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str, Any]:
-    """Return what is stored of a streaming classifier; its detector is a part of its state."""
+    """Return the stored fields of a streaming classifier; its detector is a part of its state."""
     star, columns = model.star_, model._columns
     detector = star.detector
     if detector is not None and type(detector) is not learning.ADWIN:

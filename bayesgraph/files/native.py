@@ -278,7 +278,7 @@ def decode_labels(states: Sequence[Any], label_type: Any, budget: Budget) -> NDA
 
 
 def _layout_fields(layout: Layout) -> dict[str, Any]:
-    """Return what is stored of a layout: its categorical columns in the order of the columns."""
+    """Return the stored fields of a layout: its categorical columns are in the columns' order."""
     return {
         **attributes(layout),
         "categorical": [*filter(layout.categorical.__contains__, layout.columns)],

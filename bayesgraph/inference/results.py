@@ -526,7 +526,7 @@ class Marginals(Displayed, Mapping[Name, Any]):
         return "\n".join(note for note in notes if note)
 
     def _lines(self, name: Name) -> list[tuple[str, str, float]]:
-        """Return what is shown of a posterior: label, number and length of the bar of each line.
+        """Return the lines that show a posterior: a label, a number and the length of the bar.
 
         There is no line if there is no exact answer.
         """
@@ -600,7 +600,7 @@ class NumberMixture(Displayed):
         self.log_evidence = log_evidence
 
     def _each(self, ask: Callable[[Components], Floats], axis: int = 0) -> Floats:
-        """Return what the components of all parts answer, one after the other on an axis."""
+        """Ask the components of all parts; return the answers one after the other on an axis."""
         return np.concatenate([ask(components) for _, components in self.parts], axis=axis)
 
     @property

@@ -517,7 +517,7 @@ class ExtendedInformation(NamedTuple):
 
 
 def extended_information(tables: ExtendedTables, n_columns: int) -> ExtendedInformation:
-    """Return what each of the new columns says about the child of its group, given the others."""
+    """Return the information of each new column on the child of its group, given the others."""
     measures = np.zeros((4, n_columns))
     structure_kernels.extended_information(*tables, measures)
     return ExtendedInformation(*measures)

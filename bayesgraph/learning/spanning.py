@@ -490,7 +490,7 @@ def tan(
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
 
     def worth(scores: ArcScores) -> Floats:
-        """Return what each arc is worth by the chosen score."""
+        """Return the worth of each arc by the chosen score."""
         if score == "likelihood":
             return scores.gains
         alone = scores_of_pairs(source, features, None, as_smoothing(smoothing))

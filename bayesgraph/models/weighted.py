@@ -297,7 +297,7 @@ class WeightedNetwork(Model):
         return logs
 
     def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
-        """Return what the CPD of a feature says of the classes, given the feature and parents."""
+        """Return log p(feature | parents, class) by its CPD, shape (n_rows, n_classes)."""
         potential = cpd.potential(evidence)
         assert isinstance(potential, Factor)  # only the class is free
         return np.broadcast_to(

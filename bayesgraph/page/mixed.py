@@ -204,7 +204,7 @@ def _encoded(cpd: models.CPD, writer: Writer) -> Json:
 
 
 def _base(cpd: models.CPD, writer: Writer) -> Json:
-    """Return what all local parts have; `_with_tables` sets the index of their table of ones."""
+    """Return the fields of every local part; `_with_tables` sets the factor of some of them."""
     scope = writer.indices(cpd.discrete_parents)
     return {"child": writer.index_of[cpd.variable.name], "scope": scope, "factor": -1}
 

@@ -847,7 +847,7 @@ def diff(
 
 
 def _of_averages(before: Model, after: Model) -> Iterator[str]:
-    """Yield what differs between two ensembles besides their networks, in words."""
+    """Yield the differences of two ensembles besides those of their networks, in words."""
     if min(len(before.networks), len(after.networks)) > 1:
         for name in ("weights", "prior_ratios", "exponents"):
             old, new = (_listed(getattr(model, name)) for model in (before, after))

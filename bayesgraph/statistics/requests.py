@@ -276,7 +276,7 @@ class Additive:
         return self._combined(other, subtracted)
 
     def _combined(self, other: Self, combine: Callable[[Any, Any], Any]) -> Self:
-        """Return what `combine` makes of each field of both, and of the entries of tuples."""
+        """Return the statistics whose fields, and entries of tuples, `combine` makes of both."""
         changed = {}
         for part in fields(self):  # type: ignore[arg-type]
             mine, theirs = getattr(self, part.name), getattr(other, part.name)

@@ -671,7 +671,7 @@ RowSource: TypeAlias = TableSource | DatasetSource
 
 
 def _encoded_runs(dataset: Dataset, rows: Rows, wanted: Sequence[Variable]) -> Iterator[Run]:
-    """Yield what returns each run of rows as encoded columns of some variables."""
+    """Yield functions that return each run of rows as encoded columns of some variables."""
     for run in dataset.runs(rows.columns_of(wanted), rows):
         yield partial(rows.encoded, run, wanted)
 
@@ -701,7 +701,7 @@ def _counted_run(
 
 
 def _counted(request: Request | None, new: Sequence[Variable], run: Run) -> _Found:
-    """Return what `_counted_run` does, of a run that is encoded when it is called."""
+    """Return the counts of a run as `_counted_run` does; calling the run encodes it."""
     table, weights = run()
     requests = [] if request is None else [request]
     missing = table.missing() if new else {}

@@ -352,7 +352,7 @@ class Dataset:
         return tuple(self.schema.names)
 
     def read(self, columns: Sequence[str]) -> Iterator[Any]:
-        """Yield what `tables` yields, and report how far the pass is."""
+        """Yield the rows of some columns as `tables` does, and report how far the pass is."""
         done = 0
         for table in self.tables(columns):
             done += len(table)
@@ -829,7 +829,7 @@ class EncodedRows:
         self._lengths: list[int] = []
 
     def runs(self, wanted: Sequence[Variable]) -> Iterator[Run]:
-        """Yield what returns each run of rows, with the columns of some variables."""
+        """Yield functions that return each run of rows, with the columns of some variables."""
         if self._path is None:
             self._path = self._there() or self._written()
         done, n_rows = 0, sum(self._lengths)
