@@ -206,7 +206,7 @@ class _Reader(blocks.NodeReader):
 
     def _read(self) -> None:
         """Read the block of the network with the nodes in it."""
-        self._constants: list[blocks.Node] = []
+        self._left_out: list[blocks.Node] = []
         bnet = self._text.head(0)
         if bnet is None or bnet.text.split()[:1] != ["bnet"]:
             raise self._text.error(
@@ -223,10 +223,11 @@ class _Reader(blocks.NodeReader):
                     f"{self._text.seen(head.at)} makes nodes inherit from others, which is not "
                     "read. In Netica, save the network again, which writes each node in full.",
                 )
-            if word == "node":
+            if word in ("node", "param"):
                 node = self._node(head)
-                # Nodes of the kind CONSTANT are titles and the like.
-                (self._constants if node.kind == "CONSTANT" else self._nodes).append(node)
+                # Titles and the like, and the open ends of a part of a network.
+                is_left_out = node.kind in ("CONSTANT", "DISCONNECTED")
+                (self._left_out if is_left_out else self._nodes).append(node)
             elif word != "visual":
                 skip("network", head.text)
         if not self._text.is_done(block.end):
@@ -242,7 +243,7 @@ class _Reader(blocks.NodeReader):
         others = [inner.text for inner in block.blocks if inner not in pictures]
         blocks.skip_fields("variables", others, ())
         visual = self._text.block(pictures[0].body).fields if pictures else {}
-        name = self._text.one_name(head.at, "node", head.text)
+        name = self._text.one_name(head.at, head.text.split()[0], head.text)
         kind = block.fields["kind"].text if "kind" in block.fields else ""
         return blocks.Node(head.at, name, kind, block.fields, visual)
 
@@ -311,17 +312,18 @@ class _Reader(blocks.NodeReader):
     def _parents(self, node: blocks.Node) -> list[str]:
         """Return the names of a node's parents; refuse links that are not read."""
         names = self._text.items(node.fields.get("parents"))
-        constants = {constant.name for constant in self._constants}
+        left_out = {other.name: other.kind.lower() for other in self._left_out}
         fault = ""
         if "" in names:
             fault = (
                 f"the node {node.name!r} has a link without a parent. In Netica, connect or remove "
                 "it."
             )
-        elif others := constants & {*names}:
+        elif others := left_out.keys() & {*names}:
+            other = min(others)
             fault = (
-                f"{node.name!r} has the constant {min(others)!r} as a parent, which is not read. "
-                "In Netica, make it a nature node of one state."
+                f"{node.name!r} has the {left_out[other]} {other!r} as a parent, which is not "
+                "read. In Netica, make it a nature node of one state, or connect the link."
             )
         elif any(word.strip("()") for word in self._text.items(node.fields.get("delays"))):
             fault = (

@@ -345,6 +345,10 @@ B = "node b { kind = NATURE; states = (x, y); parents = (a); probs = ((1, 0), (0
         (file(A.replace("NATURE", "DECISION")), "line 2: decision nodes are not read: 'a'.*remove"),
         (file(A, B.replace("NATURE", "UTILITY")), "line 3: utility nodes are not read: 'b'"),
         (file(A.replace("NATURE", "CONSTANT"), B), "line 3: 'b' has the constant 'a' as a parent"),
+        (
+            file(A.replace("NATURE", "DISCONNECTED").replace("node", "param"), B),
+            "line 3: 'b' has the disconnected 'a' as a parent.*connect the link",
+        ),
         (file(A, B.replace("(a)", "(c)")), "line 3: the variable 'c' is not declared"),
         (file(A, B.replace("(a)", "(a, )")), "line 3: the node 'b' has a link without a parent"),
         (file(A, B.replace("(a)", f"({', '.join('a' * 63)})")), "at most 62 parents of 'b'"),
