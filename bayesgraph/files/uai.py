@@ -494,7 +494,7 @@ def _probabilities(variable: Discrete, value: Any) -> Floats:
 HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling(), also=("factors",))
 _KINDS = ("MARKOV", "BAYES")
 # Comments of aGrUM: a name behind a scope of a network, the variables of a factor behind its size.
-_NAMED_SCOPE = re.compile(rb"^\d++(?: \d++)++   # ", re.MULTILINE)
+_NAMED_SCOPE = re.compile(rb"^\d++(?:[ \t]++\d++)++[ \t]++# *+\S", re.MULTILINE)
 _NAMED_AXES = re.compile(rb"^\d++ # \{(\d{1,9}+(?:, \d{1,9}+)*+)\}", re.MULTILINE)
 # A variable that is in no scope, and the factor of ones that it gets.
 _BYTES_OF_FREE = 2000
@@ -661,8 +661,8 @@ def _by_axes(data: bytes, scopes: list[list[int]], numbers: Numbers) -> list[lis
     if by_axes != scopes:
         errors.warn(
             f"{numbers.source}: pyAgrum wrote this file, as its comments tell. Unlike the format, "
-            "it has the first variable of a table vary fastest; the tables are read so. Other "
-            "programs would read them otherwise.",
+            "it has the first variable of a table vary fastest; the tables are read so. If another "
+            "program wrote it, remove the comments behind its numbers.",
             errors.BayesGraphWarning,
         )
     return by_axes

@@ -351,6 +351,11 @@ def test_networks_of_pyagrum_are_read_as_it_means_them(end: str) -> None:
         net = parse_uai(OF_AGRUM.replace("\n", end))
     # .25 (.1 * .9 + .9 * .2) + .75 (.1 * .5 + .9 * .3), by hand.
     assert net.query("x2")[0] == pytest.approx(0.3075, abs=1e-15)
+    # As one of its own files is spelt: P(out | family out, ill) is .99, P(out | at home, ill) .97.
+    dog = "BAYES 3\n2 2 2\n3\n1 0 # family\n1 1  # ill\n3 0 1 2\t#out\n2 .15 .85\n2 .01 .99\n8\n"
+    with pytest.warns(BayesGraphWarning, match="remove the comments behind"):
+        net = parse_uai((dog + ".99 .01\n.97 .03\n.9 .1\n.3 .7\n").replace("\n", end))
+    assert net.query("x2", {"x0": 1, "x1": 0})[0] == pytest.approx(0.97)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         # The same words without the comments are of the format.
