@@ -254,7 +254,6 @@ SUFFIXES = {
 # What a peer reads or writes otherwise than the format says.
 DEFECTS = {
     ("pyAgrum", ".uai", "reads"): "It reads the first parent as the one that varies fastest.",
-    ("pyAgrum", ".uai", "writes"): "It writes the first parent as the one that varies fastest.",
     ("pyAgrum", ".xdsl", "reads"): "It takes the first parent for the one that varies fastest.",
     ("pgmpy", ".uai", "reads"): "It reads no exponents of numbers, and varies the child slowest.",
     ("pgmpy", ".uai", "writes"): "It writes tables in which the child varies slowest.",
@@ -263,7 +262,6 @@ DEFECTS = {
 # symmetric in them, as those of gates and of genes are.
 OF_PARENTS = {
     ("pyAgrum", ".uai", "reads"),
-    ("pyAgrum", ".uai", "writes"),
     ("pyAgrum", ".xdsl", "reads"),
 }
 # What a peer makes of names and states of other characters than letters, digits and hyphens.
