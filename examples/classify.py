@@ -46,7 +46,7 @@ structure = bg.learning.forest(bg.learning.count_source(heart, target="disease")
 for (parent, child), score in sorted(structure.scores.items(), key=lambda item: -item[1]):
     print(f"  {parent} -> {child}  {score:.3f} nats a row")
 
-print("\nWhere absence says something (a test that only the suspicious get), it is a feature:")
+print("\nWhere absence says something, as of a test that few get, it is a feature:")
 random = np.random.default_rng(0)
 ill = random.random(600) < 0.3
 made = random.random(600) < np.where(ill, 0.8, 0.3)

@@ -33,6 +33,6 @@ print(f"\nThe joint table has the weight {clf.choice_.joint_share:.2f} in the lo
 print(clf.shapes(positive="high"))
 save_figure(bg.plot(clf.shapes(positive="high")), out / "parts_shapes.svg")
 evidence = {name: str(column[0]) for name, column in new.items() if name != "machine"}
-print(f"\nP(quality | {evidence}), with the machine summed out:")
+print("\nThe machine summed out, given", ", ".join(evidence.values()), "of the others:")
 print(clf.query(evidence=evidence))
 print(f"The shapes are in {out}.")
