@@ -20,9 +20,9 @@ from bayesgraph.classifiers.base import ModelQuestions
 from bayesgraph.classifiers.network_classifier import dataset_of, in_memory
 from bayesgraph.classifiers.rows import Columns, Layout
 from bayesgraph.core.arrays import Floats, log_of, whole_number
-from bayesgraph.core.errors import DataError, MemoryLimitError
+from bayesgraph.core.errors import DataError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning import (
     ChiSquared,
@@ -778,14 +778,11 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         self.target_ = Continuous(intake.unlike(name if name is not None else "target", taken))
         leaf_name = intake.unlike("leaf", [*taken, self.target_.name])
         self.leaf_ = Discrete(leaf_name, range(len(splits.leaves)))
-        # Raise a MemoryLimitError if the table P(leaf | node) of a tree takes too much memory.
-        entries = 2 * len(splits.leaves) ** 2
-        if BYTES * entries > default_memory_limit():
-            raise MemoryLimitError(
-                f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node "
-                f"takes {format_bytes(BYTES * entries)}. Grow a smaller one: min_samples_leaf, "
-                "max_leaf_nodes, or ccp_alpha='cv'."
-            )
+        check_memory(
+            f"The tree has {len(splits.leaves):,} leaves, whose distribution given each node takes",
+            2 * len(splits.leaves) ** 2,
+            "Grow a smaller one: min_samples_leaf, max_leaf_nodes, or ccp_alpha='cv'.",
+        )
         reached = np.eye(self.leaf_.cardinality)
         cpds: list[CPD] = [
             *roots.values(),

@@ -303,6 +303,33 @@ def default_memory_limit() -> int:
         return 4 * 10**9
 
 
+def check_memory(
+    what: str, numbers: float, advice: str, limit: float | None = None, copies: int = 1
+) -> None:
+    """Raise a MemoryLimitError before arrays are made that take more than a limit.
+
+    Parameters
+    ----------
+    what : str
+        What takes so much: "A table of 3 parents takes".
+    numbers : float
+        Number of entries.
+    advice : str
+        The way out.
+    limit : float, optional
+        In bytes; by default half of the machine's memory.
+    copies : int
+        Number of arrays of this size that are held at a time.
+    """
+    limit = default_memory_limit() if limit is None else limit
+    if BYTES * numbers * copies > limit:
+        held = f", {copies} times at a time" if copies > 1 else ""
+        raise MemoryLimitError(
+            f"{what} {format_bytes(BYTES * numbers)}{held}; the limit is {format_bytes(limit)}. "
+            f"{advice}"
+        )
+
+
 def memory_error(what: str, entries: float, width: int, limit: float) -> MemoryLimitError:
     """Return the error for a query that needs too much memory.
 

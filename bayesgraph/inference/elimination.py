@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import MAX, SUM, Algebra, Floats, log_of
-from bayesgraph.core.errors import EvidenceError, MemoryLimitError
+from bayesgraph.core.errors import EvidenceError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, memory_error
+from bayesgraph.core.parallel import BYTES, check_memory, default_memory_limit, memory_error
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference.contract import Case, Plan, make_plan
 from bayesgraph.inference.factors import (
@@ -262,7 +262,7 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     """
     evidence, partial = evidence.split()
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
-    problem = planned_slice(model, evidence, partial, free).slice.problem(evidence)
+    problem = _problem(model, evidence, partial, free, memory_limit)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, free, order=model.variables)
     continuous = replace(plan, keep=())  # no product over all kept variables is formed
@@ -272,6 +272,27 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     factors = factors or [Factor.from_log((), np.zeros(1))]
     scopes_left = Scopes.of_variables(free, [factor.scope for factor in factors])
     return Tables.from_logs(scopes_left, [factor.log_values[0] for factor in factors])
+
+
+def _problem(
+    model: Any,
+    evidence: Evidence,
+    partial: Sequence[Variable],
+    keep: Sequence[Variable],
+    memory_limit: float | None,
+) -> Problem:
+    """Return the factors of the relevant submodel, if its largest one is within the limit."""
+    part = planned_slice(model, evidence, partial, keep).slice
+    cards = ([v.cardinality for v in scope if isinstance(v, Discrete)] for scope in part.scopes)
+    entries, n_variables = max(((math.prod(card), len(card)) for card in cards), default=(1, 0))
+    check_memory(
+        f"A table of {n_variables} variables takes",
+        entries * evidence.n_rows,
+        "Observe more of them, or raise memory_limit.",
+        memory_limit,
+        copies=6,  # a factor, its products and maxima
+    )
+    return part.problem(evidence)
 
 
 def most_probable(
@@ -319,7 +340,7 @@ def _maximised(
     without it they are integrated out, and their values are conditional means.
     """
     evidence, partial = evidence.split()
-    problem = planned_slice(model, evidence, partial, variables).slice.problem(evidence)
+    problem = _problem(model, evidence, partial, variables, memory_limit)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, order=model.variables)
     plan.check_memory(memory_limit)
@@ -706,14 +727,12 @@ def product_of(
     variables = {*scope, *(v for part in factors for v in potential_scope(part))}
     discrete = [v.cardinality for v in variables if isinstance(v, Discrete)]
     others = len(variables) - len(discrete)
-    size = BYTES * math.prod(discrete) * (1 + others) ** 2
-    limit = default_memory_limit()
-    if size > limit or len(discrete) > _MOST_AXES:
-        raise MemoryLimitError(
-            f"For {what} a distribution over {len(variables)} variables is needed, of "
-            f"{format_bytes(size)}; the limit is {format_bytes(limit)}. Ask the network itself, "
-            "whose queries need no such table."
-        )
+    check_memory(
+        f"For {what} a distribution over {len(variables)} variables is needed, of",
+        math.inf if len(discrete) > _MOST_AXES else math.prod(discrete) * (1 + others) ** 2,
+        "Ask the network itself, whose queries need no such table.",
+        copies=3,  # the product, its exponential and its sum
+    )
     return multiply([*factors, last()])
 
 

@@ -19,7 +19,7 @@ from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, random_generator, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable, rounded
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import RandomState
 from bayesgraph.core.variables import (
     Continuous,
@@ -408,12 +408,9 @@ def likelihood_weighting(
         )
     numbers = n * (1 + sum(len(v.items) if isinstance(v, CountVector) else 1 for v in targets))
     # With a standard error, n is a maximum that is rarely reached.
-    if standard_error is None and BYTES * numbers > (limit := default_memory_limit()):
-        raise errors.MemoryLimitError(
-            f"{n:,} samples of {len(targets)} variables and their weights take "
-            f"{format_bytes(BYTES * numbers)}; the limit is {format_bytes(limit)}. Draw fewer "
-            "samples, or give a standard_error."
-        )
+    if standard_error is None:
+        what = f"{n:,} samples of {len(targets)} variables and their weights take"
+        check_memory(what, numbers, "Draw fewer samples, or give a standard_error.")
     trimmed, _ = evidence.split()
     nodes = _relevant(nodes, targets, trimmed)
     chunks = _chunks(nodes, targets, trimmed, n, random_generator(random_state))

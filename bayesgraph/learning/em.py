@@ -31,6 +31,7 @@ from bayesgraph.statistics import (
     RowSource,
     Smoothing,
     Statistics,
+    check_cells,
     group_comoments,
 )
 from bayesgraph.tables import EMHistory, Table
@@ -88,6 +89,7 @@ class Expectation:
         self._held = self._all_rows()
         self.total = 0.0
         # What no iteration changes.
+        check_cells(Families(tuple(self.families.values())))
         self._fixed = tree_sum(map(self._counted, self._runs()))
 
     def statistics(self, network: BayesianNetwork) -> tuple[dict[Family, FamilyStatistics], float]:

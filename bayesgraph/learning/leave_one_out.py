@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, log_sum_exp
-from bayesgraph.core.errors import DataError, MemoryLimitError
-from bayesgraph.core.parallel import default_memory_limit, format_bytes
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.learning.information import regression
 from bayesgraph.learning.parameters import backed_off_mean, towards
@@ -143,12 +143,12 @@ class LeaveOneOut:
     def _check_memory(self, keys: Iterable[Key]) -> None:
         """Raise a MemoryLimitError if statistics of (parents, child) pairs need too much memory."""
         self._cells += sum(n_moments((*parents, child)) for parents, child in keys)
-        size = 16 * int(self._cells) * self.target.cardinality  # bytes of counts and derived arrays
-        if size > default_memory_limit():
-            raise MemoryLimitError(
-                f"The tables that are compared take {format_bytes(size)}, more than half of the "
-                "machine's memory. Allow fewer parents, or use columns of fewer states."
-            )
+        check_memory(
+            "The tables that are compared take",
+            self._cells * self.target.cardinality,
+            "Allow fewer parents, or use columns of fewer states.",
+            copies=2,  # counts and what is derived of them
+        )
 
     def prior(self, part: Part) -> Floats:
         """Return log P(class) estimated from all other rows, shape (n, K)."""

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, whole_number
-from bayesgraph.core.errors import DataError, GraphError, MemoryLimitError, unknown_variable
-from bayesgraph.core.parallel import default_memory_limit, format_bytes
+from bayesgraph.core.errors import DataError, GraphError, unknown_variable
+from bayesgraph.core.parallel import check_memory, default_memory_limit
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
 from bayesgraph.learning import structure_kernels
 from bayesgraph.learning.information import TIE_DECIMALS, ArcScores, arc_scores
@@ -146,13 +146,13 @@ def scores_of_pairs(
     MemoryLimitError
         If a number for each two columns is too much.
     """
-    size = 8 * _MATRICES * len(columns) ** 2
-    if size > default_memory_limit():
-        raise MemoryLimitError(
-            f"The scores of all pairs of {len(columns):,} columns take {format_bytes(size)}, more "
-            "than half of the machine's memory. Choose among the best partners of each column, as "
-            "in TANClassifier(candidates=10), or use fewer columns."
-        )
+    check_memory(
+        f"The scores of all pairs of {len(columns):,} columns take",
+        len(columns) ** 2,
+        "Choose among the best partners of each column, as in TANClassifier(candidates=10), or use "
+        "fewer columns.",
+        copies=_MATRICES,
+    )
     whole = [np.zeros(2 * [len(columns)], t) for t in (float, float, float, float, bool)]
     for places, summary in pair_summaries(source, columns, condition):
         scores = arc_scores(source, summary, smoothing)
@@ -371,13 +371,12 @@ def candidate_scores(
     k = 1 if condition is None else condition.cardinality
     above = () if condition is None else (condition,)
     ends = list(zip(pairs.parents.tolist(), pairs.children.tolist(), strict=True))
-    size = 8 * k * sum(n_moments((columns[p], columns[c])) for p, c in ends)
-    if size * source.copies > default_memory_limit():
-        raise MemoryLimitError(
-            f"The statistics of {len(ends):,} candidate pairs take {format_bytes(size)}, of which "
-            f"{source.copies} are held at a time: more than half of the machine's memory. Choose "
-            "fewer candidates=, or leave out columns of many states."
-        )
+    check_memory(
+        f"The statistics of {len(ends):,} candidate pairs take",
+        k * sum(n_moments((columns[p], columns[c])) for p, c in ends),
+        "Choose fewer candidates=, or leave out columns of many states.",
+        copies=source.copies,
+    )
     gains = Gains(source, (*columns, *above), smoothing, "likelihood")
     rest = (gains.target,) if above else ()
     by_arc, rows = gains.with_rows([Extension((p,), rest, c) for p, c in ends])

@@ -228,10 +228,11 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
         noisy = child.with_parent_summed(gone) if len(gone.parents) < 2 else None
         if noisy is not None:
             return replaced(network._blocks, {**new_cpds, child.variable: noisy})
+    scope = [v for cpd in children for v in cpd.scope]  # told before the first product is made
     product: Potential = gone.potential(_NOTHING)
     for cpd in children:
         what = f"leaving out {name!r}"
-        product = product_of([product], partial(cpd.potential, _NOTHING), cpd.scope, what)
+        product = product_of([product], partial(cpd.potential, _NOTHING), scope, what)
         rest = summed_out(product, variable)
         new_cpds[cpd.variable] = _conditional(cpd.variable, rest, network)
     return replaced(network._blocks, new_cpds)

@@ -22,7 +22,7 @@ from bayesgraph.core.errors import (
     warn,
 )
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
 from bayesgraph.core.upward import Ask, Upward
 from bayesgraph.core.variables import (
@@ -584,13 +584,9 @@ class Model(Edits, Answering):
 
     def _check_rows(self, n: int, memory_limit: float | None) -> None:
         """Raise a MemoryLimitError if n rows of all variables take too many bytes."""
-        limit = default_memory_limit() if memory_limit is None else memory_limit
         columns = sum(len(v.items) if isinstance(v, CountVector) else 1 for v in self.variables)
-        if BYTES * n * columns > limit:
-            raise MemoryLimitError(
-                f"{n:,} rows of {columns} columns take {format_bytes(BYTES * n * columns)}; the "
-                f"limit is {format_bytes(limit)}. Ask for fewer, or raise memory_limit."
-            )
+        advice = "Ask for fewer, or raise memory_limit."
+        check_memory(f"{n:,} rows of {columns} columns take", n * columns, advice, memory_limit)
 
     def weighted_samples(
         self,

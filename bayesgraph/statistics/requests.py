@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError
-from bayesgraph.core.parallel import blocks, in_order, one_blas_thread, tree_sum
+from bayesgraph.core.parallel import blocks, check_memory, in_order, one_blas_thread, tree_sum
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Variable
 from bayesgraph.statistics import counting_kernels
+
+# Maximum number of axes of an array of NumPy, less those of moments.
+_MOST_AXES = 60
 
 # ------- Types of requests for statistics: of single columns, pairs of columns, or chosen families
 
@@ -82,6 +85,21 @@ class Families:
 
     families: tuple[Family, ...]
 
+    @property
+    def n_cells(self) -> float:
+        """The number of counts and moments, infinite where an array has too many axes."""
+        if max((len(family.discrete) for family in self.families), default=0) > _MOST_AXES:
+            return math.inf
+        return sum(
+            math.prod([v.cardinality for v in family.discrete]) * (1 + len(family.continuous)) ** 2
+            for family in self.families
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the largest family."""
+        return max((len(f.columns) for f in self.families), default=0)
+
 
 @dataclass(frozen=True)
 class Numbered:
@@ -128,6 +146,11 @@ class Extensions:
         for new, others in self.groups:
             flat += (len(new), len(others), *new, *others)
         return np.array(flat, dtype=np.int64)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the largest table."""
+        return max((1 + len(others) for _, others in self.groups), default=0)
 
     @property
     def n_cells(self) -> int:
@@ -260,6 +283,19 @@ def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int
     index[axis] = at
     grown[tuple(index)] = values
     return grown
+
+
+def check_cells(request: Families | Extensions, copies: int = 4) -> None:
+    """Raise a MemoryLimitError before tables of counts are made that do not fit in memory.
+
+    Of each table, `copies` are held: counts, pseudo-counts, probabilities and their sums.
+    """
+    check_memory(
+        f"The counts of {request.n_columns} columns together take",
+        request.n_cells,
+        "Allow fewer parents (arcs, required=, max_parents=), or use columns of fewer states.",
+        copies=copies,
+    )
 
 
 class Additive:

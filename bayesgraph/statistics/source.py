@@ -242,6 +242,7 @@ class CountSource:
         answers = {family: held.family(family) for family in dict.fromkeys(families)}
         if rest := tuple(family for family, statistics in answers.items() if statistics is None):
             request = requests.Families(rest)
+            requests.check_cells(request, 3 + self.copies)
             summary = self.summary(request) if keep else self._collected(request)
             answers |= zip(rest, summary.found, strict=True)
         return answers  # type: ignore[return-value]  # there is no None any more
@@ -257,6 +258,7 @@ class CountSource:
             For each group the tables of shape (r, *cardinalities of the others) of its new columns,
             one after the other.
         """
+        requests.check_cells(request, 3 + self.copies)
         summary: summaries.ExtensionsSummary = self._collected(request)
         return summary.counts
 

@@ -13,14 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import EXACT_LENGTHS, LENGTH_STEP, LENGTHS, Floats, is_sparse
-from bayesgraph.core.errors import DataError, MemoryLimitError
-from bayesgraph.core.parallel import (
-    blocks,
-    default_memory_limit,
-    format_bytes,
-    over_pairs,
-    tree_sum,
-)
+from bayesgraph.core.errors import DataError
+from bayesgraph.core.parallel import BYTES, blocks, check_memory, over_pairs, tree_sum
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.statistics import counting_kernels, requests
 from bayesgraph.statistics.requests import GroupMoments, PairMoments, group_comoments, safe_divide
@@ -336,7 +330,7 @@ class PairsSummary(requests.Additive):
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         at = _Columns(request.columns)
         group, n_groups = group_codes(table, request.given)
-        check_memory(request, at)
+        check_pairs(request, at)
         codes = _codes(table, at.discrete)
         pair_counts = _pair_counts(codes, group, n_groups, weights, at.cards)
         single = requests.Singles(request.columns, request.given)
@@ -449,20 +443,18 @@ def pairs_bytes(columns: Sequence[Variable], condition: Discrete | None) -> int:
     return int(8 * n_groups * (singles + tables + moments))
 
 
-def check_memory(request: requests.Pairs, at: _Columns) -> None:
+def check_pairs(request: requests.Pairs, at: _Columns) -> None:
     """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
 
     `at` has the columns of the request.
     """
-    size = pairs_bytes(request.columns, request.given)
-    if size > default_memory_limit():
-        widest = sorted(at.discrete, key=lambda v: -v.cardinality)[:3]
-        named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
-        raise MemoryLimitError(
-            f"The statistics of all pairs of {len(request.columns):,} columns take "
-            f"{format_bytes(size)}, more than half of the machine's memory. "
-            + (f"Leave out columns of many states: {named}." if widest else "Use fewer columns.")
-        )
+    widest = sorted(at.discrete, key=lambda v: -v.cardinality)[:3]
+    named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
+    check_memory(
+        f"The statistics of all pairs of {len(request.columns):,} columns take",
+        pairs_bytes(request.columns, request.given) / BYTES,
+        f"Leave out columns of many states: {named}." if widest else "Use fewer columns.",
+    )
 
 
 def _pair_counts(

@@ -552,9 +552,7 @@ def test_an_evaluation_keeps_the_name_of_the_class():
 
 
 def test_statistics_that_do_not_fit_are_refused(monkeypatch):
-    from bayesgraph.statistics import summaries
-
-    monkeypatch.setattr(summaries, "default_memory_limit", lambda: 10_000)
+    monkeypatch.setattr("bayesgraph.core.parallel.default_memory_limit", lambda: 10_000)
     frame = {"id": [f"u{i}" for i in range(60)], "key": [f"k{i}" for i in range(60)]}
     with pytest.raises(bg.errors.MemoryLimitError, match=r"'id' \(60 states\)"):
         bg.TANClassifier().fit(frame, np.arange(60) % 2)

@@ -1,7 +1,5 @@
 """Decision trees as networks: beside scikit-learn's, and beside enumeration where values miss."""
 
-import sys
-
 import cases
 import numpy as np
 import pandas as pd
@@ -255,8 +253,7 @@ def test_variances_of_leaves():
 
 
 def test_a_tree_of_too_many_leaves_is_refused(monkeypatch):
-    module = sys.modules["bayesgraph.classifiers.decision_trees"]
-    monkeypatch.setattr(module, "default_memory_limit", lambda: 1000)
+    monkeypatch.setattr("bayesgraph.core.parallel.default_memory_limit", lambda: 1000)
     X = np.arange(40.0)[:, None]
     with pytest.raises(bg.errors.MemoryLimitError, match=r"40 leaves.*min_samples_leaf"):
         bg.DecisionTreeNetworkRegressor().fit(X, X[:, 0])

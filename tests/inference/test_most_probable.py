@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import tracemalloc
 
 import numpy as np
 import oracle as brute
@@ -177,3 +178,32 @@ def test_more_assignments_than_memory_holds_are_refused():
     # What there is of few variables fits, whatever k is.
     small = bg.BayesianNetwork(coins[:2])
     assert len(small.k_most_probable(10**12, memory_limit=10**6)) == 4
+
+
+def noisy_or(n):
+    """A noisy or of n causes, whose table has 2**n entries given the effect."""
+    causes = [bg.Discrete(f"q{i}", ["no", "yes"]) for i in range(n)]
+    effect = bg.NoisyOrCPD(bg.Discrete("w", ["no", "yes"]), [0.3] * n, causes, leak=0.01)
+    return bg.BayesianNetwork([*[bg.TableCPD(cause, [0.9, 0.1]) for cause in causes], effect])
+
+
+@pytest.mark.parametrize("ask", ["most_probable", "k_most_probable"])
+@pytest.mark.parametrize(("n", "limit"), [(60, None), (70, None), (24, 0.2e9), (12, 100_000)])
+def test_tables_that_are_not_within_the_limit_are_told_before_they_are_made(ask, n, limit):
+    arguments = (2,) if ask == "k_most_probable" else ()
+    with pytest.raises(bg.errors.MemoryLimitError, match=r"table of \d+ variables.*raise memory"):
+        getattr(noisy_or(n), ask)(*arguments, {"w": "yes"}, memory_limit=limit)
+
+
+def test_what_is_within_the_limit_holds_no_more_than_it():
+    network, limit = noisy_or(14), 6.5 * 8 * 2**14
+    best = network.most_probable({"w": "yes"}, memory_limit=limit)  # compiles and caches
+    tracemalloc.start()
+    network.most_probable({"w": "yes"}, memory_limit=limit)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak <= limit + 100_000
+    # One cause explains the effect best: 0.9**13 * 0.1 * (1 - 0.99 * 0.7).
+    assert sorted(best.values()) == ["no"] * 13 + ["yes"]
+    expected = 13 * math.log(0.9) + math.log(0.1) + math.log(1 - 0.99 * 0.7)
+    assert best.log_probability == pytest.approx(expected, abs=1e-9)

@@ -1,5 +1,7 @@
 """Trees among candidates: the exact tree if all pairs are candidates, else nearly so."""
 
+from functools import partial
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from structures import make_frame
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, GraphError, MemoryLimitError
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.learning import spanning as candidates
 from bayesgraph.learning import spanning as tiles
 from bayesgraph.learning.information import arc_scores
@@ -93,7 +96,7 @@ def test_what_is_refused(monkeypatch):
     known = CountSource(source.variables, source.target, source.statistics)
     with pytest.raises(DataError, match="the source has statistics only"):
         bg.learning.tan(known, candidates=3)
-    monkeypatch.setattr(candidates, "default_memory_limit", lambda: 100)
+    monkeypatch.setattr(candidates, "check_memory", partial(check_memory, limit=100))
     with pytest.raises(MemoryLimitError, match="Choose fewer candidates="):
         bg.learning.tan(source, candidates=3)
 

@@ -14,6 +14,7 @@ from bayesgraph.core.errors import (
     CPDError,
     DataError,
     GraphError,
+    MemoryLimitError,
     UnknownVariableError,
 )
 from bayesgraph.learning import Structure, estimate_network
@@ -331,3 +332,36 @@ def test_smoothing_checks_itself():
         for wrong in (-1e-9, np.nan, np.inf, "1", None):
             with pytest.raises(DataError, match=f"{name} takes a finite number"):
                 Smoothing(**{name: wrong})
+
+
+def many_parents(n, child, states="ab"):
+    """Return a table of n columns and a child, and arcs from each to the child."""
+    random = np.random.default_rng(0)
+    table = {f"p{i}": random.choice(list(states), 50) for i in range(n)}
+    table["y"] = random.normal(size=50) if child == "number" else random.choice(["u", "v"], 50)
+    return [(f"p{i}", "y") for i in range(n)], table
+
+
+FITS = {
+    "fit": bg.BayesianNetwork.fit,
+    "em": lambda arcs, table: bg.BayesianNetwork.fit(arcs, table, missing="em"),
+    "hill climbing": lambda arcs, table: bg.BayesianNetwork.learn(table, required=arcs),
+    "pc": lambda arcs, table: bg.BayesianNetwork.learn(table, method="pc", required=arcs),
+}
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("child", ["state", "number"])
+@pytest.mark.parametrize(("n", "states"), [(31, "ab"), (40, "ab"), (64, "ab"), (64, "a")])
+def test_tables_of_too_many_parents_are_refused_with_their_size(fit, child, n, states):
+    arcs, table = many_parents(n, child, states)
+    with pytest.raises(MemoryLimitError, match=rf"{n + 1} columns.*limit is.*fewer parents"):
+        FITS[fit](arcs, table)
+
+
+def test_a_number_of_many_numbers_is_fitted_as_ever():
+    random = np.random.default_rng(0)
+    table = {f"x{i}": random.normal(size=300) for i in range(80)} | {"k": ["a", "b"] * 150}
+    table["y"] = sum(table[f"x{i}"] for i in range(80)) + random.normal(size=300)
+    arcs = [*((f"x{i}", "y") for i in range(80)), ("k", "y")]
+    assert len(bg.BayesianNetwork.fit(arcs, table)["y"].parents) == 81

@@ -116,7 +116,7 @@ def test_files_are_read_by_tiles(tmp_path, small):
 
 
 def test_scores_that_do_not_fit_name_candidates(monkeypatch):
-    monkeypatch.setattr(tiles, "default_memory_limit", lambda: 1000)
+    monkeypatch.setattr("bayesgraph.core.parallel.default_memory_limit", lambda: 1000)
     with pytest.raises(MemoryLimitError, match="candidates=10"):
         bg.learning.tan(source_of())
 

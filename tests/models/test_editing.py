@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import tracemalloc
 from collections import Counter
 from functools import partial
 
@@ -730,3 +731,21 @@ def test_edits_that_change_nothing_change_no_answer(kind):
 def test_every_family_that_files_hold_is_edited():
     kinds = {type(cpd) for make in EDITED.values() for cpd in make()._blocks}
     assert set(STORED.values()) <= kinds
+
+
+def test_edits_that_need_a_table_too_large_say_so_before_they_make_it():
+    hub, *rest = (bg.Discrete(f"q{i}", ["no", "yes"]) for i in range(45))
+    leaves = [bg.TableCPD(leaf, [[0.9, 0.1], [0.2, 0.8]], [hub]) for leaf in rest]
+    star = bg.BayesianNetwork([bg.TableCPD(hub, [0.9, 0.1]), *leaves])
+    tracemalloc.start()
+    with pytest.raises(MemoryLimitError, match=r"leaving out 'q0'.*45 variables.*limit is"):
+        star.marginalised("q0")
+    wide = bg.TableCPD(rest[0], np.full((2,) * 17, 0.5), rest[1:17])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bayesgraph.core.parallel.default_memory_limit", lambda: 10**7)
+        assert bg.TableCPD(rest[0], [0.5, 0.5]).with_parent(hub).n_parameters == 2
+        with pytest.raises(MemoryLimitError, match=r"'q1' and of its parents.*limit is 10 MB"):
+            wide.with_parent(hub)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10**7

@@ -21,6 +21,7 @@ from bayesgraph.core.arrays import Floats, ItemTerms
 from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, rounded
 from bayesgraph.core.errors import CPDError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Binned, Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import Factor, Family, Potential, checked_table, take_codes
 from bayesgraph.statistics import ParameterPosterior
@@ -485,6 +486,15 @@ class CPD(Displayed, ABC):
         rest = [parent for parent in self.parents if parent not in values]
         return self._of_cells(rest, self._cells_of_parents[at])
 
+    def _check_size(self, n_numbers: int, copies: int = 1) -> None:
+        """Raise a MemoryLimitError before a table over parents is made that is too large."""
+        check_memory(
+            f"A table of {self.children[0].name!r} and of its parents without evidence takes",
+            n_numbers,
+            "Observe more of them, or give it fewer.",
+            copies=copies,
+        )
+
     def with_parent(self, parent: Variable) -> CPD:
         """Return the same distribution with one more parent, which has no effect.
 
@@ -499,6 +509,8 @@ class CPD(Displayed, ABC):
                 f"{self.title} takes no further {kind} parent {parent.name!r}; give the new "
                 "distribution: net.with_cpd(cpd)."
             )
+        n_numbers = max([np.size(array) for array in self.to_arrays().values()], default=0)
+        self._check_size(n_numbers * parent.cardinality, copies=5)
         cells = np.repeat(self._cells_of_parents[..., None], parent.cardinality, axis=-1)
         return self._of_cells([*self.parents, parent], cells)
 

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.core.arrays import Floats, log_of
-from bayesgraph.core.errors import CPDError, MemoryLimitError, UnsupportedModelError
+from bayesgraph.core.errors import CPDError, UnsupportedModelError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes, format_count
 from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.inference import Factor, Potential
 from bayesgraph.models.cpds import base
@@ -131,16 +130,6 @@ class CanonicalCPD(base.CPD):
     def to_factor(self) -> Factor:
         """Return the whole table as a factor over parents and child."""
         return self.potential(Evidence(1, {}))
-
-    def _check_size(self, n_entries: int) -> None:
-        """Raise a MemoryLimitError if a table has too many entries."""
-        limit = default_memory_limit()
-        if BYTES * n_entries > limit:
-            raise MemoryLimitError(
-                f"{self.title} has a table of {format_count(n_entries)} numbers "
-                f"({format_bytes(BYTES * n_entries)}) for the parents that are not observed; the "
-                f"limit is {format_bytes(limit)}. Observe more of them."
-            )
 
     def potential(self, evidence: Evidence) -> Factor:
         """Return the table over child and parents that are not observed; see CPD."""

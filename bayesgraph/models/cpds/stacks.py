@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import LOG_2PI, Floats
 from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import Factor, Potential
 from bayesgraph.models import row_kernels
@@ -198,7 +199,10 @@ class _Sum(NamedTuple):
             Factor over no variable, a number for each row.
         """
         shape = [variable.cardinality for variable in self.scope]
-        out = np.empty((math.prod(shape), evidence.n_rows))
+        cells = math.prod(shape)
+        advice = "Observe more of them, or ask for fewer rows at a time."
+        check_memory(f"A table of {len(shape)} variables takes", cells * evidence.n_rows, advice)
+        out = np.empty((cells, evidence.n_rows))
         # The sums start with the factor that all rows share, such as the prior of the class.
         out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
         if constant is not None:

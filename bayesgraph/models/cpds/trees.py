@@ -16,7 +16,7 @@ from bayesgraph.core.arrays import Floats, log_integral, log_of
 from bayesgraph.core.display import DisplayTable, cut_texts
 from bayesgraph.core.errors import CPDError, UnsupportedModelError, unknown_variable
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import BYTES, by_rows, default_memory_limit, memory_error
+from bayesgraph.core.parallel import by_rows
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import Factor
 from bayesgraph.models import tree_kernels
@@ -565,8 +565,7 @@ class TreesCPD(CPD):
         n_rows = evidence.n_rows if columns else 1
         cells = 1 if self.variable in evidence else self.variable.cardinality
         entries = math.prod(cards) * cells * n_rows
-        if BYTES * entries > default_memory_limit():
-            raise memory_error("a table", entries, len(cards), default_memory_limit())
+        self._check_size(entries)
         out = np.zeros((*cards, cells, n_rows))
         for codes in np.ndindex(*cards):
             fixed = {p: np.full(n_rows, code) for p, code in zip(free, codes, strict=True)}
