@@ -311,7 +311,7 @@ def check_memory(
     Parameters
     ----------
     what : str
-        What takes so much: "A table of 3 parents takes".
+        What needs so much, copies included: "A table of 3 parents needs".
     numbers : float
         Number of entries.
     advice : str
@@ -322,11 +322,9 @@ def check_memory(
         Number of arrays of this size that are held at a time.
     """
     limit = default_memory_limit() if limit is None else limit
-    if BYTES * numbers * copies > limit:
-        held = f", {copies} times at a time" if copies > 1 else ""
+    if (size := BYTES * numbers * copies) > limit:
         raise MemoryLimitError(
-            f"{what} {format_bytes(BYTES * numbers)}{held}; the limit is {format_bytes(limit)}. "
-            f"{advice}"
+            f"{what} {format_bytes(size)}; the limit is {format_bytes(limit)}. {advice}"
         )
 
 

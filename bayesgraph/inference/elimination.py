@@ -284,14 +284,10 @@ def _problem(
     """Return the factors of the relevant submodel, if its largest one is within the limit."""
     part = planned_slice(model, evidence, partial, keep).slice
     cards = ([v.cardinality for v in scope if isinstance(v, Discrete)] for scope in part.scopes)
-    entries, n_variables = max(((math.prod(card), len(card)) for card in cards), default=(1, 0))
-    check_memory(
-        f"A table of {n_variables} variables takes",
-        entries * evidence.n_rows,
-        "Observe more of them, or raise memory_limit.",
-        memory_limit,
-        copies=6,  # a factor, its products and maxima
-    )
+    entries = evidence.n_rows * max(map(math.prod, cards), default=1)
+    advice = "Observe more variables, or raise memory_limit."
+    # Six: a table, its products and maxima.
+    check_memory("A table of the model needs", entries, advice, memory_limit, copies=6)
     return part.problem(evidence)
 
 

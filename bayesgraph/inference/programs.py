@@ -448,8 +448,6 @@ def held_bytes(program: Program) -> float:
 
 def _check_memory(program: Program, memory_limit: float | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if held_bytes(program) <= limit:
-        return
     tree = program.tree
     for what, entries in (("a table", tree.largest), ("a workspace", held_entries(program))):
         if BYTES * entries > limit:

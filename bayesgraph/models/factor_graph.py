@@ -437,25 +437,18 @@ class FactorGraph(Model):
             If another density has a child without evidence.
         """
         pieces = []
-        needed = {*keep, *self._shared}
+        times = Counter(itertools.chain(keep, *(term.scope for term in self.terms)))
         for term in self.terms:
             pieces.append(term)
             if not isinstance(term.source, Plate):
                 continue
-            if needed.isdisjoint(term.source.children) and (
-                term.source.is_document or (term.exponent == 1).all()
-            ):
+            is_alone = all(times[child] == 1 for child in term.source.children)
+            if is_alone and (term.source.is_document or (term.exponent == 1).all()):
                 cpds = term.source.pieces((), observed)
                 pieces[-1:] = [Term(cpd, term.exponent) for cpd in cpds]
             else:
                 term.source.check_observed(observed)
         return GraphSlice(tuple(pieces), tuple(partial), frozenset(observed).difference(partial))
-
-    @cached_property
-    def _shared(self) -> set[Variable]:
-        """The variables of several terms."""
-        times = Counter(itertools.chain.from_iterable(term.scope for term in self.terms))
-        return {v for v, n in times.items() if n > 1}
 
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:

@@ -14,7 +14,7 @@ import numpy as np
 from bayesgraph.core import errors
 from bayesgraph.core.arrays import Floats, check_share, random_generator, whole_number
 from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded, scaled
-from bayesgraph.core.parallel import BYTES, default_memory_limit, format_bytes
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, Targets
 from bayesgraph.core.variables import CountVector, Discrete, Name, State, Variable, ancestral_set
 from bayesgraph.inference import (
@@ -273,13 +273,9 @@ def credible_intervals(
     if answer is None:
         raise impossible(findings)
     estimates = _numbers(answer, [asked.names[v] for v, *_ in groups])
-    size = BYTES * n * sum(map(len, estimates))
-    if size > (limit := default_memory_limit() if memory_limit is None else memory_limit):
-        raise errors.MemoryLimitError(
-            f"{n:,} draws of {size // BYTES // n:,} numbers take {format_bytes(size)}; the limit "
-            f"is {format_bytes(limit)}. Ask for fewer draws, name the targets, or raise "
-            "memory_limit."
-        )
+    n_numbers = sum(map(len, estimates))
+    advice = "Ask for fewer draws, name the targets, or raise memory_limit."
+    check_memory(f"{n:,} draws of {n_numbers:,} numbers take", n * n_numbers, advice, memory_limit)
     random = random_generator(random_state)
     intervals = []
     answers = drawn_answers(asked, groups, case, n, random, memory_limit)

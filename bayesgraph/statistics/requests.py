@@ -95,11 +95,6 @@ class Families:
             for family in self.families
         )
 
-    @property
-    def n_columns(self) -> int:
-        """The number of columns of the largest family."""
-        return max((len(f.columns) for f in self.families), default=0)
-
 
 @dataclass(frozen=True)
 class Numbered:
@@ -146,11 +141,6 @@ class Extensions:
         for new, others in self.groups:
             flat += (len(new), len(others), *new, *others)
         return np.array(flat, dtype=np.int64)
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns of the largest table."""
-        return max((1 + len(others) for _, others in self.groups), default=0)
 
     @property
     def n_cells(self) -> int:
@@ -291,7 +281,7 @@ def check_cells(request: Families | Extensions, copies: int = 4) -> None:
     Of each table, `copies` are held: counts, pseudo-counts, probabilities and their sums.
     """
     check_memory(
-        f"The counts of {request.n_columns} columns together take",
+        "The counts and probabilities of all children, each with its parents, need",
         request.n_cells,
         "Allow fewer parents (arcs, required=, max_parents=), or use columns of fewer states.",
         copies=copies,

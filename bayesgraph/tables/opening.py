@@ -731,12 +731,9 @@ class CsvCells:
                 if again:
                     n_rows.clear()
         schema = arrow().schema(list(kinds.items()))
-        contents = ((arrow().input_stream(path), partial(self._texts, path)) for path in paths)
+        contents = ((arrow().input_stream(path), partial(self._opened, path)) for path in paths)
         kinds |= codes_among(schema, contents, self.delimiter, f"{len(paths)} files")
         return arrow().schema(list(kinds.items())), n_rows
-
-    def _texts(self, path: str, names: Sequence[str]) -> Any:
-        return self._opened(path, dict.fromkeys(names, arrow().string()), names)
 
     def _opened(self, path: str, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> Any:
         return arrow(".csv").open_csv(path, **self._options(kinds, columns))

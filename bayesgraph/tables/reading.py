@@ -463,19 +463,18 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
         if not _lost_numbers(table, with_comma):
             decimal, table = ",", with_comma
 
-    def parsed(names: Iterable[str]) -> Any:
-        as_text = replace(dialect, text=tuple(names))
+    def parsed(texts: Mapping[str, Any], names: Iterable[str] = dialect.text) -> Any:
+        as_text = replace(dialect, text=(*texts, *names))
         return _parsed(text, delimiter, decimal, as_text, budget.source)
 
-    stream = arrow().BufferReader(text)
-    contents = [(stream, lambda names: parsed(names).to_batches())]
+    contents = [(arrow().BufferReader(text), lambda *args: parsed(*args).to_batches())]
     codes = codes_among(table.schema, contents, delimiter, budget.source)
-    return parsed([*dialect.text, *codes]) if codes else table
+    return parsed(codes) if codes else table
 
 
 def codes_among(
     schema: Any,
-    contents: Iterable[tuple[Any, Callable[[Sequence[str]], Iterable[Any]]]],
+    contents: Iterable[tuple[Any, Callable[..., Iterable[Any]]]],
     delimiter: str,
     source: str,
 ) -> dict[str, Any]:
@@ -488,8 +487,8 @@ def codes_among(
     ----------
     schema : pyarrow.Schema
     contents : iterable of (pyarrow.NativeFile, callable)
-        The text of each file, and a function that returns batches of its rows in which the columns
-        of given names are text. A search of the former tells most files that have no such cell.
+        The text of each file, and a function that returns batches of its rows, given the types of
+        columns and their names. A search of the former tells most files that have no such cell.
     delimiter : str
     source : str
     """
@@ -500,7 +499,7 @@ def codes_among(
     for stream, as_text in contents if numbers else ():
         if not _may_have_codes(stream, delimiter):
             continue
-        for batch in as_text(numbers):
+        for batch in as_text(dict.fromkeys(numbers, arrow().string()), numbers):
             for name, cells in zip(batch.schema.names, batch.columns, strict=True):
                 if name not in numbers or name in codes:
                     continue

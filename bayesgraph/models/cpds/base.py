@@ -489,7 +489,7 @@ class CPD(Displayed, ABC):
     def _check_size(self, n_numbers: int, copies: int = 1) -> None:
         """Raise a MemoryLimitError before a table over parents is made that is too large."""
         check_memory(
-            f"A table of {self.children[0].name!r} and of its parents without evidence takes",
+            f"A table of {self.children[0].name!r} and of its parents without evidence needs",
             n_numbers,
             "Observe more of them, or give it fewer.",
             copies=copies,

@@ -201,7 +201,7 @@ class _Sum(NamedTuple):
         shape = [variable.cardinality for variable in self.scope]
         cells = math.prod(shape)
         advice = "Observe more of them, or ask for fewer rows at a time."
-        check_memory(f"A table of {len(shape)} variables takes", cells * evidence.n_rows, advice)
+        check_memory(f"A table of {len(shape)} variables needs", cells * evidence.n_rows, advice)
         out = np.empty((cells, evidence.n_rows))
         # The sums start with the factor that all rows share, such as the prior of the class.
         out[:] = 0.0 if start is None else start.aligned(self.scope).reshape(-1, 1)
