@@ -87,6 +87,8 @@ class Ensemble(Model):
     Parameters
     ----------
     networks : iterable of models
+        A variable is the same one in all of them if its name is: rename those of networks fitted on
+        arrays of different columns, which are called x0, x1, ... in each.
     weights : array_like, shape (number of networks,), optional
         Non-negative weights, which are divided by their sum. Equal by default.
     combine : {"joint", "posterior"}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataTypeError, ModelError, UnsupportedModelError
@@ -235,6 +236,20 @@ def test_ten_bags_with_supervised_cuts():
         np.testing.assert_allclose(found, np.mean(parts, axis=0), rtol=1e-9)
         assert average.query("x0", row).probabilities.sum() == pytest.approx(1.0)
         assert average.ask.next_question("class", row).best in {"x0", "x1", "x3"}
+
+
+def test_a_bag_of_subspaces_of_scikit_learn_is_one_model_of_named_columns():
+    """Its members see arrays; places tell their columns apart, in any order."""
+    X_, y = load_iris(return_X_y=True, as_frame=True)
+    bag = BaggingClassifier(bg.NaiveBayesClassifier(), max_features=0.5, random_state=0)
+    bag.fit(X_, y)
+    members = [
+        member.network_.renamed({f"x{i}": X_.columns[j] for i, j in enumerate(places)})
+        for member, places in zip(bag.estimators_, bag.estimators_features_, strict=True)
+    ]
+    average = bg.Ensemble(members, combine="posterior")
+    assert set(average.names) == {"class", *X_.columns}
+    np.testing.assert_allclose(average.query_rows("class", X_), bag.predict_proba(X_), rtol=1e-9)
 
 
 def test_ten_bags_of_random_subspaces():
