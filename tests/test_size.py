@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_625,
-    "nodes of syntax trees": 627_078,
+    "lines of code": 54_628,
+    "nodes of syntax trees": 627_120,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

@@ -24,7 +24,7 @@ _BYTES_OF_ELEMENT = 600
 _CHARGED_ELEMENTS = 1000
 _BLANKS = " \t\r\n"
 # Blanks before the declaration, which some programs write, and the mark of UTF-8 before them.
-_LATE_DECLARATION = re.compile(rb"\A(?:\xef\xbb\xbf)?(\s++)(<\?xml\b[^>]*+>)")
+_LATE_DECLARATION = re.compile(rb"(?:\xef\xbb\xbf)?(\s++)(<\?xml\b[^>]*+>)")
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 _QUOTED = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"})
@@ -139,8 +139,10 @@ class _Reader:
     def run(self, data: bytes) -> Element:
         """Return the root of the file."""
         try:
-            # The blanks go behind it, so that lines keep their numbers.
-            self._parser.Parse(_LATE_DECLARATION.sub(rb"\2\1", data), True)
+            if (late := _LATE_DECLARATION.match(data)) is not None:
+                # The blanks go behind it, so that lines keep their numbers.
+                data = late[2] + late[1] + data[late.end() :]
+            self._parser.Parse(data, True)
         except expat.ExpatError as error:
             raise self._error(f"expected XML: {expat.ErrorString(error.code)}.") from error
         except (LookupError, UnicodeError) as error:

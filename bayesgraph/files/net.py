@@ -168,7 +168,7 @@ def modelled(text: str, states: Sequence[str], n_rows: int) -> Floats:
 # Where the writer puts a position that Hugin's integers do not hold.
 POSITION = "bayesgraph_position"
 # States without quotes in one line, such as 50% of pyAgrum, whose sign begins no comment.
-_BARE_STATES = r'\bstates\s*+=\s*+\((?=[^"()\n]*\w%)[^"()\n]*+\)'
+_BARE_STATES = r'states\s*+=\s*+\((?=[^"()\n]*\w%)[^"()\n]*+\)'
 _KIND = re.compile(r"(?:(discrete|continuous)\s++)?+(?:node|(decision|utility|function))\b")
 _FAMILY = re.compile(r"potential\s*+\(([^()|]*+)(?:\|([^()|]*+))?+\)")
 # Fields that are read.

@@ -59,8 +59,7 @@ class RoundedRows:
         if -SUM_TOLERANCE <= values.min() < 0 and self.limit > SUM_TOLERANCE:
             self._others.setdefault("numbers just below zero became zero", []).append(name)
             values = np.maximum(values, 0.0)
-        is_empty = (values == 0).all(axis=-1, keepdims=True)
-        if is_empty.any() and self.limit == np.inf:
+        if self.limit == np.inf and (is_empty := (values == 0).all(axis=-1, keepdims=True)).any():
             self._others.setdefault("rows of zeros became uniform", []).append(name)
             values = np.where(is_empty, 1.0 / values.shape[-1], values)
         sums = values.sum(axis=-1, keepdims=True)

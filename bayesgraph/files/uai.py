@@ -651,6 +651,8 @@ def _by_axes(data: bytes, scopes: list[list[int]], numbers: Numbers) -> list[lis
     aGrUM and pyAgrum let the first variable vary fastest, of a network the child and then the first
     parent. Their files are told by comments.
     """
+    if b"#" not in data:
+        return scopes
     axes = [list(map(int, words.split(b","))) for words in _NAMED_AXES.findall(data)]
     if numbers.kind == "BAYES" and len(_NAMED_SCOPE.findall(data)) == len(scopes):
         by_axes = [[*scope[-2::-1], scope[-1]] for scope in scopes]
