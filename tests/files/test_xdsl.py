@@ -184,6 +184,11 @@ def test_what_genie_shows_becomes_annotations() -> None:
     assert dict(found.positions) == {"Sun": (136.5, 44.0), "Work": (20.0, 30.0)}
 
 
+@pytest.mark.parametrize("blanks", ["\n", " \r\n\t"], ids=repr)
+def test_blanks_may_stand_before_the_declaration(blanks: str) -> None:
+    assert parse_xdsl(blanks + GENIE) == parse_xdsl(GENIE)
+
+
 def test_gzip_and_the_order_of_nodes(tmp_path: Path) -> None:
     path = tmp_path / "net.xdsl.gz"
     path.write_bytes(gzip.compress(GENIE.encode("latin-1")))
