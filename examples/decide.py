@@ -25,19 +25,19 @@ bg.pictures.save_figure(bg.pictures.evaluation_figure(results), out / "reliabili
 bg.pictures.save_figure(bg.pictures.roc_figure(results, positive="yes"), out / "roc.svg")
 
 print("\nA disease that is overlooked costs ten times a false alarm:")
-costs = {("yes", "no"): 10, ("no", "yes"): 1}
+losses = {("yes", "no"): 10, ("no", "yes"): 1}
 clf = bg.BayesianNetworkClassifier("forest").fit(X, y)
 some = X.slice(0, 8)
 print("most probable ", clf.predict(some).tolist())
-print("least costly  ", clf.decide(some, costs=costs).tolist())
-print("or ask first  ", clf.decide(some, costs=costs, abstain=0.5, abstained="ask").tolist())
+print("least costly  ", clf.decide(some, losses=losses).tolist())
+print("or ask first  ", clf.decide(some, losses=losses, abstain=0.5, abstained="ask").tolist())
 
 print("\nWhat that would have cost on the rows left out, a row:")
 mistakes = dict(zip(forest.classes, forest.confusion.tolist(), strict=True))
 cost = (10 * mistakes["yes"][0] + mistakes["no"][1]) / len(forest.y_true)
 print(f"most probable  {cost:.4f}")
-print("least costly  ", forest.decide(costs=costs))
-print("or ask first  ", forest.decide(costs=costs, abstain=0.5))
+print("least costly  ", forest.decide(losses=losses))
+print("or ask first  ", forest.decide(losses=losses, abstain=0.5))
 
 print("\nscikit-learn's calibration takes these classifiers as they are:")
 rows = heart.to_pandas()

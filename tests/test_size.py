@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_628,
-    "nodes of syntax trees": 627_120,
+    "lines of code": 54_626,
+    "nodes of syntax trees": 627_087,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

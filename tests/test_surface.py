@@ -1,11 +1,15 @@
 """The public surface: few names in the package, on a model and on a classifier."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.ensemble import RandomForestClassifier
 
 import bayesgraph as bg
+from bayesgraph.classifiers import Evaluation
 
 MOST_NAMES, MOST_ON_A_MODEL, MOST_ON_A_CLASSIFIER = 75, 36, 14
 CLASSIFIERS = [getattr(bg, name) for name in bg.__all__ if name.endswith("Classifier")]
@@ -52,3 +56,15 @@ def test_a_classifier(kind):
         if not name.endswith("_") and not name.startswith("set_")
     }
     assert len(more) <= MOST_ON_A_CLASSIFIER, sorted(more)
+
+
+def test_costs_are_prices_and_losses_those_of_wrong_decisions():
+    asked = [getattr(bg.questions, name) for name in bg.questions.__all__]
+    methods = [kind.decide for kind in (*CLASSIFIERS, Evaluation)]
+    text = "\n".join(inspect.getdoc(asking) or "" for asking in (*asked, *methods))
+    meanings = {name: re.findall(rf"^ *{name} : (.*)$", text, re.M) for name in ("costs", "losses")}
+    assert meanings["costs"]
+    assert meanings["losses"]
+    # Prices are by name; losses are by classes.
+    assert not any("class" in meaning for meaning in meanings["costs"])
+    assert not any("name" in meaning for meaning in meanings["losses"])

@@ -474,12 +474,12 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         self,
         X: Any,
         *,
-        costs: Any = None,
+        losses: Any = None,
         abstain: float | None = None,
         min_probability: float | None = None,
         abstained: Any = None,
     ) -> NDArray[Any]:
-        """Return the class of minimum expected cost of each row; doubtful rows may get no decision.
+        """Return the class of least expected loss of each row; doubtful rows may get no decision.
 
         Without options it is the most probable class, as in `predict`. Decisions need calibrated
         probabilities: check the calibration by `bayesgraph.evaluate`.
@@ -487,13 +487,13 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         Parameters
         ----------
         X : as for `predict`
-        costs : array_like, shape (n_classes, n_classes), or mapping, optional
+        losses : array_like, shape (n_classes, n_classes), or mapping, optional
             Matrix with true classes as rows and decided classes as columns, both in the order of
-            `classes_`; or a mapping from (true class, decided class) to cost, in which pairs that
-            are not named cost 0 if the decision is correct and 1 if not. Negative costs are gains.
+            `classes_`; or a mapping from (true class, decided class) to loss, in which pairs that
+            are not named lose 0 if the decision is correct and 1 if not. Negative losses are gains.
         abstain : float, optional
-            Cost of abstaining: rows whose minimum expected cost is higher get no decision (Chow
-            1970). Without `costs`, 0.1 means no decision for rows in which every class has a
+            Loss of abstaining: rows whose least expected loss is higher get no decision (Chow
+            1970). Without `losses`, 0.1 means no decision for rows in which every class has a
             probability below 0.9.
         min_probability : float, optional
             Rows get no decision if the class to decide has a smaller probability.
@@ -509,10 +509,10 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         Raises
         ------
         DataError
-            If costs have a wrong shape or are not finite, or if `min_probability` is outside
+            If losses have a wrong shape or are not finite, or if `min_probability` is outside
             [0, 1].
         UnknownStateError
-            If a cost is of an unknown class.
+            If a loss is of an unknown class.
 
         Examples
         --------
@@ -523,14 +523,14 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         >>> overlooked, false_alarm = (0, 1), (1, 0)  # class 0 is malignant
         >>> clf.predict(X[12:18, :5]).tolist()
         [0, 0, 1, 0, 0, 0]
-        >>> clf.decide(X[12:18, :5], costs={overlooked: 10, false_alarm: 1}).tolist()
+        >>> clf.decide(X[12:18, :5], losses={overlooked: 10, false_alarm: 1}).tolist()
         [0, 0, 0, 0, 0, 0]
         >>> clf.decide(X[12:18, :5], abstain=0.1).tolist()
         [0, 0, None, None, None, 0]
         """
         check_fitted(self, "network_")
         fitted = self._as_it_is()
-        rule = DecisionRule.of(fitted.classes_, costs, abstain, min_probability)
+        rule = DecisionRule.of(fitted.classes_, losses, abstain, min_probability)
         return rule.labels(fitted.classes_, fitted.predict_proba(X), abstained)
 
     def conformalize(self, X: Any, y: Any, *, cv: Any = None, by_class: bool = False) -> Self:

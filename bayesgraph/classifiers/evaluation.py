@@ -43,20 +43,20 @@ class Decisions:
         Share of the rows that got a decision.
     accuracy : float
         Share of correct decisions among the rows with a decision; NaN if there are none.
-    cost : float
-        Mean cost over all rows. The cost of a row without a decision is that of abstaining (0 if
+    loss : float
+        Mean loss over all rows. The loss of a row without a decision is that of abstaining (0 if
         none was given).
     """
 
     labels: NDArray[Any]
     coverage: float
     accuracy: float
-    cost: float
+    loss: float
 
     def __repr__(self) -> str:
         return (
             f"Decisions(coverage {self.coverage:.4f}, accuracy {self.accuracy:.4f}, "
-            f"cost {self.cost:.4f})"
+            f"loss {self.loss:.4f})"
         )
 
 
@@ -186,8 +186,8 @@ class Evaluation:
     def threshold(self, score: Callable[[Any, Any], float], *, positive: Any = None) -> float:
         """Return the probability from which on to decide for a class: the best on held-out rows.
 
-        If the costs of errors are known, `decide` needs no threshold: deciding for the class from
-        the probability t on is ``costs={(negative, positive): t, (positive, negative): 1 - t}``.
+        If the losses by errors are known, `decide` needs no threshold: deciding for the class from
+        the probability t on is ``losses={(negative, positive): t, (positive, negative): 1 - t}``.
 
         Parameters
         ----------
@@ -234,16 +234,16 @@ class Evaluation:
     def decide(
         self,
         *,
-        costs: Any = None,
+        losses: Any = None,
         abstain: float | None = None,
         min_probability: float | None = None,
         abstained: Any = None,
     ) -> Decisions:
-        """Return the decisions of a rule on the held-out rows, with their accuracy and cost.
+        """Return the decisions of a rule on the held-out rows, with their accuracy and loss.
 
         The parameters are those of `GraphClassifier.decide`.
         """
-        rule = DecisionRule.of(self.classes, costs, abstain, min_probability)
+        rule = DecisionRule.of(self.classes, losses, abstain, min_probability)
         true = np.searchsorted(self.classes, self.y_true)
         codes = rule.codes(self.proba)
         decided = codes >= 0
@@ -251,7 +251,7 @@ class Evaluation:
             rule.labels(self.classes, self.proba, abstained),
             float(decided.mean()),
             float(np.mean(true[decided] == codes[decided])) if decided.any() else math.nan,
-            float(rule.costs_of(true, codes).mean()),
+            float(rule.losses_of(true, codes).mean()),
         )
 
 

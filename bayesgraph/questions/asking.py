@@ -42,7 +42,7 @@ from bayesgraph.models import (
     with_findings,
 )
 from bayesgraph.questions.estimators import discrete_target, question
-from bayesgraph.questions.measures import DecisionRule, cost_matrix, finite_number
+from bayesgraph.questions.measures import DecisionRule, finite_number, loss_matrix
 
 # ---- What a question is worth: the information that its answer brings, and the gain of a decision
 # Let t be a state of the target, e the evidence, and x an answer, whose probability is P(x | e).
@@ -98,7 +98,7 @@ class Terms:
     by : {"information", "accuracy", "utility"}
     losses : ndarray, shape (n_states, n_decisions)
         ``losses[t, d]`` is the loss of decision d if t is the state: a decision for each state, and
-        perhaps one more, to abstain. Without other losses each mistake costs 1, so that gains are
+        perhaps one more, to abstain. Without other losses each mistake loses 1, so that gains are
         gains of accuracy.
     least : float
         Worth per price above which a question is worth asking.
@@ -143,15 +143,13 @@ class Terms:
         if by not in MEASURES:
             raise errors.DataError(f"by= is one of {errors.quoted(MEASURES)}; got {by!r}.")
         if by == "utility" and not is_decided:
-            raise errors.DataError(
-                "by='utility' takes losses=, the costs of decisions, or abstain=."
-            )
+            raise errors.DataError("by='utility' takes losses= of decisions, or abstain=.")
         if by == "accuracy" and is_decided:
             raise errors.DataError(
                 "by='accuracy' counts every mistake as 1; leave out losses= and abstain=, or rank "
                 "by 'utility'."
             )
-        matrix = cost_matrix({} if losses is None else losses, variable, "losses")
+        matrix = loss_matrix({} if losses is None else losses, variable)
         if abstain is not None:
             price = DecisionRule.of(variable.states, abstain=abstain).abstain
             matrix = np.column_stack([matrix, np.full(len(matrix), price)])
@@ -732,7 +730,7 @@ def next_question(
         What ranks: the information in nats, the gain of accuracy, or what is saved of `losses`.
         By default the last if there are losses or a price of abstaining, else the first.
     losses : array_like or mapping, optional
-        Costs of decisions, as the argument `costs` of the classifiers' method `decide`.
+        Losses of decisions, as for the classifiers' method `decide`.
     abstain : float, optional
         Cost of abstaining, as for `decide`.
     least : float, optional

@@ -112,39 +112,39 @@ def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.
     return np.fromiter(map(places.__getitem__, cells), np.intp, len(cells))
 
 
-# ----------- Decisions from class probabilities: the class of minimum expected cost, or abstention
+# ----------- Decisions from class probabilities: the class of least expected loss, or abstention
 
 
 @dataclass(frozen=True, eq=False)
 class DecisionRule:
     """A rule that decides for a class, or abstains, given the probabilities of the classes.
 
-    It decides for the class d of minimum expected cost, sum_c P(c) cost(c, d) over the true classes
+    It decides for the class d of least expected loss, sum_c P(c) loss(c, d) over the true classes
     c (Berger 1985, section 1.3; Elkan 2001, equation 1); ties go to the first class. It abstains if
-    this cost exceeds the cost of abstaining (Chow 1970), or if the probability of the class is
+    this loss exceeds that of abstaining (Chow 1970), or if the probability of the class is
     below a minimum.
 
     Attributes
     ----------
     target : Discrete
         A variable whose states are the classes.
-    costs : ndarray, shape (n_classes, n_classes), or None
-        ``costs[c, d]`` is the cost of deciding for class d if class c is true; None if every
-        mistake costs 1.
+    losses : ndarray, shape (n_classes, n_classes), or None
+        ``losses[c, d]`` is the loss of deciding for class d if class c is true; None if every
+        mistake loses 1.
     abstain : float or None
-        Cost of abstaining; None if the rule does not abstain because of costs.
+        Cost of abstaining; None if the rule does not abstain because of losses.
     min_probability : float
         Minimum probability of the decided class.
     """
 
     target: Discrete
-    costs: Floats | None = None
+    losses: Floats | None = None
     abstain: float | None = None
     min_probability: float = 0.0
 
     @classmethod
     def of(
-        cls, classes: Any, costs: Any = None, abstain: Any = None, min_probability: Any = None
+        cls, classes: Any, losses: Any = None, abstain: Any = None, min_probability: Any = None
     ) -> DecisionRule:
         """Return the rule for the arguments of the classifiers' method `decide`.
 
@@ -152,21 +152,21 @@ class DecisionRule:
         ----------
         classes : sequence
             Classes in the order of the columns of probabilities.
-        costs, abstain, min_probability
+        losses, abstain, min_probability
             As in the method `decide` of classifiers.
 
         Raises
         ------
         DataError
-            For costs of a wrong shape, costs that are not finite numbers, or a minimum probability
+            For losses of a wrong shape or that are not finite numbers, or a minimum probability
             outside [0, 1].
         UnknownStateError
-            For costs of a class that is not in `classes`.
+            For losses of a class that is not in `classes`.
         """
         target = Discrete("class", list(classes))
-        matrix = None if costs is None else cost_matrix(costs, target)
+        matrix = None if losses is None else loss_matrix(losses, target)
         if abstain is not None:
-            abstain = finite_number("abstain=, the cost of abstaining,", abstain, -np.inf)
+            abstain = finite_number("abstain=, the loss of abstaining,", abstain, -np.inf)
         least = finite_number("min_probability=", min_probability or 0.0, -np.inf)
         if not 0 <= least <= 1:
             raise DataError(
@@ -176,9 +176,9 @@ class DecisionRule:
 
     def codes(self, proba: Floats) -> NDArray[np.intp]:
         """Return the index of the class decided for each row, -1 for abstention."""
-        expected = 1.0 - proba if self.costs is None else proba @ self.costs
-        # Without costs, argmax of p: in 1 - p, differences below 1e-16 would become ties.
-        best = np.argmax(proba, axis=1) if self.costs is None else np.argmin(expected, axis=1)
+        expected = 1.0 - proba if self.losses is None else proba @ self.losses
+        # Without losses, argmax of p: in 1 - p, differences below 1e-16 would become ties.
+        best = np.argmax(proba, axis=1) if self.losses is None else np.argmin(expected, axis=1)
         rows = np.arange(len(best))
         abstains = proba[rows, best] < self.min_probability
         if self.abstain is not None:
@@ -200,79 +200,77 @@ class DecisionRule:
             labels = np.append(classes, label)  # the code -1 reads the last one
         return np.asarray(labels[self.codes(proba)])
 
-    def costs_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
-        """Return the cost of each row, given the codes of its true class and of the decided class.
+    def losses_of(self, true: NDArray[np.intp], decided: NDArray[np.intp]) -> Floats:
+        """Return the loss of each row, given the codes of its true class and of the decided class.
 
-        A code of -1 in `decided` is an abstention; it costs `abstain`, or 0 if that is None.
+        A code of -1 in `decided` is an abstention; it loses `abstain`, or 0 if that is None.
         """
-        costs = 1.0 - np.eye(self.target.cardinality) if self.costs is None else self.costs
-        return np.where(decided < 0, self.abstain or 0.0, costs[true, decided])
+        losses = 1.0 - np.eye(self.target.cardinality) if self.losses is None else self.losses
+        return np.where(decided < 0, self.abstain or 0.0, losses[true, decided])
 
 
-def cost_matrix(costs: Any, target: Discrete, name: str = "costs") -> Floats:
-    """Return costs as an array: true classes in rows, decided classes in columns.
+def loss_matrix(losses: Any, target: Discrete) -> Floats:
+    """Return losses as an array: true classes in rows, decided classes in columns.
 
     Parameters
     ----------
-    costs : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to cost
-        A pair that is not in the mapping costs 0 for a right decision and 1 for a wrong one. Rows
+    losses : array_like, shape (n_classes, n_classes), or mapping from (true, decided) to loss
+        A pair that is not in the mapping loses 0 for a right decision and 1 for a wrong one. Rows
         and columns of a pandas frame are matched to classes by name.
     target : Discrete
-    name : str
-        Name of the argument, for error messages.
 
     Raises
     ------
     DataError
-        For a wrong shape, a key that is not a pair, or a cost that is not a finite number.
+        For a wrong shape, a key that is not a pair, or a loss that is not a finite number.
     UnknownStateError
         For a class that is not a state of the target.
     """
     n = target.cardinality
-    if hasattr(costs, "loc"):  # a pandas frame, taken by its names and not by their order
-        rows, columns = list(costs.index), list(costs.columns)
+    if hasattr(losses, "loc"):  # a pandas frame, taken by its names and not by their order
+        rows, columns = list(losses.index), list(losses.columns)
         if any(len(names) != n or set(names) != set(target.states) for names in (rows, columns)):
             raise DataError(
-                f"{name}= as a data frame has each of the classes once as names of its rows (the "
+                f"losses= as a data frame has each of the classes once as names of its rows (the "
                 f"true class) and its columns (the decision), which are {quoted(target.states)}; "
                 f"got {quoted(rows)} and {quoted(columns)}."
             )
-        costs = dict(zip(product(rows, columns), costs.to_numpy().ravel(), strict=True))
-    if isinstance(costs, Mapping):
+        losses = dict(zip(product(rows, columns), losses.to_numpy().ravel(), strict=True))
+    if isinstance(losses, Mapping):
         matrix = 1.0 - np.eye(n)
-        for pair, cost in costs.items():
+        for pair, loss in losses.items():
             if not isinstance(pair, tuple) or len(pair) != 2:
                 raise DataError(
-                    f"{name}= maps pairs (true class, decided class) to numbers, such as "
+                    f"losses= maps pairs (true class, decided class) to numbers, such as "
                     f"{{({target.states[0]!r}, {target.states[-1]!r}): 5.0}}; got the key {pair!r}."
                 )
-            place = _code(name, pair[0], target), _code(name, pair[1], target)
-            matrix[place] = finite_number(f"{name}=, the cost of {pair!r},", cost, -np.inf)
+            place = _code(pair[0], target), _code(pair[1], target)
+            matrix[place] = finite_number(f"losses=, the loss of {pair!r},", loss, -np.inf)
         return matrix
     try:
-        matrix = np.array(costs, dtype=np.float64)
+        matrix = np.array(losses, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"{name}= takes a matrix of numbers or a mapping; got {costs!r}."
+            f"losses= takes a matrix of numbers or a mapping; got {losses!r}."
         ) from error
     if matrix.shape != (n, n):
         raise DataError(
-            f"{name}= needs a row for each true class and a column for each decision, in the order "
+            f"losses= needs a row for each true class and a column for each decision, in the order "
             f"{quoted(target.states)}; got shape {matrix.shape}."
         )
     if not np.isfinite(matrix).all():
-        raise DataError(f"{name}= takes finite numbers; got {matrix.tolist()}.")
+        raise DataError(f"losses= takes finite numbers; got {matrix.tolist()}.")
     return matrix
 
 
-def _code(name: str, label: Any, target: Discrete) -> int:
-    """Return the index of a class that costs name."""
+def _code(label: Any, target: Discrete) -> int:
+    """Return the index of a class that losses name."""
     try:
         return target.index(label)
     except UnknownStateError as error:
         near = suggestion(label, target.states)
         raise UnknownStateError(
-            f"{name}= is for pairs of the classes {quoted(target.states)}; got {label!r}.{near}"
+            f"losses= is for pairs of the classes {quoted(target.states)}; got {label!r}.{near}"
         ) from error
 
 

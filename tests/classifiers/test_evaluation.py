@@ -28,7 +28,7 @@ def test_decisions_follow_from_probabilities(case, kind):
     proba = classifier.predict_proba(frame)
     costs = np.arange(len(classifier.classes_) ** 2, dtype=float).reshape(proba.shape[1], -1) % 5
     best = classifier.classes_[np.argmin(proba @ costs, axis=1)]
-    np.testing.assert_array_equal(classifier.decide(frame, costs=costs), best)
+    np.testing.assert_array_equal(classifier.decide(frame, losses=costs), best)
     open_ = classifier.decide(frame, min_probability=0.75) == np.array(None)
     np.testing.assert_array_equal(open_, proba.max(axis=1) < 0.75)
 
@@ -136,14 +136,14 @@ class TestEvaluation:
         np.testing.assert_array_equal(found.labels, result.y_pred)
         assert found.coverage == 1
         assert found.accuracy == np.mean(result.y_pred == result.y_true)
-        assert found.cost == pytest.approx(1 - found.accuracy)
+        assert found.loss == pytest.approx(1 - found.accuracy)
 
     def test_abstaining_buys_accuracy(self, result):
         all_, some = result.decide(), result.decide(abstain=0.05)
         assert some.coverage < 1
         assert some.accuracy > all_.accuracy
         wrong = np.mean((some.labels != result.y_true) & (some.labels != np.array(None)))
-        assert some.cost == pytest.approx(wrong + 0.05 * (1 - some.coverage))
+        assert some.loss == pytest.approx(wrong + 0.05 * (1 - some.coverage))
         assert np.isnan(result.decide(abstain=-1.0).accuracy)
         assert repr(some).startswith("Decisions(coverage 0.")
 
@@ -152,14 +152,14 @@ class TestEvaluation:
             result.threshold("f1")
         expected = "pairs of the classes 'benign', 'malignant'; got 'Benign'. Did you mean 'benign'"
         with pytest.raises(bg.errors.UnknownStateError, match=expected):
-            result.decide(costs={("malignant", "Benign"): 20.0})
+            result.decide(losses={("malignant", "Benign"): 20.0})
 
-    def test_costs_lower_what_they_are_costs_of(self, result):
-        costs = {("malignant", "benign"): 20.0}
-        aware, naive = result.decide(costs=costs), result.decide()
+    def test_losses_lower_what_they_are_losses_of(self, result):
+        losses = {("malignant", "benign"): 20.0}
+        aware, naive = result.decide(losses=losses), result.decide()
         missed = (result.y_true == "malignant") & (naive.labels == "benign")
         blamed = (result.y_true == "benign") & (naive.labels == "malignant")
-        assert aware.cost < np.mean(20.0 * missed + blamed)
+        assert aware.loss < np.mean(20.0 * missed + blamed)
 
 
 @pytest.mark.one_in(3)

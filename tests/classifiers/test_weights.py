@@ -277,8 +277,8 @@ def test_scikit_learn_chooses_thresholds(name):
     fixed = FixedThresholdClassifier(TRAINED[name](), threshold=0.2, pos_label="yes").fit(X, rare)
     above = fixed.estimator_.predict_proba(X)[:, 1] >= 0.2
     np.testing.assert_array_equal(fixed.predict(X), np.where(above, "yes", "no"))
-    costs = {("no", "yes"): 0.2, ("yes", "no"): 0.8}
-    np.testing.assert_array_equal(fixed.estimator_.decide(X, costs=costs), fixed.predict(X))
+    losses = {("no", "yes"): 0.2, ("yes", "no"): 0.8}
+    np.testing.assert_array_equal(fixed.estimator_.decide(X, losses=losses), fixed.predict(X))
 
 
 @pytest.mark.slow

@@ -16,17 +16,17 @@ def rule(**options):
     return DecisionRule.of(CLASSES, **options)
 
 
-def test_least_expected_cost_equals_enumeration():
+def test_least_expected_loss_equals_enumeration():
     random = np.random.default_rng(0)
-    costs, proba = random.normal(size=(3, 3)), random.dirichlet(np.ones(3), 50)
+    losses, proba = random.normal(size=(3, 3)), random.dirichlet(np.ones(3), 50)
     expected = [
-        min(range(3), key=lambda d: sum(row[t] * costs[t, d] for t in range(3))) for row in proba
+        min(range(3), key=lambda d: sum(row[t] * losses[t, d] for t in range(3))) for row in proba
     ]
-    assert rule(costs=costs).codes(proba).tolist() == expected
+    assert rule(losses=losses).codes(proba).tolist() == expected
 
 
 def test_two_classes_by_threshold():
-    # Elkan (2001, equation 2): positive if P is at least c10 / (c10 + c01), costs of right ones 0.
+    # Elkan (2001, equation 2): positive if P is at least c10 / (c10 + c01), losses of right ones 0.
     proba = np.column_stack([1 - np.linspace(0, 1, 101), np.linspace(0, 1, 101)])
     decided = DecisionRule.of([0, 1], {(0, 1): 1, (1, 0): 4}).codes(proba)
     assert (decided == (proba[:, 1] > 0.2 + 1e-9)).all()
@@ -41,26 +41,26 @@ def test_without_options_the_most_probable_class():
 
 @given(st.floats(0.01, 0.6), st.integers(0, 9))
 def test_chow(cost, seed):
-    """Without costs, abstain where the largest probability is below 1 - cost (Chow 1970)."""
+    """Without losses, abstain where the largest probability is below 1 - cost (Chow 1970)."""
     proba = np.random.default_rng(seed).dirichlet(np.ones(3), 20)
     decided = rule(abstain=cost).codes(proba)
     np.testing.assert_array_equal(decided < 0, proba.max(axis=1) < 1 - cost)
     np.testing.assert_array_equal(decided, rule(min_probability=1 - cost).codes(proba))
 
 
-def test_abstaining_is_weighed_against_the_costs():
-    costs = {("flu", "none"): 10.0, ("cold", "none"): 5.0}
-    # Expected costs of the second row: flu 0.9, cold 0.8, none 2.0.
-    assert rule(costs=costs).codes(PROBA)[1] == 1
-    assert rule(costs=costs, abstain=0.85).codes(PROBA)[1] == 1
-    assert rule(costs=costs, abstain=0.75).codes(PROBA)[1] == -1
-    assert rule(costs=costs, min_probability=0.3).codes(PROBA)[1] == -1
+def test_abstaining_is_weighed_against_the_losses():
+    losses = {("flu", "none"): 10.0, ("cold", "none"): 5.0}
+    # Expected losses of the second row: flu 0.9, cold 0.8, none 2.0.
+    assert rule(losses=losses).codes(PROBA)[1] == 1
+    assert rule(losses=losses, abstain=0.85).codes(PROBA)[1] == 1
+    assert rule(losses=losses, abstain=0.75).codes(PROBA)[1] == -1
+    assert rule(losses=losses, min_probability=0.3).codes(PROBA)[1] == -1
 
 
 def test_a_matrix_and_a_mapping_say_the_same():
     matrix = [[0, 1, 7], [1, -2, 1], [1, 1, 0]]
     named = {("flu", "none"): 7, ("cold", "cold"): -2}
-    np.testing.assert_array_equal(rule(costs=named).costs, rule(costs=matrix).costs)
+    np.testing.assert_array_equal(rule(losses=named).losses, rule(losses=matrix).losses)
 
 
 class TestLabels:
@@ -94,20 +94,20 @@ class TestLabels:
 
 def test_classes_that_are_equal_stay_apart():
     classes = np.array([1, True, "1"], dtype=object)
-    costs = DecisionRule.of(classes[1:], {(True, "1"): 3}).costs
-    assert costs.tolist() == [[0, 3], [1, 0]]
+    losses = DecisionRule.of(classes[1:], {(True, "1"): 3}).losses
+    assert losses.tolist() == [[0, 3], [1, 0]]
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"costs": [[0, 1], [1, 0]]}, r"'flu', 'cold', 'none'; got shape \(2, 2\)"),
-        ({"costs": [[0, 1, np.inf]] * 3}, "finite"),
-        ({"costs": "high"}, "matrix of numbers or a mapping; got 'high'"),
-        ({"costs": {"flu": 3}}, "pairs .true class, decided class.*'flu'"),
-        ({"costs": {("flu", "cold"): "much"}}, "'much'"),
-        ({"costs": {("flu", "cold"): np.nan}}, "nan"),
-        ({"abstain": "cheap"}, "cost of abstaining, is a finite number; got 'cheap'"),
+        ({"losses": [[0, 1], [1, 0]]}, r"'flu', 'cold', 'none'; got shape \(2, 2\)"),
+        ({"losses": [[0, 1, np.inf]] * 3}, "finite"),
+        ({"losses": "high"}, "matrix of numbers or a mapping; got 'high'"),
+        ({"losses": {"flu": 3}}, "pairs .true class, decided class.*'flu'"),
+        ({"losses": {("flu", "cold"): "much"}}, "'much'"),
+        ({"losses": {("flu", "cold"): np.nan}}, "nan"),
+        ({"abstain": "cheap"}, "loss of abstaining, is a finite number; got 'cheap'"),
         ({"abstain": True}, "finite number"),
         ({"min_probability": 1.2}, r"from 0 to 1; got 1\.2"),
         ({"min_probability": [0.5]}, r"\[0\.5\]"),
@@ -120,22 +120,22 @@ def test_bad_options(options, message):
 
 def test_a_misspelt_class_is_named():
     with pytest.raises(UnknownStateError, match="Did you mean 'cold'"):
-        rule(costs={("colt", "flu"): 1})
+        rule(losses={("colt", "flu"): 1})
 
 
-def test_costs_of_a_frame_go_by_its_names():
+def test_losses_of_a_frame_go_by_its_names():
     import pandas as pd
 
     rule = DecisionRule.of(["no", "yes"], {("yes", "no"): 50.0})
     frame = pd.DataFrame([[0, 50], [1, 0]], index=["yes", "no"], columns=["yes", "no"])
-    np.testing.assert_array_equal(DecisionRule.of(["no", "yes"], frame).costs, rule.costs)
+    np.testing.assert_array_equal(DecisionRule.of(["no", "yes"], frame).losses, rule.losses)
     with pytest.raises(DataError, match="names of its rows"):
         DecisionRule.of(["no", "yes"], frame.rename(columns={"no": "none"}))
     with pytest.raises(DataError, match="each of the classes once"):
         DecisionRule.of(["no", "yes"], frame.loc[["no", "yes", "yes"]])
     # Names that pandas would take for a mask of rows.
     answers = frame.rename(index=lambda name: name == "yes", columns=lambda name: name == "yes")
-    np.testing.assert_array_equal(DecisionRule.of([False, True], answers).costs, rule.costs)
+    np.testing.assert_array_equal(DecisionRule.of([False, True], answers).losses, rule.losses)
     for cell in (True, "1"):
-        with pytest.raises(DataError, match=r"the cost of .* is a finite number"):
+        with pytest.raises(DataError, match=r"the loss of .* is a finite number"):
             DecisionRule.of(["no", "yes"], frame.astype(object).replace(50, cell))
