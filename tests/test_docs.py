@@ -5,6 +5,7 @@ A block begins with ```python; further words on that line are libraries that it 
 """
 
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -12,7 +13,12 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import bayesgraph as bg
+from bayesgraph.cli.options import CHOICES, registered
+from bayesgraph.core.errors import MissingDependencyError
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
 # Pages with the same tasks there and here; of those, one runs by default.
@@ -98,3 +104,104 @@ def test_a_block_that_fails_names_its_line(tmp_path):
         run(page)
     frame = raised.traceback[-1]
     assert (str(frame.path), frame.lineno + 1) == (str(page), 11)
+
+
+RNG = np.random.default_rng(0)
+TABLE = {"a": RNG.choice(["p", "q"], 60), "b": RNG.choice(["x", "y"], 60), "n": RNG.normal(size=60)}
+COIN, SIDE = bg.Discrete("a", ["p", "q"]), bg.Discrete("b", ["x", "y"])
+NET = bg.BayesianNetwork(
+    [bg.TableCPD(COIN, [0.5, 0.5]), bg.TableCPD(SIDE, [[0.5, 0.5], [0.9, 0.1]], [COIN])]
+)
+ROWS = {"a": TABLE["a"], "b": TABLE["b"]}
+
+
+def tested(**options):
+    results = bg.evaluate({"one": bg.NaiveBayesClassifier(), "two": bg.TANClassifier()}, *LABELLED)
+    return bg.paired_tests(results, **options)
+
+
+LABELLED = {"b": TABLE["b"], "n": TABLE["n"]}, TABLE["a"]
+# Functions whose docstrings list values, and how they are asked.
+CALLS = {
+    "learn": (bg.BayesianNetwork.learn, lambda **o: bg.BayesianNetwork.learn(TABLE, **o)),
+    "fit": (bg.BayesianNetwork.fit, lambda **o: bg.BayesianNetwork.fit([("a", "b")], ROWS, **o)),
+    "query": (bg.BayesianNetwork.query, lambda **o: NET.query("a", {"b": "x"}, **o)),
+    "marginals": (bg.BayesianNetwork.marginals, lambda **o: NET.marginals({"b": "x"}, **o)),
+    "sample": (bg.BayesianNetwork.sample, lambda **o: NET.sample(3, **o)),
+    "query_rows": (bg.BayesianNetwork.query_rows, lambda **o: NET.query_rows("a", ROWS, **o)),
+    "render": (bg.pictures.to_dot, lambda **o: bg.pictures.to_dot(NET, **o)),
+    "tornado": (bg.questions.tornado, lambda **o: NET.ask.tornado("a", evidence={"b": "x"}, **o)),
+    "correspondence": (
+        bg.questions.correspondence,
+        lambda **o: bg.questions.correspondence(ROWS, **o),
+    ),
+    "paired_tests": (bg.paired_tests, tested),
+    "to_html": (NET.to_html, lambda **o: NET.to_html(target="a", **o)),
+}
+_LIST = re.compile(r"^ *(\w+) : \{(\".*?\")\}", re.MULTILINE)
+
+
+def listed(docstring):
+    """Return the pairs of a parameter and a value that a docstring lists."""
+    return [
+        (name, value)
+        for name, values in _LIST.findall(docstring)
+        for value in re.findall(r'"([^"]*)"', values)
+    ]
+
+
+CLASSIFIERS = [getattr(bg, name) for name in bg.__all__ if name.endswith("Classifier")]
+OF_CLASSIFIERS = [
+    pytest.param(kind, *pair, id=f"{kind.__name__}-{'-'.join(pair)}")
+    for kind in CLASSIFIERS
+    for pair in listed(kind.__doc__)
+    if pair[0] in inspect.signature(kind).parameters
+]
+OF_FUNCTIONS = [
+    pytest.param(call, *pair, id=f"{name}-{'-'.join(pair)}")
+    for name, (function, call) in CALLS.items()
+    for pair in listed(function.__doc__)
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), OF_CLASSIFIERS)
+def test_a_classifier_takes_each_value_that_its_docstring_lists(kind, name, value):
+    X = {"n": TABLE["n"]} if kind is bg.DiscriminantAnalysisClassifier else LABELLED[0]
+    if kind is bg.ComplementNaiveBayesClassifier:
+        X = RNG.integers(0, 4, (60, 3))
+    quick = {"n_trees": 2, "max_steps": 2} if kind is bg.BayesianNetworkClassifier else {}
+    if name == "exponents" and value in ("variable", "class", "mixed"):
+        quick = {"structure": "tan"} if quick else {}
+    try:
+        fitted = kind(**quick | {name: value}).fit(X, LABELLED[1])
+        assert fitted.predict_proba(X).shape == (60, 2)
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize(("call", "name", "value"), OF_FUNCTIONS)
+def test_a_function_takes_each_value_that_its_docstring_lists(call, name, value):
+    call(**{name: value})
+
+
+@pytest.mark.parametrize("path", [*PAGES, PAGES[0].parents[1] / "README.md"], ids=lambda p: p.name)
+def test_values_that_a_page_names_are_listed_where_they_are_taken(path):
+    # Blocks of Python run; what is named beside them has to be in a list that code is tried with.
+    texts = [thing.__doc__ for thing in CLASSIFIERS]
+    for room in (bg, bg.BayesianNetwork, bg.questions, bg.learning, bg.tables, bg.pictures):
+        texts += [getattr(room, name).__doc__ for name in dir(room) if name[0] != "_"]
+    values = {}
+    for name, value in [pair for text in texts for pair in listed(text or "")]:
+        values.setdefault(name, set()).add(value)
+    for name, titles in CHOICES.items():
+        values.setdefault(name, set()).update(*map(registered, titles))
+    prose = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+    spans = re.findall(r"`([^`]+)`", prose)
+    named = [pair for span in spans for pair in re.findall(r'\b(\w+)="([^"]+)"', span)]
+    assert [(n, v) for n, v in named if n in values and v not in values[n]] == []
+    # Such as "ddm", in the paragraph of a parameter.
+    every = set().union(*values.values())
+    for paragraph in re.sub(r"^\|.*$", "", prose, flags=re.M).split("\n\n"):
+        if any(name in CHOICES for name in re.findall(r"`(\w+)=", paragraph)):
+            quotes = re.findall(r'"([\w-]+)"', re.sub(r"`[^`]*`", "", paragraph))
+            assert [quote for quote in quotes if quote not in every] == []
