@@ -80,9 +80,12 @@ def gaussian(rows: int, columns: int, classes: int = _CLASSES) -> Iterator[Row]:
     random = np.random.default_rng(0)
     y = random.integers(0, classes, rows)
     X = random.normal(size=(rows, columns)) + 0.1 * y[:, None]
-    ours, peer = bg.NaiveBayesClassifier(), GaussianNB()
+    ours, peer = bg.NaiveBayesClassifier("gaussian"), GaussianNB()
     case = f"Gaussian {rows:,} x {columns}, {classes} classes"
     yield from compared(case, ours, peer, X, y)
+    chooses, name = bg.NaiveBayesClassifier(), "sklearn.GaussianNB, which chooses nothing"
+    metric = "fit, families chosen by BIC"
+    yield pair(case, metric, lambda: chooses.fit(X, y), lambda: peer.fit(X, y), name)
     if rows >= 40_000:
         yield from against_sum(case, ours, X, y)
         yield peak(case, ours, peer, X)
@@ -91,7 +94,7 @@ def gaussian(rows: int, columns: int, classes: int = _CLASSES) -> Iterator[Row]:
 def digits() -> Iterator[Row]:
     """Yield a small real table, where what is done once a feature shows."""
     X, y = load_digits(return_X_y=True)
-    yield from compared("Gaussian, digits", bg.NaiveBayesClassifier(), GaussianNB(), X, y)
+    yield from compared("Gaussian, digits", bg.NaiveBayesClassifier("gaussian"), GaussianNB(), X, y)
 
 
 def categorical(rows: int, columns: int, classes: int = _CLASSES) -> Iterator[Row]:
@@ -178,7 +181,7 @@ def targets(rows: int) -> Iterator[Row]:
     y = random.integers(0, 2, rows // 100)
     X = random.normal(size=(len(y), 5000)) + 0.1 * y[:, None]
     case = f"Gaussian {len(y):,} x {X.shape[1]:,}"
-    ours, peer = bg.NaiveBayesClassifier(), GaussianNB()
+    ours, peer = bg.NaiveBayesClassifier("gaussian"), GaussianNB()
     name = "sklearn.GaussianNB (target: 1)"
     yield pair(case, "fit", lambda: ours.fit(X, y), lambda: peer.fit(X, y), name)
 
@@ -188,7 +191,7 @@ def bandwidth(rows: int, columns: int) -> Row:
     random = np.random.default_rng(7)
     y = random.integers(0, _CLASSES, rows)
     X = random.normal(size=(rows, columns))
-    ours = bg.NaiveBayesClassifier()
+    ours = bg.NaiveBayesClassifier("gaussian")
     case = f"Gaussian {rows:,} x {columns}"
     sums = "X.sum(axis=0) (target: 0.5)"
     return pair(case, "fit", lambda: ours.fit(X, y), lambda: X.sum(axis=0), sums)
