@@ -94,7 +94,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
         or learned before, a feature may have at most one other parent.
         Of a structure that is named, "variable" learns an exponent of each table, "class" an
         exponent of each table and class, and "mixed" both, as in
-        :class:`WeightedNaiveBayesClassifier`; `network_` is then a WeightedNetwork. "auto" means "cells" for the structure "auto", and None otherwise.
+        :class:`WeightedNaiveBayesClassifier`; `network_` is then a WeightedNetwork. "auto" means
+        "cells" for the structure "auto", and None otherwise.
     n_trees : int, default 100
         Maximum number of random trees, only for the structure "auto". Of more than 2,000 rows there
         are fewer trees, with larger leaves, or none, where held-out rows are enough to say that
