@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_626,
-    "nodes of syntax trees": 627_087,
+    "lines of code": 54_656,
+    "nodes of syntax trees": 627_659,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,
-    "comments that silence a check": 106,
+    "comments that silence a check": 105,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

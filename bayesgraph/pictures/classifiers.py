@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.calibration import CalibrationDisplay
 from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_curve
 
 from bayesgraph.classifiers import Evaluation
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, betaincinv
 from bayesgraph.core.display import COLOURS, FRAME, INK
 from bayesgraph.core.errors import DataError, quoted, unknown_variable
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Continuous, Name
 from bayesgraph.models import number
 from bayesgraph.pictures import style
-from bayesgraph.questions import label_codes
+from bayesgraph.questions import equal_bins, label_codes
 from bayesgraph.tables import columns_of
 
 if TYPE_CHECKING:
@@ -81,13 +80,29 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
         else:
             truth, shares = result.y_true == result.y_pred, result.proba.max(axis=1)
         style.heading(roc, "ROC curves", note)
-        # By rounding, a probability may be slightly above 1, which scikit-learn refuses.
-        CalibrationDisplay.from_predictions(truth, shares.clip(0, 1), n_bins=10, ax=calibration)
+        n_rows = _draw_calibration(calibration, truth, shares)
         calibration.set(xlabel=what, ylabel="share that came true", **_SIDES)
-        calibration.get_legend().remove()
         error = f"expected calibration error {result.calibration_error:.3f}"
-        style.heading(calibration, "Calibration", error)
+        style.heading(calibration, "Calibration", f"{error}; points of some {n_rows:,} rows")
     return figure
+
+
+def _draw_calibration(axes: style.Axes, truth: NDArray[np.bool_], shares: Floats) -> int:
+    """Draw a point for each bin of about equally many rows; return the median of their numbers.
+
+    Lines through the points are intervals of the share that came true, with a probability of 95 %
+    from Jeffreys' prior (Brown, Cai and DasGupta 2001).
+    """
+    order, starts = equal_bins(shares)
+    n_rows = np.diff(starts, append=len(shares))
+    hits = np.add.reduceat(truth[order].astype(np.float64), starts)
+    predicted, share = np.add.reduceat(shares[order], starts) / n_rows, hits / n_rows
+    a, b = hits + 0.5, n_rows - hits + 0.5
+    reach = [share - betaincinv(a, b, 0.025), betaincinv(a, b, 0.975) - share]
+    axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+    look = {"fmt": "o-", "color": COLOURS[0], "markersize": 4, "linewidth": 1.0}
+    axes.errorbar(predicted, share, np.maximum(reach, 0.0), ecolor=FRAME, **look)
+    return int(np.median(n_rows))
 
 
 @style.styled()

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bayesgraph.classifiers import PrequentialResult
-from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED
+from bayesgraph.core.arrays import whole_number
+from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED, more
 from bayesgraph.core.errors import DataError, quoted, suggestion
-from bayesgraph.inference import ItemsMixture, NumberMixture
-from bayesgraph.models import number, texts
+from bayesgraph.inference import ItemsMixture, NumberMixture, Posterior
+from bayesgraph.models import number, state_texts, texts
 from bayesgraph.pictures import style
 
 # --------------------------------------- Figures of posteriors of numbers and of vectors of counts
@@ -121,13 +122,48 @@ def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = No
     shown = posterior.top(n)
     (name,) = texts([posterior.variable.name], 40)
     event = "an item is present" if posterior.presence else "the next item is this one"
-    return style.horizontal_bars(
-        texts(shown, 30),
-        [style.Bar(row, share) for row, share in enumerate(shown.values())],
-        "probability",
-        name if title is None else title,
-        f"probability that {event}",
-    )
+    title = name if title is None else title
+    return _shares(texts(shown, 30), shown.values(), title, f"probability that {event}")
+
+
+def posterior_figure(
+    posterior: Posterior, *, n: int = 30, title: str | None = None
+) -> style.Figure:
+    """Return a figure of the probabilities of states, in the order of the states.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    n : int
+        Maximum number of states; of more the most probable ones are drawn.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    n = whole_number("n", "states", n, minimum=1)
+    shares = posterior.probabilities.ravel()
+    shown = np.sort(np.argsort(-shares, kind="stable")[:n]).tolist()
+    if len(posterior.variables) == 1:
+        labels = state_texts(posterior.variables[0], 30)
+    else:
+        labels = texts((", ".join(map(str, states)) for states in posterior), 60)
+    names = ", ".join(texts(posterior.names, 40))
+    note = more(len(shares), len(shown), "states") or "probability of each state"
+    title = names if title is None else title
+    return _shares([labels[i] for i in shown], shares[shown].tolist(), title, note)
+
+
+def _shares(labels: list[str], shares: Iterable[float], title: str, note: str) -> style.Figure:
+    """Return a figure of labelled probabilities as bars."""
+    bars = [style.Bar(row, p, number(p)) for row, p in enumerate(shares)]
+    return style.horizontal_bars(labels, bars, "probability", title, note)
 
 
 # ----------------------------------- A figure of the prequential performance of models on a stream

@@ -252,6 +252,7 @@ FIGURES = {
     "ItemsMixture": "bayesgraph.pictures.mixtures:items_figure",
     "NextQuestion": "bayesgraph.pictures.bars:next_question_figure",
     "NumberMixture": "bayesgraph.pictures.mixtures:density_figure",
+    "Posterior": "bayesgraph.pictures.mixtures:posterior_figure",
     "PrequentialComparison": "bayesgraph.pictures.mixtures:prequential_figure",
     "PrequentialResult": "bayesgraph.pictures.mixtures:prequential_figure",
     "Shapes": "bayesgraph.pictures.contributions:shapes_figure",
@@ -283,6 +284,8 @@ def plot(result: Any, **options: Any) -> Figure:
           :func:`bayesgraph.pictures.bars.table_drift_figure`.
         * NumberMixture of one variable, its density or probabilities:
           `probability`, `title`; see :func:`bayesgraph.pictures.mixtures.density_figure`.
+        * Posterior, bars of states or intervals: `n`, `title`; see
+          :func:`bayesgraph.pictures.mixtures.posterior_figure`.
         * ItemsMixture, bars of items: `n`, `title`; see
           :func:`bayesgraph.pictures.mixtures.items_figure`.
         * Correspondence, a map of states: `axes`, `table`, `title`; see

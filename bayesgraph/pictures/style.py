@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from bayesgraph.core import errors
@@ -74,6 +75,8 @@ def new_figure(width: float, height: float) -> Figure:
     """Return an empty figure of a size in inches."""
     figure = matplotlib("figure").Figure(figsize=(width, height), layout="constrained")
     figure.get_layout_engine().set(w_pad=0.12, h_pad=0.12)
+    # Notebooks show by themselves only what pyplot made.
+    figure._repr_png_ = partial(_file, figure, ".png", 100)
     return figure
 
 
@@ -200,10 +203,14 @@ def save_figure(figure: Figure, path: PathLike, *, dpi: int = 200) -> None:
         raise errors.DataTypeError(
             f"save_figure writes a figure of matplotlib; got {figure!r:.80}."
         )
+    write_bytes(path, _file(figure, suffix, dpi))
+
+
+@styled()
+def _file(figure: Figure, suffix: str, dpi: int) -> bytes:
+    """Return a figure as the bytes of a file."""
     buffer = io.BytesIO()
-    with styled():
-        figure.savefig(
-            buffer, format=suffix[1:], dpi=dpi, bbox_inches="tight", pad_inches=0.12,
-            **_FORMATS[suffix],
-        )  # fmt: skip
-    write_bytes(path, buffer.getvalue())
+    figure.savefig(
+        buffer, format=suffix[1:], dpi=dpi, bbox_inches="tight", pad_inches=0.12, **_FORMATS[suffix]
+    )
+    return buffer.getvalue()

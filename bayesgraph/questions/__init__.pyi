@@ -58,6 +58,7 @@ from .intervals import credible_intervals as credible_intervals
 from .intervals import tornado as tornado
 from .measures import DecisionRule as DecisionRule
 from .measures import calibration_error as calibration_error
+from .measures import equal_bins as equal_bins
 from .measures import label_codes as label_codes
 from .nearest import NearestRows as NearestRows
 from .nearest import RelevantExplanation as RelevantExplanation

@@ -64,20 +64,28 @@ def calibration_error(
     # Rounding errors may raise a probability slightly above one.
     if not ((values >= 0) & (values < 1 + 1e-9)).all():
         raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
-    if bins is None:
-        bins = min(_MAX_BINS, math.ceil(2 * math.cbrt(len(codes))))
-    bins = whole_number("bins", "bins", bins, 1)
     confidence, right = np.minimum(values.max(axis=1), 1.0), values.argmax(axis=1) == codes
-    order = np.argsort(confidence, kind="stable")
-    # Bins of ascending values have about equally many rows. Equal values share a bin: starts in
-    # their midst move to the nearer end of them.
-    ascending = confidence[order]
+    order, starts = equal_bins(confidence, bins)
+    gaps = np.add.reduceat((right - confidence)[order], starts)
+    return float(np.abs(gaps).sum() / len(codes))
+
+
+def equal_bins(values: Floats, bins: int | None = None) -> tuple[NDArray[np.intp], ...]:
+    """Return the ascending order of values, and where in it bins of about equally many begin.
+
+    Equal values share a bin: starts in their midst move to the nearer end of them. For `bins` see
+    `calibration_error`.
+    """
+    if bins is None:
+        bins = min(_MAX_BINS, math.ceil(2 * math.cbrt(len(values))))
+    bins = whole_number("bins", "bins", bins, 1)
+    order = np.argsort(values, kind="stable")
+    ascending = values[order]
     equal = np.arange(bins) * len(ascending) // bins
     before = np.searchsorted(ascending, ascending[equal], side="left")
     after = np.searchsorted(ascending, ascending[equal], side="right")
     starts = np.unique(np.where(equal - before <= after - equal, before, after))
-    gaps = np.add.reduceat(right[order] - ascending, starts[starts < len(ascending)])
-    return float(np.abs(gaps).sum() / len(ascending))
+    return order, starts[starts < len(ascending)]
 
 
 def label_codes(values: ArrayLike, labels: Classes, *, what: str) -> NDArray[np.intp]:

@@ -1,14 +1,17 @@
 """Figures of evaluations: a row of panels for each model; files are stable."""
 
 import os
+import pickle
 import subprocess
 import sys
 
 import matplotlib as mpl
 import numpy as np
 import pytest
+import scipy
 from sklearn import metrics
 
+import bayesgraph as bg
 from bayesgraph.classifiers import Evaluation
 from bayesgraph.core.errors import DataError, FileFormatError, MissingDependencyError
 from bayesgraph.pictures import evaluation_figure, roc_figure, save_figure
@@ -120,6 +123,72 @@ def test_saved_twice_the_same_and_dollars_are_not_formulas(suffix, tmp_path):
     (content,) = contents
     assert content.startswith(MAGIC[suffix])
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_calibration_shows_where_it_knows_little():
+    # Nearly all rows are easy: bins of equal width would have a row or two each above them.
+    result = made_up(2, n=1000)
+    proba = np.where(np.arange(1000) < 990, 0.02, np.linspace(0.1, 0.9, 1000))
+    result.proba[:] = np.column_stack([1 - proba, proba])
+    axes = evaluation_figure([result]).axes[2]
+    points = axes.containers[0].lines[0].get_xydata()
+    segments = axes.containers[0].lines[2][0].get_segments()
+    true = result.y_true == "class 1"
+    for (x, share), segment, rows in zip(points, segments, (true[:990], true[990:]), strict=True):
+        assert share == pytest.approx(rows.mean())
+        jeffreys = scipy.stats.beta(rows.sum() + 0.5, (~rows).sum() + 0.5).interval(0.95)
+        np.testing.assert_allclose(segment, [[x, jeffreys[0]], [x, jeffreys[1]]])
+    assert np.ptp(segments[1], axis=0)[1] > 0.4
+    assert "points of some 500 rows" in " ".join(text.get_text() for text in axes.texts)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_points_of_the_calibration_are_of_equally_many_rows(n_classes):
+    axes = evaluation_figure([made_up(n_classes, n=400)]).axes[2]
+    points = axes.containers[0].lines[0].get_xydata()
+    assert len(points) == 15  # twice the cube root of 400
+    segments = np.array(axes.containers[0].lines[2][0].get_segments())[:, :, 1]
+    assert (segments[:, 0] <= points[:, 1]).all()
+    assert (points[:, 1] <= segments[:, 1]).all()
+    assert np.ptp(segments, axis=1).min() > 0.05
+
+
+def notebook_figures():
+    rain, wet = bg.Discrete("rain", ["no", "yes"]), bg.Discrete("wet", ["no", "yes"])
+    binned, age = bg.Binned("depth", [1.5, 2.5]), bg.Continuous("age")
+    tables = [bg.TableCPD(rain, [0.8, 0.2]), bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], [rain])]
+    numbers = [bg.TableCPD(binned, [0.2, 0.5, 0.3]), bg.GaussianCPD(age, 40.0, 9.0)]
+    net = bg.BayesianNetwork([*tables, *numbers])
+    yield net.query("rain")
+    yield net.query(["rain", "wet"])
+    yield net.query("depth")
+    yield net.query("age")
+    yield net.ask.tornado("rain", "yes", {"wet": "yes"})
+    yield net.ask.next_question("rain")
+    yield made_up(2)
+
+
+@pytest.mark.parametrize("result", [*notebook_figures()], ids=lambda result: type(result).__name__)
+def test_a_notebook_shows_figures(result):
+    figure = bg.plot(result)
+    assert figure._repr_png_().startswith(MAGIC[".png"])
+    again = pickle.loads(pickle.dumps(figure))
+    assert again._repr_png_().startswith(MAGIC[".png"])
+
+
+def test_states_and_intervals_of_a_posterior_are_bars():
+    many = bg.Discrete("many", range(50))
+    p = np.r_[np.full(49, 0.01), 0.51]
+    (axes,) = bg.plot(bg.BayesianNetwork([bg.TableCPD(many, p)]).query("many"), n=3).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1", "49"]
+    assert [patch.get_width() for patch in axes.patches] == pytest.approx([0.01, 0.01, 0.51])
+    assert "47 more states" in " ".join(text.get_text() for text in axes.texts)
+    depth = bg.BayesianNetwork([bg.TableCPD(bg.Binned("depth", [1.5, 2.5]), [0.2, 0.5, 0.3])])
+    (axes,) = bg.plot(depth.query("depth"), title="How deep").axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["(-inf, 1.5]", "(1.5, 2.5]", "(2.5, inf)"]
+    with pytest.raises(DataError, match="n is a number of states, 1 or more; got 0"):
+        bg.plot(depth.query("depth"), n=0)
 
 
 def test_unknown_suffix(tmp_path):
