@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_656,
-    "nodes of syntax trees": 627_659,
+    "lines of code": 54_687,
+    "nodes of syntax trees": 628_000,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

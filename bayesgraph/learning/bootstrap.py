@@ -18,6 +18,7 @@ from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Arc, Name, Variable
 from bayesgraph.graphs import Pattern
 from bayesgraph.learning.fit import Learner, Learning, opened, plain_source
+from bayesgraph.learning.spanning import warn_of_lost_links
 from bayesgraph.learning.structure import ArcRules, Structure
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import TableSource
@@ -170,6 +171,8 @@ def arc_confidence(
         threshold = significance_threshold(shares[1][np.triu_indices(len(names), 1)])
     inputs = shares, source.variables, *bounds
     network = how.network(replace(_averaged(threshold, *inputs), scores={}), source)
+    if check_columns:
+        warn_of_lost_links(source, network.graph, forbidden, tiers)
     return ArcConfidence(*_named(shares, names), threshold, network, count, inputs)
 
 

@@ -18,7 +18,7 @@ from bayesgraph.learning.em import Iterations, expectation_maximization
 from bayesgraph.learning.hill_climbing import tabu, unrestricted
 from bayesgraph.learning.parameters import estimate_network
 from bayesgraph.learning.pc_algorithm import pc
-from bayesgraph.learning.spanning import chow_liu
+from bayesgraph.learning.spanning import chow_liu, warn_of_lost_links
 from bayesgraph.learning.structure import REGISTERED, Structure, changed_settings, learned_by
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.statistics import (
@@ -437,6 +437,8 @@ def learn_network(
     data, columns = opened(table, sample_weight)
     source = plain_source(data, columns, variables, categorical, sample_weight, check=check_columns)
     network = how.network(how.structure(source), source)
+    if check_columns:
+        warn_of_lost_links(source, network.graph, forbidden, tiers)
     settings = {"method": method, "missing": missing, "smoothing": smoothing, **chosen}
     changed = changed_settings(learn_network, settings | {"categorical": categorical})
     return noted(network, source, "BayesianNetwork.learn", changed)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats, whole_number
-from bayesgraph.core.errors import DataError, GraphError, unknown_variable
+from bayesgraph.core.errors import BayesGraphWarning, DataError, GraphError, unknown_variable, warn
 from bayesgraph.core.parallel import check_memory, default_memory_limit
 from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.graphs import d_separated
 from bayesgraph.learning import structure_kernels
 from bayesgraph.learning.information import TIE_DECIMALS, ArcScores, arc_scores
 from bayesgraph.learning.scores import Extension, Gains, fcll
@@ -223,6 +224,38 @@ def joinable(columns: tuple[Variable, ...], rules: ArcRules) -> NDArray[np.bool_
     names = {v.name for v in columns}
     within = [arc for arc in rules.forbidden if names.issuperset(arc)]
     return ArcRules(forbidden=(*within, *((b, a) for a, b in within))).admissible(columns)
+
+
+def warn_of_lost_links(source: CountSource, graph: Any, forbidden: Any, tiers: Any) -> None:
+    """Warn of a number and a category that depend on each other, and that no arc may link.
+
+    Arcs between them lead from the category to the number, which is what may be forbidden. What
+    the learned graph shows by other arcs is not lost.
+    """
+    columns = source.features
+    names = [variable.name for variable in columns]
+    ruled_out = {*ArcRules.of(None, forbidden, names, tiers).forbidden}
+    possible = ArcRules().admissible(columns)
+    one_way = {(names[a], names[b]) for a, b in np.argwhere(possible & ~possible.T).tolist()}
+    blocked = [
+        (category, number)
+        for category, number in one_way & ruled_out
+        if (number, category) not in ruled_out and d_separated(graph, number, category)
+    ]
+    linked = tuple(v for v in columns if any(v.name in pair for pair in blocked))
+    if not linked:
+        return
+    place = {variable.name: i for i, variable in enumerate(linked)}
+    gains = scores_of_pairs(source, linked, None, as_smoothing("dirichlet")).net("bic")
+    lost = [f"{n!r} and {c!r}" for c, n in blocked if gains[place[c], place[n]] > 0]
+    if lost:
+        warn(
+            f"{'; '.join(sorted(lost)[:8])}: these depend on each other, which the network does "
+            "not say. The arc from the category to the number is ruled out by tiers= or "
+            "forbidden=, and none leads from a number to a category. Put both in one tier, or cut "
+            "the number into intervals by a discretiser. check_columns=False silences this.",
+            BayesGraphWarning,
+        )
 
 
 def candidate_pairs(

@@ -8,7 +8,13 @@ import pytest
 from structures import make_frame
 
 import bayesgraph as bg
-from bayesgraph.core.errors import DataError, DataTypeError, GraphError, UnknownVariableError
+from bayesgraph.core.errors import (
+    BayesGraphWarning,
+    DataError,
+    DataTypeError,
+    GraphError,
+    UnknownVariableError,
+)
 
 METHODS = ["hill_climb", "tabu", "pc", "chow_liu"]
 
@@ -168,3 +174,46 @@ def test_what_makes_no_sense_is_refused(case):
     options, error, message = REFUSED[case]
     with pytest.raises(error, match=message):
         bg.BayesianNetwork.learn(make_frame(0, 3, 0), **options)
+
+
+def before_a_category():
+    """Return a number, a category that it decides on, one of its own, and a cause of both."""
+    random = np.random.default_rng(0)
+    x, cause = random.normal(size=800), random.choice(["p", "q"], 800)
+    k = np.where(x + 0.3 * random.normal(size=800) > 0, "a", "b")
+    y = random.normal(size=800) + 4.0 * (cause == "q")
+    flip = random.random(800) < 0.05
+    return {"x": x, "k": k, "free": random.choice(["u", "v"], 800), "cause": cause, "y": y,
+            "effect": np.where((cause == "q") ^ flip, "s", "t")}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["hill_climb", "tabu", "pc"])
+@pytest.mark.parametrize("rules", [{"tiers": ["x", "k"]}, {"forbidden": [("k", "x")]}], ids=str)
+def test_a_dependence_that_no_arc_may_show_is_told(method, rules):
+    table = {name: before_a_category()[name] for name in ("x", "k", "free")}
+    with pytest.warns(BayesGraphWarning, match="'x' and 'k': these depend on each other"):
+        found = bg.BayesianNetwork.learn(table, method=method, **rules)
+    assert not edges(found)
+    assert not edges(bg.BayesianNetwork.learn(table, method=method, check_columns=False, **rules))
+
+
+@pytest.mark.parametrize(
+    ("names", "rules"),
+    [
+        (["x", "free"], {"tiers": ["x", "free"]}),  # independent
+        (["x", "k"], {"tiers": [["x", "k"]]}),  # an arc may show it
+        (["x", "k"], {"forbidden": [("x", "k"), ("k", "x")]}),  # the user wants none
+        (["cause", "y", "effect"], {"tiers": ["cause", "y", "effect"]}),  # by the cause
+        (["x", "y"], {"tiers": ["x", "y"]}),  # two numbers
+    ],
+    ids=str,
+)
+def test_what_is_no_loss_is_not_told(names, rules):
+    table = {name: before_a_category()[name] for name in names}
+    bg.BayesianNetwork.learn(table, **rules)  # warnings are errors
+
+
+def test_arcs_in_samples_tell_the_dependence_too():
+    table = {name: before_a_category()[name] for name in ("x", "k")}
+    with pytest.warns(BayesGraphWarning, match="'x' and 'k'"):
+        bg.arc_confidence(table, n_samples=3, tiers=["x", "k"])
