@@ -115,7 +115,7 @@ NET = bg.BayesianNetwork(
 ROWS = {"a": TABLE["a"], "b": TABLE["b"]}
 
 
-def tested(**options):
+def comparing(**options):
     results = bg.evaluate({"one": bg.NaiveBayesClassifier(), "two": bg.TANClassifier()}, *LABELLED)
     return bg.paired_tests(results, **options)
 
@@ -135,7 +135,7 @@ CALLS = {
         bg.questions.correspondence,
         lambda **o: bg.questions.correspondence(ROWS, **o),
     ),
-    "paired_tests": (bg.paired_tests, tested),
+    "paired_tests": (bg.paired_tests, comparing),
     "to_html": (NET.to_html, lambda **o: NET.to_html(target="a", **o)),
 }
 _LIST = re.compile(r"^ *(\w+) : \{(\".*?\")\}", re.MULTILINE)

@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_687,
-    "nodes of syntax trees": 628_000,
+    "lines of code": 54_692,
+    "nodes of syntax trees": 628_050,
     "files": 217,
     "public names": 70,
     "bytes of the front end": 301_835,

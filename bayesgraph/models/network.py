@@ -141,7 +141,7 @@ class BayesianNetwork(Model):
             annotations.check(self._by_name)
         self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
         self._check_parents()
-        arcs = dict.fromkeys(arc for cpd in self._blocks for arc in cpd.arcs())
+        arcs = dict.fromkeys([arc for cpd in self._blocks for arc in cpd.arcs()])
         names = list(self._by_name)
         index_of = {name: i for i, name in enumerate(names)}
         # The indices of the parents of each variable, in the order of its CPD.

@@ -262,8 +262,8 @@ class Smoothing:
     def state_counts(self, variable: Discrete) -> Floats:
         """Return the pseudo-counts of a variable's states in a table, shape (n_states,)."""
         n = variable.cardinality
-        share = self.prior_strength(n) / n  # of each state in the prior of an m-estimate
-        added = share if self.scheme == "m" else self.pseudo_counts(variable, n)
+        is_m = self.scheme == "m"
+        added = self.prior_strength(n) / n if is_m else self.pseudo_counts(variable, n)
         return np.broadcast_to(added, (n,))
 
     def table(self, counts: Floats, variable: Discrete, kept: int | None = None) -> Floats:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations, pairwise, product
+from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -448,7 +449,7 @@ def check_pairs(request: requests.Pairs, at: _Columns) -> None:
 
     `at` has the columns of the request.
     """
-    widest = sorted(at.discrete, key=lambda v: -v.cardinality)[:3]
+    widest = sorted(at.discrete, key=attrgetter("cardinality"), reverse=True)[:3]
     named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
     check_memory(
         f"The statistics of all pairs of {len(request.columns):,} columns take",

@@ -8,6 +8,7 @@ import glob
 import io
 import os
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -521,12 +522,15 @@ def codes_among(
 
 def _may_have_codes(stream: Any, delimiter: str) -> bool:
     """Return whether a field begins with a zero before a digit or with many digits."""
-    compute, kind = arrow(".compute"), arrow().large_binary()
+    compute, kind, buffer = arrow(".compute"), arrow().large_binary(), arrow().py_buffer
     pattern = rf"[\n\r\x{ord(delimiter):02x}][\" \t]*[+-]?(0[0-9xX]|[0-9]{{16}})"
     before = b""
     while block := stream.read(_CHUNK):
-        # What two blocks share is searched too.
-        if compute.match_substring_regex(arrow().scalar(before + block, kind), pattern).as_py():
+        text = before + block  # what two blocks share is searched too
+        # One value of an array: a scalar, or an array of a list, would import pandas.
+        parts = [None, buffer(struct.pack("2q", 0, len(text))), buffer(text)]
+        cell = arrow().Array.from_buffers(kind, 1, parts)
+        if compute.match_substring_regex(cell, pattern)[0].as_py():
             return True
         before = block[-_FIELD_BEGIN:]
     return False

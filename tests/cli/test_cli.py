@@ -597,6 +597,7 @@ def test_dates_become_columns_in_every_command(capfd, tmp_path):
     assert run(capfd, "update", saved, table, "--dates", "parts")[0] == 0
 
 
+@pytest.mark.filterwarnings("ignore:.*numbers that would lose leading zeros")
 def test_columns_can_be_said_to_be_text(capfd, tmp_path):
     table, saved = tmp_path / "t.csv", tmp_path / "m.bayesgraph"
     table.write_text("code,kind\n" + "01,a\n02,b\n" * 9)

@@ -188,7 +188,7 @@ _TWO = {
 }
 
 
-@pytest.mark.parametrize("suffix", _TWO)
+@pytest.mark.parametrize("written", _TWO)
 @pytest.mark.parametrize(
     ("p", "q", "row", "told"),
     [
@@ -198,10 +198,10 @@ _TWO = {
     ],
 )
 def test_noise_below_zero_is_zero(
-    suffix: str, p: str, q: str, row: list[float], told: str, tmp_path: Path
+    written: str, p: str, q: str, row: list[float], told: str, tmp_path: Path
 ) -> None:
-    path = tmp_path / f"x{suffix}"
-    path.write_text(_TWO[suffix].replace("<p>", p).replace("<q>", q))
+    path = tmp_path / f"x{written}"
+    path.write_text(_TWO[written].replace("<p>", p).replace("<q>", q))
     with pytest.warns(BayesGraphWarning, match=told):
         network = bg.load(path)
     np.testing.assert_allclose(network.cpds[1].values[1], row, rtol=1e-15)
@@ -209,19 +209,19 @@ def test_noise_below_zero_is_zero(
         bg.load(path, normalize=False)
 
 
-@pytest.mark.parametrize("suffix", _TWO)
-def test_negative_numbers_are_refused(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"x{suffix}"
-    path.write_text(_TWO[suffix].replace("<p>", "-2e-6").replace("<q>", "1.000002"))
+@pytest.mark.parametrize("written", _TWO)
+def test_negative_numbers_are_refused(written: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{written}"
+    path.write_text(_TWO[written].replace("<p>", "-2e-6").replace("<q>", "1.000002"))
     for normalize in (True, "always", False):
         with pytest.raises(FileFormatError, match="negative"):
             bg.load(path, normalize=normalize)
 
 
-@pytest.mark.parametrize("suffix", _TWO)
-def test_rows_that_nothing_was_counted_for_become_uniform(suffix: str, tmp_path: Path) -> None:
-    path = tmp_path / f"x{suffix}"
-    path.write_text(_TWO[suffix].replace("<p>", "0").replace("<q>", "0"))
+@pytest.mark.parametrize("written", _TWO)
+def test_rows_that_nothing_was_counted_for_become_uniform(written: str, tmp_path: Path) -> None:
+    path = tmp_path / f"x{written}"
+    path.write_text(_TWO[written].replace("<p>", "0").replace("<q>", "0"))
     with pytest.warns(BayesGraphWarning, match=r"rows of zeros became uniform in '\w+'\. normal"):
         network = bg.load(path, normalize="always")
     assert network.cpds[1].values.tolist() == [[0.5, 0.5], [0.5, 0.5]]

@@ -194,6 +194,7 @@ def test_columns_that_csv_files_do_not_hold_are_told(classifier, table, tmp_path
     assert not (tmp_path / "found.csv").exists()
 
 
+@pytest.mark.filterwarnings("ignore:.*numbers that would lose leading zeros")
 @pytest.mark.parametrize("target", ["again.csv", "rows.csv", "folder/found.csv"])
 def test_what_is_read_is_not_written_over(tmp_path, table, features, monkeypatch, target):
     monkeypatch.chdir(tmp_path)

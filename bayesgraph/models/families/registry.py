@@ -39,8 +39,8 @@ def _estimate_tables(
     cards = np.array([child.cardinality for child in discrete])
     prior = np.concatenate([smoothing.state_counts(child) for child in discrete])
     even = 1.0 / np.repeat(cards, cards)  # for classes without counts and pseudo-counts
-    strengths = np.array([smoothing.prior_strength(n) for n in cards.tolist()])
     if smoothing.is_hierarchy:
+        strengths = np.array([smoothing.prior_strength(n) for n in cards.tolist()])
         # Tables of the classes shrink towards that of all rows.
         of_all = _state_shares(counts.sum(axis=0) + prior, cards, even)
         values = _state_shares(counts + np.repeat(strengths, cards) * of_all, cards, of_all)
