@@ -3,15 +3,18 @@
 pip install -e '.[test,release]' && python -m pytest -q -m slow tests/test_packaging.py
 """
 
+import json
 import re
 import subprocess
 import sys
 import tarfile
 import tomllib
+import venv
 import zipfile
 from email.parser import Parser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bayesgraph as bg
@@ -44,6 +47,26 @@ def test_the_page_of_installation_has_a_row_for_each_extra():
     page = (ROOT / "docs" / "install.md").read_text("utf-8")
     rows = re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)
     assert sorted(rows) == sorted(PROJECT["project"]["optional-dependencies"])
+
+
+# What the small installation leaves out of what the library needs, and its most megabytes.
+LEFT_OUT, MOST_MEGABYTES = {"numba", "scikit-learn", "typer"}, 200
+
+
+def small_installation():
+    """Return the packages of the small installation on the page of installation, with versions."""
+    page = (ROOT / "docs" / "install.md").read_text("utf-8")
+    listed = re.search(r"^pip install --no-deps \S+\.whl ((?:.*\\\n)*.*)$", page, re.MULTILINE)[1]
+    return dict(pin.split("==") for pin in listed.replace("\\", "").split())
+
+
+def test_the_small_installation_pins_every_package_that_it_does_not_leave_out():
+    pins = small_installation()
+    needed = dict(text.split(">=") for text in PROJECT["project"]["dependencies"])
+    assert needed.keys() >= LEFT_OUT
+    assert pins.keys() == needed.keys() - LEFT_OUT
+    for name, version in pins.items():
+        assert [*map(int, version.split("."))] >= [*map(int, needed[name].split("."))], name
 
 
 def built(kind, folder):
@@ -105,3 +128,29 @@ def test_the_source_distribution_has_what_the_tests_need(tmp_path):
         assert {n for n in files_of(folder) if not {"out", "generated"} & {*n.split("/")}} <= names
     assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", ".ci/run"} <= names
     assert not [n for n in names if "__pycache__" in n or n.startswith(("out/", ".venv/"))]
+
+
+@pytest.mark.slow
+def test_the_small_installation_is_small_and_predicts(tmp_path):
+    wheel = built("build_wheel", tmp_path)
+    venv.create(tmp_path / "env", with_pip=True)
+    (python,) = (tmp_path / "env").glob("[bS]*/python*3*")
+    (site,) = (tmp_path / "env").glob("[lL]ib/**/site-packages")
+    before = {*site.iterdir()}
+    pins = [f"{name}=={version}" for name, version in small_installation().items()]
+    command = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-compile", wheel, *pins]
+    subprocess.run(command, check=True)
+    added = [path for top in {*site.iterdir()} - before for path in [top, *top.rglob("*")]]
+    assert sum(path.stat().st_size for path in added if path.is_file()) < MOST_MEGABYTES * 1e6
+    rows = {"x": ["a", "b", "a", "b"], "n": [1.0, 2.0, 3.0, 4.5]}
+    model = bg.TANClassifier().fit(rows, ["no", "yes", "no", "yes"])
+    model.save(tmp_path / "model.bayesgraph")
+    code = (
+        "import sys, json; import bayesgraph as bg; model = bg.load(sys.argv[1]); "
+        f"print(json.dumps(model.predict_proba({rows!r}).tolist())); "
+        "assert 0 < model.query(evidence={'x': 'a'})['no'] < 1; "
+        "assert not {'sklearn', 'numba'} & {*sys.modules}"
+    )
+    command = [python, "-I", "-c", code, str(tmp_path / "model.bayesgraph")]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert np.allclose(json.loads(done.stdout), model.predict_proba(rows), rtol=0, atol=1e-12)

@@ -14,13 +14,12 @@ from typing import Any, ClassVar, Concatenate, ParamSpec, Self, TypeVar, cast, d
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
 from bayesgraph.classifiers.discretizers import DISCRETIZERS, Discretizer
 from bayesgraph.classifiers.evaluation import conformalize, prediction_sets
 from bayesgraph.classifiers.intake import check_fitted, known_columns, row_evidence
 from bayesgraph.classifiers.rows import Layout, encoded_chunks, joined, known_table, warn_of_empty
+from bayesgraph.classifiers.scikit_learn import BaseEstimator, ClassifierMixin, available_if
 from bayesgraph.core.arrays import Floats, check_share
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.evidence import Evidence

@@ -10,15 +10,12 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers import base, intake
 from bayesgraph.classifiers.base import ModelQuestions
 from bayesgraph.classifiers.network_classifier import dataset_of, in_memory
 from bayesgraph.classifiers.rows import Columns, Layout
+from bayesgraph.classifiers.scikit_learn import BaseEstimator, RegressorMixin, sklearn
 from bayesgraph.core.arrays import Floats, log_of, whole_number
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.evidence import Evidence
@@ -51,7 +48,6 @@ from bayesgraph.tables import Examined, Labels, Table, check_unseen, warn_of_col
 
 
 Ints: TypeAlias = NDArray[np.integer[Any]]
-Learner: TypeAlias = type[DecisionTreeClassifier] | type[DecisionTreeRegressor]
 
 # Maximum number of subtrees that cross-validation compares; longer sequences are thinned evenly.
 _MAX_SUBTREES = 50
@@ -146,7 +142,7 @@ class ScikitLearn:
 
     Attributes
     ----------
-    learner : DecisionTreeClassifier or DecisionTreeRegressor
+    learner : type of DecisionTreeClassifier or DecisionTreeRegressor
     table : Table
     matrix, meaning
         The table as `encoded` returns it.
@@ -155,7 +151,7 @@ class ScikitLearn:
         Parameters of the learner.
     """
 
-    learner: Learner
+    learner: Any
     table: Table
     matrix: NDArray[np.float32]
     meaning: list[tuple[int, int | None]]
@@ -281,9 +277,10 @@ def _cross_validated(growing: Growing, options: _GrownTree) -> float:
     cv = options.cv
     if isinstance(cv, (int, np.integer)):
         folds = min(int(cv), len(y))
-        kind = StratifiedKFold if is_class and np.bincount(y).min() >= folds else KFold
+        is_stratified = is_class and np.bincount(y).min() >= folds
+        kind = getattr(sklearn.model_selection, "StratifiedKFold" if is_stratified else "KFold")
         cv = kind(folds, shuffle=True, random_state=options.random_state)
-    splitter = check_cv(cv, y, classifier=is_class)
+    splitter = sklearn.model_selection.check_cv(cv, y, classifier=is_class)
     for train, test in splitter.split(np.zeros((len(y), 1)), y):
         for k, predicted in enumerate(growing.predictions(train, test, candidates)):
             gaps = predicted - y[test]
@@ -410,8 +407,8 @@ class _GrownTree(base.Smoothed, base.Updated):
     _fitted: ClassVar[Collection[str]] = ("ccp_alpha_",)
     # Name of the attribute that holds the variable whose CPD is the tree.
     _tree_variable: ClassVar[str] = "target_"
-    # scikit-learn's class.
-    _learner: ClassVar[Learner] = DecisionTreeClassifier
+    # Name of scikit-learn's class.
+    _learner: ClassVar[str] = "DecisionTreeClassifier"
 
     network_: BayesianNetwork = field(init=False)
     layout_: Layout = field(init=False)
@@ -458,9 +455,9 @@ class _GrownTree(base.Smoothed, base.Updated):
             splits, parents, self.ccp_alpha_ = grow(self._growing(table, y, weights), self)
         except ValueError as error:
             # scikit-learn checks the parameters, as those of a class that the user does not know.
-            if self._learner.__name__ not in str(error):
+            if self._learner not in str(error):
                 raise
-            said = str(error).replace(self._learner.__name__, type(self).__name__)
+            said = str(error).replace(self._learner, type(self).__name__)
             raise DataError(said) from error
         self.features_ = table.variables
         return splits, parents, estimate_roots(table, weights, splits, parents)
@@ -468,9 +465,10 @@ class _GrownTree(base.Smoothed, base.Updated):
     def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
         """Return the way in which trees are grown; `y` has codes of classes, or numbers."""
         # Pruning and class weights are applied here, not by scikit-learn's learner.
-        names = self._learner().get_params().keys() - {"ccp_alpha", "class_weight"}
+        learner = getattr(sklearn.tree, self._learner)
+        names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
         growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
-        return ScikitLearn(self._learner, table, *encoded(table), y, weights, growth)
+        return ScikitLearn(learner, table, *encoded(table), y, weights, growth)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Table, Any, Floats]:
         """Return the rows of positive weight, as Columns and encoded, their y and weights."""
@@ -502,7 +500,7 @@ class _GrownTree(base.Smoothed, base.Updated):
     @property
     def tree_(self) -> TreesCPD:
         """The tree as a CPD: P(class | features), or P(leaf | features) in regression."""
-        check_is_fitted(self, "network_")
+        intake.check_fitted(self, "network_")
         cpd = self.network_[getattr(self, self._tree_variable).name]
         assert isinstance(cpd, TreesCPD)  # fit makes it one
         return cpd
@@ -660,7 +658,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
             return super()._growing(table, y, weights)
         limits = {f.name: getattr(self, f.name) for f in fields(Limits)}
         # scikit-learn checks the parameters, by fitting two rows.
-        DecisionTreeClassifier(**limits).fit([[0.0], [1.0]], [0, 1])
+        sklearn.tree.DecisionTreeClassifier(**limits).fit([[0.0], [1.0]], [0, 1])
         columns = CodedColumns.of(table, weights, criterion.n_intervals)
         confidence = self.confidence if self.criterion == "gain_ratio" else None
         n_classes, stops = int(y.max()) + 1, Limits(**limits)
@@ -737,7 +735,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     _fitted = ("ccp_alpha_", "leaf_")
     _tree_variable = "leaf_"
-    _learner = DecisionTreeRegressor
+    _learner = "DecisionTreeRegressor"
 
     target_: Continuous = field(init=False)
     leaf_: Discrete = field(init=False)
@@ -794,7 +792,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         return self
 
     def _evidence(self, X: Any) -> Evidence:
-        check_is_fitted(self, "network_")
+        intake.check_fitted(self, "network_")
         return intake.known_rows(self, X).evidence()
 
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
@@ -828,7 +826,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     @property
     def _leaf_numbers(self) -> GaussianCPD:
-        check_is_fitted(self, "network_")
+        intake.check_fitted(self, "network_")
         cpd = self.network_[self.target_.name]
         assert isinstance(cpd, GaussianCPD)  # fit makes it one
         return cpd

@@ -9,11 +9,14 @@ from typing import Any, ClassVar, TypeAlias
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from bayesgraph.classifiers import intake
 from bayesgraph.classifiers.rows import Layout, known_table, make_layout
+from bayesgraph.classifiers.scikit_learn import (
+    BaseEstimator,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+)
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
@@ -248,7 +251,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
     @property
     def cuts_(self) -> dict[Name, Floats]:
         """The cut points of each numeric column, by name."""
-        check_is_fitted(self, "variables_")
+        intake.check_fitted(self, "variables_")
         return {v.name: np.array(v.cuts) for v in self.variables_ if isinstance(v, Binned)}
 
     def transform(self, X: Any) -> Any:
@@ -265,7 +268,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             discretised are unchanged. An array has indices of states in `variables_`, NaN where
             missing, because a numeric array cannot hold the states themselves.
         """
-        check_is_fitted(self, "variables_")
+        intake.check_fitted(self, "variables_")
         columns = intake.known_columns(self, X, self.layout_.columns, sparse=False)
         table = known_table(columns, "missing", self.layout_, self.variables_)
         if intake.is_frame(X):
@@ -489,7 +492,7 @@ def chosen_discretizer(discretizer: Any) -> Discretizer:
                 f"discretizer={discretizer!r} names columns, and which of them are categorical is "
                 "said by the classifier: give it categorical= instead."
             )
-        return clone(discretizer)  # type: ignore[no-any-return]
+        return type(discretizer)(**discretizer.get_params(deep=False))
     if not isinstance(discretizer, str):
         raise DataTypeError(
             f"discretizer= is one of {quoted(DISCRETIZERS)} or an object such as "

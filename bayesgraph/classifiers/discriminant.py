@@ -7,11 +7,11 @@ from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from bayesgraph.classifiers.base import estimator
 from bayesgraph.classifiers.intake import check_fitted, checked_priors, known_rows
 from bayesgraph.classifiers.network_classifier import NetworkClassifier, Source
+from bayesgraph.classifiers.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Discrete

@@ -12,11 +12,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import scipy.special
-import sklearn
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from bayesgraph.classifiers.intake import is_frame, labels_of
+from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.questions import DecisionRule, calibration_error, label_codes
@@ -420,7 +419,7 @@ def copy_for_fold(model: Any) -> Any:
     params = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
     silent: dict[str, Any] = {name: False for name, last, _ in params if last == "check_columns"}
     silent |= {n: "missing" for n, last, value in params if (last, value) == ("unseen", "warn")}
-    return clone(model).set_params(**silent)
+    return sklearn.base.clone(model).set_params(**silent)
 
 
 def rows_of(X: Any, index: NDArray[np.intp]) -> Any:

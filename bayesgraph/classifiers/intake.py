@@ -11,17 +11,6 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
-from sklearn.exceptions import NotFittedError
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_feature_names,
-    _check_n_features,
-    _check_y,
-    check_array,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-)
 
 from bayesgraph.classifiers.rows import (
     Columns,
@@ -31,6 +20,7 @@ from bayesgraph.classifiers.rows import (
     n_rows_of,
     vector_table,
 )
+from bayesgraph.classifiers.scikit_learn import NotFittedError, sklearn
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import (
     BayesGraphWarning,
@@ -103,7 +93,7 @@ def _column(y: Any, kind: str, item: str) -> tuple[Column, Name | None]:
         series = series.get_column(series.columns[0])
     if isinstance(series, nw.Series):
         return columns_of({"y": series})["y"], series.name or None
-    array = column_or_1d(y, warn=True)
+    array = sklearn.utils.column_or_1d(y, warn=True)
     if np.ma.is_masked(y):
         array = np.ma.array(array, mask=np.ma.getmaskarray(y).ravel())
     return array, getattr(y, "name", None)
@@ -143,7 +133,7 @@ def labels_of(y: Any) -> Labels:
     if dtype.kind == "f" or (
         dtype.kind == "O" and len(labels.classes) > _FEW_CLASSES * len(labels)
     ):
-        check_classification_targets(labels.values)
+        sklearn.utils.multiclass.check_classification_targets(labels.values)
     return labels
 
 
@@ -192,7 +182,8 @@ def number_column(y: Any) -> tuple[Floats, Name | None]:
         raise DataError(
             f"A regressor predicts numbers; y has {first!r:.80}. Take a classifier for it."
         ) from None
-    return np.asarray(_check_y(numbers, y_numeric=True), dtype=np.float64), name
+    checked = sklearn.utils.validation._check_y(numbers, y_numeric=True)
+    return np.asarray(checked, dtype=np.float64), name
 
 
 def joined_classes(sources: Mapping[str, Any]) -> NDArray[Any]:
@@ -482,8 +473,8 @@ def fit_columns(
         note_names(estimator, list(columns))
     else:
         matrix = _checked_array(estimator, X, sparse=sparse)
-        _check_feature_names(estimator, X, reset=True)
-        _check_n_features(estimator, matrix, reset=True)
+        estimator.n_features_in_ = matrix.shape[1]
+        vars(estimator).pop("feature_names_in_", None)
         names = array_names(matrix.shape[1]) if items is None else plain_items(items)
         if len(names) != matrix.shape[1]:
             raise DataError(
@@ -492,7 +483,7 @@ def fit_columns(
             )
         columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
     if n_labels not in (None, columns_of_x.n_rows):  # the check itself takes longer than a row
-        check_consistent_length(range(columns_of_x.n_rows), range(n_labels))
+        sklearn.utils.check_consistent_length(range(columns_of_x.n_rows), range(n_labels))
     return columns_of_x
 
 
@@ -522,12 +513,23 @@ def known_columns(estimator: Any, X: Any, names: tuple[Name, ...], *, sparse: bo
             "predict_dataset reads files, and writes one."
         )
     matrix = _checked_array(estimator, X, sparse=sparse)
-    if not isinstance(X, np.ndarray) or hasattr(estimator, "feature_names_in_"):
-        # An array has no names: there is nothing to compare if there were none in fitting.
-        _check_feature_names(estimator, X, reset=False)
-    if matrix.shape[1] != estimator.n_features_in_:  # the check itself takes longer
-        _check_n_features(estimator, matrix, reset=False)
+    if hasattr(estimator, "feature_names_in_"):
+        warn(
+            f"X does not have valid feature names, but {type(estimator).__name__} was fitted with "
+            "feature names",
+            UserWarning,
+        )
+    _check_n_features(estimator, matrix.shape[1])
     return Columns(names, matrix.shape[0], None, matrix)
+
+
+def _check_n_features(estimator: Any, n_features: int) -> None:
+    """Raise a DataError, in scikit-learn's words, unless X has as many columns as in fitting."""
+    if n_features != estimator.n_features_in_:
+        raise DataError(
+            f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
 
 
 def fit_table(columns: Columns, layout: Layout) -> Table:
@@ -603,18 +605,19 @@ def grown_variables(
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
-    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biufO":
-        # This is all that check_array would verify, more slowly: two axes, not empty, not complex.
-        return X
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")
     if not isinstance(X, np.ndarray):
         if isinstance(nw.from_native(X, allow_series=True, pass_through=True), nw.Series):
             raise no_table(estimator, f"a {type(X).__name__}, which is one column or row")
-        if isinstance(X, (list, tuple)) and np.asarray(X).dtype.kind in "US":
+        if isinstance(X, (list, tuple)):
+            rows, X = X, np.asarray(X)
             # NumPy converts numbers beside text to text; as objects they keep their type.
-            X = np.array(X, dtype=object)
-    checked = check_array(
+            X = np.array(rows, dtype=object) if X.dtype.kind in "US" else X
+    if type(X) is np.ndarray and X.ndim == 2 and X.size and X.dtype.kind in "biufO":
+        # This is all that check_array would verify, more slowly: two axes, not empty, not complex.
+        return X
+    checked = sklearn.utils.check_array(
         X,
         dtype=None,
         accept_sparse="csr" if sparse else False,
@@ -654,7 +657,7 @@ def _matching(
     """
     names, expected = list(columns), list(expected)
     if not hasattr(estimator, "feature_names_in_") and expected == array_names(len(expected)):
-        _check_n_features(estimator, np.empty((1, len(names))), reset=False)
+        _check_n_features(estimator, len(names))
         warn(
             f"X has feature names, but {type(estimator).__name__} was fitted without feature names",
             UserWarning,
@@ -686,7 +689,7 @@ def unlike(name: Name, taken: Collection[Name]) -> Name:
     return name
 
 
-def check_fitted(estimator: Any, attribute: str | None = None) -> None:
+def check_fitted(estimator: Any, attribute: str) -> None:
     """Check that an estimator is fitted; the error names the methods that fit it.
 
     Raises
@@ -694,18 +697,15 @@ def check_fitted(estimator: Any, attribute: str | None = None) -> None:
     sklearn.exceptions.NotFittedError
         If it is not fitted.
     """
-    if attribute in vars(estimator):
+    if attribute in vars(estimator) or hasattr(estimator, attribute):
         return
-    try:
-        check_is_fitted(estimator, attribute)
-    except NotFittedError:
-        methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
-        *others, last = (f"'{name}'" for name in methods)
-        call = f"{', '.join(others)} or {last}" if others else last
-        raise NotFittedError(
-            f"This {type(estimator).__name__} instance is not fitted yet. Call {call} with "
-            "appropriate arguments before using this estimator."
-        ) from None
+    methods = [n for n in ("fit", "partial_fit", "learn_one") if hasattr(estimator, n)]
+    *others, last = (f"'{name}'" for name in methods)
+    call = f"{', '.join(others)} or {last}" if others else last
+    raise NotFittedError(
+        f"This {type(estimator).__name__} instance is not fitted yet. Call {call} with "
+        "appropriate arguments before using this estimator."
+    )
 
 
 def check_columns_of_dict(estimator: Any, X: Any) -> None:

@@ -9,10 +9,6 @@ from typing import Any, NoReturn, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph.classifiers import base, discretizers, intake
 from bayesgraph.classifiers.base import GraphClassifier
@@ -32,6 +28,7 @@ from bayesgraph.classifiers.intake import (
     weights_of_classes,
 )
 from bayesgraph.classifiers.rows import VECTORS, Layout, known_table, make_layout
+from bayesgraph.classifiers.scikit_learn import available_if, sklearn
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import (
     DataError,
@@ -501,7 +498,7 @@ def dataset_source(
 
     def classes_in(domains: Domains) -> NDArray[Any]:
         labels = np.array(domains.columns[y].states, dtype=kind)
-        check_classification_targets(labels)
+        sklearn.utils.multiclass.check_classification_targets(labels)
         model_classes = None if model is None else model.classes_
         sources = {"the model": model_classes, "y": labels, "classes=": classes}
         return joined_classes(sources)
@@ -818,7 +815,7 @@ class NetworkClassifier(base.GraphClassifier):
         Priors and pseudo-counts may be of these; what is estimated is not used.
         """
         smoothing = as_smoothing(self.smoothing).set_params(alpha=1.0)
-        return clone(self).set_params(priors=None, smoothing=smoothing)
+        return sklearn.base.clone(self).set_params(priors=None, smoothing=smoothing)
 
     def _forget_all(self) -> None:
         for name in ("network_", "statistics_"):
@@ -1025,7 +1022,7 @@ class NetworkClassifier(base.GraphClassifier):
         site = self._without_states()
         site._fit(X, y, sample_weight, classes, model)
         collected: CollectedStatistics = site.collected_
-        return replace(collected, estimator=clone(self))
+        return replace(collected, estimator=sklearn.base.clone(self))
 
     def _part(
         self,
@@ -1043,7 +1040,7 @@ class NetworkClassifier(base.GraphClassifier):
             return self._site(X, y, sample_weight, classes, self)
         labels = intake.labels_of(y)
         columns = intake.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        check_consistent_length(range(columns.n_rows), labels)
+        sklearn.utils.check_consistent_length(range(columns.n_rows), labels)
         columns, labels, weights = intake.weighted(
             columns, labels, sample_weight, self.class_weight
         )
@@ -1080,9 +1077,9 @@ class NetworkClassifier(base.GraphClassifier):
         rows: TrainingRows | None,
     ) -> CollectedStatistics:
         """Return statistics of rows as a part, of the columns of this classifier."""
-        named = hasattr(self, "feature_names_in_")
+        named, unfitted = hasattr(self, "feature_names_in_"), sklearn.base.clone(self)
         return CollectedStatistics(
-            clone(self), self.layout_, features, target, classes, statistics, named, rows
+            unfitted, self.layout_, features, target, classes, statistics, named, rows
         )
 
     def _estimated(self, part: CollectedStatistics) -> Self:

@@ -11,19 +11,17 @@ from typing import Any, NamedTuple
 import narwhals as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from bayesgraph.classifiers.evaluation import rows_of
 from bayesgraph.classifiers.intake import labels_of
+from bayesgraph.classifiers.scikit_learn import NotFittedError, sklearn
 from bayesgraph.classifiers.streaming import StreamingNaiveBayesClassifier
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayTable
 from bayesgraph.core.errors import DataError, DataTypeError, ModelError, optional_module, quoted
 from bayesgraph.core.variables import Name, is_missing, plain
 from bayesgraph.learning import alarms, chosen_detector
-from bayesgraph.tables import as_frame, columns_of, length
+from bayesgraph.tables import as_frame, columns_of
 
 # Minimum probability in the log loss, which makes the loss of an impossible class finite.
 _MINIMUM = 1e-15
@@ -458,13 +456,14 @@ class _ByBatches:
     """A model of scikit-learn's protocol: `partial_fit`, and `predict_proba` or `predict`."""
 
     def __init__(self, model: Any) -> None:
-        steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+        is_pipeline = isinstance(model, sklearn.pipeline.Pipeline)
+        steps = [step for _, step in model.steps] if is_pipeline else [model]
         *before, self._last = steps
         self._steps = [step for step in before if step not in (None, "passthrough")]
         for step in self._steps:
             if not hasattr(step, "partial_fit"):
                 try:
-                    check_is_fitted(step)  # or needs no fitting
+                    sklearn.utils.validation.check_is_fitted(step)  # or needs no fitting
                 except NotFittedError as error:
                     raise ModelError(
                         f"The step {step!r} of a pipeline has no partial_fit, so it cannot learn "
@@ -540,7 +539,7 @@ def _trial(model: Any) -> _ByRows | _ByBatches:
         )
     if isinstance(model, StreamingNaiveBayesClassifier):
         return _ByRows(model)
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = model.steps[-1][1] if isinstance(model, sklearn.pipeline.Pipeline) else model
     if hasattr(last, "partial_fit") and hasattr(last, "predict"):
         return _ByBatches(model)
     if hasattr(model, "learn_one") and hasattr(model, "predict_one"):
@@ -608,7 +607,8 @@ def _labels_of(X: Any, y: Any) -> NDArray[Any]:
     labels = labels_of(y).values
     is_columns = isinstance(X, Mapping) and not hasattr(X, "toarray")
     try:
-        n_rows = length(next(iter(columns_of(X).values()))) if is_columns else _num_samples(X)
+        column = next(iter(columns_of(X).values())) if is_columns else X
+        n_rows = sklearn.utils.validation._num_samples(column)
     except TypeError as error:
         raise DataTypeError(
             f"Labels belong to a table, such as an array or a data frame; got {type(X).__name__}."

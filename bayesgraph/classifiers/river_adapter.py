@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from sklearn.base import clone
-
+from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.classifiers.streaming import (
     StreamingNaiveBayesClassifier,
     StreamingWeightedNaiveBayesClassifier,
@@ -71,7 +70,7 @@ class _RiverMethods:
     def __init__(self, model: Any = None) -> None:
         learner = _streaming(model)
         # River clones from the arguments of the constructor, so that `model` must stay unfitted.
-        self.model = None if model is None else clone(learner)
+        self.model = None if model is None else sklearn.base.clone(learner)
         self.learner = copy.deepcopy(learner)
         if hasattr(learner, "star_"):
             self.learner._is_open = True
@@ -110,7 +109,7 @@ class _RiverMethods:
                     f"{type(model).__name__} has no parameter {name!r}.{suggestion(name, params)} "
                     f"It has {quoted(params)}."
                 )
-        copied = copy.deepcopy(model) if include_attributes else clone(model)
+        copied = copy.deepcopy(model) if include_attributes else sklearn.base.clone(model)
         return type(self)(copied.set_params(**others))
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_consistent_length
 
 from bayesgraph import tables
 from bayesgraph.classifiers import base, intake
@@ -23,6 +22,7 @@ from bayesgraph.classifiers.network_classifier import (
     named_batches,
 )
 from bayesgraph.classifiers.rows import Columns, Layout, encoded_chunks, make_layout
+from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, Encoded, StreamColumns
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn
@@ -390,7 +390,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             joined = self._columns.joined(fresh)
             table = joined.completed(columns, (*names, *fresh.names), n_rows)
         if n_labels is not None:
-            check_consistent_length(range(table.n_rows), range(n_labels))
+            sklearn.utils.check_consistent_length(range(table.n_rows), range(n_labels))
         return table, fresh
 
     def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:

@@ -11,12 +11,13 @@ import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
 
-import typer
-
 from bayesgraph import cli
 from bayesgraph.cli.progress import LINE
-from bayesgraph.core.errors import BayesGraphError, cause
+from bayesgraph.core.errors import BayesGraphError, cause, optional_module
 from bayesgraph.core.version import __version__
+
+# A small installation, to load and ask from Python, may lack it.
+typer = optional_module("typer", what="The command line")
 
 # ------------ Messages of the library in the words of the command line: ``--alpha`` for ``alpha=``
 

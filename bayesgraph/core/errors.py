@@ -220,15 +220,16 @@ def cause(error: Exception) -> str:
 # ----------------- Imports of optional dependencies, with an error that names the extra to install
 
 
-def optional_module(name: str, *, extra: str, what: str) -> Any:
+def optional_module(name: str, *, extra: str | None = None, what: str) -> Any:
     """Import and return a module of an optional dependency.
 
     Parameters
     ----------
     name : str
         Name of the module.
-    extra : str
-        Extra of bayesgraph that installs the dependency, as in ``bayesgraph[extra]``.
+    extra : str, optional
+        Extra of bayesgraph that installs the dependency, as in ``bayesgraph[extra]``; None for what
+        an installation without dependencies lacks.
     what : str
         The feature that needs the module, for the error message.
 
@@ -240,7 +241,8 @@ def optional_module(name: str, *, extra: str, what: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
+        wanted = "bayesgraph" if extra is None else f"'bayesgraph[{extra}]'"
         raise MissingDependencyError(
             f"{what} needs the package {name.partition('.')[0]!r}, which is not installed. "
-            f"Install it with: pip install 'bayesgraph[{extra}]'"
+            f"Install it with: pip install {wanted}"
         ) from error

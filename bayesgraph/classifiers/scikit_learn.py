@@ -1,0 +1,86 @@
+"""What classifiers take from scikit-learn; without it, what stands for it to load, ask and predict.
+
+Base classes are imported with the classifiers. What only fits, evaluates or checks is looked up in
+the modules of `sklearn` when it is used, and then says if scikit-learn is missing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, Self
+
+from bayesgraph.core.errors import DataError, MissingDependencyError, optional_module, quoted
+
+
+class _Modules:
+    """The modules of scikit-learn, each imported when it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        what = "Fitting, evaluating or checking a classifier"
+        return optional_module(f"sklearn.{name}", what=what)
+
+
+sklearn = _Modules()
+
+
+class _BaseEstimator:
+    """What stands for `BaseEstimator`: parameters are those of the constructor."""
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(inspect.signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+        return {name: getattr(self, name) for name in self._get_param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        if unknown := params.keys() - {*self._get_param_names()}:
+            raise DataError(f"{self!r} has no parameter {quoted(sorted(unknown))}.")
+        vars(self).update(params)
+        return self
+
+    def __repr__(self) -> str:
+        parameters = inspect.signature(type(self)).parameters
+        values = self.get_params().items()
+        changed = (f"{n}={v!r}" for n, v in values if repr(v) != repr(parameters[n].default))
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
+class _NotFittedError(ValueError, AttributeError):
+    """What stands for `NotFittedError`: the estimator has not learned anything yet."""
+
+
+def _available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]], property]:
+    """Return a decorator of methods that an object only has if `check` is true of it."""
+
+    def decorated(method: Callable[..., Any]) -> property:
+        def bound(self: Any) -> MethodType:
+            if not check(self):
+                raise AttributeError(f"{self!r} has no attribute {method.__name__!r}")
+            return MethodType(method, self)
+
+        return property(bound, doc=method.__doc__)
+
+    return decorated
+
+
+def _taken(module: str, name: str, otherwise: Any = None) -> Any:
+    """Return a class or a function of scikit-learn; without it what stands for it, or nothing."""
+    try:
+        return getattr(getattr(sklearn, module), name)
+    except MissingDependencyError:
+        return otherwise or type(name, (), {})
+
+
+BaseEstimator = _taken("base", "BaseEstimator", _BaseEstimator)
+NotFittedError = _taken("exceptions", "NotFittedError", _NotFittedError)
+available_if = _taken("utils.metaestimators", "available_if", _available_if)
+ClassifierMixin = _taken("base", "ClassifierMixin")
+ClassNamePrefixFeaturesOutMixin = _taken("base", "ClassNamePrefixFeaturesOutMixin")
+OneToOneFeatureMixin = _taken("base", "OneToOneFeatureMixin")
+RegressorMixin = _taken("base", "RegressorMixin")
+TransformerMixin = _taken("base", "TransformerMixin")
