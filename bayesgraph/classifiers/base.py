@@ -373,7 +373,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
     # Defaults of parameters that only some subclasses declare.
     class_weight: Mapping[Any, float] | str | None = None
     categorical: Collection[Name] | str | None = None
-    discretizer: Discretizer | str | None = None
+    discretizer: Discretizer | Mapping[Name, ArrayLike] | str | None = None
     items: ArrayLike | None = None
     unseen: str = "warn"
 

@@ -221,8 +221,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
             return partial(learned_by, "structure", self.structure)
         return partial(given_structure, self.structure)
 
-    def _discretizer(self) -> Discretizer | None:
-        """Return the discretiser that the user chose, or the default; None for densities.
+    def _default_discretizer(self) -> Discretizer | None:
+        """Return the discretiser of columns for which the user chose none; None for densities.
 
         A default is needed for tables that are trained (equal frequency), and for learned exponents
         of whole tables (MDLP). As the first step of `fit`, it also checks the other parameters.
@@ -234,8 +234,6 @@ class BayesianNetworkClassifier(ColumnClassifier):
                 "structure='auto' is chosen for tables that are trained to predict; name a "
                 f"structure, such as 'tan', for exponents={self.exponents!r}."
             )
-        if self.discretizer is not None:
-            return super()._discretizer()
         if self._predicts:
             return RoundFrequency(_MAX_INTERVALS)
         return MDLP() if self._weighs else None

@@ -18,7 +18,7 @@ from bayesgraph.classifiers.scikit_learn import (
     TransformerMixin,
 )
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
 from bayesgraph.statistics import (
     CELL_METHODS,
@@ -476,16 +476,80 @@ DISCRETIZERS: dict[str, type[Discretizer]] = {
 UNSUPERVISED = {name: kind for name, kind in DISCRETIZERS.items() if not kind.supervised}
 
 
-def chosen_discretizer(discretizer: Any) -> Discretizer:
-    """Return a new unfitted discretiser, given a name or a Discretizer.
+class GivenCuts(Discretizer):
+    """Discretiser to intervals between cut points that the user gives for some columns.
+
+    Parameters
+    ----------
+    cuts : mapping from name to array_like
+        Ascending cut points of columns of numbers.
+    others : Discretizer, optional
+        Of the other columns, which stay as they are by default.
+    """
+
+    supervised = False
+
+    def __init__(self, cuts: Mapping[Name, ArrayLike], others: Discretizer | None = None) -> None:
+        self.cuts = cuts
+        self.others = others
+
+    def find_variables(
+        self, columns: ColumnsByClass, keep: frozenset[Name] = frozenset()
+    ) -> tuple[Variable, ...]:
+        """Return the variables with the given intervals; see Discretizer.find_variables.
+
+        Raises
+        ------
+        UnknownVariableError
+            For cut points of a column that the table lacks.
+        DataError
+            For a column that has no numbers to discretise, and cut points that are no numbers.
+        """
+        by_name = {v.name: v for v in columns.variables}
+        given = {}
+        for name, cuts in self.cuts.items():
+            if name not in by_name:
+                raise unknown_variable(name, by_name, where="discretizer=: the table")
+            if name in keep or type(by_name[name]) is not Continuous:
+                raise DataError(
+                    f"discretizer= has cut points of {name!r}, which is discrete or has a "
+                    "distribution of its own. Leave it out, or out of distributions= and "
+                    "categorical=."
+                )
+            try:
+                numbers = np.asarray(cuts, dtype=np.float64).tolist()
+                given[name] = Binned(name, numbers)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"discretizer= maps {name!r} to a list of cut points, finite numbers in "
+                    f"ascending order; got {cuts!r:.200}."
+                ) from None
+        rest = columns.variables
+        if self.others is not None:
+            rest = self.others.find_variables(columns, keep.union(given))
+        return tuple(given.get(v.name, v) for v in rest)
+
+
+def chosen_discretizer(discretizer: Any, default: Discretizer | None = None) -> Discretizer | None:
+    """Return a new unfitted discretiser for a value of `discretizer=`.
+
+    Parameters
+    ----------
+    discretizer : name, Discretizer, mapping from name to cut points, or None
+    default : Discretizer, optional
+        For None, and for the columns that a mapping does not name.
 
     Raises
     ------
     DataError
         If the name is unknown, or the discretiser has its own `categorical` columns.
     DataTypeError
-        If the parameter is neither a name nor a Discretizer.
+        If the parameter is none of these.
     """
+    if discretizer is None:
+        return default
+    if isinstance(discretizer, Mapping):
+        return GivenCuts(discretizer, default)
     if isinstance(discretizer, Discretizer):
         if getattr(discretizer, "categorical", None) is not None:
             raise DataError(
@@ -495,8 +559,9 @@ def chosen_discretizer(discretizer: Any) -> Discretizer:
         return type(discretizer)(**discretizer.get_params(deep=False))
     if not isinstance(discretizer, str):
         raise DataTypeError(
-            f"discretizer= is one of {quoted(DISCRETIZERS)} or an object such as "
-            f"bayesgraph.EqualFrequency(5); got {discretizer!r}."
+            f"discretizer= is one of {quoted(DISCRETIZERS)}, an object such as "
+            "bayesgraph.EqualFrequency(5), or cut points of columns, such as {'age': [18, 65]}; "
+            f"got {discretizer!r}."
         )
     if discretizer not in DISCRETIZERS:
         raise DataError(f"discretizer= is one of {quoted(DISCRETIZERS)}; got {discretizer!r}.")

@@ -336,9 +336,9 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
     def _counts_ahead(self) -> bool:
         return False
 
-    def _discretizer(self) -> Discretizer | None:
+    def _default_discretizer(self) -> Discretizer:
         one_of("exponents", self.exponents, ALL_SCHEMES)
-        return MDLP() if self.discretizer is None else super()._discretizer()
+        return MDLP()
 
     @property
     def _moves_prior(self) -> bool:

@@ -690,8 +690,11 @@ class NetworkClassifier(base.GraphClassifier):
 
     def _discretizer(self) -> discretizers.Discretizer | None:
         """Return the discretiser of numeric columns, or None."""
-        chosen = self.discretizer
-        return None if chosen is None else discretizers.chosen_discretizer(chosen)
+        return discretizers.chosen_discretizer(self.discretizer, self._default_discretizer())
+
+    def _default_discretizer(self) -> discretizers.Discretizer | None:
+        """Return the discretiser of columns for which the user chose none."""
+        return None
 
     @property
     def _moves_prior(self) -> bool:
@@ -834,8 +837,8 @@ class NetworkClassifier(base.GraphClassifier):
         if self._one_distribution not in (None, "categorical"):
             raise DataError(
                 f"distributions={self._one_distribution!r} takes all numbers as they are, and "
-                f"discretizer={discretizer!r} makes intervals of them; choose one, or name the "
-                "columns that keep their numbers: distributions={'age': 'gaussian'}."
+                f"discretizer={self.discretizer!r} makes intervals of them; choose one, or name "
+                "the columns that keep their numbers: distributions={'age': 'gaussian'}."
             )
         numeric = {n for n, f in self.layout_.families.items() if f != "categorical"}
         return discretizer.find_variables(columns, frozenset(numeric))
@@ -1178,9 +1181,10 @@ class ColumnClassifier(NetworkClassifier):
         they are: see the notes of BayesianNetworkClassifier, and docs/imbalance.md.
     categorical : list of column names, or "all", optional
         Numeric columns to treat as discrete.
-    discretizer : name or Discretizer, optional
+    discretizer : name, Discretizer, or mapping from column to cut points, optional
         Discretises numeric columns: their states are intervals such as "(0.8, 1.75]", and evidence
-        on them is still a number. MODL also groups categories. Columns with a family of
+        on them is still a number. ``{"age": [18, 65]}`` makes three intervals of one column, and
+        leaves others as they are without it. MODL also groups categories. Columns with a family of
         distributions that the user chose are not discretised. In tables larger than memory, all
         rows are counted between up to 4,095 edges, values of a sample: columns of fewer values get
         the intervals that they get in memory; of others, intervals lose at most 0.3 % of their
@@ -1193,7 +1197,7 @@ class ColumnClassifier(NetworkClassifier):
 
     class_weight: Mapping[Any, float] | str | None = None
     categorical: Collection[Name] | str | None = None
-    discretizer: discretizers.Discretizer | str | None = None
+    discretizer: discretizers.Discretizer | Mapping[Name, ArrayLike] | str | None = None
     unseen: str = "warn"
 
 

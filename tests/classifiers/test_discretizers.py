@@ -11,12 +11,19 @@ from comparison import assert_same_network
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import CategoricalNB
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import bayesgraph as bg
 from bayesgraph.classifiers import DISCRETIZERS
-from bayesgraph.core.errors import DataError, DataTypeError, LossyExportError
+from bayesgraph.core.errors import (
+    DataError,
+    DataTypeError,
+    LossyExportError,
+    ModelError,
+    UnknownVariableError,
+)
 
 EVERY = [*(kind() for kind in DISCRETIZERS.values()), bg.MODL(granular=True)]
 every = pytest.mark.parametrize("discretizer", EVERY, ids=str)
@@ -189,6 +196,64 @@ def test_wrong_discretizers():
         bg.TANClassifier(discretizer=bg.MODL(categorical=["x0"])).fit(X, y)
     with pytest.raises(DataError, match="bins= is a number of intervals"):
         bg.TANClassifier(discretizer=bg.EqualWidth(0)).fit(X, y)
+
+
+def test_given_cut_points_are_those_of_pandas_and_scikit_learn(tmp_path):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X.columns = [*"abcd"]
+    given = {"a": [5, 6], "b": (3.0,), "c": np.array([2.5, 4.9]), "d": []}
+    clf = bg.NaiveBayesClassifier(discretizer=given).fit(X, y)
+    assert clf.features_[0] == bg.Binned("a", [5.0, 6.0])
+    ends = {n: [-np.inf, *cuts, np.inf] for n, cuts in given.items()}
+    codes = pd.DataFrame({n: pd.cut(X[n], ends[n]).cat.codes for n in X})
+    peer = CategoricalNB(min_categories=[3, 2, 3, 1]).fit(codes, y)
+    np.testing.assert_allclose(clf.predict_proba(X), peer.predict_proba(codes), rtol=1e-9)
+    clf.save(tmp_path / "model.bayesgraph")
+    np.testing.assert_array_equal(
+        bg.load(tmp_path / "model.bayesgraph").predict_proba(X), clf.predict_proba(X)
+    )
+    rows = bg.open_dataset(pl.from_pandas(X.assign(y=y)).lazy())
+    large = bg.NaiveBayesClassifier(discretizer=given).fit(rows, "y")
+    assert large.features_ == clf.features_
+
+
+def test_columns_without_given_cut_points_are_as_without_a_discretizer():
+    X, y = load_iris(return_X_y=True)
+    gaussian = bg.NaiveBayesClassifier(discretizer={"x0": [5.5]}).fit(X, y)
+    assert [type(v) for v in gaussian.features_] == [bg.Binned, *[bg.Continuous] * 3]
+    for kind, options in (
+        (bg.WeightedNaiveBayesClassifier, {}),
+        (bg.BayesianNetworkClassifier, {"structure": "tan", "exponents": "variable"}),
+    ):
+        free = kind(**options).fit(X, y)
+        clf = kind(**options, discretizer={"x0": [5.5]}).fit(X, y)
+        assert clf.features_ == (bg.Binned("x0", [5.5]), *free.features_[1:])
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ({"e": [1]}, {}, "e"),
+        ({"a": [2, 1]}, {}, r"'a' to a list of cut points.*got \[2, 1\]"),
+        ({"a": 2}, {}, "'a' to a list of cut points.*got 2"),
+        ({"a": "mdlp"}, {}, "'a' to a list of cut points.*got 'mdlp'"),
+        ({"a": [[1.0]]}, {}, "'a' to a list of cut points"),
+        ({"a": [np.nan]}, {}, "'a' to a list of cut points"),
+        ({"c": [1]}, {}, "cut points of 'c', which is discrete"),
+        ({"a": [1]}, {"categorical": ["a"]}, "cut points of 'a', which is discrete or has"),
+        ({"a": [1]}, {"distributions": {"a": "poisson"}}, "cut points of 'a', which is"),
+        ({"a": [1]}, {"distributions": "gaussian"}, r"discretizer=\{'a': \[1\]\} makes intervals"),
+    ],
+)
+def test_given_cut_points_that_cannot_be(given, options, message):
+    X = pd.DataFrame({"a": [1, 2, 3, 4] * 3, "b": [0.1, 0.2, 0.3, 0.4] * 3, "c": [*"xyxy"] * 3})
+    if options.get("distributions") == "gaussian":
+        X = X.drop(columns="c")
+    clf = bg.NaiveBayesClassifier(discretizer=given, check_columns=False, **options)
+    with pytest.raises((DataError, UnknownVariableError), match=message):
+        clf.fit(X, [0, 1] * 6)
+    with pytest.raises(ModelError, match="discretizer= is one of"):
+        bg.StreamingNaiveBayesClassifier(discretizer=given).fit(X, [0, 1] * 6)
 
 
 class Given(bg.classifiers.Discretizer):
