@@ -22,7 +22,7 @@ forest = results[1]
 out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
 out.mkdir(parents=True, exist_ok=True)
 bg.pictures.save_figure(bg.pictures.evaluation_figure(results), out / "reliability.svg")
-bg.pictures.save_figure(bg.pictures.roc_figure(results, positive="yes"), out / "roc.svg")
+bg.pictures.save_figure(bg.pictures.ranking_figure(results, positive="yes"), out / "roc.svg")
 
 print("\nA disease that is overlooked costs ten times a false alarm:")
 losses = {("yes", "no"): 10, ("no", "yes"): 1}

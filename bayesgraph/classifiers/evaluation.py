@@ -119,9 +119,7 @@ class Evaluation:
         not compared, as they are of different models (Forman and Scholz 2010). Folds with rows of
         one class do not count; NaN if all are such.
         """
-        areas = self._by_fold(self._auc)
-        defined = [area for area in areas if not math.isnan(area)]
-        return float(np.mean(defined)) if defined else math.nan
+        return _mean_defined(self._by_fold(self._auc))
 
     def _auc(self, true: NDArray[Any], proba: Floats) -> float:
         """Return the area of the rows of one fold; NaN if they are of one class."""
@@ -132,6 +130,43 @@ class Evaluation:
         return float(
             sklearn.metrics.roc_auc_score(is_class[:, there], proba[:, there], average="weighted")
         )
+
+    def average_precision(self, *, positive: Any = None) -> float:
+        """Return the area under the precision-recall curve of a class, averaged over the folds.
+
+        The curve has steps: each row of the class counts with the precision down to it. Chance
+        reaches the share of the class in the rows. Folds without rows of the class do not count;
+        NaN if none has one.
+
+        Parameters
+        ----------
+        positive : label, optional
+            By default the second of two classes.
+
+        Raises
+        ------
+        DataError
+            If there is no such class, or no `positive` and more than two classes.
+        """
+        code = self._positive_code(positive, "the curve is of")
+
+        def area(true: NDArray[Any], proba: Floats) -> float:
+            truth = true == self.classes[code]
+            if not truth.any():
+                return math.nan
+            return float(sklearn.metrics.average_precision_score(truth, proba[:, code]))
+
+        return _mean_defined(self._by_fold(area))
+
+    def _positive_code(self, positive: Any, what: str) -> int:
+        """Return the index of the class that is ranked against the rest, by default the second.
+
+        `what` is what is asked of it, for the message if there are more than two.
+        """
+        if positive is None and len(self.classes) != 2:
+            raise DataError(f"positive= says which of {quoted(self.classes.tolist())} {what}.")
+        chosen = self.classes[1] if positive is None else positive
+        return int(label_codes([chosen], self.classes, what="positive=")[0])
 
     @property
     def balanced_accuracy(self) -> float:
@@ -215,12 +250,7 @@ class Evaluation:
                 "score= is a function of the true and the decided classes, such as "
                 f"sklearn.metrics.f1_score; got {score!r}."
             )
-        if positive is None and len(self.classes) != 2:
-            raise DataError(
-                f"positive= says which of {quoted(self.classes.tolist())} the threshold is for."
-            )
-        chosen = self.classes[1] if positive is None else positive
-        (code,) = label_codes([chosen], self.classes, what="positive=")
+        code = self._positive_code(positive, "the threshold is for")
         proba, truth = self.proba[:, code], (self.y_true == self.classes[code]).astype(np.int64)
         values = np.unique(proba)
         halves = (values + np.append(0.0, values[:-1])) / 2
@@ -252,6 +282,12 @@ class Evaluation:
             float(np.mean(true[decided] == codes[decided])) if decided.any() else math.nan,
             float(rule.losses_of(true, codes).mean()),
         )
+
+
+def _mean_defined(measures: Sequence[float]) -> float:
+    """Return the mean of those measures of folds that are not NaN; NaN if all are."""
+    defined = [measure for measure in measures if not math.isnan(measure)]
+    return float(np.mean(defined)) if defined else math.nan
 
 
 def evaluate(

@@ -1,6 +1,6 @@
 from .classifiers import evaluation_figure as evaluation_figure
 from .classifiers import plot_decision_boundary as plot_decision_boundary
-from .classifiers import roc_figure as roc_figure
+from .classifiers import ranking_figure as ranking_figure
 from .mixtures import prequential_figure as prequential_figure
 from .nomograms import nomogram_figure as nomogram_figure
 from .rendering import plot as plot

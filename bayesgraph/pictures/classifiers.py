@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay, auc, roc_curve
+from sklearn.metrics import (
+    ConfusionMatrixDisplay,
+    PrecisionRecallDisplay,
+    RocCurveDisplay,
+    auc,
+    average_precision_score,
+    precision_recall_curve,
+    roc_curve,
+)
 
 from bayesgraph.classifiers import Evaluation
 from bayesgraph.core.arrays import Floats, betaincinv
@@ -18,6 +26,7 @@ from bayesgraph.core.variables import Continuous, Name
 from bayesgraph.models import number
 from bayesgraph.pictures import style
 from bayesgraph.questions import equal_bins, label_codes
+from bayesgraph.statistics import one_of
 from bayesgraph.tables import columns_of
 
 if TYPE_CHECKING:
@@ -26,23 +35,30 @@ if TYPE_CHECKING:
 # --------------------- Figures of the predictions of classifiers, drawn by scikit-learn's displays
 
 
-# Limits of the axes of ROC and calibration curves, with room for what lies at 0 and 1.
+# Limits of the axes of curves, with room for what lies at 0 and 1.
 _SIDES = {"xlim": (-0.03, 1.03), "ylim": (-0.03, 1.03), "aspect": "equal"}
-_RATES = {"xlabel": "false positive rate", "ylabel": "true positive rate", **_SIDES}
+# Titles and axes of the curves that show how well probabilities rank the rows.
+_CURVES: dict[str, tuple[str, dict[str, Any]]] = {
+    "roc": ("ROC curves", {"xlabel": "false positive rate", "ylabel": "true positive rate"}),
+    "precision_recall": ("Precision-recall curves", {"xlabel": "recall", "ylabel": "precision"}),
+}
 
 
 @style.styled()
-def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figure:
+def evaluation_figure(
+    results: Evaluation | Sequence[Evaluation], *, curve: str = "roc"
+) -> style.Figure:
     """Return a figure with a row of three panels for each model.
 
-    The panels are the confusion matrix, the ROC curves and the calibration curve. With two classes,
-    both curves are those of the second class. With more classes there is a ROC curve of each class
-    against the rest, and the calibration is that of the predicted class.
+    The panels are the confusion matrix, the ROC or precision-recall curves and the calibration
+    curve. With two classes, both curves are those of the second class. With more classes there is
+    a curve of each class against the rest, and the calibration is that of the predicted class.
 
     Parameters
     ----------
     results : Evaluation or sequence of Evaluation
         Returned by :func:`bayesgraph.evaluate`.
+    curve : {"roc", "precision_recall"}
 
     Returns
     -------
@@ -51,35 +67,39 @@ def evaluation_figure(results: Evaluation | Sequence[Evaluation]) -> style.Figur
     Raises
     ------
     DataError
-        If there are no results.
+        If there are no results, or for an unknown curve.
     DataTypeError
         If an object is not an `Evaluation`.
     MissingDependencyError
         If matplotlib is not installed.
     """
     results = [r for _, r in style.named_results(results, Evaluation, "evaluation_figure")]
+    one_of("curve", curve, _CURVES)
+    title, labels = _CURVES[curve]
+    display = RocCurveDisplay if curve == "roc" else PrecisionRecallDisplay
     side = max(style.PANEL, *(0.45 * len(result.classes) for result in results))
     figure = style.new_figure(3 * (side + 0.9), len(results) * (side + 1.1))
     grid = figure.subplots(len(results), 3, squeeze=False)
-    for result, (confusion, roc, calibration) in zip(results, grid, strict=True):
+    for result, (confusion, ranking, calibration) in zip(results, grid, strict=True):
         names, is_binary = style.shown_names(result.classes), len(result.classes) == 2
         matrix = ConfusionMatrixDisplay(result.confusion, display_labels=names)
         look = {"cmap": "Blues", "colorbar": False, "values_format": ",d"}
         matrix.plot(ax=confusion, xticks_rotation=45 if len(names) > 4 else 0, **look)
         style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
-        # The curve of the first of two classes mirrors that of the second.
+        # The ROC curve of the first of two classes mirrors that of the second.
         for code in range(1 if is_binary else 0, len(names)):
             truth, shares = result.y_true == result.classes[code], result.proba[:, code]
-            RocCurveDisplay.from_predictions(truth, shares, name=names[code], ax=roc)
-        roc.plot([0, 1], [0, 1], "k:", linewidth=0.8)
-        roc.set(**_RATES)
-        roc.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
+            display.from_predictions(truth, shares, name=names[code], ax=ranking)
+        if curve == "roc":
+            ranking.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+        ranking.set(**labels, **_SIDES)
+        ranking.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
         note, what = "each class against the rest", "probability of the predicted class"
         if is_binary:
             note, what = f"class {names[1]} against {names[0]}", f"P({names[1]})"
         else:
             truth, shares = result.y_true == result.y_pred, result.proba.max(axis=1)
-        style.heading(roc, "ROC curves", note)
+        style.heading(ranking, title, note)
         n_rows = _draw_calibration(calibration, truth, shares)
         calibration.set(xlabel=what, ylabel="share that came true", **_SIDES)
         error = f"expected calibration error {result.calibration_error:.3f}"
@@ -106,18 +126,24 @@ def _draw_calibration(axes: style.Axes, truth: NDArray[np.bool_], shares: Floats
 
 
 @style.styled()
-def roc_figure(
-    results: Evaluation | Sequence[Evaluation], *, positive: Any = None, title: str | None = None
+def ranking_figure(
+    results: Evaluation | Sequence[Evaluation],
+    *,
+    curve: str = "roc",
+    positive: Any = None,
+    title: str | None = None,
 ) -> style.Figure:
-    """Return a panel with the ROC curve of each model, of one class against the rest.
+    """Return a panel with the ROC or precision-recall curve of each model, of one class.
 
-    The rows of all folds make one curve; the legend has the area below it. `Evaluation.auc` is the
-    mean of the areas of the folds instead.
+    The rows of all folds make one curve; the legend has the area below it. `Evaluation.auc` and
+    `Evaluation.average_precision` are means of the areas of the folds instead.
 
     Parameters
     ----------
     results : Evaluation or sequence of Evaluation
         Returned by :func:`bayesgraph.evaluate`.
+    curve : {"roc", "precision_recall"}
+        The grey line is chance: the diagonal, or the share of the class in the rows.
     positive : label, optional
         The class whose probability ranks the rows; by default the second of two.
     title : str, optional
@@ -130,45 +156,53 @@ def roc_figure(
     ------
     DataError
         If there are no results, for a class that is none of theirs, no `positive` of more than two
-        classes, and if all rows are of that class, or none.
+        classes, if all rows are of that class, or none, and for an unknown curve.
     DataTypeError
         If an object is not an `Evaluation`.
     MissingDependencyError
         If matplotlib is not installed.
     """
-    results = [r for _, r in style.named_results(results, Evaluation, "roc_figure")]
-    classes = results[0].classes.tolist()
-    if positive is None and len(classes) != 2:
-        raise DataError(f"positive= says which of {quoted(classes)} the curves are of.")
-    chosen = classes[1] if positive is None else positive
+    results = [r for _, r in style.named_results(results, Evaluation, "ranking_figure")]
+    one_of("curve", curve, _CURVES)
+    heading, labels = _CURVES[curve]
+    chosen = results[0].classes.tolist()[results[0]._positive_code(positive, "the curves are of")]
     (name,) = style.shown_names([chosen])
     axes = style.new_figure(style.PANEL + 1.2, style.PANEL + 1.1).add_subplot()
-    axes.plot([0, 1], [0, 1], color=FRAME, linewidth=0.8, zorder=1)
     for k, result in enumerate(results):
-        false, true = _roc(result, chosen)
-        dashes = style.DASHES[k // len(COLOURS) % len(style.DASHES)]
-        label = f"{result.name} ({auc(false, true):.3f})"
-        colour = COLOURS[k % len(COLOURS)]
-        axes.plot(false, true, color=colour, linestyle=dashes, linewidth=1.4, label=label)
-    axes.set(**_RATES)
-    axes.legend(fontsize=8, loc="lower right")
+        truth, shares = _ranked(result, chosen)
+        if curve == "roc":
+            x, y, _ = roc_curve(truth, shares)
+            area, chance, steps = auc(x, y), [0.0, 1.0], "default"
+        else:
+            y, x, _ = precision_recall_curve(truth, shares)
+            area, chance = average_precision_score(truth, shares), [truth.mean()] * 2
+            steps = "steps-post"
+        if not k:
+            axes.plot([0, 1], chance, color=FRAME, linewidth=0.8, zorder=1)
+        look = {
+            "color": COLOURS[k % len(COLOURS)],
+            "linestyle": style.DASHES[k // len(COLOURS) % len(style.DASHES)],
+            "drawstyle": steps,
+        }
+        axes.plot(x, y, label=f"{result.name} ({area:.3f})", linewidth=1.4, **look)
+    axes.set(**labels, **_SIDES)
+    axes.legend(fontsize=8, loc="lower right" if curve == "roc" else "lower left")
     note = f"{name} against the rest, rows of all folds; in brackets the area below"
-    style.heading(axes, "ROC curves" if title is None else title, note)
+    style.heading(axes, heading if title is None else title, note)
     return axes.figure
 
 
-def _roc(result: Evaluation, positive: Any) -> tuple[Any, Any]:
-    """Return the false and the true positive rates of a class, from threshold to threshold."""
-    (code,) = label_codes([positive], result.classes, what="positive=")
+def _ranked(result: Evaluation, positive: Any) -> tuple[NDArray[np.bool_], Floats]:
+    """Return whether each row is of a class, and the probability of that class."""
+    code = result._positive_code(positive, "the curves are of")
     truth = result.y_true == result.classes[code]
     if truth.all() or not truth.any():
         rows = "All" if truth.any() else "None"
         raise DataError(
-            f"{rows} of the rows of {result.name} are {positive!r}: a ROC curve has rows of that "
+            f"{rows} of the rows of {result.name} are {positive!r}: a curve has rows of that "
             "class and of another one."
         )
-    false, true, _ = roc_curve(truth, result.proba[:, code])
-    return false, true
+    return truth, result.proba[:, code]
 
 
 # ------- Decision boundaries of a classifier over two continuous features, the others marginalised

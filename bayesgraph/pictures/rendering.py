@@ -294,8 +294,8 @@ def plot(result: Any, **options: Any) -> Figure:
           :func:`bayesgraph.pictures.maps.axes_figure`.
         * PrequentialResult and PrequentialComparison, curves over a stream: `measure`, `changes`,
           `title`; see :func:`bayesgraph.pictures.prequential_figure`, which also takes several.
-        * Evaluation, confusion matrix, ROC and calibration curves: no options; see
-          :func:`bayesgraph.pictures.evaluation_figure`, which also takes several.
+        * Evaluation, confusion matrix, ROC or precision-recall curves, and calibration: `curve`;
+          see :func:`bayesgraph.pictures.evaluation_figure`, which also takes several.
 
     Returns
     -------

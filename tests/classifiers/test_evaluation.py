@@ -81,6 +81,28 @@ class TestEvaluation:
         assert two.auc == pytest.approx(np.average(areas, weights=np.bincount(true[few])))
         assert np.isnan(replace(two, y_true=np.zeros(few.sum(), dtype=int)).auc)
 
+    def test_the_average_precision_is_the_mean_of_folds(self, result):
+        folds = [result.fold_of_row == fold for fold in range(5)]
+        for code, label in enumerate(result.classes):
+            areas = [
+                metrics.average_precision_score(result.y_true[f] == label, result.proba[f, code])
+                for f in folds
+            ]
+            assert result.average_precision(positive=label) == pytest.approx(np.mean(areas))
+        assert result.average_precision() == pytest.approx(np.mean(areas))
+        # By hand: rows of the class in places 1 and 3 of four have the precisions 1 and 2/3.
+        four = replace(
+            result, classes=np.arange(3), y_true=np.array([2, 0, 2, 1]),
+            proba=np.array([[0.0, 0.1, 0.9], [0.1, 0.1, 0.8], [0.3, 0.0, 0.7], [0.5, 0.5, 0.0]]),
+            fold_of_row=np.array([0, 0, 0, 0]), fold_accuracy=np.ones(2),
+        )  # fmt: skip
+        assert four.average_precision(positive=2) == pytest.approx((1 + 2 / 3) / 2)
+        two = replace(four, fold_of_row=np.array([0, 0, 0, 1]))
+        assert two.average_precision(positive=2) == pytest.approx((1 + 2 / 3) / 2)
+        assert np.isnan(replace(four, y_true=np.zeros(4, int)).average_precision(positive=2))
+        with pytest.raises(bg.errors.DataError, match="positive= says which of 0, 1, 2"):
+            four.average_precision()
+
     def test_measures_of_decisions_are_scikit_learns(self, result):
         truth, found = result.y_true, result.y_pred
         expected = metrics.balanced_accuracy_score(truth, found)

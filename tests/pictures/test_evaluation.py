@@ -14,7 +14,7 @@ from sklearn import metrics
 import bayesgraph as bg
 from bayesgraph.classifiers import Evaluation
 from bayesgraph.core.errors import DataError, FileFormatError, MissingDependencyError
-from bayesgraph.pictures import evaluation_figure, roc_figure, save_figure
+from bayesgraph.pictures import evaluation_figure, ranking_figure, save_figure
 
 MAGIC = {".svg": b"<?xml", ".png": b"\x89PNG\r\n\x1a\n", ".pdf": b"%PDF-"}
 
@@ -58,7 +58,7 @@ def test_one_row_for_each_model():
 
 def test_one_panel_has_the_roc_curves_of_all_models():
     results = [made_up(2, f"model {seed} $", seed=seed) for seed in range(9)]
-    (axes,) = roc_figure(results, title="Which ranks best?").axes
+    (axes,) = ranking_figure(results, title="Which ranks best?").axes
     chance, *curves = axes.lines
     assert chance.get_xydata().tolist() == [[0.0, 0.0], [1.0, 1.0]]
     for result, curve, entry in zip(results, curves, entries(axes), strict=True):
@@ -71,23 +71,47 @@ def test_one_panel_has_the_roc_curves_of_all_models():
     assert axes.get_title(loc="left") == "Which ranks best?"
 
 
+def test_precision_recall_curves_are_scikit_learns():
+    results = [made_up(3, f"model {seed}", seed=seed) for seed in range(2)]
+    (axes,) = ranking_figure(results, curve="precision_recall", positive="class 2").axes
+    chance, *curves = axes.lines
+    truth = [result.y_true == "class 2" for result in results]
+    np.testing.assert_allclose(chance.get_ydata(), truth[0].mean())
+    for result, true, curve, entry in zip(results, truth, curves, entries(axes), strict=True):
+        precision, recall, _ = metrics.precision_recall_curve(true, result.proba[:, 2])
+        np.testing.assert_allclose(curve.get_xydata(), np.column_stack([recall, precision]))
+        area = metrics.average_precision_score(true, result.proba[:, 2])
+        assert entry == f"{result.name} ({area:.3f})"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall", "precision")
+    panel = bg.plot(results[0], curve="precision_recall").axes[1]
+    assert panel.get_title(loc="left") == "Precision-recall curves"
+    areas = [
+        metrics.average_precision_score(results[0].y_true == f"class {k}", results[0].proba[:, k])
+        for k in range(3)
+    ]
+    assert entries(panel) == [f"class {k} (AP = {area:.2f})" for k, area in enumerate(areas)]
+    for draw in (ranking_figure, bg.plot):
+        with pytest.raises(DataError, match="curve= is one of 'roc', 'precision_recall'"):
+            draw(made_up(2), curve="lift")
+
+
 def test_the_positive_class_of_roc_curves():
     result = made_up(3)
-    (axes,) = roc_figure([result], positive="class 0").axes
+    (axes,) = ranking_figure([result], positive="class 0").axes
     area = metrics.roc_auc_score(result.y_true == "class 0", result.proba[:, 0])
     assert entries(axes) == [f"model ({area:.3f})"]
     with pytest.raises(DataError, match="positive= says which of 'class 0', 'class 1'"):
-        roc_figure([result])
+        ranking_figure([result])
     with pytest.raises(DataError, match="positive="):
-        roc_figure([result], positive="class 7")
+        ranking_figure([result], positive="class 7")
     with pytest.raises(DataError, match="at least one"):
-        roc_figure([])
+        ranking_figure([])
     alone = made_up(2)
     alone.y_true[:] = "class 1"
     with pytest.raises(DataError, match="All of the rows of model are 'class 1'"):
-        roc_figure([alone])
+        ranking_figure([alone])
     with pytest.raises(DataError, match="None of the rows of model are 'class 0'"):
-        roc_figure([alone], positive="class 0")
+        ranking_figure([alone], positive="class 0")
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])

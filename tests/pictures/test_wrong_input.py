@@ -16,7 +16,7 @@ FIGURES = {
     "graph text": plots.to_dot,
     "prequential": plots.prequential_figure,
     "result": plots.plot,
-    "roc": plots.roc_figure,
+    "roc": plots.ranking_figure,
     "saved": lambda wrong: plots.save_figure(wrong, "figure.svg"),
 }
 
@@ -40,7 +40,7 @@ def test_only_results_are_drawn(figure, wrong):
 
 def test_one_evaluation_is_drawn(rows):
     (result,) = bg.evaluate({"nb": bg.NaiveBayesClassifier()}, *rows, cv=2)
-    assert len(plots.roc_figure(result).axes) == len(plots.roc_figure([result]).axes)
+    assert len(plots.ranking_figure(result).axes) == len(plots.ranking_figure([result]).axes)
     assert len(plots.evaluation_figure(result).axes) == len(bg.plot(result).axes) == 3
 
 
