@@ -731,7 +731,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
     array([1.1 , 2.15])
     """
 
-    _reads = ("shrinkage", "var_smoothing", "ddof", "estimation")
+    _reads = ("shrinkage", "var_smoothing", "reg_covar", "ddof", "estimation")
 
     _fitted = ("ccp_alpha_", "leaf_")
     _tree_variable = "leaf_"

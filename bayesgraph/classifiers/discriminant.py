@@ -112,10 +112,10 @@ class DiscriminantAnalysisClassifier(
         variance, in the units of the features; or the name of a formula that chooses the weight, in
         units of each class's standard deviations (scikit-learn's "auto" is "ledoit_wolf").
     smoothing : float or Smoothing, default "dirichlet"
-        Its `var_smoothing` is the share of each column's variance that is added to it, so that
-        collinear columns have a density. With ``ddof=1`` sums of squares are divided by the number
-        of rows minus the number of estimated means (N - K, or N_k - 1). An `alpha` that is a
-        mapping with the class among its keys smooths the prior.
+        Its `var_smoothing` is the share of each column's variance that is added to it, and
+        `reg_covar` a constant, so that collinear columns have a density. With ``ddof=1`` sums of
+        squares are divided by the number of rows minus the number of estimated means (N - K, or
+        N_k - 1). An `alpha` that is a mapping with the class among its keys smooths the prior.
     priors : array_like, shape (n_classes,), or "uniform", optional
         Class probabilities, instead of the class frequencies. The covariances do not depend on
         them.
@@ -160,7 +160,7 @@ class DiscriminantAnalysisClassifier(
     1
     """
 
-    _reads = ("alpha", "ddof", "var_smoothing")
+    _reads = ("alpha", "ddof", "var_smoothing", "reg_covar")
     _fitted = ("n_iter_",)
 
     n_iter_: int = field(init=False)

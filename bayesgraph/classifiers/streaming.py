@@ -71,7 +71,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         Number of intervals, for a discretiser given by name that does not choose it.
     smoothing : float or Smoothing, default "dirichlet"
         Its `alpha`, or a plain number, is the pseudo-count of each interval, state and class; its
-        `shrinkage` and `var_smoothing` apply to Gaussians.
+        `shrinkage`, `var_smoothing` and `reg_covar` apply to Gaussians.
     decay : float
         Factor in (0, 1] by which each row multiplies the weight of all earlier rows: 0.9999 halves
         a weight in about 6,900 rows. A row enters the summaries with its block, up to 256 rows
@@ -123,7 +123,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     0
     """
 
-    _reads = ("alpha", "shrinkage", "var_smoothing")
+    _reads = ("alpha", "shrinkage", "var_smoothing", "reg_covar")
     # Version of bayesgraph that began the stream.
     _version: str = field(init=False, default=__version__)
 

@@ -85,6 +85,9 @@ class Smoothing:
     var_smoothing : float
         Share of each column's own total variance that is added to its variance. It does not depend
         on other columns, so that rescaling one column changes nothing.
+    reg_covar : float
+        Number that is added to every variance, in squared units of its column (of its logarithm,
+        if that is Gaussian); the parameter of scikit-learn's GaussianMixture of this name.
     estimation : {"mean", "map", "ml", "predictive"}
         * "ml": maximum likelihood; `alpha` and `shrinkage` count as 0.
         * "map": the mode of the posterior: counts + alpha - 1 (not below 0) for tables; for
@@ -126,6 +129,7 @@ class Smoothing:
     alpha: Any = 1.0
     shrinkage: float = 20.0
     var_smoothing: float = 1e-9
+    reg_covar: float = 0.0
     estimation: str = "mean"
     ddof: int = 0
     bandwidth: float | str = "silverman"
@@ -164,7 +168,7 @@ class Smoothing:
         alphas = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
         for value in alphas:
             _check_alpha(value)
-        for name in ("shrinkage", "var_smoothing"):
+        for name in ("shrinkage", "var_smoothing", "reg_covar"):
             value = getattr(self, name)
             if not (_is_number(value) and value >= 0):
                 raise DataError(
@@ -317,11 +321,12 @@ class Smoothing:
         return np.where(count > self.ddof, count - self.ddof, 0.0) + self.rows
 
     def ridge(self, total_variance: Floats) -> Floats:
-        """Return the values to add to variances: a share of each column's total variance.
+        """Return the values to add to variances: a share of each column's total, and a constant.
 
-        It is 1 for constant columns, so that they do not distinguish classes.
+        It is at least 1 for constant columns, so that they do not distinguish classes.
         """
-        return np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
+        share = np.where(total_variance > 0, self.var_smoothing * total_variance, 1.0)
+        return np.asarray(share + self.reg_covar)
 
     def covariance(self, count: Floats, comoment: Floats, towards: Floats) -> Floats:
         """Return covariances shrunk towards `towards`, before the ridge is added (see `ridge`).

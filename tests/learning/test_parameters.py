@@ -328,7 +328,7 @@ def test_unusable_tables(frame, error, message):
 
 
 def test_smoothing_checks_itself():
-    for name in ("alpha", "shrinkage", "var_smoothing"):
+    for name in ("alpha", "shrinkage", "var_smoothing", "reg_covar"):
         for wrong in (-1e-9, np.nan, np.inf, "1", None):
             with pytest.raises(DataError, match=f"{name} takes a finite number"):
                 Smoothing(**{name: wrong})

@@ -220,7 +220,7 @@ class GaussianDensities(Densities):
         variance = np.where(count > 0, variance, whole)
         # A feature with one distinct value so far must not distinguish classes, whatever value
         # comes.
-        floor = np.where(whole > 0, settings.smoothing.var_smoothing * whole, 1.0)
+        floor = settings.smoothing.ridge(whole)
         variance = np.where(total > 0, variance + floor, 0.0)
         means = np.where(count > 0, mean, centre)
         centre = _mean_log_gaussians(centre, whole, means, variance)

@@ -60,8 +60,8 @@ class StreamSettings:
     bins : int
         Number of intervals, for methods that do not choose it.
     smoothing : Smoothing
-        `alpha` is the pseudo-count of each interval, state and class; `shrinkage` and
-        `var_smoothing` apply to Gaussians.
+        `alpha` is the pseudo-count of each interval, state and class; `shrinkage`,
+        `var_smoothing` and `reg_covar` apply to Gaussians.
     decay : float
         Factor of all weights after each row, in (0, 1].
     max_categories : int

@@ -161,8 +161,8 @@ def from_values(name: str, summary: str, cpd: type[DensityCPD], solve: SolveValu
         Class of the CPDs.
     solve : callable
         Returns the maximum likelihood parameters of a class, given the distinct values, their
-        weights, and a lower bound of the squared scale. The bound is `var_smoothing` times the
-        squared scale of the column (see `location_and_scale`), or 1 for a constant column.
+        weights, and a lower bound of the squared scale: `Smoothing.ridge` of the squared scale of
+        the column (see `location_and_scale`).
     """
 
     def estimate(
