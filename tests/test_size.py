@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_812,
-    "nodes of syntax trees": 629_311,
+    "lines of code": 54_821,
+    "nodes of syntax trees": 629_426,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_835,

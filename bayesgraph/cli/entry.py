@@ -122,6 +122,9 @@ def _message(error: Exception, args: Sequence[str]) -> str:
     # Errors of the option parser are recognised by a method: typer does not export their classes.
     if hasattr(error, "format_message"):
         message = str(error.format_message())
+        if "unexpected extra argument" in message and "." in message:
+            message += ". Of a folder or a glob that the shell replaces by several files, give the "
+            message += "folder, or the glob in quotes"
         hint = f" See 'bayesgraph {args[0]} --help'." if _options(args) else ""
         return message.rstrip(".") + "." + hint if hint else message
     if isinstance(error, OSError) and error.strerror:

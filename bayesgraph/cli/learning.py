@@ -44,7 +44,8 @@ def fit(
         Where to save the model.
     model
         Which model, with options of its own as in kdb:k=3; 'auto' chooses a naive Bayes
-        or a tree. A saved classifier stands for its own options. {models}
+        or a tree, averaged with --trees random trees. A saved classifier stands for its
+        own options. {models}
     cache
         Keep encoded rows of a folder or a glob in a temporary folder between passes.
 

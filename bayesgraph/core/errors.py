@@ -206,6 +206,9 @@ def unknown_variable(name: object, names: Iterable[object], *, where: str) -> Un
     """
     names = list(names)
     near = suggestion(name, names) or f" It has {quoted(names)}."
+    parts = [part.strip() for part in str(name).split(",")]
+    if len(parts) > 1 and {*parts} <= {*map(str, names)}:
+        near = " These are several names; give each by itself."
     return UnknownVariableError(f"{where} has no variable {name!r}.{near}")
 
 

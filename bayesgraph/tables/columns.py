@@ -75,8 +75,8 @@ class UnseenValues:
         ]
         columns += [f"and {len(most) - _SHOWN} more columns"] * (len(most) > _SHOWN)
         errors.warn(
-            "Values that the model never saw are taken as missing, which unseen= can refuse or "
-            f"allow: {'; '.join(columns)}.",
+            f"Values that the model never saw are taken as missing: {'; '.join(columns)}. "
+            "unseen= refuses them ('error') or says nothing ('missing').",
             errors.UnseenStatesWarning,
         )
 
@@ -233,9 +233,10 @@ def _unusable(name: Name, dtype: str) -> errors.DataTypeError:
     """Return the error for a column, or values of it, of a type that no variable has."""
     return errors.DataTypeError(
         f"Column {name!r} has the type {dtype}; each argument must be a string, a category, a "
-        "boolean or a number. Convert it (dates of a frame to numbers such as year and month; in "
-        "a file by read_table(..., dates='parts') or 'days', and by --dates) or leave it out (of "
-        "a folder by open_dataset(..., columns=), and by --drop)."
+        "boolean or a number. Convert it or leave it out. Dates become numbers such as year and "
+        "month: in a frame by frame[name].dt.year, in a file by dates='parts' of read_table, on "
+        "the command line by --dates parts. Columns are left out by frame.drop, columns= of "
+        "open_dataset, or --drop."
     )
 
 

@@ -272,13 +272,13 @@ _LONG = r"^\s*[+-]?[0-9]{16,}\s*$"
 _FIELD_BEGIN = 64
 
 
-def _suffix(path: files.PathLike, suffixes: tuple[str, ...]) -> str:
-    """Return which of some suffixes a path has, or refuse it."""
+def _suffix(path: files.PathLike, suffixes: tuple[str, ...], hint: str = "") -> str:
+    """Return which of some suffixes a path has, or refuse it; `hint` ends the message."""
     name = files.path_text(path)
     for suffix in suffixes:
         if name.lower().endswith(suffix):
             return suffix
-    raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(suffixes)}.")
+    raise FileFormatError(f"{name!r}: the suffix of a table is one of {quoted(suffixes)}.{hint}")
 
 
 @dataclass(frozen=True)
@@ -371,7 +371,7 @@ def read_table(
     """
     dialect = _Dialect(tuple(missing), tuple(text), delimiter, encoding, decimal, comment)
     origin_of(dates)  # a wrong value is told before the file is read
-    source, suffix, data = _content(path)
+    source, suffix, data = _content(path, delimiter)
     budget = files.Budget(source, len(data), limit)
     with files.reading(source, suffix):
         if suffix in PARQUET:
@@ -398,11 +398,13 @@ def read_table(
     return table
 
 
-def _content(path: files.PathLike | BinaryIO) -> tuple[str, str, bytes]:
-    """Return name, suffix and bytes of a file."""
+def _content(path: files.PathLike | BinaryIO, delimiter: str | None) -> tuple[str, str, bytes]:
+    """Return name, suffix and bytes of a file; with a delimiter that of a text may be any."""
     if isinstance(path, (str, os.PathLike)):
         _check_is_file(Path(path))
-        return files.path_text(path), _suffix(path, READ), files.read_bytes(path)
+        suffixes = READ if delimiter is None else (*READ, "")
+        hint = " delimiter= reads text of any other suffix."
+        return files.path_text(path), _suffix(path, suffixes, hint), files.read_bytes(path)
     if not hasattr(path, "read"):
         raise DataTypeError(f"read_table takes a path or an open binary file; got {path!r:.80}.")
     data = path.read()

@@ -76,10 +76,10 @@ _SAID = {
     "texts": "texts that hardly repeat (count their words by CountVectorizer, or leave out)",
     "missing": "without any value (leave out)",
     "constant": "constant (leave out)",
-    "marks": "one value or none at all (if a missing cell says no, make 'no' a state)",
+    "marks": "one value or none at all (if an empty cell means no, write 'no' into it)",
     "class": "determines the class of every row alone (leave out what prediction will not know)",
-    "words": "numbers as text, because of values such as {} (read those as missing, by missing= of "
-    "read_table or by pandas.to_numeric)",
+    "words": "numbers as text, because of values such as {} (read those as missing: missing= says "
+    "which, in a frame pandas.to_numeric makes them so)",
     "commas": "numbers as text with decimal commas (convert them; read_table does)",
     "dates": "dates as text (make them numbers, such as year and month; read_table(dates=) does)",
     "fractions": "fractions as states (not in categorical=, or take discretizer='mdlp')",
@@ -185,8 +185,8 @@ def warn_of_columns(
         warn_of_columns(*whole(), columns, free=free, gaussian=gaussian)
     elif said:
         warn(
-            f"Columns look wrong: {'; '.join(said)}. check_columns=False, or a filter of this "
-            "warning, silences it.",
+            f"Columns look wrong: {'; '.join(said)}. If they are right, check_columns=False "
+            "silences this warning.",
             SuspiciousColumnsWarning,
         )
 
