@@ -7,16 +7,17 @@ from typing import Annotated
 import typer
 
 import bayesgraph as bg
-from bayesgraph.cli import files, learning, predicting, questions
+from bayesgraph.cli import files, learning, options, predicting, questions
 from bayesgraph.core.compilation import tiers
 
 app = typer.Typer(
     name="bayesgraph",
+    cls=options.Root,
     help="Probabilistic graphical models: every classifier is a graph that answers questions.",
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 10_000},
 )
 for _group in (learning.app, predicting.app, questions.app, questions.comparing, files.app):
     app.add_typer(_group)

@@ -211,8 +211,8 @@ def _of_library(
     option = flag(name, names)
     flags = f"{option}/--no-{option[2:]}" if kind is bool else option
     plain = re.sub(r":\w+:`|`", "", texts[name]).lstrip("* ")
-    # The first sentence: it ends with a full stop, and not with the last one of "...".
-    text = re.split(r"(?<!\.)\.(?: |$)", plain)[0] + "."
+    # The first sentence: it ends with a full stop, and not with that of "..." or "et al.".
+    text = re.split(r"(?<!\.)(?<! al)\.(?: |$)", plain)[0] + "."
     if metavar is not None:
         kind, text = list[str], f"{text} May be repeated."
     # `format_help` puts the names of the lists in the place of their titles.
@@ -315,6 +315,35 @@ class _Command(typer.core.TyperCommand):
                 text = text.replace(f"{{{title}}}", names)
             parameter.help = text
         super().format_help(ctx, formatter)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, each on a line of its own above its text."""
+        titles = {"argument": "Arguments", "option": "Options"}
+        _write_sections(formatter, 8, [
+            (p.rich_help_panel or titles[p.param_type_name], p.get_help_record(ctx))
+            for p in self.get_params(ctx)
+        ])  # fmt: skip
+
+
+class Root(typer.core.TyperGroup):
+    """The command that has all others."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, with a title for each group."""
+        _write_sections(formatter, 10, [
+            (getattr(c, "rich_help_panel", ""), (c.name, c.get_short_help_str(200)))
+            for c in self.commands.values()
+        ])  # fmt: skip
+
+
+def _write_sections(formatter: Any, indent: int, entries: Iterable[tuple[Any, Any]]) -> None:
+    """Write pairs of a name and a text under their titles; titles come in order of appearance."""
+    sections: dict[Any, list[Any]] = {}
+    for title, entry in entries:
+        sections.setdefault(title, []).append(entry)
+    for title, rows in sections.items():
+        with formatter.section(title):
+            formatter.write_dl(rows, indent)
 
 
 def _runner(

@@ -86,5 +86,62 @@ def test_names_of_classes_are_suggested(run, tmp_path, typed, meant):
 
 def test_the_help_has_a_panel_for_each_group(run):
     _, out, _ = run("--help")
-    panels = [line.split()[1] for line in out.splitlines() if line.startswith("╭─")]
+    panels = [line.rstrip(":") for line in out.splitlines() if line[:1].isalpha()][1:]
     assert panels == ["Options", "Learning", "Predicting", "Asking", "Comparing", "Files"]
+
+
+def test_files_that_the_shell_put_in_the_place_of_a_glob(run, tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text("x,y\n" + "1,p\n2,q\n" * 20)
+    files = sorted(tmp_path.glob("*.csv"))
+    saved = ["-o", tmp_path / "m.bayesgraph"]
+    for begin, end in (
+        (["fit"], ["--target", "y", *saved]),
+        (["evaluate"], ["--target", "y"]),
+        (["learn"], saved),
+        (["predict", "m.bayesgraph"], []),
+        (["update", "m.bayesgraph"], []),
+    ):
+        code, out, err = run(*begin, *files, *end)
+        assert (code, out) == (2, "")
+        assert "give the folder, or the glob in quotes" in err
+
+
+def test_text_of_another_suffix_with_a_delimiter(run, tmp_path):
+    for name, end in (("t.txt", "|"), ("t.dat", ";"), ("table", "|")):
+        path = tmp_path / name
+        path.write_text(f"x{end}y\n" + f"1{end}p\n2{end}q\n" * 20)
+        given = ("fit", path, "--target", "y", "--model", "nb", "-o", tmp_path / "m.bayesgraph")
+        code, _, err = run(*given, "--no-check-columns", "--delimiter", end)
+        assert (code, err) == (0, "")
+    code, _, err = run("fit", tmp_path / "t.txt", *given[2:])
+    assert (code, "--delimiter reads text of any other suffix" in err) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--drop", "--keep", "--text"])
+def test_several_names_in_one_option_are_told(run, tmp_path, option):
+    rows = tmp_path / "t.csv"
+    rows.write_text("a,b,c,y\n" + "1,2,3,p\n2,3,4,q\n" * 20)
+    saved = tmp_path / "m.bayesgraph"
+    fit = ("fit", rows, "--target", "y", "--model", "nb", "-o", saved, "--no-check-columns")
+    assert run(*fit)[0] == 0
+    given = ("predict", saved, rows) if option == "--keep" else fit
+    code, _, err = run(*given, option, "a,b")
+    assert (code, "These are several names; give each by itself." in err) == (2, True)
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+def test_the_help_reads_at_80_columns(run, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    for command in ("fit", "learn", "evaluate", "predict", "query", "show"):
+        lines = run(command, "--help")[1].splitlines()
+        assert max(map(len, lines)) <= int(columns)
+        # Texts have the width of the line, below the name of the option.
+        assert {len(line) - len(line.lstrip()) for line in lines if line} <= {0, 2, 12}
+    assert len(lines) < 30
+    fit = run("fit", "--help")[1]
+    assert fit.index("--target") < fit.index("How the table is written:") < fit.index("--missing")
+    assert (
+        fit.index("--missing") < fit.index("Parameters, as in Python:") < fit.index("--smoothing")
+    )
+    assert "pruning (Breiman et al. 1984" in " ".join(fit.split())
