@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_841,
-    "nodes of syntax trees": 629_654,
+    "lines of code": 54_879,
+    "nodes of syntax trees": 630_106,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_835,
-    "comments that silence a check": 106,
+    "comments that silence a check": 104,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = sys.argv[1:] if arguments is None else list(arguments)
     try:
         # A line may be drawn before the options are read.
-        quiet = "--quiet" in args
+        LINE.json, quiet = "--json" in args, "--quiet" in args
         with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
             warnings.showwarning = functools.partial(_show_warning, args, set())
             code = _run(args)

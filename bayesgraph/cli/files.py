@@ -46,7 +46,7 @@ def show(model: Path, *, tables: bool = False, table: Texts = None) -> None:
         return
     loaded, text = reading.load_whole(model, _with_text)
     network = reading.network_of(loaded)
-    say(repr(network))
+    say(network)
     if reading.is_classifier(loaded):
         kind = "target" if getattr(loaded, "classes_", None) is None else "class"
         say(f"{text}, {kind} {loaded.target_.name!r}")
@@ -203,4 +203,4 @@ def info(model: Path, *, output: Path | None = None) -> None:
     """
     written = None if output is None else output_to(output, (".txt", ".md", PAGE))
     card = bg.card(reading.load_answering(model), title=f"Model card: {model.name}")
-    put(card.to_text, written, card.save, "Written to {}")
+    put(card, written, card.save, "Written to {}")

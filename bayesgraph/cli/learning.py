@@ -147,7 +147,7 @@ def learn(
     saved.save(network, lossy=lossy)
     if not is_stream(output):
         if bootstrap is not None:
-            say(repr(drawn))
+            say(drawn)
         elif network.arc_scores:
             say(cli.printing.scores_table(network.arc_scores))
     saved.done(f"Learned {network}; saved to {{}}")

@@ -19,6 +19,8 @@ lossy
     Write names and states in a form that the format has.
 quiet
     Do not say how far the work is, or where it was written.
+json
+    Print answers as lines of JSON.
 """
 
 from __future__ import annotations
@@ -286,8 +288,8 @@ class Commands(typer.Typer):
         return added
 
 
-def _for_all(*, quiet: bool = False) -> None:
-    """Take what every command takes; `main` has seen the option already."""
+def _for_all(*, quiet: bool = False, json: bool = False) -> None:
+    """Take what every command takes; `main` has seen the options already."""
 
 
 class _Command(typer.core.TyperCommand):
@@ -319,10 +321,11 @@ class _Command(typer.core.TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options, each on a line of its own above its text."""
         titles = {"argument": "Arguments", "option": "Options"}
-        _write_sections(formatter, 8, [
+        entries = [
             (p.rich_help_panel or titles[p.param_type_name], p.get_help_record(ctx))
             for p in self.get_params(ctx)
-        ])  # fmt: skip
+        ]
+        _write_sections(formatter, 8, entries)
 
 
 class Root(typer.core.TyperGroup):
@@ -330,13 +333,14 @@ class Root(typer.core.TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands, with a title for each group."""
-        _write_sections(formatter, 10, [
-            (getattr(c, "rich_help_panel", ""), (c.name, c.get_short_help_str(200)))
-            for c in self.commands.values()
-        ])  # fmt: skip
+        entries = [
+            (getattr(command, "rich_help_panel", ""), (name, command.get_short_help_str(200)))
+            for name, command in self.commands.items()
+        ]
+        _write_sections(formatter, 10, entries)
 
 
-def _write_sections(formatter: Any, indent: int, entries: Iterable[tuple[Any, Any]]) -> None:
+def _write_sections(formatter: Any, indent: int, entries: Sequence[tuple[Any, Any]]) -> None:
     """Write pairs of a name and a text under their titles; titles come in order of appearance."""
     sections: dict[Any, list[Any]] = {}
     for title, entry in entries:
@@ -364,8 +368,8 @@ def _runner(
         parameters += _declared(Reading, documented(Reading.__doc__), **look)
     parameters += [option for option in library if option.name not in names]
 
-    def run(*, quiet: bool, **values: Any) -> None:
-        del quiet
+    def run(*, quiet: bool, json: bool, **values: Any) -> None:
+        del quiet, json
         # An option that may be repeated has a list.
         listed = {n: v if isinstance(v, list) else [v] for n, v in values.items() if v is not None}
         written = [path for name in _WRITTEN for path in listed.pop(name, ())]

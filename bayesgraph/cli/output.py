@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,8 +16,10 @@ import typer
 
 import bayesgraph as bg
 from bayesgraph.cli.progress import LINE
+from bayesgraph.core.display import Report
 from bayesgraph.core.errors import DataError, FileFormatError, LossyExportError, quoted
 from bayesgraph.core.files import temporary_folder
+from bayesgraph.models import texts
 from bayesgraph.tables import reading
 
 # -------- Standard input and output in the place of files: ``-``, or with a format as in ``bif:-``
@@ -54,12 +59,39 @@ NATIVE = (".bayesgraph",)
 _BINARY = (*NATIVE, ".png", ".pdf", ".parquet", ".pq", ".gz")
 # Decimal places of numbers of a table on a terminal.
 _PLACES = 4
+# Characters of a name in JSON, which tells all names apart, and quantiles of a number.
+_LONGEST, _QUANTILES = 10_000, (0.025, 0.25, 0.5, 0.75, 0.975)
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print an answer."""
+def say(answer: Any, text: str | None = None, *, err: bool = False) -> None:
+    """Print an answer as text, by default its `repr`, or with --json what it holds."""
+    if LINE.json and not err:
+        text = json.dumps(as_json(answer))
+    elif text is None:
+        text = answer if isinstance(answer, str) else repr(answer)
     with LINE.hidden():
         typer.echo(text, err=err)
+
+
+def as_json(value: Any) -> Any:
+    """Return what a result holds as JSON has it; what is no number, text or collection as text."""
+    if isinstance(value, Report):
+        value = {"title": value.title, "summary": value.summary, "tables": value.tables()}
+    # Arrow's columns, arrays and numbers of NumPy, and tuples with names.
+    for form in ("to_pylist", "tolist", "_asdict"):
+        value = getattr(value, form)() if hasattr(value, form) else value
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value) if field.name[0] != "_"]
+        value = {name: getattr(value, name) for name in names}
+    elif isinstance(value, bg.inference.NumberMixture) and len(value.variables) == 1:
+        quantiles = {q: value.quantile(q) for q in _QUANTILES}
+        value = {"mean": value.mean, "std": value.std, "quantiles": quantiles}
+    if isinstance(value, Mapping):
+        return dict(zip(texts(value, _LONGEST), map(as_json, value.values()), strict=True))
+    if isinstance(value, (list, tuple)):
+        return [as_json(item) for item in value]
+    is_number = isinstance(value, (int, float)) and math.isfinite(value)
+    return value if is_number or value is None else str(value)
 
 
 @dataclass(frozen=True)
@@ -147,6 +179,10 @@ def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
     """Write columns to a file and say what is `done`, or print them if there is no file."""
     if output is None:
         shown = reading.rounded(columns, _PLACES) if sys.stdout.isatty() else columns
+        if LINE.json:
+            for row in zip(*map(as_json, columns.values()), strict=True):
+                say(dict(zip(columns, row, strict=True)))
+            return
         with LINE.hidden():
             reading.print_table(shown, sys.stdout.buffer)
             sys.stdout.buffer.flush()
@@ -154,12 +190,10 @@ def put_rows(columns: dict[str, Any], output: Output | None, done: str) -> None:
     output.write(partial(reading.write_table, columns), f"{done}; written to {{}}")
 
 
-def put(
-    text: Callable[[], str], output: Output | None, write: Callable[[Path], Any], done: str
-) -> None:
-    """Write a file and say what is `done`, or print a text if there is no file."""
+def put(answer: Any, output: Output | None, write: Callable[[Path], Any], done: str) -> None:
+    """Write a file and say what is `done`, or print an answer if there is no file."""
     if output is None:
-        say(text())
+        say(answer)
     else:
         output.write(write, done)
 

@@ -197,7 +197,8 @@ def evaluate(
         say(cli.printing.tests_table(results))
     for result in results:
         if len(result.classes) <= _MAX_CLASSES:
-            say(f"\n{cli.printing.confusion_table(result, target)}")
+            table = cli.printing.confusion_table(result, target)
+            say(table, f"\n{table}")
     if drawn is not None:
         figure = bg.pictures.evaluation_figure(results)
         drawn.write(partial(bg.pictures.save_figure, figure), "Drawn to {}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import bayesgraph as bg
+from bayesgraph.cli.progress import LINE
 from bayesgraph.core.display import DisplayTable
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.variables import Count, CountVector, Discrete, Name, Variable
@@ -49,12 +50,14 @@ def _printed(
     rows: Sequence[Sequence[str]],
     labels: int = 1,
     note: str = "",
-) -> str:
-    """Return a table as text: `labels` columns of text, and then numbers.
+) -> Any:
+    """Return a table as text: `labels` columns of text, and then numbers; or for --json as it is.
 
     The widest column of text is wrapped where lines would be longer than a terminal: it continues
     in lines whose other cells are empty.
     """
+    if LINE.json:
+        return {"title": title, "header": header, "rows": rows}
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     widest = max(range(labels), key=widths.__getitem__)
     # Two blanks stand before each column.
@@ -71,7 +74,7 @@ def _printed(
 
 def measures_table(
     results: Sequence[Evaluation], *, cv: int | None, measures: Sequence[str] = ()
-) -> str:
+) -> Any:
     """Return a table as text, with a row for each model and a column for each measure.
 
     `cv` is the number of folds; None if the models were fitted before. Without names of measures,
@@ -87,7 +90,7 @@ def measures_table(
     return _printed(title, ["model", *heads], rows)
 
 
-def tests_table(results: Sequence[Evaluation]) -> str:
+def tests_table(results: Sequence[Evaluation]) -> Any:
     """Return the differences between each model and the first, with their p-values, as text."""
     accuracy, log_loss = bg.paired_tests(results, measure="accuracy"), bg.paired_tests(results)
     rows = []
@@ -98,7 +101,7 @@ def tests_table(results: Sequence[Evaluation]) -> str:
     return _printed(title, ("model", "accuracy", "p", "log loss", "p"), rows)
 
 
-def confusion_table(result: Evaluation, target: str) -> str:
+def confusion_table(result: Evaluation, target: str) -> Any:
     """Return the confusion matrix of a model as text."""
     classes = list(map(str, result.classes))
     lines = zip(classes, result.confusion.tolist(), strict=True)
@@ -107,14 +110,14 @@ def confusion_table(result: Evaluation, target: str) -> str:
     return _printed(title, ["", *classes], rows)
 
 
-def scores_table(scores: dict[tuple[Any, Any], float]) -> str:
+def scores_table(scores: dict[tuple[Any, Any], float]) -> Any:
     """Return a table as text, with a row for each arc that has a score, the highest score first."""
     ranked = sorted(scores.items(), key=lambda item: -item[1])
     rows = [[str(parent), str(child), f"{score:.6f}"] for (parent, child), score in ranked]
     return _printed("Arcs by score (nats a row)", ("parent", "child", "score"), rows, labels=2)
 
 
-def variables_table(network: Model) -> str:
+def variables_table(network: Model) -> Any:
     """Return a row for each variable of a model as text: states, parents, parameters."""
     exponents = network.exponents if network.target is not None else None
     # Of several networks a variable has several distributions.
@@ -183,4 +186,4 @@ def _text(cpd: CPD, max_rows: int, max_columns: int) -> str:
     leaves = cpd.describe(max_rows, max_columns)
     # The first column of a leaf, its conditions, becomes the last one.
     header, *rows = [[*cells, path] for path, *cells in (leaves.header, *leaves.rows)]
-    return _printed(cpd.title, header, rows, len(header), leaves.note)
+    return str(_printed(cpd.title, header, rows, len(header), leaves.note))

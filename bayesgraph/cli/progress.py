@@ -40,6 +40,7 @@ class Line:
     """
 
     quiet: bool = False
+    json: bool = False
     text: str = ""
     share: float | None = None
     detail: str = ""

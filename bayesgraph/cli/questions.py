@@ -51,7 +51,7 @@ def _print_posterior(
     findings, do = texts.evidence_of(network, evidence), texts.evidence_of(network, set_) or None
     if everything:
         marginals = network.marginals(findings, do=do)
-        say(marginals._display(len(marginals)).text())
+        say(marginals, marginals._display(len(marginals)).text())
         return
     targets = texts.targets_of(loaded, path, target, "--target or --all")
     for name in do or ():
@@ -62,7 +62,7 @@ def _print_posterior(
     posterior = network.query(targets if len(targets) > 1 else targets[0], findings, do=do)
     # A posterior with all of its states, however many.
     is_table = isinstance(posterior, bg.inference.Posterior)
-    say(posterior._display(len(posterior)).text() if is_table else repr(posterior))
+    say(posterior, posterior._display(len(posterior)).text() if is_table else None)
     # Only a joint distribution gives evidence a probability.
     if findings and network._is_joint:
         values = [(network.variable(name), value) for name, value in findings.items()]
@@ -72,7 +72,8 @@ def _print_posterior(
             word = "density"
         if any(isinstance(v, Discrete) and isinstance(x, Mapping) for v, x in values):
             word = "likelihood"  # its size is that of the likelihoods given, and may exceed 0
-        say(f"log {word} of the evidence: {rounded(posterior.log_evidence, 6)}")
+        title, log = f"log {word} of the evidence", posterior.log_evidence
+        say({title: log}, f"{title}: {rounded(log, 6)}")
 
 
 @app.add("do")
@@ -133,8 +134,8 @@ def ask_next(model: Path, **parameters: Any) -> None:
     bayesgraph ask-next heart.bayesgraph -e sex=male --cost cp=1 --cost thal=100
     """
     ranking = answer("next_question", model, parameters)
-    say(repr(ranking.posterior))
-    say(repr(ranking))
+    say(ranking.posterior)
+    say(ranking)
 
 
 @app.add(parameters=partial(_of, "explanation"))
@@ -145,7 +146,7 @@ def explain(model: Path, **parameters: Any) -> None:
     --------
     bayesgraph explain alarm.bif --target HYPOVOLEMIA -e CVP=HIGH -e BP=LOW
     """
-    say(repr(answer("explanation", model, parameters)))
+    say(answer("explanation", model, parameters))
 
 
 @comparing.add(parameters=partial(_of, "flip"))
@@ -159,7 +160,7 @@ def flip(model: Path, **parameters: Any) -> None:
     changes = answer("flip", model, parameters)
     if not parameters["evidence"]:
         raise DataError("-e is needed, such as -e smoke=no: flip changes findings that it names.")
-    say(repr(changes))
+    say(changes)
 
 
 @comparing.add(parameters=partial(_of, "tornado"))
@@ -177,7 +178,7 @@ def tornado(model: Path, *, output: Path | None = None, **parameters: Any) -> No
     """
     drawn = None if output is None else output_to(output, FIGURES)
     moves = answer("tornado", model, parameters)
-    put(moves.__repr__, drawn, partial(_draw, moves), "Drawn to {}")
+    put(moves, drawn, partial(_draw, moves), "Drawn to {}")
 
 
 def _draw(result: Any, file: Path) -> None:
@@ -202,10 +203,11 @@ def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int =
     network = texts.load_model(model)
     findings = texts.evidence_of(network, evidence)
     if over is None and count == 1:
-        say(repr(network.most_probable(findings)))
+        say(network.most_probable(findings))
         return
     names = None if over is None else [texts.named(network, text) for text in over]
-    say("\n".join(map(repr, network.k_most_probable(count, findings, over=names))))
+    for assignment in network.k_most_probable(count, findings, over=names):
+        say(assignment)
 
 
 @app.add()
@@ -274,4 +276,4 @@ def diff(
     name = None if target is None else texts.named(network, target)
     table = None if rows is None else reading.table(rows, network.variables)
     difference = bg.diff(first, second, table, target=name)
-    put(difference.to_text, written, difference.save, f"{difference.summary} Written to {{}}")
+    put(difference, written, difference.save, f"{difference.summary} Written to {{}}")
