@@ -39,8 +39,12 @@ from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model
 
 
 _WORD = re.compile(rb"\S+")
-_SIDECAR = re.compile(rb"^#( bayesgraph \{.*+)$", re.MULTILINE)
-_COMMENT = re.compile(rb"#[^\n]*+|^c(?:[ \t][^\n]*)?$", re.MULTILINE)
+# Patterns that begin with one sign are searched fast; where it stands is looked at behind it.
+_SIDECAR = re.compile(rb"#(?<![^\n]#)( bayesgraph \{.*+)$", re.MULTILINE)
+_COMMENTS = (
+    re.compile(rb"c(?<![^\n]c)(?:[ \t][^\n]*)?$", re.MULTILINE),
+    re.compile(rb"#[^\n]*+"),
+)
 # Beyond this, a float may stand for several integers.
 _EXACT = 2**53
 _BOM = b"\xef\xbb\xbf"
@@ -70,6 +74,8 @@ class Numbers:
         All numbers.
     position : int
         Number of values taken so far.
+    text : bytes
+        Content of the file with its comments, whose lines end with line feeds.
 
     Raises
     ------
@@ -83,7 +89,9 @@ class Numbers:
         self.source = source
         self.position = 0
         self.kind = ""
-        self._data = _COMMENT.sub(b"", files.unix_lines(data).removeprefix(_BOM))
+        self._data = self.text = files.unix_lines(data).removeprefix(_BOM)
+        for comment in _COMMENTS:
+            self._data = comment.sub(b"", self._data)
         self._start = 0
         if kinds:
             match = _WORD.search(self._data)
@@ -494,6 +502,7 @@ def _probabilities(variable: Discrete, value: Any) -> Floats:
 HELD = Capabilities("UAI", names=NumberSpelling("x"), states=NumberSpelling(), also=("factors",))
 _KINDS = ("MARKOV", "BAYES")
 # Comments of aGrUM: a name behind a scope of a network, the variables of a factor behind its size.
+_BEHIND = re.compile(rb"#(?<=[ \t]#)")
 _NAMED_SCOPE = re.compile(rb"^\d++(?:[ \t]++\d++)++[ \t]++# *+\S", re.MULTILINE)
 _NAMED_AXES = re.compile(rb"^\d++ # \{(\d{1,9}+(?:, \d{1,9}+)*+)\}", re.MULTILINE)
 # A variable that is in no scope, and the factor of ones that it gets.
@@ -553,11 +562,10 @@ def parse(
       0  0.800000  ███████████████████
       1  0.200000  █████
     """
-    data = files.unix_lines(data)
     numbers = Numbers(data, budget.source, _KINDS)
     n = numbers.count("the number of variables", low=1)
     cards = numbers.counts(n, "numbers of states", low=1)
-    scopes = _by_axes(data, _scopes(numbers, n), numbers)
+    scopes = _by_axes(_scopes(numbers, n), numbers)
     tables: list[Floats] = []
     starts: list[int] = []
     for function, scope in enumerate(scopes):
@@ -578,7 +586,9 @@ def parse(
             f" {left} are too many.",
         )
     # Variables that the caller gives have precedence over those of the file.
-    comments = (_text_of(m[1]) for m in _SIDECAR.finditer(data)) if variables is None else ()
+    comments = (
+        (_text_of(m[1]) for m in _SIDECAR.finditer(numbers.text)) if variables is None else ()
+    )
     lines = [content for text in comments if (content := content_of(text)) is not None]
     by_index = _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
     if numbers.kind == "BAYES":
@@ -645,16 +655,16 @@ def _scopes(numbers: Numbers, n: int) -> list[list[int]]:
     return scopes
 
 
-def _by_axes(data: bytes, scopes: list[list[int]], numbers: Numbers) -> list[list[int]]:
+def _by_axes(scopes: list[list[int]], numbers: Numbers) -> list[list[int]]:
     """Return scopes in the order of the axes of their tables, of which the last varies fastest.
 
     aGrUM and pyAgrum let the first variable vary fastest, of a network the child and then the first
     parent. Their files are told by comments.
     """
-    if b"#" not in data:
+    if not _BEHIND.search(numbers.text):
         return scopes
-    axes = [list(map(int, words.split(b","))) for words in _NAMED_AXES.findall(data)]
-    if numbers.kind == "BAYES" and len(_NAMED_SCOPE.findall(data)) == len(scopes):
+    axes = [list(map(int, words.split(b","))) for words in _NAMED_AXES.findall(numbers.text)]
+    if numbers.kind == "BAYES" and len(_NAMED_SCOPE.findall(numbers.text)) == len(scopes):
         by_axes = [[*scope[-2::-1], scope[-1]] for scope in scopes]
     elif numbers.kind == "MARKOV" and [*map(sorted, axes)] == [*map(sorted, scopes)]:
         by_axes = [variables[::-1] for variables in axes]
