@@ -9,23 +9,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.core import files
+from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import LossyExportError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.blocks import BlockText
 from bayesgraph.files.exporting import Export, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
-from bayesgraph.files.readers import Draft, Normalize
+from bayesgraph.files.readers import Draft, Normalize, is_decimal
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # ------------------------------------------------------------------------------ Parser of BIF text
-# Names are parsed in small steps, which gives precise errors; the many numbers are parsed by one
-# regular expression per row.
+# Names are parsed in small steps, which gives precise errors. Rows that have all signs in their
+# places are read at once; others by one regular expression per row, which names what is wrong.
 
 
 # All repetitions are possessive: without backtracking, the time is linear.
@@ -47,6 +49,8 @@ _ENTRY = re.compile(
     r'\s*+(?:(?:\(([^()"]*+(?:"[^"]*+"[^()"]*+)*+)\)|\b(table|default)\b)'
     rf"([-+.0-9eE,\s]*+);|{_PROPERTY})"
 )
+_NOT_SIGNS = bytes(set(range(256)) - set(b'(),;"'))
+_TO_COMMAS = str.maketrans("();", ",,,")
 
 
 def parse(
@@ -238,6 +242,17 @@ class _Parser:
             "'table p, ...;', '(states) p, ...;', 'default p, ...;' or 'property ...;' with "
             f"numbers p for {child.name!r}"
         )
+        listed = _listed(self._text.text[slice(*block.body)], codes, shape)
+        if listed is not None:
+            indices, table = listed
+
+            def place_of(row: int) -> int:
+                entries = self._entries(block, _ENTRY, "tables", expected)
+                return next(
+                    m.start() for m, index in zip(entries, indices, strict=True) if index == row
+                )
+
+            return self._draft.table(block.start, family, table, place=place_of)
         # Numbers by the word before them, or by the index of a configuration of the parents.
         rows: dict[Any, list[float]] = {}
         places: dict[Any, int] = {}
@@ -320,6 +335,39 @@ class _Parser:
                 )
             index = index * parent.cardinality + code
         return index
+
+
+def _listed(
+    text: str, codes: Sequence[Mapping[str, int]], shape: Sequence[int]
+) -> tuple[NDArray[np.intp], Floats] | None:
+    """Return the rows of a block by columns: the indices of their configurations, and the table.
+
+    None if there is anything but a row for each configuration, with a comma between any two words.
+    """
+    n_rows, n_parents, n_states = math.prod(shape[:-1]), len(codes), shape[-1]
+    row = b"(%b)%b;" % (b"," * (n_parents - 1), b"," * (n_states - 1))
+    signs = text.encode("ascii", "replace").translate(None, _NOT_SIGNS)
+    if not codes or len(signs) != n_rows * len(row) or signs != n_rows * row:
+        return None
+    # Before the states of a row is an empty word.
+    words = text.translate(_TO_COMMAS).split(",")
+    blanks, *columns = (words[k :: len(row)] for k in range(len(row)))
+    numbers = [*chain.from_iterable(columns[n_parents:])]
+    if "".join(blanks).strip() or not is_decimal("".join(numbers)):
+        return None
+    indices = np.zeros(n_rows, np.intp)
+    try:
+        for code_of, card, column in zip(codes, shape, columns, strict=False):
+            # Few words are different ones, with the blanks around them.
+            code_of_word = {word: code_of[word.strip()] for word in {*column}}
+            indices *= card
+            indices += [code_of_word[word] for word in column]
+        values = np.fromiter(map(float, numbers), np.float64, len(numbers))
+    except (KeyError, ValueError):
+        return None
+    table = np.full((n_rows, n_states), np.nan)
+    table[indices] = values.reshape(n_states, n_rows).T
+    return None if np.isnan(table).any() else (indices, table)
 
 
 def _readings(text: str) -> list[list[str]]:

@@ -320,6 +320,54 @@ def test_truncated_and_altered_gzip_is_refused(tmp_path: Path, first: int) -> No
             assert at < 10
 
 
+def _outcome(text: str) -> object:
+    """Return the network of a text, or what is wrong with it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BayesGraphWarning)
+            return parse_bif(text)
+    except FileFormatError as error:
+        return str(error)
+
+
+def test_rows_at_once_and_one_by_one_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read by columns, and what is wrong with it, is what each row says by itself."""
+    rows = "(no, dry) 0.5, 0.5;\n(no, damp)0.25,0.75 ;( no ,wet)1e-1, .9;\n"
+    rows += "(yes, dry) 0.5, 0.5;\n(yes, damp) 0.3, 0.7;\n(yes, wet) 0.125, 0.875;\n"
+    head = f"{HEAD}{ROWS}variable v {{ type discrete [2] {{ a, b }}; }}\n"
+    random_ = random.Random(3)
+    words = [
+        "(",
+        ")",
+        ",",
+        ";",
+        " ",
+        "\n",
+        '"',
+        "no",
+        "dry",
+        "1_0",
+        "nan",
+        "inf",
+        "-0.1",
+        "0.5",
+        "٣",
+    ]
+    texts = [rows]
+    for _ in range(1500):
+        at = random_.randrange(len(rows))
+        end, word = at + random_.randrange(8), random_.choice(["", *words])
+        texts.append(rows[:at] + word + rows[end:])
+    # A row twice in the place of another, and numbers that change rows.
+    texts += [rows.replace("yes, wet", "yes, dry"), rows.replace("0.5, 0.5", "0.5 0.5, ", 1)]
+    texts = [f"{head}probability ( v | rain, wet ) {{\n{text}}}\n" for text in texts]
+    by_columns = [_outcome(text) for text in texts]
+    assert sum(isinstance(outcome, str) for outcome in by_columns) in range(500, 1490)
+    monkeypatch.setattr("bayesgraph.files.bif._listed", lambda *_: None)
+    for text, outcome in zip(texts, by_columns, strict=True):
+        assert _outcome(text) == outcome, text
+
+
 @a_third
 def test_altered_text_is_another_network_or_refused(tmp_path: Path, first: int) -> None:
     text = (HEAD + ROWS).encode()
