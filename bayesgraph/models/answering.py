@@ -100,9 +100,9 @@ class Answering:
     def _indicators(self) -> tuple[tuple[int, int], ...]:
         """The index of each indicator of missing values, after that of the variable it is of."""
         return tuple(
-            (self._index_of[v.of], i)
-            for i, v in enumerate(self.variables)
-            if isinstance(v, MissingIndicator) and v.of in self._index_of
+            (self._index_of[v.of], self._index_of[v.name])
+            for v in [v for v in self.variables if type(v) is MissingIndicator]
+            if v.of in self._index_of
         )
 
     @cached_property

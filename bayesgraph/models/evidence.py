@@ -220,7 +220,7 @@ def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Nam
 
     Items of these vectors that the evidence does not name are not observed.
     """
-    if all(name in model._index_of for name in evidence):
+    if evidence.keys() <= model._index_of.keys():
         return evidence
     items = model._items_among(evidence)
     if not items:
@@ -360,10 +360,10 @@ def as_mapping(evidence: Any) -> Mapping[Any, Any]:
     """Return evidence (a mapping, a pandas Series, or None for no evidence) as a mapping."""
     if evidence is None:
         return {}
-    if hasattr(evidence, "to_dict") and getattr(evidence, "ndim", 1) == 1:
-        evidence = evidence.to_dict()
-    if isinstance(evidence, Mapping):
+    if isinstance(evidence, (dict, Mapping)):  # the class of most is looked at first
         return evidence
+    if hasattr(evidence, "to_dict") and getattr(evidence, "ndim", 1) == 1:
+        return as_mapping(evidence.to_dict())
     raise EvidenceError(
         "Evidence is a mapping from variable name to value, such as {'rain': 'yes'}; got "
         f"{type(evidence).__name__}: {evidence!r:.80}. (For the rows of a table: query_rows.)"

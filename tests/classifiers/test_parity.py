@@ -86,6 +86,8 @@ def test_gaussian(shape, weighted, options, offset):
 
 class _Shifted:
     """A model asked about values minus an offset."""
+
+
 def test_a_constant_added_to_every_variance():
     random = np.random.default_rng(0)
     y = labels(random, 120, 3)
@@ -114,8 +116,6 @@ def test_a_constant_added_to_every_variance():
         )
         extra = more.covariance_ - plain.covariance_
         np.testing.assert_allclose(extra, np.broadcast_to(np.eye(3) / 4, (3, 3, 3)), atol=1e-12)
-
-
 
     def __init__(self, model, offset):
         self._model, self._offset = model, offset
