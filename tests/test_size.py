@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 54_949,
-    "nodes of syntax trees": 631_010,
+    "lines of code": 54_925,
+    "nodes of syntax trees": 630_733,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_835,

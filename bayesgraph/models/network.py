@@ -27,16 +27,7 @@ from bayesgraph.core.variables import (
     ancestral_set,
     parents_first,
 )
-from bayesgraph.inference import (
-    Case,
-    CompiledTables,
-    Factor,
-    Joint,
-    Potential,
-    Question,
-    Scopes,
-    Tables,
-)
+from bayesgraph.inference import CompiledTables, Factor, Potential, Scopes, Tables
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD, SetCPD
@@ -66,8 +57,6 @@ if TYPE_CHECKING:
 
 
 _NONE = Annotations()
-# Number of tables that are put together about as fast as those of a part of them are chosen.
-_FEW_TABLES = 20
 
 
 class BayesianNetwork(Model):
@@ -450,26 +439,6 @@ class BayesianNetwork(Model):
         """
         blocks = [cpd for cpd in self._blocks if not set(above).isdisjoint(cpd.children)]
         return BayesianNetwork([piece for cpd in blocks for piece in cpd.pieces(above, ())])
-
-    def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
-        """Return the answer to a query for one evidence assignment; see `Model._answer`.
-
-        The first posterior is that of the tables of targets, evidence and their ancestors if they
-        are few: to put the tables of all variables together takes longer than to answer.
-        """
-        part = self
-        if isinstance(question, Joint) and not len(self._memo):
-            self._memo.get("first posterior", bool)  # others are of the whole network
-            kept = sorted(ancestral_set(self._above, [*question.targets, *case.hard, *case.soft]))
-            if max(2 * len(kept), _FEW_TABLES) < len(self.variables) == len(self._blocks):
-                cpds = [self._blocks[v] for v in kept]
-                tables = [(TableCPD, self.variables[v]) for v in kept]
-                if [(type(cpd), *cpd.children) for cpd in cpds] == tables:
-                    part = BayesianNetwork(cpds)
-                    places = {v: place for place, v in enumerate(kept)}
-                    targets = tuple([places[v] for v in question.targets])
-                    question, case = Joint(targets, question.whole), case.renumbered(places)
-        return super(BayesianNetwork, part)._answer(question, case, memory_limit)
 
     # ------------------------------------------------------------------------- interventions
 

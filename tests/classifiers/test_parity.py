@@ -87,36 +87,6 @@ def test_gaussian(shape, weighted, options, offset):
 class _Shifted:
     """A model asked about values minus an offset."""
 
-
-def test_a_constant_added_to_every_variance():
-    random = np.random.default_rng(0)
-    y = labels(random, 120, 3)
-    X = random.normal(size=(120, 4)) * [0.1, 1.0, 3.0, 0.0] + y[:, None] * [0.1, 1.0, 1.0, 0.0]
-    # scikit-learn's constant is a share of the largest variance.
-    peer = GaussianNB(var_smoothing=0.05).fit(X, y)
-    smoothing = bg.Smoothing(shrinkage=0.0, var_smoothing=0.0, reg_covar=peer.epsilon_)
-    assert_parity(bg.NaiveBayesClassifier("gaussian", smoothing=smoothing).fit(X, y), peer, X)
-    stream = bg.StreamingNaiveBayesClassifier(
-        summary="gaussian",
-        smoothing=bg.Smoothing(shrinkage=0.0, var_smoothing=0.0, reg_covar=peer.epsilon_),
-    )
-    logs = bg.NaiveBayesClassifier("lognormal", smoothing=smoothing).fit(np.exp(X[:, :3]), y)
-    of_logs = GaussianNB(var_smoothing=peer.epsilon_ / X[:, :3].var(axis=0).max())
-    assert_parity(logs, _Logs(of_logs.fit(X[:, :3], y)), np.exp(X[:, :3]))
-    np.testing.assert_allclose(
-        stream.fit(X, y).network_.query("x1", {"class": 0}).variance,
-        peer.var_[0, 1],
-    )
-    for structure in ("full", "diagonal"):
-        plain, more = (
-            bg.DiscriminantAnalysisClassifier(
-                "class", structure=structure, smoothing=bg.Smoothing(reg_covar=added)
-            ).fit(X[:, :3], y)
-            for added in (0.0, 0.25)
-        )
-        extra = more.covariance_ - plain.covariance_
-        np.testing.assert_allclose(extra, np.broadcast_to(np.eye(3) / 4, (3, 3, 3)), atol=1e-12)
-
     def __init__(self, model, offset):
         self._model, self._offset = model, offset
 
@@ -129,19 +99,6 @@ def test_a_constant_added_to_every_variance():
 
 @pytest.mark.one_in(16)
 @shapes
-class _Logs:
-    """A model asked about the logarithms of values."""
-
-    def __init__(self, model):
-        self._model = model
-
-    def predict(self, X):
-        return self._model.predict(np.log(X))
-
-    def predict_log_proba(self, X):
-        return self._model.predict_log_proba(np.log(X))
-
-
 @weighted
 @pytest.mark.parametrize("alpha", [1.0, 0.01, 3.5])
 def test_categorical(shape, weighted, alpha):
@@ -476,3 +433,46 @@ def test_multinomial_is_that_of_scipy_but_for_the_coefficient(estimation):
         "multinomial", smoothing=bg.Smoothing(alpha=2.0, estimation=estimation)
     )
     assert_joint(classifier.fit(X, y, w), X, y, expected)
+
+
+class _Logs:
+    """A model asked about the logarithms of values."""
+
+    def __init__(self, model):
+        self._model = model
+
+    def predict(self, X):
+        return self._model.predict(np.log(X))
+
+    def predict_log_proba(self, X):
+        return self._model.predict_log_proba(np.log(X))
+
+
+def test_a_constant_added_to_every_variance():
+    random = np.random.default_rng(0)
+    y = labels(random, 120, 3)
+    X = random.normal(size=(120, 4)) * [0.1, 1.0, 3.0, 0.0] + y[:, None] * [0.1, 1.0, 1.0, 0.0]
+    # scikit-learn's constant is a share of the largest variance.
+    peer = GaussianNB(var_smoothing=0.05).fit(X, y)
+    smoothing = bg.Smoothing(shrinkage=0.0, var_smoothing=0.0, reg_covar=peer.epsilon_)
+    assert_parity(bg.NaiveBayesClassifier("gaussian", smoothing=smoothing).fit(X, y), peer, X)
+    stream = bg.StreamingNaiveBayesClassifier(
+        summary="gaussian",
+        smoothing=bg.Smoothing(shrinkage=0.0, var_smoothing=0.0, reg_covar=peer.epsilon_),
+    )
+    logs = bg.NaiveBayesClassifier("lognormal", smoothing=smoothing).fit(np.exp(X[:, :3]), y)
+    of_logs = GaussianNB(var_smoothing=peer.epsilon_ / X[:, :3].var(axis=0).max())
+    assert_parity(logs, _Logs(of_logs.fit(X[:, :3], y)), np.exp(X[:, :3]))
+    np.testing.assert_allclose(
+        stream.fit(X, y).network_.query("x1", {"class": 0}).variance,
+        peer.var_[0, 1],
+    )
+    for structure in ("full", "diagonal"):
+        plain, more = (
+            bg.DiscriminantAnalysisClassifier(
+                "class", structure=structure, smoothing=bg.Smoothing(reg_covar=added)
+            ).fit(X[:, :3], y)
+            for added in (0.0, 0.25)
+        )
+        extra = more.covariance_ - plain.covariance_
+        np.testing.assert_allclose(extra, np.broadcast_to(np.eye(3) / 4, (3, 3, 3)), atol=1e-12)

@@ -43,16 +43,6 @@ def test_the_first_posterior_has_the_same_bits(target, evidence):
     assert np.array_equal(first.probabilities, again.probabilities)
 
 
-def test_only_the_first_posterior_takes_few_tables():
-    net, small = chains(), chains(8)
-    net.query("x0")
-    assert "_compiled_tables" not in vars(net)
-    net.query("x0")
-    small.query("x0")
-    assert "_compiled_tables" in vars(net)
-    assert "_compiled_tables" in vars(small)
-
-
 def test_posteriors_of_late_targets():
     net = chains()
     net.query("x29")
