@@ -27,6 +27,7 @@ BEGIN, END = "<!-- table: begin -->", "<!-- table: end -->"
 # Benchmarks by the options of their short form.
 BENCHMARKS = {
     "bench_first_answer": ["--quick"],
+    "bench_first_use": ["--quick"],
     "bench_cli": ["--quick"],
     "bench_formats": ["--quick"],
     "bench_single_row": ["--quick"],

@@ -46,7 +46,7 @@ HOMES = {
 # Who imports what a text names: the compiler, extras, functions of higher rooms, formats, and the
 # lists that the help of the command line reads.
 IMPORTERS = {
-    "core": {"compilation", "errors", UPWARD},
+    "core": {"compilation", "compiler", "errors", UPWARD},
     "pictures": {"rendering"},
     "files": {"formats", "native"},
     "cli": {"options"},

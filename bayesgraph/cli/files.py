@@ -169,23 +169,17 @@ def convert(source: Path, destination: Path, *, lossy: bool = False, report: boo
 
 
 @app.add("warm-up")
-def warm_up(*, background: bool = False) -> None:
+def warm_up() -> None:
     """Compile everything that is compiled, for images and machines that must answer at once.
 
-    Parameters
-    ----------
-    background
-        Without a bar, until the end of standard input.
+    It takes two to six minutes, once for a machine.
 
     Examples
     --------
     bayesgraph warm-up
     """
-    if background:
-        cli.warm_up.in_background()
-    else:
-        cli.warm_up.compile_all(say_share)
-        say("All kernels are compiled.")
+    cli.warm_up.compile_all(say_share)
+    say("All kernels are compiled.")
 
 
 @app.add()

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -17,7 +14,7 @@ import scipy.sparse
 import bayesgraph as bg
 from bayesgraph.classifiers import DISCRETIZERS
 from bayesgraph.cli.models import models
-from bayesgraph.core.compilation import mark_complete, mode_is
+from bayesgraph.core.compilation import Library, mode_is, tiers
 from bayesgraph.core.errors import BayesGraphError
 from bayesgraph.learning import ADWIN, ALL_SCHEMES
 from bayesgraph.models import FAMILIES
@@ -44,21 +41,7 @@ def compile_all(report: Callable[[float, str], None]) -> None:
             report(done / len(steps), name)
             step()
         report(1.0, "")
-    mark_complete()
-
-
-def in_background() -> None:
-    """Compile all kernels with low priority, until the end of standard input."""
-    Thread(target=_end_with_the_input, daemon=True).start()
-    with suppress(AttributeError, OSError):
-        os.nice(10)
-    compile_all(lambda share, name: None)
-
-
-def _end_with_the_input() -> None:
-    """End the process when its standard input ends: whoever started it has ended."""
-    sys.stdin.buffer.read()
-    os._exit(0)
+    tiers.library.add("", Library.ALL)
 
 
 def _steps() -> Iterator[tuple[str, Callable[[], Any]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import json
 import math
 import os
 import platform
@@ -12,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cached_property, update_wrapper
+from functools import cached_property, partial, update_wrapper
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,134 +24,37 @@ from typing import Any, cast
 
 import numpy as np
 
-# ------- A process in the background that compiles all kernels into the cache, once for each cache
-
-
 try:
     import fcntl
 except ImportError:  # Windows: nothing is compiled in the background.
     fcntl = None  # type: ignore[assignment]
 
+# ------------------ The cache: a folder of compiled kernels, with a list of those that are in it
+
+
 PACKAGE = Path(__file__).parent.parent
-
-
-class Background:
-    """The compilation of all kernels in a process of its own, which ends with this one.
-
-    Nothing here raises an error: where the process cannot start, kernels are compiled when work is
-    large, or when no more time should be spent on interpreting them.
-    """
-
-    def __init__(self) -> None:
-        self.allowed = True
-        self._process: subprocess.Popen[bytes] | None = None
-        self._owner = 0
-        self._ready = False
-        self._lock = Lock()
-
-    def start(self) -> None:
-        """Start the process, unless it runs, the cache is complete, or it cannot run."""
-        if not self.allowed or self._owner == os.getpid():
-            return
-        with self._lock:
-            if self._owner != os.getpid():
-                self._owner = os.getpid()
-                with suppress(OSError):
-                    self._process = _started()
-                    atexit.register(self._end)
-
-    def _end(self) -> None:
-        """End the process; where this one is killed, the end of its input does it."""
-        if self._process is not None and self._owner == os.getpid():
-            self._process.kill()
-            self._process.communicate()  # waits, and closes the pipe
-
-    def is_ready(self) -> bool:
-        """Tell whether waiting longer for compiled kernels brings nothing.
-
-        They are in the cache, or nobody compiles them in the background.
-        """
-        if not self._ready:
-            running = self._process is not None and self._process.poll() is None
-            self._ready = is_complete() or not (running or _is_locked())
-        return self._ready
-
-
-def _started() -> subprocess.Popen[bytes] | None:
-    """Start the process if the cache is not complete and no other process fills it."""
-    if fcntl is None or not sys.executable or is_complete():
-        return None
-    lock = _start_lock()
-    if lock is None:
-        return None
-    try:
-        # The process inherits the lock, and sees by the end of its input that this one has ended.
-        return subprocess.Popen(
-            _command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            # Given, if empty: a file .numba_config.yaml of the working directory names no folder.
-            env={"NUMBA_CACHE_DIR": ""} | os.environ | {"BAYESGRAPH_COMPILE": "inline"},
-            pass_fds=(lock,),
-        )
-    finally:
-        os.close(lock)
-
-
-def _command() -> list[str]:
-    return python_command("bayesgraph", "warm-up", "--background")
-
-
-def python_command(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module in a process of its own, with this one's search path.
-
-    The working directory is searched only if this process names it: files that lie there, such as a
-    ``random.py``, are not the user's program.
-    """
-    search_path = [str(PACKAGE.parent), *filter(None, sys.path)]
-    code = (
-        f"import sys; sys.path[:] = {search_path!a}; import runpy; "
-        f"runpy.run_module({module!a}, run_name='__main__', alter_sys=True)"
-    )
-    isolation = "-I" if sys.flags.ignore_environment else "-P"
-    return [sys.executable, isolation, "-c", code, *arguments]
-
-
-def _start_lock() -> int | None:
-    """Return a locked file of the cache, or None if another process has locked it."""
-    folder = cache_folder()
-    if folder is None:
-        return None
-    lock = os.open(folder / ".bayesgraph-compiling", os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
-def _is_locked() -> bool:
-    with suppress(OSError):
-        lock = _start_lock()
-        if lock is not None:
-            os.close(lock)
-            return False
-        return cache_folder() is not None
-    return False
+# Seconds after which a process looks again which kernels are there.
+AGAIN = 0.2
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that says whether the cache is complete; None if none can be written."""
+    """Return the folder of compiled kernels: one that has some, else one that can be written."""
     named = os.environ.get("NUMBA_CACHE_DIR")
-    folders = [Path(named)] if named else [PACKAGE / "__pycache__"]
-    folders.append(Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "bayesgraph")
+    folders = [Path(named) if named else PACKAGE / "__pycache__"]
+    with suppress(RuntimeError):  # there is no home
+        caches = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache"))
+        folders.append(caches.expanduser() / "bayesgraph")
+    # Who can write the package need not write kernels to run code.
+    if any(open_to_others(folder) for folder in folders if folder.parent != PACKAGE):
+        return None
+    for folder in folders:
+        if (folder / list_name()).exists():
+            return folder
     for folder in folders:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
             if os.access(folder, os.W_OK):
-                return None if named and open_to_others(folder) else folder
+                return folder
     return None
 
 
@@ -180,48 +84,203 @@ def _compiler() -> list[Path]:
     return [Path(each.origin) for each in specs if each is not None and each.origin is not None]
 
 
-def _stamp() -> str:
-    """Return a digest of the sources, the compiler and the processor of the compiled kernels."""
+def list_name() -> str:
+    """Return the name of the list of compiled kernels: of these sources, compiler and processor."""
     state = hashlib.sha256()
     for path in [*sorted(PACKAGE.rglob("*kernels.py")), *_compiler()]:
         status = path.stat()
         state.update(f"{path} {status.st_mtime_ns} {status.st_size} ".encode())
     state.update(f"{sys.version} {platform.processor()}".encode())
-    return state.hexdigest()[:16]
+    return f".bayesgraph-{state.hexdigest()[:16]}"
 
 
-def is_complete() -> bool:
-    """Tell whether all kernels are compiled for these sources, this compiler and processor."""
-    folder = cache_folder()
-    return folder is not None and (folder / f".bayesgraph-{_stamp()}").exists()
+class Library:
+    """The names of the kernels that are compiled in the cache, and of those that are wanted.
 
+    Attributes
+    ----------
+    ALL : str
+        The name that stands for all kernels.
+    """
 
-def mark_complete() -> None:
-    """Remember that all kernels are compiled."""
-    folder = cache_folder()
-    if folder is not None:
+    ALL = "*"
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._next_look = 0.0
+
+    @cached_property
+    def folder(self) -> Path | None:
+        """The folder of compiled kernels."""
+        return cache_folder()
+
+    @cached_property
+    def _list(self) -> Path | None:
+        return None if self.folder is None else self.folder / list_name()
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether more kernels can be added."""
+        return self.folder is not None and os.access(self.folder, os.W_OK)
+
+    def has(self, name: str) -> bool:
+        """Tell whether a kernel is compiled, as far as the last look at the list has shown."""
+        if self.ALL not in self._names and name not in self._names:
+            now = perf_counter()
+            if now >= self._next_look:
+                self._next_look = now + AGAIN
+                self._names = set(self.lines(""))
+        return self.ALL in self._names or name in self._names
+
+    def lines(self, which: str) -> list[str]:
+        """Return the lines of the list of compiled kernels (""), or of that of ".wanted" ones."""
         with suppress(OSError):
-            for old in folder.glob(".bayesgraph-????????????????"):
-                old.unlink()
-            (folder / f".bayesgraph-{_stamp()}").touch()
+            if self._list is not None:
+                return Path(f"{self._list}{which}").read_text("utf-8").splitlines()
+        return []
+
+    def add(self, which: str, line: str) -> None:
+        """Add a line to a list, see `lines`; those of other sources and compilers are removed."""
+        if self._list is None:
+            return
+        with suppress(OSError):
+            for old in self._list.parent.glob(".bayesgraph-????????????????*"):
+                if not old.name.startswith(self._list.name):
+                    old.unlink()
+            with open(f"{self._list}{which}", "a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
+
+
+# ------------------------ A process in the background that compiles kernels, one for each cache
+
+
+# Number of processes that end without having compiled what was asked for, after which none starts.
+_MOST_FAILURES = 4
+
+
+class Background:
+    """The compilation of kernels in a process of its own, which ends with this one.
+
+    Nothing here raises an error: where the process cannot start, kernels are compiled when work is
+    large, or when no more time should be spent on interpreting them.
+    """
+
+    def __init__(self, library: Library) -> None:
+        self.allowed = True
+        self.library = library
+        self._process: subprocess.Popen[bytes] | None = None
+        self._owner = 0
+        self._asked: set[str] = set()
+        self._failures = 0
+        self._next_look = 0.0
+        self._lock = Lock()
+
+    @property
+    def helps(self) -> bool:
+        """Whether another process compiles what this one asks for."""
+        return self.allowed and self._can_start and self._failures < _MOST_FAILURES
+
+    @cached_property
+    def _can_start(self) -> bool:
+        # Another process helps nobody on one processor, or in tests of continuous integration.
+        is_alone = (os.cpu_count() or 1) < 2 or os.environ.get("CI", "") not in ("", "false", "0")
+        return bool(fcntl and sys.executable and not is_alone and self.library.can_grow)
+
+    def ask(self, name: str, describe: Callable[[], str]) -> None:
+        """Let a process compile a kernel, described in one line; start one if none is running."""
+        if perf_counter() < self._next_look or not self.helps:
+            return
+        with self._lock, suppress(OSError):
+            self._next_look = perf_counter() + AGAIN
+            if self._owner != os.getpid():
+                self._owner, self._process = os.getpid(), None
+                atexit.register(self._end)
+            is_idle = self._process is None or self._process.poll() is not None
+            if name not in self._asked:
+                self._asked.add(name)
+                self._next_look = 0.0  # others may be asked for at once
+                self.library.add(".wanted", describe())
+            elif is_idle and self._process is not None:
+                self._failures += 1
+            if is_idle:
+                self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes] | None:
+        """Start the process if no other process fills this cache."""
+        lock = start_lock(self.library)
+        if lock is None:
+            return None
+        try:
+            # The process inherits the lock, and sees by the end of its input that this one has
+            # ended.
+            return subprocess.Popen(
+                _command(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                # Given, if empty: a file .numba_config.yaml of the working directory names no
+                # folder.
+                env={"NUMBA_CACHE_DIR": ""} | os.environ | {"BAYESGRAPH_COMPILE": "inline"},
+                pass_fds=(lock,),
+            )
+        finally:
+            os.close(lock)
+
+    def _end(self) -> None:
+        """End the process; where this one is killed, the end of its input does it."""
+        if self._process is not None and self._owner == os.getpid():
+            self._process.kill()
+            self._process.communicate()  # waits, and closes the pipe
+
+
+def _command() -> list[str]:
+    return python_command("bayesgraph.core.compiler")
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module in a process of its own, with this one's search path.
+
+    The working directory is searched only if this process names it: files that lie there, such as a
+    ``random.py``, are not the user's program.
+    """
+    search_path = [str(PACKAGE.parent), *filter(None, sys.path)]
+    code = (
+        f"import sys; sys.path[:] = {search_path!a}; import runpy; "
+        f"runpy.run_module({module!a}, run_name='__main__', alter_sys=True)"
+    )
+    isolation = "-I" if sys.flags.ignore_environment else "-P"
+    return [sys.executable, isolation, "-c", code, *arguments]
+
+
+def start_lock(library: Library) -> int | None:
+    """Return a locked file of the cache, or None if another process has locked it."""
+    if library.folder is None:
+        return None
+    lock = os.open(library.folder / ".bayesgraph-compiling", os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
 
 
 # -------------------- The two tiers of kernels: when a call is interpreted and when it is compiled
 # Compiled kernels need their compiler imported, and are loaded from a cache or compiled, which
 # takes from one second to a minute. The interpreted tier runs the same statements in Python at
-# once, some hundred times slower. Small work is therefore interpreted, until the time spent on it
-# would have paid for the compiled kernels; large work is compiled from its first call.
+# once, some hundred times slower, or operations on whole arrays in their place. What costs less
+# than waiting for the compiled kernel is interpreted.
 
 
 # What BAYESGRAPH_COMPILE may say.
 MODES = ("background", "inline", "never")
 
-# Maximum work of an interpreted call, in units that take a microsecond or two.
-LARGE = 60_000
-# Seconds of interpreted calls after which a process changes to compiled kernels, once they are
-# cached: about the time that it takes to import the compiler and to load them. While they are not,
-# it looks for them again after some more seconds of interpreted calls.
-ENOUGH, AGAIN = 0.7, 0.2
+# Seconds that a unit of work of a kernel takes when it is interpreted.
+_UNIT = 1.5e-6
+# Seconds of interpreted calls, those of this process or of one kernel: after which it pays to
+# import the compiler for kernels that are in the cache; after which another process should compile
+# a kernel; after which it pays to compile it here.
+LOADS, WANTED, PAYS = 0.5, 0.1, 5.0
 
 
 class Tiers:
@@ -230,37 +289,61 @@ class Tiers:
     Attributes
     ----------
     mode : {"background", "inline", "never"}
-        ``"background"`` interprets small work while another process compiles all kernels,
-        ``"inline"`` compiles each kernel at its first call, ``"never"`` compiles nothing.
-    compiled : bool
-        Whether calls are compiled, however small; it never becomes false again.
+        ``"background"`` interprets calls until it pays to compile the kernel, while another process
+        compiles those that are used most, ``"inline"`` compiles each kernel at its first call,
+        ``"never"`` compiles nothing.
+    spent : float
+        Seconds of all interpreted calls.
     """
 
-    def __init__(self, mode: str, background: Background) -> None:
+    def __init__(self, mode: str) -> None:
         self.mode = mode
-        self.compiled = mode == "inline"
-        self.background = background
+        self.library = Library()
+        self.background = Background(self.library)
         self.spent = 0.0
-        self._look_at = ENOUGH
-        self._lock = Lock()
+
+    def interprets(self, kernel: Kernel, work: int = 0) -> bool:
+        """Tell whether a call of this work, see `kernel`, is interpreted."""
+        if self.mode != "background":
+            return self.mode == "never"
+        seconds = _UNIT * work
+        if self.library.has(kernel.name):
+            is_loaded = "bayesgraph.core.compiler" in sys.modules
+            return not is_loaded and self.spent + seconds < LOADS
+        if not self.background.helps:
+            seconds += kernel.spent
+        return kernel.may_interpret and seconds < PAYS
+
+    def spend(self, kernel: Kernel, seconds: float, args: Any) -> None:
+        """Count the time of an interpreted call, and let kernels that take much be compiled."""
+        self.spent += seconds
+        kernel.spent += seconds
+        if self.mode == "background" and kernel.spent > WANTED:
+            describe = partial(_described_call, kernel, args)
+            self.background.ask(kernel.name, describe)
 
     def tier(self, work: int) -> str:
-        """Return the tier of a call of this work: ``"interpreted"`` or ``"compiled"``."""
-        if self.mode == "never" or not (self.compiled or work > LARGE):
-            return "interpreted"
-        return "compiled"
-
-    def spend(self, seconds: float) -> None:
-        """Count the time of an interpreted call; after `ENOUGH` calls are compiled."""
+        """Return the tier of work that is nothing but kernels: "interpreted" or "compiled"."""
         if self.mode == "background":
-            self.background.start()
-        with self._lock:
-            self.spent += seconds
-            looks = self.spent > self._look_at
-            if looks:
-                self._look_at = self.spent + AGAIN
-        if looks and self.mode == "background" and self.background.is_ready():
-            self.compiled = True
+            is_loaded = "bayesgraph.core.compiler" in sys.modules
+            return "compiled" if is_loaded or _UNIT * work > PAYS else "interpreted"
+        return "interpreted" if self.mode == "never" else "compiled"
+
+
+def _described_call(kernel: Kernel, args: Any) -> str:
+    """Return a line that names a kernel and the types of its arguments."""
+    return json.dumps([*kernel.place, *map(_described, args)])
+
+
+def _described(value: Any) -> Any:
+    """Return the type of an argument of a kernel as lists of texts; see `compiler`."""
+    if isinstance(value, np.ndarray):
+        order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+        return ["array", value.dtype.name, value.ndim, order, not value.flags.writeable]
+    if isinstance(value, tuple):
+        of = type(value)
+        return ["tuple", of.__module__, of.__qualname__, *map(_described, value)]
+    return ["number", np.asarray(value).dtype.name]
 
 
 def _mode_of_environment() -> str:
@@ -270,10 +353,10 @@ def _mode_of_environment() -> str:
             f"The environment variable BAYESGRAPH_COMPILE is {mode!r}, but it must be one of "
             f"{', '.join(MODES)}"
         )
-    return mode
+    return mode if find_spec("numba") else "never"
 
 
-tiers = Tiers(_mode_of_environment(), Background())
+tiers = Tiers(_mode_of_environment())
 
 
 @contextmanager
@@ -282,12 +365,11 @@ def mode_is(mode: str) -> Iterator[Tiers]:
 
     It is for tests and for the command that compiles all kernels.
     """
-    before = tiers.mode, tiers.compiled
-    tiers.mode, tiers.compiled = mode, mode == "inline"
+    before, tiers.mode = tiers.mode, mode
     try:
         yield tiers
     finally:
-        tiers.mode, tiers.compiled = before
+        tiers.mode = before
 
 
 # ------------------- The decorator of kernels, and the choice between their two tiers at each call
@@ -302,6 +384,13 @@ class Kernel:
         What was decorated.
     options : mapping
         Options of the compiler.
+    place : (str, str)
+        The module and the name in it.
+    name : str
+        Both.
+    spent : float
+        Seconds of interpreted calls.
+    may_interpret : bool
     """
 
     def __init__(
@@ -309,13 +398,17 @@ class Kernel:
         function: Callable[..., Any],
         options: Mapping[str, Any],
         work: Callable[..., int] | None,
-        interpreted: bool,
+        interpreted: Callable[..., Any] | bool,
     ) -> None:
         update_wrapper(self, function)
         self.function = cast(FunctionType, function)
         self.options = options
+        self.place = function.__module__, function.__qualname__
+        self.name = ".".join(self.place)
+        self.spent = 0.0
         self._work = work
-        self._may_interpret = interpreted
+        self.may_interpret = bool(interpreted)
+        self._in_python = cast(FunctionType, interpreted if callable(interpreted) else function)
         self._run: Callable[..., Any] = self._choose
 
     def __call__(self, *args: Any) -> Any:
@@ -326,14 +419,12 @@ class Kernel:
         return self.function.__qualname__
 
     def _choose(self, *args: Any) -> Any:
-        if self._may_interpret or tiers.mode == "never":
-            work = self._work(*args) if self._work else entries(args)
-            if tiers.tier(work) == "interpreted":
-                start = perf_counter()
-                with np.errstate(all="ignore"):
-                    result = self.interpreted(*args)
-                tiers.spend(perf_counter() - start)
-                return result
+        if tiers.interprets(self, self._work(*args) if self._work else entries(args)):
+            start = perf_counter()
+            with np.errstate(all="ignore"):
+                result = self.interpreted(*args)
+            tiers.spend(self, perf_counter() - start, args)
+            return result
         # From now on nothing has to be decided.
         self._run = self.compiled
         return self.compiled(*args)
@@ -341,7 +432,7 @@ class Kernel:
     @cached_property
     def interpreted(self) -> Callable[..., Any]:
         """The function of the interpreted tier, which calls that of the kernels it uses."""
-        return _with_globals(self.function, _interpreted_globals)
+        return _with_globals(self._in_python, _interpreted_globals)
 
     @cached_property
     def compiled(self) -> Callable[..., Any]:
@@ -355,7 +446,7 @@ class Kernel:
 def kernel(
     *,
     work: Callable[..., int] | None = None,
-    interpreted: bool = True,
+    interpreted: Callable[..., Any] | bool = True,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Kernel]:
     """Make a function of arrays and numbers a kernel, whose body both tiers can run.
@@ -368,8 +459,10 @@ def kernel(
     work : callable or None
         Work of a call as a function of its arguments, in units of a microsecond or two of the
         interpreter; None for the number of entries of all arrays.
-    interpreted : bool
-        Whether small work may be interpreted; otherwise each call waits for its compiled kernel.
+    interpreted : function or bool
+        A function of the same arguments that runs in place of the body in the interpreted tier,
+        such as one of operations on whole arrays. False if small work may not be interpreted: each
+        call waits for its compiled kernel.
     **options
         Options of the compiler, such as ``error_model`` and ``fastmath``.
     """

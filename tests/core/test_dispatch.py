@@ -1,8 +1,10 @@
 """Kernels on both tiers: which one runs, and that they give the same."""
 
+import json
 import math
 import pickle
 import sys
+from importlib import import_module
 
 import cases
 import numpy as np
@@ -14,24 +16,38 @@ from bayesgraph.statistics import counting_kernels as statistics
 
 
 class Nobody:
-    """A background in which nothing is compiled, and which is ready when told so."""
+    """A background that is asked for kernels, and compiles none."""
 
-    def __init__(self, ready=False):
-        self.ready, self.started = ready, 0
+    def __init__(self, helps=False):
+        self.helps, self.asked = helps, []
 
-    def start(self):
-        self.started += 1
+    def ask(self, name, describe):
+        self.asked.append(json.loads(describe())[1])
 
-    def is_ready(self):
-        return self.ready
+
+class Shelf(dispatch.Library):
+    """A library of the kernels that are named."""
+
+    def __init__(self, *names):
+        super().__init__()
+        self.names = names
+
+    def has(self, name):
+        return name in self.names
+
+
+def tiers_of(mode, library=(), helps=False):
+    made = Tiers(mode)
+    made.library, made.background = Shelf(*library), Nobody(helps)
+    return made
 
 
 @pytest.fixture
 def fresh(monkeypatch):
     """Return tiers as they are at the start of a process, used by all kernels of this test."""
-    found = Tiers("background", Nobody())
-    monkeypatch.setattr(dispatch, "tiers", found)
-    return found
+    made = tiers_of("background")
+    monkeypatch.setattr(dispatch, "tiers", made)
+    return made
 
 
 @kernel()
@@ -71,7 +87,7 @@ def is_compiled(function):
 def forget(*functions):
     for function in functions:
         vars(function).pop("compiled", None)
-        function._run = function._choose
+        function._run, function.spent = function._choose, 0.0
 
 
 @pytest.fixture(autouse=True)
@@ -79,37 +95,59 @@ def _forget_what_was_compiled():
     forget(double, four_times, waits, quadratic, limits)
 
 
-def test_small_work_is_interpreted_and_starts_the_background(fresh):
+def test_small_work_is_interpreted(fresh):
     assert four_times(np.ones(3)) == 12
     assert not is_compiled(four_times)
     assert not is_compiled(double)
-    assert fresh.background.started == 1
-    assert fresh.spent > 0
+    assert fresh.background.asked == []
+    assert 0 < fresh.spent == four_times.spent
+
+
+def test_a_kernel_that_takes_much_is_asked_for(fresh):
+    fresh.background.helps = True
+    double.spent = 100.0
+    assert double(np.ones(3)) == 6
+    assert fresh.background.asked == ["double"]
+    assert not is_compiled(double)
+    assert four_times(np.ones(3)) == 12
+    assert fresh.background.asked == ["double"]
 
 
 def test_large_work_is_compiled_at_once(fresh):
-    assert four_times(np.ones(100_000)) == 400_000
-    assert is_compiled(four_times)
-    assert fresh.background.started == 0
     assert quadratic(10) == 10
     assert not is_compiled(quadratic)
-    assert quadratic(1000) == 1000
+    assert quadratic(10_000) == 10_000
     assert is_compiled(quadratic)
+    assert fresh.background.asked == []
 
 
 def test_work_counts_arrays_in_tuples():
     assert dispatch.entries((1, np.ones((2, 3)), (np.ones(4), (np.ones(5),)), "text")) == 15
 
 
-def test_after_enough_time_kernels_are_compiled_once_they_are_ready(fresh):
-    fresh.spend(10.0)
+def test_where_nobody_helps_a_kernel_is_compiled_after_enough_time(fresh):
+    double.spent = 100.0
+    assert four_times(np.ones(2)) == 8
+    assert not is_compiled(four_times)
+    assert double(np.ones(2)) == 4
+    assert is_compiled(double)
+
+
+def test_kernels_of_the_cache_are_used_when_it_pays_to_load_the_compiler(fresh, monkeypatch):
+    monkeypatch.delitem(sys.modules, "bayesgraph.core.compiler", raising=False)
+    fresh.library.names = (double.name,)
     assert double(np.ones(2)) == 4
     assert not is_compiled(double)
-    fresh.background.ready = True
-    fresh.spend(0.1)  # too little to look again
-    assert fresh.tier(1) == "interpreted"
-    fresh.spend(0.2)
-    assert fresh.tier(1) == "compiled"
+    fresh.spent = 10.0
+    assert four_times(np.ones(2)) == 8
+    assert not is_compiled(four_times)
+    assert double(np.ones(2)) == 4
+    assert is_compiled(double)
+
+
+def test_kernels_of_the_cache_are_used_at_once_by_a_process_with_a_compiler(fresh):
+    import_module("bayesgraph.core.compiler")
+    fresh.library.names = (double.name,)
     assert double(np.ones(2)) == 4
     assert is_compiled(double)
 
@@ -120,28 +158,28 @@ def test_some_kernels_wait_for_the_compiler(fresh):
 
 
 def test_never_compiles_nothing(monkeypatch):
-    found = Tiers("never", Nobody(ready=True))
-    monkeypatch.setattr(dispatch, "tiers", found)
-    found.spend(1e9)
+    made = tiers_of("never", [waits.name, double.name])
+    monkeypatch.setattr(dispatch, "tiers", made)
+    double.spent = made.spent = 1e9
     assert waits(1) == 2
     assert double(np.ones(100_000)) == 200_000
     assert not is_compiled(waits)
     assert not is_compiled(double)
-    assert found.background.started == 0
-    assert found.tier(10**9) == "interpreted"
+    assert made.background.asked == []
+    assert made.tier(10**9) == "interpreted"
 
 
 def test_inline_compiles_everything(monkeypatch):
-    monkeypatch.setattr(dispatch, "tiers", Tiers("inline", Nobody()))
+    monkeypatch.setattr(dispatch, "tiers", tiers_of("inline"))
     assert four_times(np.ones(1)) == 4
     assert is_compiled(four_times)
 
 
 def test_a_mode_ends_with_its_block():
-    before = tiers.mode, tiers.compiled
+    before = tiers.mode
     with mode_is("never"):
         assert tiers.tier(10**9) == "interpreted"
-    assert (tiers.mode, tiers.compiled) == before
+    assert tiers.mode == before
 
 
 def test_both_tiers_go_to_infinity_in_silence():
@@ -168,8 +206,8 @@ ROWS = [
 @pytest.fixture
 def interpreted(monkeypatch):
     """Interpret every kernel that may be, however large its work; the others are compiled."""
-    found = Tiers("background", Nobody())
-    found.tier = lambda work: "interpreted"
+    found = tiers_of("background")
+    found.interprets = lambda kernel, work=0: kernel.may_interpret
     monkeypatch.setattr(dispatch, "tiers", found)
     kernels = _kernels()
     runs = {k: k._run for k in kernels}
@@ -193,7 +231,7 @@ def test_what_is_stored_has_the_same_bits(interpreted, tmp_path, case, kind):
     fitted = cases.fit(case, data)
     probabilities = fitted.predict_proba(data.pandas())
     assert interpreted.spent > 0
-    interpreted.tier = lambda work: "compiled"
+    interpreted.interprets = lambda kernel, work=0: False
     other = cases.fit(case, data)
     np.testing.assert_allclose(
         probabilities, other.predict_proba(data.pandas()), rtol=0, atol=1e-12
