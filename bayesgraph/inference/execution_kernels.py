@@ -184,8 +184,59 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
 # ---------------------------------------------------------------------------------------- executor
 
 
+# Where nothing is compiled, operations on whole arrays take the place of loops.
+
+
+def _view(array: Floats, offset: int, shape: list[int], steps: list[int]) -> Any:
+    """Return an array as nested loops see it: an axis for a loop, repeated where its step is 0."""
+    return np.ndarray(shape, np.float64, array, 8 * offset, [8 * step for step in steps])
+
+
+def _part(target: Floats, t: int, shape: list[int], steps: list[int]) -> tuple[Any, list[int]]:
+    """Return the entries of the target of a sum, and the axes that are not summed out."""
+    kept = [k for k, step in enumerate(steps) if step]
+    return _view(target, t, [shape[k] for k in kept], [steps[k] for k in kept]), kept
+
+
+def _linear_on_arrays(operation: int, target: Floats, t: int, *others: Any) -> None:
+    source, s, code, at, dims, _ = others
+    words = code[at : at + 3 * dims].tolist()
+    shape, steps = words[::3], words[1::3]
+    values = _view(source, s, shape, words[2::3])
+    if operation == COPY:
+        _view(target, t, shape, steps)[...] = values
+    elif operation == MULTIPLY:
+        _view(target, t, shape, steps)[...] *= values
+    else:
+        to, kept = _part(target, t, shape, steps)
+        to += np.add.reduce(values, axis=tuple([k for k in range(dims) if k not in kept]))
+
+
+def _add_products_on_arrays(target: Floats, t: int, *others: Any) -> None:
+    left, x, right, y, code, at, dims, _ = others
+    words = code[at : at + 4 * dims].tolist()
+    to, kept = _part(target, t, words[::4], words[1::4])
+    axes = list(range(dims))
+    factors = _view(left, x, words[::4], words[2::4]), _view(right, y, words[::4], words[3::4])
+    to += np.einsum(factors[0], axes, factors[1], axes, kept)
+
+
+def _extremes_of_array(bits: Ints, t: int, n: int) -> tuple[int, int]:
+    numbers = bits[t : t + n]
+    positive = numbers[numbers > 0]
+    return int(numbers.max()), int(np.minimum.reduce(positive, initial=_INFINITY))
+
+
+def _divide_arrays(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
+    entries, divisor = work[t : t + n], work[s : s + n]
+    if logarithmic:
+        entries -= np.where(divisor > -np.inf, divisor, 0.0)
+    else:
+        entries /= np.where(divisor > 0.0, divisor, 1.0)
+
+
 # Sums may be reordered, so that a sum along a row uses vector instructions.
-@kernel(error_model="numpy", fastmath={"reassoc", "nsz"})
+@kernel(interpreted=_linear_on_arrays, error_model="numpy", fastmath={"reassoc", "nsz"})
 def _linear(
     operation: int,
     target: Floats,
@@ -345,7 +396,7 @@ def _logarithmic(
             return
 
 
-@kernel(error_model="numpy")
+@kernel(interpreted=_extremes_of_array, error_model="numpy")
 def _extremes(bits: Ints, t: int, n: int) -> tuple[int, int]:
     """Return the largest of n non-negative numbers from offset t on, and the smallest positive one.
 
@@ -365,20 +416,17 @@ def _extremes(bits: Ints, t: int, n: int) -> tuple[int, int]:
 @kernel(error_model="numpy")
 def _fill(work: Floats, t: int, n: int, value: float) -> None:
     """Set n entries from offset t on to a value."""
-    at = np.uint64(t)
-    for k in range(np.uint64(n)):
-        work[at + k] = value
+    work[t : t + n] = value
 
 
 @kernel(error_model="numpy")
 def _scale(work: Floats, t: int, n: int, factor: float) -> None:
     """Multiply n entries from offset t on by a factor."""
-    at = np.uint64(t)
-    for k in range(np.uint64(n)):
-        work[at + k] *= factor
+    entries = work[t : t + n]
+    entries *= factor
 
 
-@kernel(error_model="numpy")
+@kernel(interpreted=_divide_arrays, error_model="numpy")
 def _divide(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
     """Divide n entries from offset t on by those from s on, where these are positive."""
     to, by = np.uint64(t), np.uint64(s)
@@ -393,7 +441,11 @@ def _divide(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
 
 
 # Sums may be reordered, and products added without rounding them first.
-@kernel(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
+@kernel(
+    interpreted=_add_products_on_arrays,
+    error_model="numpy",
+    fastmath={"reassoc", "nsz", "contract"},
+)
 def _add_products(
     target: Floats,
     t: int,
@@ -558,7 +610,12 @@ def _scatter(
         target[k] = _log_sum(target[k], x, maximum) if logarithmic else target[k] + x
 
 
-@kernel(error_model="numpy")
+def _instructions(code: Ints, *others: Any) -> int:
+    """Return the work of `run`: an instruction takes some words, and reads some entries at once."""
+    return len(code) + len(others[3]) // 64
+
+
+@kernel(work=_instructions, error_model="numpy")
 def run(
     code: Ints,
     tables: Floats,

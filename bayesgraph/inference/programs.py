@@ -325,10 +325,12 @@ class CompiledTables:
         memory_limit: float | None = None,
         *,
         logarithmic: bool = False,
+        everything: bool = False,
     ) -> Run:
         """Run a program for one evidence assignment.
 
-        It runs on logarithms if `logarithmic` is set, or if probabilities could underflow.
+        It runs on logarithms if `logarithmic` is set, or if probabilities could underflow. A
+        program of `everything` has the variables with findings too.
 
         Raises
         ------
@@ -337,11 +339,13 @@ class CompiledTables:
         """
         _check_memory(program, memory_limit)
         tables = self.tables
-        findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
-        offsets = tables.offsets(findings)
+        hard = {} if everything else case.hard
+        offsets = tables.offsets(np.array([*hard, *hard.values()], dtype=np.int64))
         space = np.empty(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
         values = tables.log_values if logarithmic else tables.values
+        if everything:
+            values = tables.contradicted(case.hard, logarithmic=logarithmic)
         log_scale = tables.log_scale + case.log_scale
         if len(program.constant):  # tables whose variables are all observed
             log_scale += float(np.sum(tables.log_at(offsets[program.constant])))
@@ -352,7 +356,7 @@ class CompiledTables:
         if log_scale == -np.inf:
             return Run(program, values, offsets, space, result, log_scale, logarithmic)
         if not logarithmic and least < execution_kernels.MINIMUM_LOG2:
-            return self.run(program, case, memory_limit, logarithmic=True)
+            return self.run(program, case, memory_limit, logarithmic=True, everything=everything)
         status, log_mass = execution_kernels.run(
             program.code, values, offsets, minima, space, result, logarithmic
         )
@@ -362,7 +366,9 @@ class CompiledTables:
             vanished = status == execution_kernels.IMPOSSIBLE
             underflow = vanished and minima.min(initial=0.0) < execution_kernels.MINIMUM_LOG2
             if underflow or status == execution_kernels.TOO_SMALL:
-                return self.run(program, case, memory_limit, logarithmic=True)
+                return self.run(
+                    program, case, memory_limit, logarithmic=True, everything=everything
+                )
         elif log_mass > -np.inf:  # otherwise the run has not written the result
             np.exp(result, out=result)
         log_mass = float(log_mass) + log_scale

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import tiers
 from bayesgraph.core.errors import EvidenceError, MemoryLimitError
 from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference import contract, execution_kernels, sensitivity
+from bayesgraph.inference import contract, execution_kernels, program_kernels, sensitivity
 from bayesgraph.inference.elimination import table_derivatives
 from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.program_kernels import N_ROWS
@@ -25,6 +26,7 @@ from bayesgraph.inference.programs import (
     Run,
     held_bytes,
     held_entries,
+    plan_tree,
 )
 from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
@@ -488,12 +490,64 @@ class ProgramPosteriors(_Program, _TablePosteriors):
     """Prepared query for a joint posterior or all marginals, by an elimination program.
 
     A joint posterior takes one pass towards the root clique with the targets, marginals take two.
+    As long as nothing is compiled, one program serves all questions about single variables.
     """
+
+    def _prepare(self, model: Any) -> None:
+        is_simple = self.memory_limit is None and not self.pattern.soft
+        self._shared = _shared_program(model, self.question) if is_simple else None
+        if self._shared is None:
+            super()._prepare(model)
+            return
+        _TablePosteriors._prepare(self, model)
+        n_states = self._shared.tree.cards
+        if isinstance(self.question, contract.All):
+            is_asked = np.isin(self._shared.tree.variables, self.pattern.observed, invert=True)
+        else:
+            is_asked = self._shared.tree.variables == self.question.targets[0]
+        self._asked, self._nbytes = np.repeat(is_asked, n_states), 0
 
     def run(
         self, case: contract.Case, memory_limit: float | None = None
     ) -> Posterior | Marginals | None:
-        return self._answer(self._result(case, memory_limit), case, memory_limit)
+        if self._shared is not None and (memory_limit is not None or not _is_slow_to_plan()):
+            self._shared = None
+            super()._prepare(self.model)
+        if self._shared is None:
+            return self._answer(self._result(case, memory_limit), case, memory_limit)
+        run = self.compiled.run(self._shared, case, everything=True)
+        return self._answer((run.result[self._asked], run.log_mass), case, memory_limit)
+
+
+# Maximum number of entries of all cliques of a program without evidence, which evidence would make
+# smaller: operations on them take less time than planning.
+_MOST_SHARED = 2**17
+
+
+def _is_slow_to_plan() -> bool:
+    return tiers.interprets(program_kernels.compile_tree)
+
+
+def _shared_program(model: Any, question: Any) -> Program | None:
+    """Return the program of all marginals without evidence, if nothing is compiled yet.
+
+    Evidence is entered in its tables. To plan for each set of observed variables would take longer,
+    as planning runs loops that only a compiler makes fast. None for a joint posterior of several
+    variables, and for a large program.
+    """
+
+    def made() -> Program | None:
+        compiled: CompiledTables = model._compiled_tables
+        whole = compiled.restricted((), (), (), Relevance.EVERYTHING)
+        # With findings in it no table is a distribution, over which a sum is one.
+        tree = plan_tree(whole._replace(child=np.full_like(whole.child, -1)))
+        return compiled.program((), both=True, tree=tree) if tree.total <= _MOST_SHARED else None
+
+    is_single = isinstance(question, contract.All) or len(question.targets) == 1
+    if not (is_single and _is_slow_to_plan()):
+        return None
+    program: Program | None = model._memo.get("shared program", made)
+    return program
 
 
 class ProgramMass(_Program):

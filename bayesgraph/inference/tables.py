@@ -206,6 +206,27 @@ class Tables:
         )
         return offsets
 
+    def contradicted(self, hard: Findings, *, logarithmic: bool) -> Floats:
+        """Return the entries of all tables, or their logarithms, zero where findings rule them out.
+
+        Each finding is entered in one table of its variable: the product of all is zero as well.
+        """
+        values = (self.log_values if logarithmic else self.values).copy()
+        for v, code in hard.items():
+            entries, step = self._table_of[v]
+            table = values[entries].reshape(-1, self.cards[v], step)
+            table[:, :code] = table[:, code + 1 :] = -np.inf if logarithmic else 0.0
+        return values
+
+    @cached_property
+    def _table_of(self) -> dict[int, tuple[slice, int]]:
+        """The entries of a table of each variable, and the step of the variable in it."""
+        ends = [*self.arrays.base.tolist()[1:], len(self.values)]
+        tables = [slice(*ends) for ends in zip(self.arrays.base.tolist(), ends, strict=True)]
+        owner = np.repeat(np.arange(len(self)), np.diff(self.start)).tolist()
+        items = zip(self.item.tolist(), owner, self.arrays.step.tolist(), strict=True)
+        return {v: (tables[f], step) for v, f, step in items}
+
     def scopes(self) -> list[tuple[Discrete, ...]]:
         """Return the variables of each table, in the order of its axes."""
         return [
