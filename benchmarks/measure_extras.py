@@ -19,8 +19,8 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
-# Bytes of a megabyte in the table.
-MEGABYTE = 1e6
+# Bytes of a megabyte in the table; of packages that have a row in common.
+MEGABYTE, SMALL = 1e6, 3e5
 
 
 def listed(wheel: Path, field: str) -> list[str]:
@@ -70,11 +70,17 @@ def print_packages(files: dict[str, tuple[int, int]], needed_by: dict[str, list[
     """Print a row for each package, the largest first, with the packages that need it."""
     print("| package | MB to download | MB on disk | needed by |")
     print("| :-- | --: | --: | :-- |")
-    for name, sizes in sorted(files.items(), key=lambda item: -item[1][1]):
-        packed, unpacked = (size / MEGABYTE for size in sizes)
-        needers = ", ".join(needed_by[name])
-        print(f"| {name_of(name)} | {packed:.1f} | {unpacked:.1f} | {needers} |")
+    small = [name for name, (_, unpacked) in files.items() if unpacked < SMALL]
+    for name in sorted(files.keys() - {*small}, key=lambda name: -files[name][1]):
+        print(package_row(name_of(name), [files[name]], ", ".join(needed_by[name])))
+    print(package_row(f"{len(small)} others", [files[name] for name in small], ""))
     print(flush=True)
+
+
+def package_row(title: str, sizes: list[tuple[int, int]], needed_by: str) -> str:
+    """Return a row of the table of packages."""
+    packed, unpacked = (sum(part) / MEGABYTE for part in zip(*sizes, strict=True))
+    return f"| {title} | {packed:.1f} | {unpacked:.1f} | {needed_by} |"
 
 
 def row(title: str, files: dict[str, tuple[int, int]]) -> str:
