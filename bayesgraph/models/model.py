@@ -78,6 +78,7 @@ from bayesgraph.models.evidence import (
     whole_count,
     whole_intervals,
 )
+from bayesgraph.models.families.items import ItemsCPD, log_orders
 from bayesgraph.tables import Training, to_frame
 
 _ALL = All()
@@ -798,7 +799,9 @@ class Model(Edits, Answering):
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
-    def log_likelihood(self, table: TableLike, *, unseen: str = "error") -> Floats:
+    def log_likelihood(
+        self, table: TableLike, *, unseen: str = "error", multinomial_coefficient: bool = False
+    ) -> Floats:
         """Return the log likelihood (density) of each row of a table, shape (n_rows,).
 
         Missing values are marginalised. Columns that are not variables of the model are ignored. It
@@ -812,9 +815,22 @@ class Model(Edits, Answering):
         unseen : {"error", "missing", "warn"}
             What a value becomes that is not a state: an error, or a missing value, with "warn" told
             by one warning for all rows.
+        multinomial_coefficient : bool
+            By default a document has the probability of its items in the order in which they
+            stand, given how many there are: what the `MultinomialCPD` says. If true, it is that of
+            its counts x, of which there are (sum x)! / prod x! orders; this changes no posterior.
         """
         encoded = told_table(self, table, None, unseen)
-        return self._log_evidence_rows(encoded.evidence()) if encoded.n_rows else np.empty(0)
+        if not encoded.n_rows:
+            return np.empty(0)
+        logs = self._log_evidence_rows(encoded.evidence())
+        if multinomial_coefficient:
+            sources = getattr(self, "cpds", getattr(self, "factors", ()))
+            documents = (s for s in sources if isinstance(s, ItemsCPD) and s.is_document)
+            for vector in dict.fromkeys(document.variable for document in documents):
+                if vector in encoded.variables:
+                    logs = logs + log_orders(encoded.column(vector))
+        return logs
 
     def query_rows(
         self,

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from scipy.special import gammaln
+from scipy.special import gammaln, logsumexp
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KernelDensity
 
@@ -418,6 +418,41 @@ def test_dirichlet_multinomial(alpha):
             "multinomial", smoothing=bg.Smoothing(alpha=alpha, estimation="predictive")
         )
         assert_joint(classifier.fit(form(X), y, w), form(X), y, expected)
+
+
+@pytest.mark.parametrize("estimation", ["mean", "predictive"])
+def test_the_multinomial_coefficient_of_documents_is_an_option(estimation):
+    X, y, _ = sample(8, "counts")
+    fitted = bg.NaiveBayesClassifier(
+        "multinomial", smoothing=bg.Smoothing(estimation=estimation)
+    ).fit(X, y)
+    network = fitted.network_
+    masses = []
+    for c in range(3):
+        a, counts = X[y == c].sum(axis=0) + 1.0, X.astype(int)
+        if estimation == "mean":
+            logs = stats.multinomial.logpmf(counts, counts.sum(axis=1), a / a.sum())
+        else:
+            logs = [stats.dirichlet_multinomial.logpmf(x, a, x.sum()) for x in counts]
+        masses.append(np.log(np.mean(y == c)) + logs)
+    expected = logsumexp(masses, axis=0)
+    names = [f"x{i}" for i in range(X.shape[1])]
+    tables = [dict(zip(names, X.T, strict=True)), {network.variables[1].name: sparse.csr_array(X)}]
+    mixture = bg.Ensemble([network, network], [0.3, 0.7])
+    for model in (network, mixture, bg.FactorGraph.of(network)):
+        for table in tables:
+            counted = model.log_likelihood(table, multinomial_coefficient=True)
+            np.testing.assert_allclose(counted, expected, rtol=1e-9)
+            orders = gammaln(X.sum(axis=1) + 1) - gammaln(X + 1).sum(axis=1)
+            np.testing.assert_allclose(model.log_likelihood(table), expected - orders, rtol=1e-9)
+    # Counts that are missing are neither in the sum nor in the product; presence has no orders.
+    fewer = dict(zip(names[1:], X.T[1:], strict=True))
+    gap = network.log_likelihood(fewer, multinomial_coefficient=True)
+    rest = gammaln(X[:, 1:].sum(axis=1) + 1) - gammaln(X[:, 1:] + 1).sum(axis=1)
+    np.testing.assert_allclose(gap - network.log_likelihood(fewer), rest, rtol=1e-9)
+    words = bg.NaiveBayesClassifier("bernoulli").fit(X, y).network_
+    same = words.log_likelihood(tables[0], multinomial_coefficient=True)
+    np.testing.assert_array_equal(same, words.log_likelihood(tables[0]))
 
 
 @pytest.mark.parametrize("estimation", ["mean", "map", "ml"])

@@ -112,7 +112,7 @@ class ItemCells:
         row = np.asarray(counts, dtype=np.float64)[None]
         logs = np.zeros((self.cpd.cells, 1))
         self.cpd._add(Evidence(1, {self.cpd.variable: row}), logs)
-        orders = 0.0 if self.presence else gammaln(row.sum() + 1.0) - gammaln(row + 1.0).sum()
+        orders = 0.0 if self.presence else log_orders(row)
         return np.asarray(logs[self.cells, 0] + orders)
 
     def item(self, place: int, length: int) -> CountTable:
@@ -229,6 +229,19 @@ def known_counts(
     filled = counts.copy()
     filled[rows] = np.where(gone, 0.0, counts[rows])
     return filled, (rows, gone.astype(np.float64))
+
+
+def log_orders(counts: Any) -> Floats:
+    """Return the log multinomial coefficient of each row of counts: that of its orders of items.
+
+    The coefficient is ``n! / (x_1! x_2! ...)`` for the counts x_i and their sum n; missing counts
+    are left out.
+    """
+    known = scipy.sparse.csr_array(counts)
+    parts = known.indices, known.indptr
+    known.data = np.nan_to_num(known.data)
+    logs = scipy.sparse.csr_array((gammaln(known.data + 1.0), *parts), shape=known.shape)
+    return np.asarray(gammaln(known.sum(axis=1) + 1.0) - logs.sum(axis=1))
 
 
 def known_mass(shares: Floats, absent: Any) -> Floats:
