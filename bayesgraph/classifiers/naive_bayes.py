@@ -14,7 +14,7 @@ from bayesgraph.classifiers.base import OF_TABLES, estimator
 from bayesgraph.classifiers.discretizers import MDLP, Discretizer
 from bayesgraph.classifiers.intake import check_fitted, checked_priors, with_class_weights
 from bayesgraph.classifiers.network_classifier import ColumnClassifier, NetworkClassifier, Source
-from bayesgraph.core.arrays import Floats, random_generator
+from bayesgraph.core.arrays import Floats, log_of, random_generator
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import CountVector, Discrete, Name
@@ -28,9 +28,13 @@ from bayesgraph.learning import (
     weighted_network,
 )
 from bayesgraph.models import (
+    CPD,
     Ensemble,
+    ExponentialCPD,
     FactorGraph,
     MultinomialCPD,
+    PoissonCPD,
+    PresenceCPD,
     TableCPD,
     WeightedNetwork,
     as_mapping,
@@ -74,6 +78,14 @@ class NaiveBayesClassifier(ColumnClassifier):
     Attributes
     ----------
     {attributes}
+    w_ : ndarray, shape (n_classes, n columns)
+        Weights of the log odds, if these are linear (counts of items, their presence, states,
+        Poisson counts, exponential numbers): ``softmax(X @ w_.T + w0_)`` are the class
+        probabilities of complete rows X, with a column of zeros and ones for each state of a
+        discrete feature. (Gaussians of one variance are linear too: ``w_`` of
+        DiscriminantAnalysisClassifier.)
+    w0_ : ndarray, shape (n_classes,)
+        Bias of each class.
 
     Examples
     --------
@@ -88,6 +100,56 @@ class NaiveBayesClassifier(ColumnClassifier):
 
     distributions: Mapping[Any, str] | str | None = field(default="auto", kw_only=False)
     items: ArrayLike | None = None
+
+    def _linear_terms(self) -> tuple[Floats, Floats]:
+        """Return weights and biases of the log scores in the columns; see `_linear`."""
+        check_fitted(self, "network_")
+        weights, biases = zip(
+            *[_linear(self.network_[v.name]) for v in self.features_], strict=True
+        )
+        prior = self.network_[self.target_.name]
+        assert isinstance(prior, TableCPD)
+        return np.concatenate(weights, axis=1), log_of(prior.values) + np.sum(biases, axis=0)
+
+    @property
+    def w_(self) -> Floats:
+        """Weights of the log odds, shape (n_classes, n columns)."""
+        return self._linear_terms()[0]
+
+    @property
+    def w0_(self) -> Floats:
+        """Biases of the log odds, shape (n_classes,)."""
+        return self._linear_terms()[1]
+
+
+def _linear(cpd: CPD) -> tuple[Floats, Floats]:
+    """Return slopes and intercept of the log density of a feature in each class, up to a constant.
+
+    The slopes, shape (n_classes, n), are those of its number, the counts or the presence of its
+    items, or the indicators of its states.
+
+    Raises
+    ------
+    AttributeError
+        If the log density is not linear.
+    """
+    if isinstance(cpd, TableCPD):
+        return log_of(cpd.values), np.zeros(len(cpd.values))
+    if isinstance(cpd, MultinomialCPD):
+        return cpd.item_logs(), np.zeros(cpd.cells)
+    if isinstance(cpd, PresenceCPD):
+        absent = log_of(1.0 - cpd.probabilities)
+        return cpd.item_logs() - absent, absent.sum(axis=1)
+    if isinstance(cpd, PoissonCPD):
+        rate = cpd.rate.reshape(-1, 1)
+        return np.log(rate), -rate[:, 0]
+    if isinstance(cpd, ExponentialCPD):
+        rate = cpd.rate.reshape(-1, 1)
+        return -rate, np.log(rate[:, 0])
+    raise AttributeError(
+        f"Log odds are linear in counts, presence, states, Poisson counts and exponential numbers; "
+        f"{cpd.title} is none of these."
+    )
 
 
 # ----------------------------- Tree-augmented naive Bayes: the best tree, or an average over trees

@@ -2,10 +2,12 @@
 
 import itertools
 
+import cases
 import numpy as np
 import pytest
 from scipy import sparse, stats
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln, logsumexp, softmax
+from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KernelDensity
 
@@ -418,6 +420,46 @@ def test_dirichlet_multinomial(alpha):
             "multinomial", smoothing=bg.Smoothing(alpha=alpha, estimation="predictive")
         )
         assert_joint(classifier.fit(form(X), y, w), form(X), y, expected)
+
+
+@pytest.mark.parametrize("name", ["multinomial", "bernoulli", "categorical"])
+def test_weights_and_biases_are_those_of_scikit_learn(name):
+    X, y, w = sample(9, "counts")
+    X = np.minimum(X, 2.0)
+    peers = {"multinomial": MultinomialNB, "bernoulli": BernoulliNB, "categorical": CategoricalNB}
+    peer = peers[name]().fit(X, y, sample_weight=w)
+    clf = bg.NaiveBayesClassifier(name).fit(X, y, w)
+    weights, biases = peer.feature_log_prob_, peer.class_log_prior_
+    if name == "bernoulli":
+        absent = np.log1p(-np.exp(weights))
+        weights, biases = weights - absent, biases + absent.sum(axis=1)
+    if name == "categorical":
+        weights = np.concatenate(weights, axis=1)
+    np.testing.assert_allclose(clf.w_, weights, rtol=1e-9)
+    np.testing.assert_allclose(clf.w0_, biases, rtol=1e-9)
+
+
+def test_weights_and_biases_of_mixed_columns_give_the_probabilities():
+    data = cases.make_data("mixed")
+    frame = data.pandas()
+    frame["n"] = np.random.default_rng(0).poisson(2.0, len(frame))
+    frame["t"] = np.random.default_rng(1).exponential(2.0, len(frame))
+    frame = frame[["a", "n", "b", "t"]].dropna()
+    clf = bg.NaiveBayesClassifier({"n": "poisson", "t": "exponential"}, check_columns=False)
+    clf.fit(frame, data.y[frame.index])
+    design = np.column_stack([
+        frame[v.name] == v.states[i] if isinstance(v, bg.Discrete) else frame[v.name]
+        for v in clf.features_
+        for i in range(v.cardinality if isinstance(v, bg.Discrete) else 1)
+    ])  # fmt: skip
+    proba = softmax(design @ clf.w_.T + clf.w0_, axis=1)
+    np.testing.assert_allclose(proba, clf.predict_proba(frame), atol=1e-12)
+    with pytest.raises(NotFittedError):
+        _ = bg.NaiveBayesClassifier().w_
+    gaussian = bg.NaiveBayesClassifier("gaussian").fit(frame[["t"]], data.y[frame.index])
+    with pytest.raises(AttributeError, match=r"GaussianCPD p\(t \| class\) is none of these"):
+        _ = gaussian.w0_
+    assert not hasattr(gaussian, "w_")
 
 
 @pytest.mark.parametrize("estimation", ["mean", "predictive"])
