@@ -46,6 +46,8 @@ class Effect(Displayed):
         Number of rows used.
     adjusted : tuple of names
         The variables that were adjusted for.
+    is_linked : bool
+        False for a model in which no path of arcs leads from the treatment to the outcome.
     """
 
     treatment: Name
@@ -58,6 +60,7 @@ class Effect(Displayed):
     standard_error: float | None = None
     n_rows: int | None = None
     adjusted: tuple[Name, ...] = ()
+    is_linked: bool = True
 
     @property
     def value(self) -> float:
@@ -91,7 +94,8 @@ class Effect(Displayed):
             (f"{kind} if {self.control!r}", rounded(self.at_control, 6)),
             ("effect", rounded(self.value, 6, signed=True)),
         ]
-        note = ""
+        outcome_first = f"is it effect({self.outcome!r}, {self.treatment!r})?"
+        note = "" if self.is_linked else f"no arcs lead from cause to outcome; {outcome_first}"
         if self.standard_error is not None:
             low, high = self.interval()
             rows.append(("standard error", rounded(self.standard_error, 3)))
@@ -145,7 +149,10 @@ def effect(
     compared = _state_of(target, state)
     answers = [model.query(target.name, given, do={cause.name: value}) for value in values]
     mean, control_mean = (float(x.mean if compared is None else x[compared]) for x in answers)
-    return Effect(cause.name, target.name, *values, compared, mean, control_mean)
+    graphs = [network.graph for network in model.networks]
+    is_linked = any(target.name in nx.descendants(graph, cause.name) for graph in graphs)
+    numbers = (mean, control_mean)
+    return Effect(cause.name, target.name, *values, compared, *numbers, is_linked=is_linked)
 
 
 def _compared(variable: Variable, treated: Any, control: Any) -> tuple[Any, Any]:

@@ -89,6 +89,7 @@ _SAID = {
     "skewed": "heavily skewed numbers from 0 on, which become Gaussian (take discretizer='mdlp' "
     "of a classifier, logarithms, or distributions='auto' where it is another)",
     "target": "a target of many numbers (take a regressor, or convert codes to text)",
+    "single": "a target of one class, which every row will get (look for rows of others)",
 }
 
 
@@ -162,6 +163,7 @@ def warn_of_columns(
         kinds["integers"] = [n for n in kinds["integers"] if n in raw and _is_integer(raw[n])]
     kinds["codes"] = [n for n in kinds["codes"] if n in free]
     kinds["skewed"] = [n for n in kinds["skewed"] if n in gaussian]
+    kinds["single"] = [None] if labels is not None and len(labels.classes) == 1 else []
     if labels is not None and len(examined.codes) >= _MIN_ROWS:
         kinds["class"] = list(_copies(examined, labels.codes))
         if _is_number_target(labels.classes):
@@ -179,7 +181,7 @@ def warn_of_columns(
         if columns_of_kind:
             text = _SAID[kind].format(examples.get(kind))
             # The target has no name here.
-            is_target = columns_of_kind == [None]
+            is_target = kind in ("target", "single")
             said.append(text if is_target else f"{quoted(columns_of_kind)}: {text}")
     if said and whole is not None:
         warn_of_columns(*whole(), columns, free=free, gaussian=gaussian)

@@ -279,3 +279,22 @@ def test_a_graph_without_an_adjustment_set_says_what_else_there_is():
     bow = bg.CausalGraph([("t", "y")], [("t", "y")])
     with pytest.raises(EvidenceError, match=r"CausalGraph\.identify"):
         bg.questions.adjusted_effect(confounded(50), "t", "y", bow)
+
+
+def test_an_effect_against_the_arcs_says_so():
+    sprinkler, wet = bg.Discrete("sprinkler", ["off", "on"]), bg.Discrete("wet", ["no", "yes"])
+    x = bg.Continuous("x")
+    tables = [
+        bg.TableCPD(sprinkler, [0.5, 0.5]),
+        bg.TableCPD(wet, [[0.9, 0.1], [0.2, 0.8]], [sprinkler]),
+    ]
+    net = bg.BayesianNetwork([*tables, bg.GaussianCPD(x, [0.0, 1.0], 1.0, [wet])])
+    assert "no arcs lead from cause to outcome" not in repr(net.ask.effect("sprinkler", "x"))
+    for cause, outcome in (("wet", "sprinkler"), ("x", "wet")):
+        found = net.ask.effect(cause, outcome)
+        assert not found.is_linked
+        assert f"is it effect({outcome!r}, {cause!r})?" in repr(found)
+    none = bg.BayesianNetwork([tables[0], bg.TableCPD(wet, [0.5, 0.5])])
+    two = bg.Ensemble([net.without("x"), none], [0.5, 0.5], combine="joint")
+    assert two.ask.effect("sprinkler", "wet").is_linked
+    assert not bg.Ensemble([none, none], combine="joint").ask.effect("sprinkler", "wet").is_linked

@@ -777,3 +777,16 @@ def test_the_information_of_a_density_with_an_edge(name, mixed):
     found = model.ask.next_question("kind")["x"]
     assert found.information == pytest.approx(information_by_quad(leaf, shares), abs=1e-10)
     assert found.error < 1e-10
+
+
+@pytest.mark.parametrize(("share", "is_told"), [(0.02, True), (0.4, False)])
+def test_gains_of_zero_are_explained(share, is_told):
+    rare, sign = bg.Discrete("rare", ["no", "yes"]), bg.Discrete("sign", ["-", "+"])
+    tables = [
+        bg.TableCPD(rare, [1 - share, share]),
+        bg.TableCPD(sign, [[0.7, 0.3], [0.2, 0.8]], [rare]),
+    ]
+    ranking = bg.BayesianNetwork(tables).ask.next_question("rare")
+    # By Bayes' rule: P(yes | +) is 0.05 of 2 %, and 0.64 of 40 %.
+    assert (ranking["sign"].gain < 1e-12) is is_told
+    assert ("gain is 0: the most probable state stays so" in repr(ranking)) is is_told

@@ -544,3 +544,13 @@ def test_sorted_files_are_not_judged_by_their_first_rows(tmp_path):
         table.to_parquet(tmp_path / "rows.parquet")
         said = said_of(bg.open_dataset(tmp_path / "rows.parquet"), "y")
         assert ("constant" in said) == (name == "same")
+
+
+@pytest.mark.parametrize("n", [3, 400])
+@pytest.mark.parametrize("kind", [bg.NaiveBayesClassifier, bg.TANClassifier])
+def test_a_target_of_one_class_is_told(kind, n):
+    X = {"a": ["x", "y", "z"] * n}
+    with pytest.warns(SuspiciousColumnsWarning, match="a target of one class, which every row"):
+        kind().fit(X, ["one"] * 3 * n)
+    kind(check_columns=False).fit(X, ["one"] * 3 * n)
+    kind().fit(X, ["one", "two", "one"] * n)
