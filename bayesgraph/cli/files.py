@@ -130,12 +130,11 @@ def explore(model: Path, *, evidence: Texts = None) -> None:
     say(f"Written to {path}{'' if opened else '; open it in a browser'}")
 
 
-def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -> str:
-    """Return a model as a page, and write it if there is a path to write to."""
+def _page(model: Path, evidence: list[str] | None, output: Path | None = None) -> Any:
+    """Write a model as a page, or return the page without a path to write to."""
     loaded = reading.load_whole(model)
     findings = reading.evidence_of(reading.network_of(loaded), evidence) or None
-    page: str = loaded.to_html(output, evidence=findings, title=model.name.split(".")[0])
-    return page
+    return loaded.to_html(output, evidence=findings, title=model.name.split(".")[0])
 
 
 @app.add()

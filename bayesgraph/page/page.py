@@ -123,14 +123,15 @@ def to_html(
     data: TableLike | None = None,
     embed_rows: bool = False,
     limit: float = LIMIT,
-) -> str:
-    """Return a model as one HTML page that shows it and answers questions about it exactly.
+) -> str | None:
+    """Write a model as one HTML page that shows it and answers questions about it exactly.
 
     Parameters
     ----------
     model : Model or fitted estimator
     path : str or path, optional
-        File to write; its suffix should be ``.html``, so that `bayesgraph.load` reads it.
+        File to write; its suffix should be ``.html``, so that `bayesgraph.load` reads it. Without
+        a path the page is returned as text.
     evidence : mapping from name to value, optional
         The findings to begin with, as in `query`.
     target : name, optional
@@ -171,9 +172,10 @@ def to_html(
     if data is not None:
         snapshot = with_rows(snapshot, shown, data, embed=embed_rows)
     text = page(snapshot, native_bytes(model))
-    if path is not None:
-        write_text(path, text)
-    return text
+    if path is None:
+        return text
+    write_text(path, text)
+    return None
 
 
 def page(snapshot: Snapshot, archive: bytes) -> str:

@@ -193,3 +193,9 @@ def test_altered_and_newer_pages(page):
     size, many = head_of(text)["archive"]["bytes"], "9" * 12
     with pytest.raises(FileFormatError, match="would take 999,999,999,999 bytes"):
         load(text.replace(f'"archive":{{"bytes":{size}', f'"archive":{{"bytes":{many}'))
+
+
+def test_a_page_that_is_written_is_not_returned_too(tmp_path):
+    model = golden_models.chain()
+    assert model.to_html(tmp_path / "page.html") is None  # a notebook would print it
+    assert model.to_html() == (tmp_path / "page.html").read_text("utf-8")

@@ -161,7 +161,8 @@ def shown(browser, tab, tmp_path):
 
     def show(model, address="", to_html=None, init_script="", **context):
         path = tmp_path / f"page {len(paths)}.html"
-        text = model.to_html(path, **(to_html or {}))
+        model.to_html(path, **(to_html or {}))
+        text = path.read_text("utf-8")
         tab = own_tab(init_script, context) if init_script or context else shared
         paths.append(path.as_uri())
         tab.goto(path.as_uri() + address)
