@@ -74,8 +74,8 @@ def fit(
             classifier.fit(table.drop_columns(target), table.select([target]), **options_of_fit)
     saved.save(classifier)
     empty = quoted(v.of for v in classifier.network_.variables if isinstance(v, MissingIndicator))
-    cells = f" with indicators of missing cells of {empty}" if empty else ""
-    saved.done(f"Fitted {classifier.network_} on {n_rows:,} rows{cells}; saved to {{}}")
+    cells = f" (whether {empty} is missing tells of the class too)" if empty else ""
+    saved.done(f"Fitted on {n_rows:,} rows: {classifier.network_}{cells}; saved to {{}}")
 
 
 @app.add(parameters=models.of_learners)

@@ -48,7 +48,9 @@ def distributions(model: models.Model) -> str:
 
 
 def _kind(block: models.CPD) -> str:
-    """Return the name of a distribution: that of its class, plates alike."""
+    """Return the name of a distribution: that of its class, plates alike; of trees how many."""
+    if isinstance(block, models.TreesCPD) and len(block.trees.roots) > 1:
+        return f"mean of {len(block.trees.roots):,} trees"
     return type(block).__name__.removesuffix("CPD").removesuffix("Plate")
 
 

@@ -322,7 +322,7 @@ class Factors(Solver):
     """Solver by variable elimination on tables and Gaussian factors, continuous variables first."""
 
     name = "factors"
-    condition = "one case of a product with Gaussians, plates or trees"
+    condition = "one case of tables with Gaussians, plates or trees"
     kinds = ("product",)
     works: ClassVar = {
         Joint: FactorJoint,

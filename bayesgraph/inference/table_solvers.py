@@ -332,7 +332,7 @@ class JointEnumeration(_TableSolver):
     """Solver that enumerates the joint states of all relevant variables, if there are few."""
 
     name = "joint enumeration"
-    condition = "one case of a product of tables, without likelihoods, at most 9 variables left"
+    condition = "one case of tables, with states as findings, and at most 9 variables that matter"
     works: ClassVar = {contract.Joint: EnumeratedPosteriors, contract.All: EnumeratedPosteriors}
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
@@ -632,7 +632,7 @@ class CompiledPrograms(_TableSolver):
     """
 
     name = "compiled program"
-    condition = "one case of a product of tables"
+    condition = "one case of tables"
     works: ClassVar = {
         contract.Joint: ProgramPosteriors,
         contract.All: ProgramPosteriors,

@@ -179,8 +179,8 @@ def _readable(model: _Drawn) -> tuple[_Drawn, list[str]]:
     if network is None or set(network.names) != set(model.names):
         return model, []
     weight = float(model.weights[without_trees[0]])
-    note = f"averaged with {sum(n_trees):,} random trees, which are not drawn: weights "
-    note += f"{weight:.2f} and {1.0 - weight:.2f}"
+    note = f"not drawn: {sum(n_trees):,} random trees, averaged with this network (its weight "
+    note += f"{weight:.2f}, theirs {1.0 - weight:.2f})"
     for name, exponents in model.exponents.items():
         note += f", exponents of {name} {', '.join(f'{e:.2g}' for e in exponents)}"
     return network, [note]

@@ -1019,10 +1019,10 @@ def _unknown(families: Sequence[FamilyDrift]) -> str:
     names = dict.fromkeys(name for family in families for name in family.latent)
     if not names:
         return ""
-    them, their = ("them", "their") if len(names) > 1 else ("it", "its")
+    them = "these" if len(names) > 1 else "that"
     text = (
-        f"compared without {quoted(names)}, which not both tables have: a family that moved "
-        f"may have moved given {them}, or {their} own distribution did"
+        f"compared without {quoted(names)}, which not both tables have: where a family moved, "
+        f"either it did, or only the distribution of {them} did"
     )
     return "\n".join(textwrap.wrap(text, 78))
 

@@ -535,8 +535,9 @@ class _Told:
         if others:
             n_paths = sum(map(len, others))
             common = [node for paths in others for node in colliders(self._graph, paths[0])]
-            opened = f", opened by {_few(list(dict.fromkeys(common)))}" if common else ""
-            sentences.append(f"There {'is' if n_paths == 1 else 'are'} {n_paths} more{opened}.")
+            opened = f", open given {_few(list(dict.fromkeys(common)))}" if common else ""
+            more = "is 1 more link" if n_paths == 1 else f"are {n_paths} more links"
+            sentences.append(f"There {more}{opened}.")
         if linked.paths and linked.blockers:
             is_one = len(linked.blockers) == 1
             which = "which is known, blocks" if is_one else "which are known, block"

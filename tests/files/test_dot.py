@@ -487,7 +487,10 @@ def test_of_an_average_with_random_trees_the_network_is_drawn():
         for model in (average, average.networks[0])
     )
     assert drawn == single
-    assert "averaged with 20 random trees, which are not drawn" in bg.pictures.to_dot(average)
+    assert (
+        "not drawn: 20 random trees, averaged with this network (its weight 0."
+        in bg.pictures.to_dot(average)
+    )
     assert "scores in nats" in bg.pictures.to_dot(average)
     twice = bg.Ensemble([average.networks[0], *average.networks], combine="posterior")
     assert "not drawn" not in bg.pictures.to_dot(twice)

@@ -242,3 +242,11 @@ def test_widths_that_are_known():
     grid = nx.grid_2d_graph(5, 5)
     assert width(grid.edges) == 5
     assert width(nx.cycle_graph(9).edges) == 2
+
+
+def test_a_card_says_how_many_trees_are_averaged():
+    random = np.random.default_rng(0)
+    X = random.integers(2, size=(300, 3))
+    y = X[:, 0] ^ X[:, 1] ^ X[:, 2] ^ (random.random(300) < 0.05)
+    clf = bg.BayesianNetworkClassifier(n_trees=20, categorical="all", max_steps=1000).fit(X, y)
+    assert "1 mean of 20 trees" in bg.card(clf).to_text()
