@@ -19,7 +19,8 @@ class _Modules:
 
     def __getattr__(self, name: str) -> Any:
         what = "Fitting, evaluating or checking a classifier"
-        return optional_module(f"sklearn.{name}", what=what)
+        module = vars(self)[name] = optional_module(f"sklearn.{name}", what=what)
+        return module
 
 
 sklearn = _Modules()
