@@ -50,6 +50,7 @@ from bayesgraph.models.editing import new_names
 from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_values
 from bayesgraph.models.model import Model, with_findings
 from bayesgraph.models.network import BayesianNetwork, networks_in
+from bayesgraph.tables import array_names
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -187,6 +188,55 @@ class Ensemble(Model):
                 raise ModelError(f"arc_probabilities has {arc!r}, an arc of none of the networks.")
             if not 0 <= value <= 1:
                 raise ModelError(f"A probability lies between 0 and 1; {arc!r} has {value!r}.")
+
+    @classmethod
+    def of(cls, bag: Any) -> Ensemble:
+        """Return a fitted bag of classifiers as one model: the average of their posteriors.
+
+        scikit-learn hands its members arrays with the columns that each has drawn, and classes as
+        numbers. Here all columns have their names again, and the classes their labels.
+
+        Parameters
+        ----------
+        bag : sklearn.ensemble.BaggingClassifier
+            Of classifiers of bayesgraph. With ``max_features=0.5`` each has a random subspace of
+            half of the columns (Ho 1998).
+
+        Raises
+        ------
+        ModelError
+            If `bag` is no fitted bag, a member has drawn a column twice, or columns are items of a
+            vector of counts.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.ensemble import BaggingClassifier
+        >>> bag = BaggingClassifier(bg.NaiveBayesClassifier(), max_features=0.5, random_state=0)
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = Ensemble.of(bag.fit(X, y))
+        >>> model.query("class", {"petal length (cm)": 4.5}).argmax
+        1
+        """
+        if not hasattr(bag, "estimators_features_"):
+            raise ModelError(
+                "Ensemble.of takes a fitted BaggingClassifier of scikit-learn, whose members are "
+                f"classifiers of bayesgraph; got {bag!r:.80}."
+            )
+        columns = getattr(bag, "feature_names_in_", np.array(array_names(bag.n_features_in_)))
+        networks = []
+        for member, places in zip(bag.estimators_, bag.estimators_features_, strict=True):
+            drawn = array_names(len(places))
+            if [v.name for v in member.features_] != drawn:
+                raise ModelError(f"The features of a bag are columns; {member!r} has others.")
+            labels = dict(
+                zip(member.classes_.tolist(), bag.classes_[member.classes_].tolist(), strict=True)
+            )
+            network = member.network_.with_states(member.target_.name, labels)
+            names = dict(zip(drawn, columns[places].tolist(), strict=True))
+            networks.append(network.renamed(names))
+        return cls(networks, combine="posterior")
 
     def _by_variable(self, argument: str, by_name: Any, lowest: float) -> dict[Name, Floats]:
         """Return checked numbers about discrete variables, by the names of the variables.

@@ -241,15 +241,39 @@ def test_ten_bags_with_supervised_cuts():
 def test_a_bag_of_subspaces_of_scikit_learn_is_one_model_of_named_columns():
     """Its members see arrays; places tell their columns apart, in any order."""
     X_, y = load_iris(return_X_y=True, as_frame=True)
-    bag = BaggingClassifier(bg.NaiveBayesClassifier(), max_features=0.5, random_state=0)
-    bag.fit(X_, y)
-    members = [
-        member.network_.renamed({f"x{i}": X_.columns[j] for i, j in enumerate(places)})
-        for member, places in zip(bag.estimators_, bag.estimators_features_, strict=True)
-    ]
-    average = bg.Ensemble(members, combine="posterior")
-    assert set(average.names) == {"class", *X_.columns}
-    np.testing.assert_allclose(average.query_rows("class", X_), bag.predict_proba(X_), rtol=1e-9)
+    for labels in (y, np.array(["setosa", "versicolor", "virginica"])[y]):
+        bag = BaggingClassifier(bg.NaiveBayesClassifier(), max_features=0.5, random_state=0)
+        average = bg.Ensemble.of(bag.fit(X_, labels))
+        assert set(average.names) == {"class", *X_.columns}
+        assert list(average.variable("class").states) == bag.classes_.tolist()
+        np.testing.assert_allclose(average.query_rows("class", X_), bag.predict_proba(X_), 1e-9)
+
+
+def test_a_bag_of_scikit_learn_whose_members_lack_classes_or_names(tmp_path):
+    X_, y = load_iris(return_X_y=True)
+    rare = np.where(np.arange(150) == 149, 9, y)
+    learner = bg.TANClassifier(discretizer="frequency", check_columns=False)
+    bag = BaggingClassifier(learner, n_estimators=4, max_samples=0.4, random_state=1)
+    average = bg.Ensemble.of(bag.fit(X_[:, :3], rare))
+    assert any(len(member.classes_) < 4 for member in bag.estimators_)
+    rows = {f"x{j}": X_[:, j] for j in range(3)}
+    np.testing.assert_allclose(
+        average.query_rows("class", rows), bag.predict_proba(X_[:, :3]), rtol=1e-9, atol=1e-15
+    )
+    average.save(tmp_path / "bag.bayesgraph")
+    assert bg.load(tmp_path / "bag.bayesgraph") == average
+
+
+def test_bags_that_are_no_model():
+    X_, y = load_iris(return_X_y=True)
+    for wrong in (bg.NaiveBayesClassifier(), BaggingClassifier(bg.NaiveBayesClassifier()), None):
+        with pytest.raises(ModelError, match="takes a fitted BaggingClassifier"):
+            bg.Ensemble.of(wrong)
+    with pytest.raises(ModelError, match=r"features of a bag are columns; NaiveBayesClassifier\("):
+        bg.Ensemble.of(BaggingClassifier(bg.NaiveBayesClassifier("multinomial")).fit(X_, y))
+    twice = BaggingClassifier(bg.NaiveBayesClassifier(), bootstrap_features=True, random_state=0)
+    with pytest.raises(ModelError, match="More than one variable would have the name"):
+        bg.Ensemble.of(twice.fit(X_, y))
 
 
 def test_ten_bags_of_random_subspaces():
