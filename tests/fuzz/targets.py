@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from fuzz import answers, corpus
+from fuzz import answers, corpus, links
 from fuzz.limits import TimeOut
 from fuzz.mutation import forged_page, forgery, members_of, mutated, resealed
 from fuzz.pgmpy_models import damaged_model
@@ -236,6 +236,7 @@ TARGETS: dict[str, Target] = {
     "csv": Target(_damaged(corpus.csv), _file(".csv", bg.read_table), use_table),
     "csv-options": Target(_damaged(corpus.csv), _file(".csv", _read_with_options), use_table),
     "parquet": Target(_damaged(corpus.parquet), _file(".parquet", bg.read_table), use_table),
+    "share links": Target(links.damaged, links.read, links.use),
     **ANSWERS,
     "pgmpy": Target(damaged_model, lambda model, _: bg.from_pgmpy(model), use_model),
 }

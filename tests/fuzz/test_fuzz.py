@@ -7,9 +7,10 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fuzz import corpus
+from fuzz import corpus, links
 from fuzz.targets import ANSWERS, TARGETS, input_of, outcomes, peak_of, read_dialect
 
 import bayesgraph as bg
@@ -58,7 +59,13 @@ def test_dialects_are_read_with_lines_of_every_end(tmp_path: Path) -> None:
     assert len(read) == 28
 
 
-@pytest.mark.parametrize("name", TARGETS)
+def needs_node(name: str) -> Any:
+    """Return a target, with a mark if it needs Node and there is none."""
+    lacks = name == "share links" and links.node() is None
+    return pytest.param(name, marks=pytest.mark.skipif(lacks, reason="needs Node, or Playwright"))
+
+
+@pytest.mark.parametrize("name", [*map(needs_node, TARGETS)])
 def test_some_inputs(name: str, tmp_path: Path) -> None:
     # Of damaged XML few files are well-formed.
     found = list(outcomes(name, 0, range({"xdsl": 80, "xmlbif": 120}.get(name, 40)), tmp_path))
@@ -75,7 +82,7 @@ def test_some_inputs(name: str, tmp_path: Path) -> None:
     "numbers", [range(10), pytest.param(range(10, 300), marks=pytest.mark.slow)], ids=str
 )
 @pytest.mark.parametrize(
-    "name", [name for name in TARGETS if name != "pgmpy" and name not in ANSWERS]
+    "name", [n for n in TARGETS if n not in ("pgmpy", "share links") and n not in ANSWERS]
 )
 def test_memory_stays_within_the_budget(name: str, numbers: range, tmp_path: Path) -> None:
     peak_of(name, input_of(name, 0, 0), tmp_path)  # imports
@@ -89,7 +96,7 @@ def test_memory_stays_within_the_budget(name: str, numbers: range, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of memory are Linux's")
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", [*map(needs_node, TARGETS)])
 def test_many_inputs_within_limits_of_memory_and_time(name: str) -> None:
     tests, package = Path(__file__).parents[1], Path(bg.__file__).parents[1]
     ran = subprocess.run(
