@@ -33,7 +33,7 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 55_198,
-    "nodes of syntax trees": 634_226,
+    "nodes of syntax trees": 634_228,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_835,
