@@ -9,20 +9,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, product
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bayesgraph.core import files
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import LossyExportError, quoted, suggestion
+from bayesgraph.core.errors import FileFormatError, LossyExportError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.files.blocks import BlockText
 from bayesgraph.files.exporting import Export, skip, skip_name
 from bayesgraph.files.formats import Capabilities, FileFormat, TextSpelling
-from bayesgraph.files.readers import Draft, Normalize, is_decimal
+from bayesgraph.files.readers import DECIMAL, Draft, Normalize
 from bayesgraph.models import BayesianNetwork, TableCPD
 
 # ------------------------------------------------------------------------------ Parser of BIF text
@@ -242,17 +242,11 @@ class _Parser:
             "'table p, ...;', '(states) p, ...;', 'default p, ...;' or 'property ...;' with "
             f"numbers p for {child.name!r}"
         )
-        listed = _listed(self._text.text[slice(*block.body)], codes, shape)
-        if listed is not None:
-            indices, table = listed
-
-            def place_of(row: int) -> int:
-                entries = self._entries(block, _ENTRY, "tables", expected)
-                return next(
-                    m.start() for m, index in zip(entries, indices, strict=True) if index == row
-                )
-
-            return self._draft.table(block.start, family, table, place=place_of)
+        table = _table_of_rows(self._text.text[slice(*block.body)], codes, shape)
+        if table is not None:
+            # A row that is refused is read again below, for its line.
+            with suppress(FileFormatError):
+                return self._draft.table(block.start, family, table)
         # Numbers by the word before them, or by the index of a configuration of the parents.
         rows: dict[Any, list[float]] = {}
         places: dict[Any, int] = {}
@@ -312,11 +306,7 @@ class _Parser:
         self, text: str, parents: Sequence[Discrete], codes: Sequence[Mapping[str, int]], at: int
     ) -> int:
         """Return the index of a configuration: of the states that stand before a row."""
-        # Most files separate states by commas without quotes, which is fast to read.
-        words = [part.strip() for part in text.split(",")]
-        if len(words) != len(parents) or '"' in text:
-            fitting = (names for names in _readings(text) if len(names) == len(parents))
-            words = next(fitting, [])
+        words = next((names for names in _readings(text) if len(names) == len(parents)), [])
         if len(words) != len(parents):
             raise self._error(
                 at,
@@ -337,12 +327,12 @@ class _Parser:
         return index
 
 
-def _listed(
+def _table_of_rows(
     text: str, codes: Sequence[Mapping[str, int]], shape: Sequence[int]
-) -> tuple[NDArray[np.intp], Floats] | None:
-    """Return the rows of a block by columns: the indices of their configurations, and the table.
+) -> Floats | None:
+    """Return the table of a list of rows, which is read column by column.
 
-    None if there is anything but a row for each configuration, with a comma between any two words.
+    None if it is anything but a row for each configuration, with a comma between any two words.
     """
     n_rows, n_parents, n_states = math.prod(shape[:-1]), len(codes), shape[-1]
     row = b"(%b)%b;" % (b"," * (n_parents - 1), b"," * (n_states - 1))
@@ -353,7 +343,8 @@ def _listed(
     words = text.translate(_TO_COMMAS).split(",")
     blanks, *columns = (words[k :: len(row)] for k in range(len(row)))
     numbers = [*chain.from_iterable(columns[n_parents:])]
-    if "".join(blanks).strip() or not is_decimal("".join(numbers)):
+    others = "".join(numbers).encode("ascii", "replace").translate(None, DECIMAL)
+    if others or "".join(blanks).strip():
         return None
     indices = np.zeros(n_rows, np.intp)
     try:
@@ -362,12 +353,12 @@ def _listed(
             code_of_word = {word: code_of[word.strip()] for word in {*column}}
             indices *= card
             indices += [code_of_word[word] for word in column]
-        values = np.fromiter(map(float, numbers), np.float64, len(numbers))
+        by_state = np.fromiter(map(float, numbers), np.float64, len(numbers))
     except (KeyError, ValueError):
         return None
     table = np.full((n_rows, n_states), np.nan)
-    table[indices] = values.reshape(n_states, n_rows).T
-    return None if np.isnan(table).any() else (indices, table)
+    table[indices] = by_state.reshape(n_states, n_rows).T
+    return None if np.isnan(table).any() else table
 
 
 def _readings(text: str) -> list[list[str]]:

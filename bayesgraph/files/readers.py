@@ -289,7 +289,7 @@ def _first_bad_row(values: Floats) -> int:
 
 
 # Of these characters, float() takes decimal numbers alone; it also takes inf, nan and 1_000.
-_DECIMAL = b"0123456789+-.eE \t\r\n\f\v"
+DECIMAL = b"0123456789+-.eE \t\r\n\f\v"
 # Possessive: it never backtracks, so reading is linear.
 _NUMBER = re.compile(rb"[-+]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][-+]?\d++)?+")
 _INFINITE = re.compile(rb"[-+]?inf")
@@ -303,11 +303,6 @@ class NumberError(ValueError):
         self.index = index
 
 
-def is_decimal(text: str) -> bool:
-    """Return whether a text has the characters of decimal numbers and blanks alone."""
-    return not text.encode("ascii", "replace").translate(None, _DECIMAL)
-
-
 def floats_of(text: str | bytes, *, infinite: bool = False) -> Floats:
     """Return the numbers of a text, separated by blanks; each is the float nearest to its decimal.
 
@@ -319,7 +314,7 @@ def floats_of(text: str | bytes, *, infinite: bool = False) -> Floats:
     data = text.encode(errors="backslashreplace") if isinstance(text, str) else text
     words = data.split()
     try:
-        if data.translate(None, _DECIMAL + b"inf" * infinite):
+        if data.translate(None, DECIMAL + b"inf" * infinite):
             raise ValueError("not the characters of numbers")
         return np.fromiter(map(float, words), np.float64, len(words))
     except ValueError:

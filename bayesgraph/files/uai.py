@@ -41,10 +41,8 @@ from bayesgraph.models import SUM_TOLERANCE, BayesianNetwork, FactorGraph, Model
 _WORD = re.compile(rb"\S+")
 # Patterns that begin with one sign are searched fast; where it stands is looked at behind it.
 _SIDECAR = re.compile(rb"#(?<![^\n]#)( bayesgraph \{.*+)$", re.MULTILINE)
-_COMMENTS = (
-    re.compile(rb"c(?<![^\n]c)(?:[ \t][^\n]*)?$", re.MULTILINE),
-    re.compile(rb"#[^\n]*+"),
-)
+_LINE = re.compile(rb"c(?<![^\n]c)(?:[ \t][^\n]*)?$", re.MULTILINE)
+_COMMENT = re.compile(rb"#[^\n]*+")
 # Beyond this, a float may stand for several integers.
 _EXACT = 2**53
 _BOM = b"\xef\xbb\xbf"
@@ -89,9 +87,8 @@ class Numbers:
         self.source = source
         self.position = 0
         self.kind = ""
-        self._data = self.text = files.unix_lines(data).removeprefix(_BOM)
-        for comment in _COMMENTS:
-            self._data = comment.sub(b"", self._data)
+        self.text = files.unix_lines(data).removeprefix(_BOM)
+        self._data = _COMMENT.sub(b"", _LINE.sub(b"", self.text))
         self._start = 0
         if kinds:
             match = _WORD.search(self._data)
@@ -586,10 +583,8 @@ def parse(
             f" {left} are too many.",
         )
     # Variables that the caller gives have precedence over those of the file.
-    comments = (
-        (_text_of(m[1]) for m in _SIDECAR.finditer(numbers.text)) if variables is None else ()
-    )
-    lines = [content for text in comments if (content := content_of(text)) is not None]
+    comments = _SIDECAR.findall(numbers.text) if variables is None else ()
+    lines = [line for text in comments if (line := content_of(_text_of(text))) is not None]
     by_index = _variables(cards, {i for scope in scopes for i in scope}, variables, budget)
     if numbers.kind == "BAYES":
         draft = Draft("UAI", "table", budget, normalize, numbers.line_error)

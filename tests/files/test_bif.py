@@ -363,7 +363,7 @@ def test_rows_at_once_and_one_by_one_are_the_same(monkeypatch: pytest.MonkeyPatc
     texts = [f"{head}probability ( v | rain, wet ) {{\n{text}}}\n" for text in texts]
     by_columns = [_outcome(text) for text in texts]
     assert sum(isinstance(outcome, str) for outcome in by_columns) in range(500, 1490)
-    monkeypatch.setattr("bayesgraph.files.bif._listed", lambda *_: None)
+    monkeypatch.setattr("bayesgraph.files.bif._table_of_rows", lambda *_: None)
     for text, outcome in zip(texts, by_columns, strict=True):
         assert _outcome(text) == outcome, text
 
