@@ -50,7 +50,6 @@ _ENTRY = re.compile(
     rf"([-+.0-9eE,\s]*+);|{_PROPERTY})"
 )
 _NOT_SIGNS = bytes(set(range(256)) - set(b'(),;"'))
-_TO_COMMAS = str.maketrans("();", ",,,")
 
 
 def parse(
@@ -282,9 +281,7 @@ class _Parser:
                 f"expected {what} for {child.name!r}: {n_rows - len(rows):,} of {n_rows:,} rows "
                 "are missing and there is no 'default'.",
             )
-        table = np.empty((n_rows, size))
-        if default is not None:
-            table[:] = default
+        table = np.full((n_rows, size), 0.0 if default is None else default)
         if rows:
             table[list(rows)] = list(rows.values())
         return self._draft.table(
@@ -340,7 +337,7 @@ def _table_of_rows(
     if not codes or len(signs) != n_rows * len(row) or signs != n_rows * row:
         return None
     # Before the states of a row is an empty word.
-    words = text.translate(_TO_COMMAS).split(",")
+    words = text.replace("(", ",").replace(")", ",").replace(";", ",").split(",")
     blanks, *columns = (words[k :: len(row)] for k in range(len(row)))
     numbers = [*chain.from_iterable(columns[n_parents:])]
     others = "".join(numbers).encode("ascii", "replace").translate(None, DECIMAL)
@@ -353,7 +350,7 @@ def _table_of_rows(
             code_of_word = {word: code_of[word.strip()] for word in {*column}}
             indices *= card
             indices += [code_of_word[word] for word in column]
-        by_state = np.fromiter(map(float, numbers), np.float64, len(numbers))
+        by_state = np.array(numbers, dtype=np.float64)
     except (KeyError, ValueError):
         return None
     table = np.full((n_rows, n_states), np.nan)

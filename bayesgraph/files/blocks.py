@@ -447,7 +447,7 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
         raise TableError(_place_of(text, n_before), message)
     check_nesting(text, shape[:-1])
     try:
-        return np.fromiter(map(float, words), np.float64, total).reshape(shape)
+        return np.array(words, dtype=np.float64).reshape(shape)
     except ValueError as error:
         k, word = next((k, word) for k, word in enumerate(words) if float_of(word) is None)
         raise TableError(_place_of(text, k), f"expected numbers; got {word!r:.40}") from error

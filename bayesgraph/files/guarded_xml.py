@@ -156,7 +156,7 @@ class _Reader:
         """Open an element, after its depth, its attributes and the budget are checked."""
         if len(self._open) > MAX_DEPTH:
             raise self._error(f"expected elements nested at most {MAX_DEPTH} deep.")
-        n, longest = len(attributes), max(map(len, attributes.values()), default=0)
+        n, longest = len(attributes), max(map(len, attributes.values())) if attributes else 0
         if n > MAX_ATTRIBUTES or longest > MAX_ATTRIBUTE:
             raise self._error(
                 f"expected attributes of at most {MAX_ATTRIBUTE:,} characters, and at most "
