@@ -23,6 +23,7 @@ from bayesgraph.learning import (
     Structure,
     aode,
     averaged_tan,
+    forest,
     kdb,
     tan,
     weighted_network,
@@ -174,6 +175,10 @@ class TANClassifier(ColumnClassifier):
         For very many columns: number of partners of each feature, the best ones in a sample of
         65,536 rows, that are counted in all rows. The tree is then the best one among these pairs
         and those of the sample's tree, and there is no `partial_fit`, `fit_batches` or `forget`.
+    min_gain : float, "bic" or "aic", optional
+        Arcs between features are left out if the log likelihood that they gain a row (conditional
+        mutual information, in nats) is not above this number, or does not pay for their parameters
+        by BIC or AIC: a forest. By default the tree has all its arcs, also those that tell nothing.
     {parameters}
 
     Attributes
@@ -197,9 +202,12 @@ class TANClassifier(ColumnClassifier):
     distributions: Mapping[Any, str] | str | None = "auto"
     root: Name | None = None
     candidates: int | None = None
+    min_gain: float | str | None = None
 
     def _learner(self) -> Callable[[CountSource, Smoothing], Structure]:
-        return partial(tan, root=self.root, candidates=self.candidates)
+        if self.min_gain is None:
+            return partial(tan, root=self.root, candidates=self.candidates)
+        return partial(forest, root=self.root, candidates=self.candidates, score=self.min_gain)
 
 
 @estimator

@@ -563,10 +563,12 @@ def forest(
     target = target_of(source, "forest")
     features = source.features
     rules = ArcRules.of(required, forbidden, [v.name for v in features])
-    if isinstance(score, str):
-        one_of("score", score, ("bic", "aic"))
-    elif not (isinstance(score, (int, float)) and np.isfinite(score)):
-        raise DataError(f"score= takes 'bic', 'aic' or a threshold in nats a row; got {score!r}.")
+    is_number = isinstance(score, (int, float, np.number)) and np.isfinite(score)
+    if not is_number and score not in ("bic", "aic"):
+        raise DataError(
+            "score= (min_gain= of TANClassifier) is 'bic', 'aic' or a number of nats a row; got "
+            f"{score!r}."
+        )
     worth = partial(_net, score)
     args = source, smoothing, target, features, root, worth, rules, candidates
     return _augmented(*args, pays=True)

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import mutual_info_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -164,6 +165,46 @@ def test_an_alpha_that_names_the_class_smooths_its_prior():
     np.testing.assert_allclose(clf.fit(numbers, y).query().probabilities, [0.5, 0.5])
     with pytest.raises(UnknownVariableError, match="clas"):
         bg.NaiveBayesClassifier(smoothing=bg.Smoothing(alpha={"clas": 5})).fit(FRAME, y)
+
+
+def test_arcs_of_a_tree_have_to_gain_enough(tmp_path):
+    random = np.random.default_rng(0)
+    y = random.integers(0, 2, 400)
+    a = random.integers(0, 3, 400)
+    b = np.where(random.random(400) < 0.7, a, random.integers(0, 3, 400))
+    c = np.where(random.random(400) < 0.3, b, random.integers(0, 3, 400))
+    of = {"a": a, "b": b, "c": c}
+    frame = {name: [*map(str, column)] for name, column in of.items()}
+    tree = bg.TANClassifier(check_columns=False).fit(frame, y)
+    gains = {
+        (one, other): sum(
+            np.mean(y == k) * mutual_info_score(of[one][y == k], of[other][y == k]) for k in (0, 1)
+        )
+        for one, other in tree.network_.arc_scores
+    }
+    assert tree.network_.arc_scores == pytest.approx(gains)
+    (weak, low), (strong, high) = sorted(gains.items(), key=lambda item: item[1])
+    for least, kept in (
+        (0.0, {weak, strong}),
+        (low, {strong}),
+        (high - 1e-6, {strong}),
+        (9, set()),
+    ):
+        clf = bg.TANClassifier(min_gain=least, check_columns=False).fit(frame, y)
+        assert set(clf.network_.arc_scores) == kept
+    # Each arc adds 2 x 2 x 2 parameters.
+    paid = {arc for arc, gain in gains.items() if 400 * gain > 8 * np.log(400) / 2}
+    clf = bg.TANClassifier(min_gain="bic", check_columns=False).fit(frame, y)
+    assert set(clf.network_.arc_scores) == paid
+    clf.save(tmp_path / "forest.bayesgraph")
+    again = bg.load(tmp_path / "forest.bayesgraph")
+    assert again.min_gain == "bic"
+    more = again.partial_fit(frame, y)
+    twice = bg.TANClassifier(min_gain="bic", check_columns=False)
+    assert more.network_ == twice.fit({n: v * 2 for n, v in frame.items()}, [*y, *y]).network_
+    for wrong in ("bdeu", np.nan, [1]):
+        with pytest.raises(DataError, match=r"min_gain= of TANClassifier\) is 'bic', 'aic' or"):
+            bg.TANClassifier(min_gain=wrong, check_columns=False).fit(frame, y)
 
 
 def test_every_learner_says_what_it_counts():
