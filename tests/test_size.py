@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_187,
-    "nodes of syntax trees": 634_100,
+    "lines of code": 55_209,
+    "nodes of syntax trees": 634_315,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_835,

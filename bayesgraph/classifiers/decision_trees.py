@@ -529,8 +529,9 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
     Parameters
     ----------
     criterion : {"entropy", "gini", "log_loss", "error", "gain_ratio", "chaid"}
-        By default the entropy, whose decrease is the gain in log likelihood of the leaves. For
-        "gain_ratio" and "chaid", a row of weight 2 counts as two rows in all tests and minima.
+        By default the entropy, whose decrease is the gain in log likelihood of the leaves
+        (`bayesgraph.pictures.impurity_figure` draws it beside others). For "gain_ratio" and
+        "chaid", a row of weight 2 counts as two rows in all tests and minima.
 
         * "error": the share of rows that are not of the most frequent class; binary splits.
         * "gain_ratio", C4.5: of the splits of at least average information gain, that of the

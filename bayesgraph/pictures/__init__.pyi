@@ -8,3 +8,4 @@ from .rendering import render as render
 from .rendering import to_dot as to_dot
 from .rendering import to_graphviz as to_graphviz
 from .style import save_figure as save_figure
+from .trees import impurity_figure as impurity_figure

@@ -6,12 +6,13 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import entr
 
-from bayesgraph.core.display import BLUE, BOX, CARD, LINE
+from bayesgraph.core.display import BLUE, BOX, CARD, COLOURS, LINE
 from bayesgraph.core.errors import GraphError
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.models import Branch, GaussianCPD, TreesCPD, interval_text, number, texts
-from bayesgraph.pictures import dot_labels
+from bayesgraph.pictures import dot_labels, style
 from bayesgraph.pictures.dot import drawn_graph, statement
 
 _MAX_LISTED = 3
@@ -22,6 +23,43 @@ _SHOWN = 0.95
 
 # State codes of each discrete parent that are possible after the splits above.
 _Left = Mapping[Variable, frozenset[int]]
+
+
+@style.styled()
+def impurity_figure() -> style.Figure:
+    """Return a figure of the impurities by which trees choose splits, for two classes.
+
+    Entropy, Gini impurity and classification error over the share of one class; the entropy as it
+    is, in bits, and halved, so that all have one height (after Hastie, Tibshirani and Friedman
+    2009, figure 9.3).
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    axes = style.new_figure(1.4 * style.PANEL, style.PANEL).add_subplot()
+    share = np.linspace(0.0, 1.0, 401)
+    entropy = (entr(share) + entr(1.0 - share)) / math.log(2.0)
+    curves = {
+        "entropy (bits)": entropy,
+        "entropy / 2": entropy / 2,
+        "Gini": 2 * share * (1.0 - share),
+        "classification error": np.minimum(share, 1.0 - share),
+    }
+    for (name, impurity), colour, dashes in zip(
+        curves.items(), COLOURS, style.DASHES, strict=False
+    ):
+        axes.plot(share, impurity, color=colour, linestyle=dashes, linewidth=1.8, label=name)
+    axes.set(xlim=(0, 1), ylim=(0, 1.03), xlabel="share of one class", ylabel="impurity")
+    axes.legend(fontsize=8)
+    note = "zero for a pure node, largest where both classes are equally frequent"
+    style.heading(axes, "Impurity of a node", note)
+    return axes.figure
 
 
 def tree_to_dot(

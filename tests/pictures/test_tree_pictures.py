@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataTypeError, FileFormatError, GraphError
@@ -145,3 +146,19 @@ def test_leaves_of_many_classes_show_most_of_the_rows():
     assert "… 6 more" in text
     even = to_dot(bg.models.TreesCPD(kind, [0.125] * 8))
     assert even.count("12.5%") == 6
+
+
+def test_impurities_are_those_of_scikit_learns_trees(tmp_path):
+    figure = bg.pictures.impurity_figure()
+    (axes,) = figure.axes
+    entropy, half, gini, error = (line.get_ydata() for line in axes.lines)
+    share = axes.lines[0].get_xdata()
+    for criterion, curve in (("entropy", entropy), ("gini", gini)):
+        for i in (1, 40, 100, 200, 333):
+            tree = DecisionTreeClassifier(criterion=criterion, max_depth=1)
+            tree.fit([[0], [0]], [0, 1], sample_weight=[share[i], 1 - share[i]])
+            assert curve[i] == pytest.approx(tree.tree_.impurity[0])
+    np.testing.assert_array_equal(half, entropy / 2)
+    np.testing.assert_allclose(error, 1 - np.maximum(share, 1 - share), atol=1e-15)
+    assert entropy[[0, 200, 400]].tolist() == [0.0, 1.0, 0.0]
+    bg.pictures.save_figure(figure, tmp_path / "impurity.svg")
