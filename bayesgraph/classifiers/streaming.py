@@ -95,8 +95,13 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         taken as missing, without or with a warning for the rows of a table; or they are an error.
     max_categories : int
         Maximum number of states of a column. A column with more values keeps a list of this length
-        of its most frequent values (Misra and Gries), which MODL groups by their class
-        distribution. All other values, learned or not, belong to the state "(other)".
+        of its most frequent values, which MODL groups by their class distribution. All other
+        values, learned or not, belong to the state "(other)".
+    sketch : {"misra-gries", "count-sketch"}
+        How the most frequent values are found: by the counters of Misra and Gries, which bound what
+        a listed value has more than its count; or by a count sketch (Charikar, Chen, Farach-Colton
+        2002), which also estimates what a value had before it was listed, and takes twenty counters
+        more for each listed value and class.
     check_columns : bool
         Whether `fit` warns of columns that look wrong, as for the other classifiers.
 
@@ -141,6 +146,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     categorical: Collection[Name] | str | None = None
     unseen: str = "missing"
     max_categories: int = 1000
+    sketch: str = "misra-gries"
     check_columns: bool = True
 
     def _settings(self) -> StreamSettings:

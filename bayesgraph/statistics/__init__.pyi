@@ -42,10 +42,12 @@ from .requests import group_comoments as group_comoments
 from .requests import safe_divide as safe_divide
 from .sketches import CELL_METHODS as CELL_METHODS
 from .sketches import FIRST_KEY as FIRST_KEY
+from .sketches import SKETCHES as SKETCHES
 from .sketches import SUMMARIES as SUMMARIES
 from .sketches import ArrayState as ArrayState
 from .sketches import Cells as Cells
 from .sketches import ColumnSummaries as ColumnSummaries
+from .sketches import CountSketch as CountSketch
 from .sketches import CutSummaries as CutSummaries
 from .sketches import Field as Field
 from .sketches import FrequentValues as FrequentValues

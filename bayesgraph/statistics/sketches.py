@@ -503,6 +503,10 @@ class FrequentValues(ArrayState):
         flat = np.bincount(cells, weight, minlength=len(distinct) * self.n_classes)
         counts = flat.reshape(-1, self.n_classes).astype(np.float64)
         self.totals += counts.sum(axis=0)
+        self._add(distinct, counts)
+
+    def _add(self, distinct: Keys, counts: Floats) -> None:
+        """Add the class weights of distinct values, and shorten the list to `size` values."""
         together = np.union1d(self.keys, distinct)
         all_counts, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
         listed, new = np.searchsorted(together, self.keys), np.searchsorted(together, distinct)
@@ -512,11 +516,15 @@ class FrequentValues(ArrayState):
         self.keys, self.seen, self.credit = together, all_counts, credit
         excess = len(together) - self.size
         if excess > 0:
-            # The smallest credit that is left out, so that at most `size` values keep some.
-            lost = float(np.partition(credit, excess - 1)[excess - 1])
-            self.missed += lost
-            self.credit = credit - lost
-            self._select(self.credit > 0)
+            self._leave_out(excess)
+
+    def _leave_out(self, excess: int) -> None:
+        """Remove at least `excess` values from the list."""
+        # The smallest credit that is left out, so that at most `size` values keep some.
+        lost = float(np.partition(self.credit, excess - 1)[excess - 1])
+        self.missed += lost
+        self.credit = self.credit - lost
+        self._select(self.credit > 0)
 
     def _select(self, chosen: NDArray[np.bool_]) -> None:
         """Keep only the listed values for which the mask `chosen` is true."""
@@ -577,6 +585,94 @@ class FrequentValues(ArrayState):
             f"{type(self).__name__} of {self.n_classes} classes, {len(self.keys)} values, "
             f"weight {rounded(self.totals.sum(), 6)}"
         )
+
+
+# Rows of counters, and counters in a row for each value that may be listed.
+_DEPTH, _WIDTH = 5, 4
+# Odd factors of the hashes of keys to counters and signs (multiply-shift; Dietzfelbinger 1997).
+_FACTORS = np.random.default_rng(0).integers(0, 2**63, _DEPTH, dtype=np.uint64) * 2 + 1
+
+
+class CountSketch(FrequentValues):
+    """Class counts of the most frequent values of one column, estimated by a count sketch.
+
+    Each value adds its weight, with a sign of its own, to one counter in each of five rows of
+    counters of each class; the median over the rows estimates its weight without bias. While there
+    are at most `size` values, their counts are exact. Later, a value that is not listed enters the
+    list with its estimate, and counts exactly from then on, if it is among the `size` heaviest.
+    Other than by the list of Misra and Gries, what a value had before it was listed is not lost,
+    and a rare value does not lower the credit of frequent ones.
+
+    `missed` is the largest weight that left the list, and no bound. `fade` is exact.
+
+    Parameters
+    ----------
+    n_classes : int
+    size : int
+        Maximum number of values in the list; each row has four times as many counters.
+
+    References
+    ----------
+    M. Charikar, K. Chen, M. Farach-Colton: Finding frequent items in data streams. ICALP 2002.
+
+    Examples
+    --------
+    >>> values = CountSketch(1, size=2)
+    >>> for key in (7, 7, 8, 9, 9, 9):
+    ...     values.absorb(np.array([key]), np.array([0]), np.empty(0))
+    >>> values.listed()
+    (array([7, 9]), array([[2.],
+           [3.]]))
+    """
+
+    counters: Floats
+    fields: ClassVar[Mapping[str, Field]] = {
+        **FrequentValues.fields,
+        "counters": Field(("depth", "width", "n_classes")),
+    }
+    depth = _DEPTH
+
+    def __init__(self, n_classes: int = 1, *, size: int = 1000) -> None:
+        self.width = _WIDTH * whole_number("size", "entries", size, 1)
+        super().__init__(n_classes, size=size)
+
+    def _hashed(self, keys: Keys) -> tuple[NDArray[np.intp], Floats]:
+        """Return the counter and the sign of each key in each row, shape (depth, n) both."""
+        hashes = keys.astype(np.uint64) * _FACTORS[:, None]
+        places = (hashes >> np.uint64(33)) % np.uint64(self.width)
+        signs = np.where((hashes >> np.uint64(32)) & np.uint64(1), 1.0, -1.0)
+        return places.astype(np.intp), signs
+
+    def _add(self, distinct: Keys, counts: Floats) -> None:
+        places, signs = self._hashed(distinct)
+        for row, place, sign in zip(self.counters, places, signs, strict=True):
+            np.add.at(row, place, sign[:, None] * counts)
+        if self.missed > 0:
+            # What values that are not listed had before is in the counters.
+            rows = np.arange(self.depth)[:, None]
+            estimates = np.median(self.counters[rows, places] * signs[..., None], axis=0)
+            is_new = ~np.isin(distinct, self.keys)[:, None]
+            counts = np.where(is_new, np.maximum(estimates, counts), counts)
+        super()._add(distinct, counts)
+
+    def _leave_out(self, excess: int) -> None:
+        order = np.lexsort((self.keys, self.credit))
+        self.missed = max(self.missed, float(self.credit[order[excess - 1]]))
+        kept = np.ones(len(order), dtype=np.bool_)
+        kept[order[:excess]] = False
+        self._select(kept)
+
+    def fade(self, factor: float) -> None:
+        """Multiply all weights by a factor; see FrequentValues.fade."""
+        super().fade(factor)
+        self.counters = self.counters * factor
+
+
+# Sketches of columns of more values than are counted one by one, by name.
+SKETCHES: dict[str, type[FrequentValues]] = {
+    "misra-gries": FrequentValues,
+    "count-sketch": CountSketch,
+}
 
 
 # ------- Class-conditional quantiles in bounded memory: Greenwald-Khanna summary with class counts

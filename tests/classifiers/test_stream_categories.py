@@ -34,9 +34,10 @@ def states(clf):
     return clf.star_.arrays()
 
 
-def test_frequent_values_become_groups_that_tell_the_class():
+@pytest.mark.parametrize("sketch", ["misra-gries", "count-sketch"])
+def test_frequent_values_become_groups_that_tell_the_class(sketch, tmp_path):
     X, y = made(6000)
-    clf = model().fit(X, y)
+    clf = model(sketch=sketch).fit(X, y)
     variable = clf.features_[0]
     assert isinstance(variable, Grouped)
     assert variable.groups[-1] == ("(other)",)
@@ -52,6 +53,11 @@ def test_frequent_values_become_groups_that_tell_the_class():
     others = clf.predict_proba([["nobody knows", np.nan]])
     np.testing.assert_allclose(others, clf.predict_proba([["id1-0", np.nan]]))
     np.testing.assert_allclose(others[0], [0.5, 0.5], atol=0.05)
+    clf.save(tmp_path / "stream.bayesgraph")
+    again = bg.load(tmp_path / "stream.bayesgraph").partial_fit(*made(900, seed=2))
+    np.testing.assert_array_equal(
+        again.predict_proba(test), clf.partial_fit(*made(900, seed=2)).predict_proba(test)
+    )
 
 
 def test_classes_are_conserved():

@@ -61,6 +61,7 @@ def test_every_registry_is_listed():
         "discretizers of streams": {*settings.DISCRETIZERS},
         "exponents": {*ALL_SCHEMES},
         "summaries": {*SUMMARIES},
+        "sketches": {"misra-gries", "count-sketch"},
         "detectors": {*DETECTORS},
         "methods": {name.replace("_", "-") for name in METHODS},
         "scores": {"bic", "aic", "bdeu", "likelihood"},

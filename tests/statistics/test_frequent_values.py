@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayesgraph.core.errors import DataError
-from bayesgraph.statistics import FIRST_KEY, FrequentValues, key_of
+from bayesgraph.statistics import FIRST_KEY, CountSketch, FrequentValues, key_of
+from bayesgraph.statistics.sketches import _FACTORS
 
 STREAMS = st.lists(
     st.tuples(
@@ -63,6 +64,50 @@ def test_laws_of_any_stream(rows, size, block):
             np.testing.assert_array_equal(mine, counts)
 
 
+@given(STREAMS, st.integers(1, 12), st.integers(1, 40))
+def test_laws_of_a_count_sketch(rows, size, block):
+    found = CountSketch(2, size=size)
+    for i in range(0, len(rows), block):
+        added(found, *zip(*rows[i : i + block], strict=True))
+    v, k, w = zip(*rows, strict=True)
+    true = truth(v, k, w, 2)
+    np.testing.assert_allclose(found.totals, np.bincount(k, w, 2))
+    keys, seen = found.listed()
+    assert len(keys) <= size
+    assert (seen >= 0).all()
+    held = dict(zip(keys.tolist(), seen, strict=True))
+    if len([c for c in true.values() if c.sum() > 0]) <= size:
+        assert found.missed == 0
+        for value, counts in true.items():
+            np.testing.assert_array_equal(held.get(key_of(value), np.zeros(2)), counts)
+    # The counters are those of the definition, in whole numbers of Python.
+    expected = np.zeros_like(found.counters)
+    for value, counts in true.items():
+        for row, factor in enumerate(map(int, _FACTORS)):
+            hashed = key_of(value) * factor % 2**64
+            expected[row, (hashed >> 33) % (4 * size)] += (1 if hashed >> 32 & 1 else -1) * counts
+    np.testing.assert_allclose(found.counters, expected, atol=1e-9)
+
+
+def test_a_count_sketch_knows_what_values_had_before_they_were_listed():
+    values, classes = zipf(40_000)
+    true = truth(values, classes, np.ones(len(values)), 3)
+    sketch, frequent = CountSketch(3, size=50), FrequentValues(3, size=50)
+    for rows in np.split(np.arange(len(values)), 400):
+        for found in (sketch, frequent):
+            added(found, values[rows], classes[rows])
+    heaviest = sorted(true, key=lambda value: -true[value].sum())[:25]
+    errors = []
+    for found in (sketch, frequent):
+        held = dict(zip(found.listed()[0].tolist(), found.listed()[1], strict=True))
+        errors.append([true[v] - held.get(key_of(v), np.zeros(3)) for v in heaviest])
+    ours, theirs = np.abs(errors).sum(axis=(1, 2))
+    assert ours < theirs / 3
+    # Charikar, Chen, Farach-Colton (2002), lemma 4: 8 sqrt(sum of the squares of the rest / width).
+    rest = sum((true[v] ** 2 for v in true if v not in heaviest), start=np.zeros(3))
+    assert (np.abs(errors[0]) <= 8 * np.sqrt(rest / sketch.width)).all()
+
+
 def test_types_are_apart():
     found = added(FrequentValues(1), [True, 1, 1.0, "1", 1], [0] * 5)
     assert sorted(found.listed()[1].ravel()) == [1, 1, 1, 2]
@@ -88,11 +133,12 @@ def test_keys_of_text():
     assert key_of("\ud800") != key_of("")
 
 
-def test_a_state_goes_on_and_grows():
+@pytest.mark.parametrize("kind", [FrequentValues, CountSketch])
+def test_a_state_goes_on_and_grows(kind):
     values, classes = zipf(3000)
     for size in (30, 10000):
-        a = added(FrequentValues(3, size=size), values[:2000], classes[:2000])
-        b = FrequentValues.from_arrays(a.arrays()).copy()
+        a = added(kind(3, size=size), values[:2000], classes[:2000])
+        b = kind.from_arrays(a.arrays()).copy()
         for s in (a, b):
             s.grow(n_classes=4)
             added(s, values[2000:], classes[2000:] + 1)

@@ -17,6 +17,7 @@ from bayesgraph.learning.streams import stream_kernels
 from bayesgraph.statistics import (
     CELL_METHODS,
     FIRST_KEY,
+    SKETCHES,
     Field,
     FrequentValues,
     Smoothing,
@@ -66,6 +67,8 @@ class StreamSettings:
         Factor of all weights after each row, in (0, 1].
     max_categories : int
         Maximum number of states of a column that are counted individually.
+    sketch : key of `bayesgraph.statistics.sketches.SKETCHES`
+        Method that finds the most frequent values of a column with more.
     detector : str, detector or None
         Drift detector, fed with the errors of predictions made before each row is learned.
     on_drift : {"forget", "quicken", "note"}
@@ -81,6 +84,7 @@ class StreamSettings:
     smoothing: Smoothing = field(default_factory=Smoothing)
     decay: float = 1.0
     max_categories: int = 1000
+    sketch: str = "misra-gries"
     detector: Any = None
     on_drift: str = "forget"
 
@@ -92,6 +96,7 @@ class StreamSettings:
             ("domain", DOMAINS),
             ("discretizer", DISCRETIZERS),
             ("on_drift", REACTIONS),
+            ("sketch", SKETCHES),
         ):
             value = getattr(self, name)
             if not isinstance(value, (str, type(None))) or value not in choices:
@@ -127,8 +132,8 @@ class StateCounts:
     Parameters
     ----------
     n_classes, n_columns : int
-    max_categories : int
-        Maximum number of states of a column that are counted individually.
+    max_categories, sketch
+        As in StreamSettings.
 
     Attributes
     ----------
@@ -139,9 +144,9 @@ class StateCounts:
         `FIRST_KEY` or more.
     """
 
-    def __init__(self, n_classes: int, n_columns: int, *, max_categories: int) -> None:
+    def __init__(self, n_classes: int, n_columns: int, *, max_categories: int, sketch: str) -> None:
         self.n_classes = n_classes
-        self.max_categories = max_categories
+        self.max_categories, self._sketch = max_categories, SKETCHES[sketch]
         self.tables = [np.zeros((0, n_classes)) for _ in range(n_columns)]
         self.sketches: dict[int, FrequentValues] = {}
 
@@ -165,7 +170,7 @@ class StateCounts:
         """
         for j, codes in enumerate(columns):
             if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
-                self.sketches[j] = _sketched(self.tables[j], self.max_categories)
+                self.sketches[j] = self._sketched(self.tables[j])
                 self.tables[j] = self.tables[j][:0]
             if j in self.sketches:
                 self.sketches[j].absorb(codes, classes, weights)
@@ -207,15 +212,14 @@ class StateCounts:
         self.tables = [state_array(arrays, name, shape, field) for name in names]
         for j in range(len(self.tables)):
             if part := part_of(arrays, f"sketch_{j}."):
-                self.sketches[j] = FrequentValues.from_arrays(part)
+                self.sketches[j] = self._sketch.from_arrays(part)
 
-
-def _sketched(table: Floats, maximum: int) -> FrequentValues:
-    """Return a sketch with the counts of a table, for at most `maximum` frequent values."""
-    n, k = table.shape
-    sketch = FrequentValues(k, size=maximum)
-    sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
-    return sketch
+    def _sketched(self, table: Floats) -> FrequentValues:
+        """Return a sketch with the counts of a table."""
+        n, k = table.shape
+        sketch = self._sketch(k, size=self.max_categories)
+        sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
+        return sketch
 
 
 def _counted(

@@ -113,7 +113,12 @@ class StreamingStar(ArrayState):
         self.n_classes, self.n_numbers, self.n_states = (
             summaries.n_classes, summaries.n_features, n_states,
         )  # fmt: skip
-        self.counts = StateCounts(self.n_classes, n_states, max_categories=settings.max_categories)
+        self.counts = StateCounts(
+            self.n_classes,
+            n_states,
+            max_categories=settings.max_categories,
+            sketch=settings.sketch,
+        )
         self.exponents = StreamExponents(self.n_classes, self.n_features, settings)
         self.detector = chosen_detector(settings.detector)
         self.drifts: list[int] = []
