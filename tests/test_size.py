@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_266,
-    "nodes of syntax trees": 634_985,
+    "lines of code": 55_276,
+    "nodes of syntax trees": 635_159,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_835,

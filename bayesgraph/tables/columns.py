@@ -181,6 +181,8 @@ class Labels:
         """Return the labels of some rows, with the classes that these have."""
         codes = self.codes[rows]
         occurs = np.bincount(codes, minlength=len(self.classes)) > 0
+        if occurs.all():
+            return Labels(self.classes, codes, self.name)
         # The new code of a class is the number of classes before it that occur.
         return Labels(self.classes[occurs], (np.cumsum(occurs) - 1)[codes], self.name)
 

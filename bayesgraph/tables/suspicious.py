@@ -200,7 +200,7 @@ def _spread(rows: NDArray[Any], n: int) -> NDArray[Any]:
 
 def _of_numbers(examined: Examined, gaussian: Collection[Name]) -> Iterator[tuple[str, Name, str]]:
     """Yield what numeric columns look like: the kind, the name and an example."""
-    sample = _spread(examined.values, _SAMPLE)
+    sample = np.ascontiguousarray(_spread(examined.values, _SAMPLE))
     are_gaussian = np.array([name in gaussian for name in examined.numeric], dtype=np.bool_)
     for j in _unlike_measures(sample, are_gaussian).tolist():
         # NaN, which does not equal itself, is left out.
@@ -254,8 +254,9 @@ def _number_kinds(name: Name, numbers: Floats, n_rows: int) -> dict[str, str]:
     kinds = {}
     if max(-numbers[0], numbers[-1]) >= _EXACT:
         kinds["integers"] = ""
-    begins = np.flatnonzero(np.append(True, numbers[1:] != numbers[:-1]))
-    states, counts = numbers[begins], np.diff(np.append(begins, len(numbers)))
+    changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
+    ends = np.concatenate(([0], changes, [len(numbers)]))
+    states, counts = numbers[ends[:-1]], ends[1:] - ends[:-1]
     if len(states) == 1:
         return kinds | {"constant" if len(numbers) == n_rows else "marks": ""}
     is_whole = bool((states == np.round(states)).all())
@@ -285,9 +286,9 @@ def _placeholder(states: Floats, counts: NDArray[np.intp]) -> str:
     for end, others in ((0, states[1:]), (-1, states[:-1])):
         if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
             continue
-        gap, steps = abs(states[end] - others[end]), np.diff(others)
-        is_mark = _MARK_NUMBER.fullmatch(str(states[end])) is not None and others[0] >= 0
-        if gap > steps.sum() or (is_mark and gap > _FAR * np.median(steps)):
+        gap = abs(states[end] - others[end])
+        is_mark = states[end] < 0 <= others[0] and _MARK_NUMBER.fullmatch(str(states[end]))
+        if gap > others[-1] - others[0] or (is_mark and gap > _FAR * np.median(np.diff(others))):
             return f"{states[end]:g}"
     return ""
 
@@ -395,7 +396,8 @@ def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[N
         for n_rows in (*_STAGES, n):
             if not len(left):
                 break
-            rows = np.union1d(_spread(np.arange(n), n_rows), _spread(others, n_rows))
+            evenly = np.arange(0, n, max(1, n // n_rows))
+            rows = np.union1d(evenly, _spread(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
             cells = matrix[np.ix_(rows, left)]
             cells = cells if is_number else np.where(cells < 0, np.nan, cells)

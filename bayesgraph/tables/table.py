@@ -133,6 +133,8 @@ def collected(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
 
 # Range of magnitudes for which squares and their sums over many rows do not over- or underflow.
 MAGNITUDES = (1e-140, 1e140)
+# Number of rows by which most columns are seen to have one of these.
+_SOME_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -549,7 +551,11 @@ def checked_table(
     complete if no value is missing.
     """
     arrangement = arranged(variables)
-    is_finite = are_finite(values)
+    numbers = values.ravel(order="K")
+    # All of the numbers of a finite sum of squares are finite, and their squares as well.
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = float(numbers @ numbers)
+    is_finite = math.isfinite(squares) or are_finite(values)
     if not is_finite:
         infinities = np.argwhere(np.isinf(values.T))
         if len(infinities):
@@ -562,11 +568,16 @@ def checked_table(
                 f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
                 "counts.)"
             )
-    if fitting:
+    if fitting and not (squares < MAGNITUDES[1] ** 2 and _are_large(values)):
         minima, maxima = extremes(values)
         check_magnitudes([v.name for v in arrangement.continuous], np.maximum(-minima, maxima))
     complete = is_finite and (not codes.size or int(codes.min()) >= 0)
     return Table(arrangement, codes, values, complete)
+
+
+def _are_large(values: Floats) -> bool:
+    """Return whether one of the first rows of each column is large enough to have a variance."""
+    return bool((np.abs(values[:_SOME_ROWS]) >= MAGNITUDES[0]).any(axis=0).all())
 
 
 def check_magnitudes(names: Sequence[Name], largest: Floats) -> None:
