@@ -544,18 +544,26 @@ def sum_items(
     for i in range(len(group)):
         g = group[i]
         w = weights[i] if len(weights) else 1.0
-        total = 0.0
-        for at in range(indptr[i], indptr[i + 1]):
-            value = data[at]
-            item = indices[at] if len(indices) else at - indptr[i]
-            total += value
+        row = data[indptr[i] : indptr[i + 1]]
+        totals[i] = 0.0
+        for k in range(len(row)):
+            totals[i] += row[k]
+        if totals[i] == totals[i] and not len(indices):
+            # Vector instructions add many counts at once if none is looked at.
+            for k in range(len(row) if threshold != threshold else 0):
+                sums[g, k] += w * row[k]
+            for k in range(len(row) if threshold == threshold else 0):
+                sums[g, k] += w if row[k] > threshold else 0.0
+            continue
+        for k in range(len(row)):
+            value = row[k]
+            item = indices[indptr[i] + k] if len(indices) else k
             if value != value:
                 missing[g, item] += w
             elif threshold != threshold:
                 sums[g, item] += w * value
             else:
                 sums[g, item] += w if value > threshold else 0.0
-        totals[i] = total
 
 
 @kernel()
