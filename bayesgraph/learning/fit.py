@@ -308,6 +308,9 @@ METHODS: dict[str, Learner] = {
 
 
 _REASONS: dict[tuple[Any, str], str] = {
+    **{
+        (name, "order"): " (tiers=list(order) is an order)" for name in ("hill_climb", "tabu", "pc")
+    },
     ("chow_liu", "tiers"): " (directions in a tree follow from its root)",
     ("chow_liu", "max_parents"): " (each variable of a tree has one parent)",
     ("chow_liu", "score"): " (the tree maximises the likelihood)",
@@ -397,6 +400,10 @@ def learn_network(
         * "chow_liu": the tree of the highest likelihood; option `root`, see
           :func:`bayesgraph.learning.chow_liu`;
         * a function from a count source and a Smoothing to a Structure.
+
+        None is the best of all: of 10,000 rows of the network alarm "hill_climb" and "tabu" miss
+        or invent 22 arcs and "pc" 5, of child 4 and 11. K2 is "hill_climb" with ``score="bdeu"``
+        and ``tiers=list(order)``; GES and MMHC are not here.
     required, forbidden : iterable of (parent, child), optional
         Arcs; "chow_liu" ignores their directions.
     tiers : iterable of names or lists of names, optional

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
-from bayesgraph.core.errors import DataError, DataTypeError, quoted
+from bayesgraph.core.errors import DataError, DataTypeError, quoted, suggestion
 from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.statistics.requests import safe_divide
 
@@ -25,7 +25,8 @@ def one_of(name: str, value: object, choices: Iterable[object]) -> None:
     """Raise a DataError if the value of the parameter `name` is not one of its choices."""
     options = list(choices)
     if value not in options:
-        raise DataError(f"{name}= is one of {quoted(options)}; got {value!r}.")
+        near = suggestion(value, options)
+        raise DataError(f"{name}= is one of {quoted(options)}; got {value!r}.{near}")
 
 
 def _is_number(value: Any) -> bool:

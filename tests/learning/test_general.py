@@ -217,3 +217,18 @@ def test_arcs_in_samples_tell_the_dependence_too():
     table = {name: before_a_category()[name] for name in ("x", "k")}
     with pytest.warns(BayesGraphWarning, match="'x' and 'k'"):
         bg.arc_confidence(table, n_samples=3, tiers=["x", "k"])
+
+
+@pytest.mark.parametrize(
+    ("options", "cure"),
+    [
+        ({"missing": "EM"}, "Did you mean 'em'"),
+        ({"method": "hillclimb"}, "Did you mean 'hill_climb'"),
+        ({"method": "Tabu"}, "Did you mean 'tabu'"),
+        ({"order": ["d0", "y"]}, r"tiers=list\(order\) is an order"),
+    ],
+    ids=str,
+)
+def test_words_and_options_of_others_are_led_to_those_here(options, cure):
+    with pytest.raises(DataError, match=cure):
+        bg.BayesianNetwork.learn({"d0": list("ab") * 9, "y": list("cd") * 9}, **options)
