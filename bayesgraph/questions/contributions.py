@@ -467,9 +467,12 @@ def contributions(
             "out."
         )
     sums = explain(asked, Contrast.of(variable, positive, negative), row)
-    intervals = {model.variable(n).name: v for n, v in findings.items() if isinstance(v, Between)}
-    terms = (replace(t, value=intervals.get(t.name, t.value)) for t in sums.terms)
-    return replace(sums, terms=tuple(terms)) if intervals else sums
+    # A number stays one, though the model has the interval that it is in.
+    numbers = {v.name for v in model.variables if isinstance(v, Binned)}
+    pairs = [(getattr(name, "name", name), plain(value)) for name, value in findings.items()]
+    entered = {n: value for n, value in pairs if n in numbers or isinstance(value, Between)}
+    terms = (replace(t, value=entered.get(t.name, t.value)) for t in sums.terms)
+    return replace(sums, terms=tuple(terms)) if entered else sums
 
 
 @question(rows="table")

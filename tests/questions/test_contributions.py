@@ -454,3 +454,17 @@ def test_tables_are_sorted_by_magnitude(spam):
         found["fre"]
     with pytest.raises(AttributeError):
         found.prior = 0.0
+
+
+def test_a_number_in_intervals_stays_the_number_that_was_entered():
+    ill, stage = bg.Discrete("ill", ["no", "yes"]), bg.Binned("stage", [1.5, 2.5])
+    table = bg.TableCPD(stage, [[0.6, 0.3, 0.1], [0.1, 0.3, 0.6]], [ill])
+    net = bg.BayesianNetwork([bg.TableCPD(ill, [0.5, 0.5]), table])
+    for entered, shown in (
+        (1, "stage = 1 "),
+        (np.float64(3.25), "stage = 3.25 "),
+        (stage.states[0], f"stage = {stage.states[0]!r} "),
+    ):
+        found = net.contributions("ill", {"stage": entered})
+        assert found.terms[0].value == entered
+        assert shown in repr(found)
