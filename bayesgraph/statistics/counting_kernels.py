@@ -411,8 +411,7 @@ def mixed_moments(
     part_count, part_mean, part_square = (
         np.empty((widest, d)), np.empty((widest, d)), np.empty((widest, d)),
     )  # fmt: skip
-    there = np.empty((_MOMENTS_BLOCK, d))
-    deviation = np.empty((_MOMENTS_BLOCK, d))
+    deviation = np.empty((min(n_rows, _MOMENTS_BLOCK), d))
     keys = np.empty(_MOMENTS_BLOCK, np.int64)
     cancelled = np.empty(widest, np.bool_)
     for begin in range(0, n_rows, _MOMENTS_BLOCK):
@@ -424,11 +423,8 @@ def mixed_moments(
         complete = True
         for i in range(n):
             for k in range(d):
-                x = block[i, k] - origin[k]
-                is_there = x == x
-                complete &= is_there
-                deviation[i, k] = x if is_there else 0.0
-                there[i, k] = 1.0 if is_there else 0.0
+                deviation[i, k] = block[i, k] - origin[k]
+                complete &= block[i, k] == block[i, k]
         for j in range(len(cards)):
             n_cells = n_groups * cards[j]
             _row_keys(codes[j, begin : begin + n], rows, cards[j], keys)
@@ -436,7 +432,7 @@ def mixed_moments(
             part_mean[:n_cells] = 0.0
             part_square[:n_cells] = 0.0
             _add_deviations(
-                keys, heavy, deviation, there, complete, n_cells, part_count, part_mean, part_square
+                keys, heavy, deviation, complete, n_cells, part_count, part_mean, part_square
             )
             again = False
             for cell in range(n_cells):
@@ -463,31 +459,30 @@ def _add_deviations(
     keys: NDArray[np.int64],
     weights: Floats,
     deviation: Floats,
-    there: Floats,
     complete: bool,
     n_cells: int,
     count: Floats,
     total: Floats,
     square: Floats,
 ) -> None:
-    """Add weights, weighted deviations and their weighted squares of rows to their cells.
-
-    `there` is 0 where a value is missing, whose deviation is 0.
-    """
+    """Add weights, weighted deviations and their weighted squares of rows to their cells."""
     d = deviation.shape[1]
     for i in range(len(weights)):
         cell, w = keys[i], weights[i]
         if cell < 0:
             continue
-        for k in range(d):
-            x = w * deviation[i, k]
-            total[cell, k] += x
-            square[cell, k] += x * deviation[i, k]
+        for k in range(d if complete else 0):
+            x = deviation[i, k]
+            total[cell, k] += w * x
+            square[cell, k] += w * x * x
         if complete:
             count[cell, 0] += w
-        else:
-            for k in range(d):
-                count[cell, k] += w * there[i, k]
+        for k in range(0 if complete else d):
+            is_there = deviation[i, k] == deviation[i, k]
+            x = deviation[i, k] if is_there else 0.0
+            count[cell, k] += w if is_there else 0.0
+            total[cell, k] += w * x
+            square[cell, k] += w * x * x
     if complete:
         for cell in range(n_cells):
             for k in range(1, d):
