@@ -89,7 +89,7 @@ def list_name() -> str:
     state = hashlib.sha256()
     for path in [*sorted(PACKAGE.rglob("*kernels.py")), *_compiler()]:
         status = path.stat()
-        state.update(f"{path} {status.st_mtime_ns} {status.st_size} ".encode())
+        state.update(f"{path.name} {status.st_mtime_ns} {status.st_size} ".encode())
     state.update(f"{sys.version} {platform.processor()}".encode())
     return f".bayesgraph-{state.hexdigest()[:16]}"
 
@@ -280,7 +280,7 @@ _UNIT = 1.5e-6
 # Seconds of interpreted calls, those of this process or of one kernel: after which it pays to
 # import the compiler for kernels that are in the cache; after which another process should compile
 # a kernel; after which it pays to compile it here.
-LOADS, WANTED, PAYS = 0.5, 0.1, 5.0
+LOADS, WANTED, PAYS = 0.2, 0.1, 5.0
 
 
 class Tiers:
@@ -318,7 +318,8 @@ class Tiers:
         """Count the time of an interpreted call, and let kernels that take much be compiled."""
         self.spent += seconds
         kernel.spent += seconds
-        if self.mode == "background" and kernel.spent > WANTED:
+        is_wanted = self.mode == "background" and kernel.spent > WANTED
+        if is_wanted and not self.library.has(kernel.name):
             describe = partial(_described_call, kernel, args)
             self.background.ask(kernel.name, describe)
 

@@ -138,6 +138,10 @@ def test_kernels_of_the_cache_are_used_when_it_pays_to_load_the_compiler(fresh, 
     fresh.library.names = (double.name,)
     assert double(np.ones(2)) == 4
     assert not is_compiled(double)
+    fresh.background.helps = True
+    double.spent = 10.0
+    assert double(np.ones(2)) == 4
+    assert fresh.background.asked == []
     fresh.spent = 10.0
     assert four_times(np.ones(2)) == 8
     assert not is_compiled(four_times)
