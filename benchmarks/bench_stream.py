@@ -1,7 +1,7 @@
 """Naive Bayes for streams: the study of 2014, real and drifting streams, throughput and memory.
 
 python benchmarks/bench_stream.py [--quick] [--json FILE] [--case TEXT] [--sets a,b] [--concepts N]
-    [--rows N,N]
+    [--rows N,N] [--test N] [--online]
 
 The cases:
 
@@ -22,7 +22,8 @@ clipping    What exponents that may not be negative cost, on alpha.
 Accuracies are in percent, on 100,000 test rows of the same concept, and means over the concepts 0
 to N - 1: one by default, five for clipping. --rows are the sizes of the training sets; the largest
 is the number of rows of the other cases, 20,000 at most where river takes part. Rows are generated
-and learned in blocks, offline models aside: the largest table would have 6 GB. `--quick` takes
+and learned in blocks, offline models aside: the largest table would have 6 GB. `--online` leaves
+those out, and `--test` takes another number of test rows. `--quick` takes
 alpha and gamma, one concept and 1,000 test rows.
 """
 
@@ -61,6 +62,8 @@ class Plan:
     n_timed, n_single : int
         Rows that are timed in batches, and one by one. Short runs would time the beginning of a
         stream, when densities are estimated often.
+    offline : bool
+        Whether the study has models that hold all data.
     """
 
     sets: tuple[str, ...] = LARGE_SCALE
@@ -70,6 +73,7 @@ class Plan:
     n_stream: int = RIVER_ROWS
     n_timed: int = RIVER_ROWS
     n_single: int = 5000
+    offline: bool = True
 
 
 QUICK = Plan(("alpha", "gamma"), (400, 1000, 2000), 1000, 1, n_stream=300, n_single=2000)
@@ -110,16 +114,14 @@ def shares_right(
     return {label: count / n_test for label, count in right.items()}
 
 
-def offline(
-    name: str, number: int, sizes: Sequence[int], n_test: int
-) -> Iterator[tuple[int, str, float]]:
-    """Yield (size, model, accuracy) of models that hold all data, and of the best possible."""
+def offline(name: str, number: int, plan: Plan) -> Iterator[tuple[int, str, float]]:
+    """Yield (size, model, accuracy) of the best possible, and of models that hold all data."""
     concept = large_scale_concept(name, number)
     best = {_OPTIMUM: lambda X: concept.log_odds(X) > 0}
-    optimum = shares_right(concept, number, n_test, best)[_OPTIMUM]
-    for size in sizes:
+    optimum = shares_right(concept, number, plan.n_test, best)[_OPTIMUM]
+    for size in plan.sizes:
         yield size, _OPTIMUM, optimum
-        if size * len(concept.shift) > _OFFLINE_NUMBERS:
+        if not plan.offline or size * len(concept.shift) > _OFFLINE_NUMBERS:
             continue
         X, y = concept.draw(size, training(number))
         predict = {}
@@ -127,7 +129,7 @@ def offline(
             predict[label] = make().fit(X, y).predict
             note(f"  {name} {number}: {label} of {size:,} rows")
         del X, y
-        for label, share in shares_right(concept, number, n_test, predict).items():
+        for label, share in shares_right(concept, number, plan.n_test, predict).items():
             yield size, label, share
 
 
@@ -164,7 +166,7 @@ def study(plan: Plan) -> Iterator[Row]:
     """Yield accuracies of models that hold all data and of those that pass over it once."""
 
     def found(name: str, number: int) -> Iterator[tuple[int, str, float]]:
-        yield from offline(name, number, plan.sizes, plan.n_test)
+        yield from offline(name, number, plan)
         yield from accuracies(name, number, plan.sizes, plan.n_test, STREAMING | SKLEARN)
 
     yield from table("study", plan, found)
@@ -255,7 +257,14 @@ def chosen_plan(chosen: argparse.Namespace) -> Plan:
     sizes = plan.sizes
     if chosen.rows:
         sizes = tuple(sorted(int(size) for size in chosen.rows.split(",")))
-    return replace(plan, sets=sets, sizes=sizes, concepts=chosen.concepts or plan.concepts)
+    return replace(
+        plan,
+        sets=sets,
+        sizes=sizes,
+        n_test=chosen.test or plan.n_test,
+        offline=not chosen.online,
+        concepts=chosen.concepts or plan.concepts,
+    )
 
 
 def main() -> None:
@@ -265,6 +274,8 @@ def main() -> None:
     command.add_argument("--sets", help="names separated by commas")
     command.add_argument("--concepts", type=int, help="how many concepts to take the mean of")
     command.add_argument("--rows", help="sizes of training sets, separated by commas")
+    command.add_argument("--test", type=int, help="how many test rows")
+    command.add_argument("--online", action="store_true", help="no models that hold all data")
     chosen = command.parse_args()
     plan = chosen_plan(chosen)
     # Of Gaussians of a class that has no rows yet, or only equal ones.

@@ -157,9 +157,13 @@ def test_streams_have_numbers_and_classes_from_zero(name):
 def test_what_is_chosen():
     from bench_stream import LARGE_SCALE, chosen_plan
 
-    given = {"quick": False, "sets": None, "rows": None, "concepts": None}
+    given = {"quick": False, "sets": None, "rows": None, "concepts": None, "test": None}
+    given["online"] = False
     plan = chosen_plan(argparse.Namespace(**given))
     assert (plan.sets, plan.sizes) == (LARGE_SCALE, (40_000, 100_000, 380_000))
+    assert (plan.n_test, plan.offline) == (100_000, True)
+    plan = chosen_plan(argparse.Namespace(**given | {"test": 900, "online": True}))
+    assert (plan.n_test, plan.offline) == (900, False)
     plan = chosen_plan(argparse.Namespace(**given | {"sets": "zeta,beta", "rows": "300,20"}))
     assert (plan.sets, plan.sizes) == (("zeta", "beta"), (20, 300))
     with pytest.raises(SystemExit, match="no set 'eta'"):
