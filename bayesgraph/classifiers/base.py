@@ -28,13 +28,14 @@ from bayesgraph.core.parallel import in_order, one_blas_thread
 from bayesgraph.core.typing import EvidenceLike, Intervention, PathLike, Targets
 from bayesgraph.core.upward import Ask, Upward, upward
 from bayesgraph.core.variables import Discrete, MissingIndicator, Name, State, Variable
-from bayesgraph.inference import largest, log_normalised, normalised
+from bayesgraph.inference import Posterior, largest, log_normalised, normalised
 from bayesgraph.learning import LEARNERS, changed_settings
 from bayesgraph.models import (
     FAMILIES,
     BayesianNetwork,
     LeafFamily,
     Model,
+    as_mapping,
     warn_of_impossible,
 )
 from bayesgraph.questions import (
@@ -122,7 +123,18 @@ class ModelQuestions:
         options |= {"do": do, "method": method, "fallback": fallback}
         options["memory_limit"] = memory_limit
         chosen = self.target_.name if targets is None else targets
-        return model.query(chosen, self._given(evidence), **options)
+        answer = model.query(chosen, self._given(evidence), **options)
+        named = {getattr(name, "name", name) for name in as_mapping(evidence)}
+        left_open = [
+            model.names[number]
+            for number, indicator in model._indicators
+            if not named & {model.names[number], model.names[indicator]}
+        ]
+        if named and left_open and isinstance(answer, Posterior):
+            answer.note = (
+                f"left open: whether {quoted(left_open)} is missing (None says that it is)"
+            )
+        return answer
 
     # -------------------------------------------------------------------- pictures and files
 

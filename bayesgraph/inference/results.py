@@ -232,7 +232,7 @@ class Posterior(Displayed, Mapping[State, float]):
         Report of convergence or error, None if the answer is exact.
     """
 
-    __slots__ = ("_log_evidence", "approximation", "probabilities", "variables")
+    __slots__ = ("_log_evidence", "approximation", "note", "probabilities", "variables")
 
     def __init__(
         self,
@@ -246,6 +246,8 @@ class Posterior(Displayed, Mapping[State, float]):
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence
         self.approximation = approximation
+        # Printed below the states.
+        self.note = ""
 
     @property
     def log_evidence(self) -> float:
@@ -377,7 +379,7 @@ class Posterior(Displayed, Mapping[State, float]):
         rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
         note = more(len(self), len(rows), "states")
         title = f"P({', '.join(map(str, self.names))})"
-        lines = [line for line in (self._summary(), note) if line]
+        lines = [line for line in (self._summary(), note, self.note) if line]
         return DisplayTable(title, rows, bars=probabilities, note="\n".join(lines))
 
     def _summary(self) -> str:

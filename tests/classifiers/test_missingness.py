@@ -323,3 +323,21 @@ def test_what_is_there_or_not_is_no_constant(rows):
             {"a": marks, "b": other}, y
         )
     assert [v.name for v in model.features_] == ["a", "b", "a is missing"]
+
+
+def test_what_a_question_leaves_open_is_told():
+    random = np.random.default_rng(0)
+    y = np.where(random.random(800) < 0.5, "p", "q")
+    crp = np.where((y == "p") & (random.random(800) < 0.6), np.nan, random.normal(size=800))
+    X = {"crp": crp, "age": random.normal(size=800)}
+    clf = bg.BayesianNetworkClassifier(n_trees=0, max_steps=20).fit(X, y)
+    told = "left open: whether 'crp' is missing (None says that it is)"
+    assert told in repr(clf.query(evidence={"age": 1.0}))
+    series = pd.Series({"age": 1.0})
+    assert told in repr(clf.query(evidence=series))
+    for said in ({"crp": None}, {"crp": 0.3}, {"crp is missing": "yes"}):
+        assert "left open" not in repr(clf.query(evidence={"age": 1.0} | said))
+    assert "left open" not in repr(clf.query())
+    assert told in repr(clf.query("age", {"class": "p"}))
+    other = bg.BayesianNetworkClassifier(n_trees=0, missingness="ignorable", max_steps=20)
+    assert "left open" not in repr(other.fit(X, y).query(evidence={"age": 1.0}))
