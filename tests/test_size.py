@@ -36,7 +36,7 @@ LIMITS = {
     "nodes of syntax trees": 635_559,
     "files": 218,
     "public names": 70,
-    "bytes of the front end": 301_835,
+    "bytes of the front end": 301_827,
     "comments that silence a check": 106,
 }
 # What is measured of each file.

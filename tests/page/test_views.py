@@ -12,6 +12,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.core.errors import ExtrapolationWarning
 from bayesgraph.page.snapshot import take_snapshot
+from bayesgraph.pictures.dot_labels import percentage
 
 YES_NO = ("yes", "no")
 HOSTILE = [
@@ -799,3 +800,12 @@ def test_without_webassembly_the_page_is_the_same(shown):
     assert page.tab.evaluate("typeof WebAssembly") == "undefined"
     page.row("xray", "yes").click()
     page.expect_answers({"smoke": "yes", "xray": "yes"})
+
+
+@pytest.mark.parametrize("p", [0.0545, 0.1235, 0.9455, 0.0015])
+def test_the_page_rounds_as_pictures_do(shown, p):
+    history = bg.Discrete("history", ["yes", "no"])
+    net = bg.BayesianNetwork([bg.TableCPD(history, [p, 1 - p])])
+    page = shown(net)
+    for state, share in (("yes", p), ("no", 1 - p)):
+        assert page.row("history", state).locator(".share").inner_text() == percentage(share)

@@ -1,4 +1,4 @@
-// Numbers as text, in the manner of the reader's language.
+// Numbers as text in the reader's language.
 
 const formatter = (given) => new Intl.NumberFormat(undefined, given);
 const TENTHS = formatter({ style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
@@ -11,16 +11,16 @@ const SIGNED = formatter({ minimumFractionDigits: 2, maximumFractionDigits: 2, s
 const BITS = formatter({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const COUNT = formatter({});
 
-/** Return a probability in per cent; 0 and 100 % stand only for exactly 0 and 1. */
+/** Return per cent, rounded as in Python; 0 and 100 % stand only for 0 and 1. */
 export function percent(p) {
   if (p === 0) return "0";
   if (p === 1) return WHOLE.format(1);
   if (p < 0.0005) return `<${TENTHS.format(0.001)}`;
   if (p > 0.9995) return `>${TENTHS.format(0.999)}`;
-  return TENTHS.format(p);
+  return TENTHS.format((100 * p).toFixed(1) / 100);
 }
 
-/** The per cent of a tick of an axis, with as few digits as it needs. */
+/** The per cent of a tick of an axis, with few digits. */
 export function percentTick(p) {
   return formatter({ style: "percent", maximumFractionDigits: 4 }).format(p);
 }
