@@ -680,3 +680,14 @@ def test_a_new_process_loads_every_kind(tmp_path: Path, kind: str) -> None:
         check=False,
     )
     assert done.stdout.strip() == type(saved).__name__, done.stderr
+
+
+def test_averages_of_averages_of_averages_are_refused_in_words(tmp_path):
+    coin = bg.Discrete("coin", ["heads", "tails"])
+    one = bg.BayesianNetwork([bg.TableCPD(coin, [0.5, 0.5])])
+    model = one
+    for _ in range(400):
+        model = bg.Ensemble([model, one], combine="posterior")
+    with pytest.raises(LossyExportError, match="nested too deep for a file, such as averages"):
+        model.save(tmp_path / "model.bayesgraph")
+    assert not list(tmp_path.iterdir())
