@@ -115,7 +115,8 @@ class BayesianNetworkClassifier(ColumnClassifier):
     max_steps : int, optional
         Maximum number of steps of a training to predict: evaluations of the loss on the rows, and
         trees. Fewer penalties and structures are then compared, training stops at the best tables
-        so far, and there are fewer trees. The model has the same bits everywhere.
+        so far, and there are fewer trees. The model has the same bits wherever NumPy's
+        BLAS has the same kernels.
     max_seconds : float, optional
         Maximum time of a training to predict, from which on it ends as with `max_steps`; encoding
         the rows and measuring pairs of features may take longer. The model then depends on the

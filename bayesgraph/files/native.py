@@ -79,8 +79,8 @@ def native_bytes(model: Any) -> bytes:
         return archive_bytes(tag, writer.model(model), writer.arrays)
     except RecursionError as error:
         raise LossyExportError(
-            f"{type(model).__name__}: its parts are nested too deep for a file, such as averages of "
-            "averages, or tuples of tuples in names and states. Join the parts in one."
+            f"{type(model).__name__}: its parts are nested too deep for a file, such as averages "
+            "of averages, or tuples of tuples in names and states."
         ) from error
 
 

@@ -31,7 +31,8 @@ class ADWIN(ArrayState):
     The window consists of buckets of 1, 2, 4, ... numbers, at most `max_buckets` of each size, so
     that memory grows with the log of its length. While the means of an older and a newer part
     differ significantly (Bernstein's inequality, corrected for the number of cuts), the oldest
-    bucket is dropped. The remaining window holds the numbers since the change.
+    bucket is dropped. The remaining window holds the numbers since the change. One change may
+    bring a few alarms in a row, as more numbers from before it are found and dropped.
 
     Parameters
     ----------
