@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_302,
-    "nodes of syntax trees": 635_564,
+    "lines of code": 55_304,
+    "nodes of syntax trees": 635_577,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_827,

@@ -530,14 +530,14 @@ class GivenCuts(Discretizer):
         return tuple(given.get(v.name, v) for v in rest)
 
 
-def chosen_discretizer(discretizer: Any, default: Discretizer | None = None) -> Discretizer | None:
+def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer:
     """Return a new unfitted discretiser for a value of `discretizer=`.
 
     Parameters
     ----------
-    discretizer : name, Discretizer, mapping from name to cut points, or None
+    discretizer : name, Discretizer, or mapping from name to cut points
     default : Discretizer, optional
-        For None, and for the columns that a mapping does not name.
+        For the columns that a mapping does not name.
 
     Raises
     ------
@@ -546,8 +546,6 @@ def chosen_discretizer(discretizer: Any, default: Discretizer | None = None) -> 
     DataTypeError
         If the parameter is none of these.
     """
-    if discretizer is None:
-        return default
     if isinstance(discretizer, Mapping):
         return GivenCuts(discretizer, default)
     if isinstance(discretizer, Discretizer):

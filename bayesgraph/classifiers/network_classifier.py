@@ -690,7 +690,10 @@ class NetworkClassifier(base.GraphClassifier):
 
     def _discretizer(self) -> discretizers.Discretizer | None:
         """Return the discretiser of numeric columns, or None."""
-        return discretizers.chosen_discretizer(self.discretizer, self._default_discretizer())
+        default = self._default_discretizer()
+        if self.discretizer is None:
+            return default
+        return discretizers.chosen_discretizer(self.discretizer, default)
 
     def _default_discretizer(self) -> discretizers.Discretizer | None:
         """Return the discretiser of columns for which the user chose none."""

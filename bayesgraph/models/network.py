@@ -142,7 +142,8 @@ class BayesianNetwork(Model):
         self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
         self._check_parents()
         arcs = dict.fromkeys([arc for cpd in self._blocks for arc in cpd.arcs()])
-        names, index_of = list(self._by_name), self._index_of
+        names = list(self._by_name)
+        index_of = {name: i for i, name in enumerate(names)}
         # The indices of the parents of each variable, in the order of its CPD.
         self._above: dict[int, list[int]] = {v: [] for v in range(len(names))}
         for parent, child in arcs:
