@@ -19,7 +19,11 @@ for method in ("hill_climb", "tabu", "pc", "chow_liu"):
 print("\nAge and sex come first, and then what is measured:")
 measured = [name for name in table.column_names if name not in ("age", "sex", "disease")]
 net = bg.BayesianNetwork.learn(
-    table, method="tabu", tiers=[["age", "sex"], measured, "disease"], categorical=codes
+    table,
+    method="tabu",
+    tiers=[["age", "sex"], measured, "disease"],
+    categorical=codes,
+    check_columns=False,  # no arc leads from a number, such as age, to a category
 )
 for (parent, child), score in sorted(net.arc_scores.items(), key=lambda item: -item[1])[:6]:
     print(f"  {parent} -> {child}: {score:.4f} nats a row")

@@ -18,6 +18,8 @@ class _Modules:
     """The modules of scikit-learn, each imported when it is first used."""
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked for by who looks at objects
+            raise AttributeError(name)
         what = "Fitting, evaluating or checking a classifier"
         module = vars(self)[name] = optional_module(f"sklearn.{name}", what=what)
         return module

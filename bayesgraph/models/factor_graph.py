@@ -474,6 +474,10 @@ class FactorGraph(Model):
         """The factors and CPDs as they were given, without their exponents."""
         return tuple(term.source for term in self.terms)
 
+    @property
+    def _sources(self) -> tuple[Source, ...]:
+        return self.factors
+
     def __eq__(self, other: object) -> bool:
         """Tell whether factors (in the same order), exponents and domain are equal."""
         return (

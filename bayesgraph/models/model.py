@@ -799,6 +799,12 @@ class Model(Edits, Answering):
         warn_of_impossible(impossible, len(joint), target)
         return log_normalised(joint)
 
+    @property
+    def _sources(self) -> tuple[Any, ...]:
+        """The distributions of the model, and the factors of a factor graph."""
+        model: Any = self
+        return tuple(model.cpds)
+
     def log_likelihood(
         self, table: TableLike, *, unseen: str = "error", multinomial_coefficient: bool = False
     ) -> Floats:
@@ -825,8 +831,7 @@ class Model(Edits, Answering):
             return np.empty(0)
         logs = self._log_evidence_rows(encoded.evidence())
         if multinomial_coefficient:
-            sources = getattr(self, "cpds", getattr(self, "factors", ()))
-            documents = (s for s in sources if isinstance(s, ItemsCPD) and s.is_document)
+            documents = (s for s in self._sources if isinstance(s, ItemsCPD) and s.is_document)
             for vector in dict.fromkeys(document.variable for document in documents):
                 if vector in encoded.variables:
                     logs = logs + log_orders(encoded.column(vector))
