@@ -22,6 +22,9 @@ class _Modules:
             raise AttributeError(name)
         what = "Fitting, evaluating or checking a classifier"
         module = vars(self)[name] = optional_module(f"sklearn.{name}", what=what)
+        # A module does not import all that are in it.
+        for inner in ("multiclass", "validation") if name == "utils" else ():
+            optional_module(f"sklearn.{name}.{inner}", what=what)
         return module
 
 
