@@ -7,6 +7,8 @@ nothing can underflow.
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,52 @@ TOO_MANY = 3
 _SAFE_MASS = 1e-250
 
 
-@kernel(error_model="numpy")
+# Where nothing is compiled, operations on whole arrays take the place of loops.
+
+
+def _view(array: Floats, offset: int, shape: list[int], steps: list[int]) -> Any:
+    """Return an array as nested loops see it: an axis for a loop, repeated where its step is 0."""
+    return np.ndarray(shape, np.float64, array, 8 * offset, [8 * step for step in steps])
+
+
+def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
+    n_all, n_start, n_item, n_targets = layout[:4].tolist()
+    ends = np.cumsum([4, n_all, n_start, n_item, n_item, n_start - 1, n_targets, 0]).tolist()
+    ends[-1] = len(layout)
+    cards, start, item, step, base, targets, factors = (
+        layout[begin:end].tolist() for begin, end in pairwise(ends)
+    )
+    observed = dict(zip(*findings.reshape(2, -1).tolist(), strict=True))
+    steps_of = [
+        dict(zip(item[start[f] : start[f + 1]], step[start[f] : start[f + 1]], strict=True))
+        for f in factors
+    ]
+    free = sorted({v for steps in steps_of for v in steps} - observed.keys())
+    shape = [cards[v] for v in free]
+    if math.prod(shape) > FEW_ENTRIES:
+        return TOO_MANY, 0.0, np.empty(0)
+    joint = np.ones(shape)
+    for f, steps in zip(factors, steps_of, strict=True):
+        offset = base[f] + sum([steps[v] * observed[v] for v in steps.keys() & observed.keys()])
+        sizes = [cards[v] if v in steps else 1 for v in free]
+        joint *= _view(values, offset, sizes, [steps.get(v, 0) for v in free])
+    total = float(joint.sum())
+    if n_targets:
+        result = np.zeros([cards[v] for v in targets])
+        places: Any = [free.index(v) for v in targets if v not in observed]
+        rest = tuple([axis for axis in range(len(free)) if axis not in places])
+        kept = joint.sum(axis=rest).transpose(np.argsort(np.argsort(places)))
+        result[tuple([observed.get(v, slice(None)) for v in targets])] = kept
+    else:
+        axes = range(len(free))
+        sums = [joint.sum(axis=tuple([k for k in axes if k != axis])) for axis in axes]
+        result = np.concatenate([np.empty(0), *sums])
+    if total < _SAFE_MASS:
+        return TOO_SMALL, -np.inf, result.reshape(-1)
+    return OK, math.log(total), result.reshape(-1) / total
+
+
+@kernel(interpreted=_enumerate_on_arrays, error_model="numpy")
 def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
     """Sum the product of tables over all joint states of few variables, without a program.
 
@@ -182,14 +229,6 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
 
 
 # ---------------------------------------------------------------------------------------- executor
-
-
-# Where nothing is compiled, operations on whole arrays take the place of loops.
-
-
-def _view(array: Floats, offset: int, shape: list[int], steps: list[int]) -> Any:
-    """Return an array as nested loops see it: an axis for a loop, repeated where its step is 0."""
-    return np.ndarray(shape, np.float64, array, 8 * offset, [8 * step for step in steps])
 
 
 def _part(target: Floats, t: int, shape: list[int], steps: list[int]) -> tuple[Any, list[int]]:

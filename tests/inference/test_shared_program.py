@@ -75,6 +75,29 @@ def test_answers_are_those_of_a_program_of_its_own(make, seed):
     assert other._memo.get("shared program", lambda: None) is None
 
 
+@pytest.mark.parametrize("make", [random_network, random_graph])
+@pytest.mark.parametrize("seed", range(8))
+def test_few_variables_are_enumerated_alike_on_arrays(make, seed):
+    random = np.random.default_rng(seed)
+    model, other = make(seed, n=5), make(seed, n=5)
+    for n in (0, 1, 2, 3):
+        chosen = random.permutation(5)
+        names = [model.variables[v].name for v in chosen]
+        evidence = {name: random.choice(model.variable(name).states) for name in names[:n]}
+        with mode_is("never"):
+            found = posteriors(model, evidence)
+            joint = None if found is None else model.query(names[n:][::-1], evidence)
+        with mode_is("inline"):
+            expected = posteriors(other, evidence)
+            assert (found is None) == (expected is None)
+            if found is None:
+                continue
+            compiled = other.query(names[n:][::-1], evidence)
+        np.testing.assert_allclose(joint.probabilities, compiled.probabilities, rtol=1e-11)
+        for name, probabilities in expected.items():
+            np.testing.assert_allclose(found[name], probabilities, rtol=1e-11, atol=1e-14)
+
+
 def test_every_state_of_every_pair_of_findings():
     network = random_network(3, n=11)
     whole = np.ones([1] * 11)
