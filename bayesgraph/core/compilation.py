@@ -101,13 +101,15 @@ class Library:
     ----------
     ALL : str
         The name that stands for all kernels.
+    next_look : float
+        When the list is read again.
     """
 
     ALL = "*"
 
     def __init__(self) -> None:
         self._names: set[str] = set()
-        self._next_look = 0.0
+        self.next_look = 0.0
 
     @cached_property
     def folder(self) -> Path | None:
@@ -127,8 +129,8 @@ class Library:
         """Tell whether a kernel is compiled, as far as the last look at the list has shown."""
         if self.ALL not in self._names and name not in self._names:
             now = perf_counter()
-            if now >= self._next_look:
-                self._next_look = now + AGAIN
+            if now >= self.next_look:
+                self.next_look = now + AGAIN
                 self._names = set(self.lines(""))
         return self.ALL in self._names or name in self._names
 
@@ -195,14 +197,17 @@ class Background:
             if self._owner != os.getpid():
                 self._owner, self._process = os.getpid(), None
                 atexit.register(self._end)
-            is_idle = self._process is None or self._process.poll() is not None
+            has_ended = self._process is not None and self._process.poll() is not None
+            if has_ended:
+                self._close()
+                self.library.next_look = 0.0  # what it has compiled is there by now
             if name not in self._asked:
                 self._asked.add(name)
                 self._next_look = 0.0  # others may be asked for at once
                 self.library.add(".wanted", describe())
-            elif is_idle and self._process is not None:
+            elif has_ended and not self.library.has(name):
                 self._failures += 1
-            if is_idle:
+            if self._process is None and not self.library.has(name):
                 self._process = self._started()
 
     def _started(self) -> subprocess.Popen[bytes] | None:
@@ -230,7 +235,13 @@ class Background:
         """End the process; where this one is killed, the end of its input does it."""
         if self._process is not None and self._owner == os.getpid():
             self._process.kill()
-            self._process.communicate()  # waits, and closes the pipe
+            self._close()
+
+    def _close(self) -> None:
+        """Wait for the process, and close the pipe to it."""
+        if self._process is not None:
+            self._process.communicate()
+            self._process = None
 
 
 def _command() -> list[str]:
