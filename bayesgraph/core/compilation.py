@@ -44,9 +44,10 @@ def cache_folder() -> Path | None:
     with suppress(RuntimeError):  # there is no home
         caches = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache"))
         folders.append(caches.expanduser() / "bayesgraph")
-    # Who can write the package need not write kernels to run code.
-    if any(open_to_others(folder) for folder in folders if folder.parent != PACKAGE):
+    if named and open_to_others(folders[0]):
         return None
+    # Who can write the package need not write kernels to run code.
+    folders = [f for f in folders if f.parent == PACKAGE or not open_to_others(f)]
     for folder in folders:
         if (folder / list_name()).exists():
             return folder

@@ -148,6 +148,17 @@ def test_a_folder_that_cannot_be_written_is_passed_over(tmp_path, monkeypatch):
     assert asking()._process is None
 
 
+def test_a_folder_of_the_user_that_others_can_write_spares_the_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "named"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home").chmod(0o777)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    assert background.cache_folder() == tmp_path / "named"
+    (tmp_path / "named").rmdir()
+    (tmp_path / "named").touch()
+    assert background.cache_folder() is None
+
+
 def test_a_folder_that_cannot_be_written_is_read(cache, monkeypatch):
     background.Library().add("", "kernels.some")
     monkeypatch.setattr(os, "access", lambda *_: False)
