@@ -506,7 +506,7 @@ class GivenCuts(Discretizer):
             For a column that has no numbers to discretise, and cut points that are no numbers.
         """
         by_name = {v.name: v for v in columns.variables}
-        given = {}
+        binned = {}
         for name, cuts in self.cuts.items():
             if name not in by_name:
                 raise unknown_variable(name, by_name, where="discretizer=: the table")
@@ -518,7 +518,7 @@ class GivenCuts(Discretizer):
                 )
             try:
                 numbers = np.asarray(cuts, dtype=np.float64).tolist()
-                given[name] = Binned(name, numbers)
+                binned[name] = Binned(name, numbers)
             except (TypeError, ValueError):
                 raise DataError(
                     f"discretizer= maps {name!r} to a list of cut points, finite numbers in "
@@ -526,8 +526,8 @@ class GivenCuts(Discretizer):
                 ) from None
         rest = columns.variables
         if self.others is not None:
-            rest = self.others.find_variables(columns, keep.union(given))
-        return tuple(given.get(v.name, v) for v in rest)
+            rest = self.others.find_variables(columns, keep.union(binned))
+        return tuple(binned.get(v.name, v) for v in rest)
 
 
 def chosen_discretizer(discretizer: Any, default: Discretizer | None) -> Discretizer:

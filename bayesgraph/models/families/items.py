@@ -237,11 +237,11 @@ def log_orders(counts: Any) -> Floats:
     The coefficient is ``n! / (x_1! x_2! ...)`` for the counts x_i and their sum n; missing counts
     are left out.
     """
-    known = scipy.sparse.csr_array(counts)
-    parts = known.indices, known.indptr
-    known.data = np.nan_to_num(known.data)
-    logs = scipy.sparse.csr_array((gammaln(known.data + 1.0), *parts), shape=known.shape)
-    return np.asarray(gammaln(known.sum(axis=1) + 1.0) - logs.sum(axis=1))
+    sparse = scipy.sparse.csr_array(counts)
+    parts = sparse.indices, sparse.indptr
+    sparse.data = np.nan_to_num(sparse.data)
+    logs = scipy.sparse.csr_array((gammaln(sparse.data + 1.0), *parts), shape=sparse.shape)
+    return np.asarray(gammaln(sparse.sum(axis=1) + 1.0) - logs.sum(axis=1))
 
 
 def known_mass(shares: Floats, absent: Any) -> Floats:
