@@ -185,3 +185,24 @@ def test_what_is_missing_is_named_in_one_line(folder):
     unfitted, unknown = said
     assert unfitted.startswith("This TANClassifier instance is not fitted yet. Call 'fit'")
     assert unknown == "TANClassifier() has no parameter 'unsen'."
+
+
+SLOW = """
+import warnings
+from bayesgraph.core.compilation import tiers
+
+rows, _, _ = json.loads((folder / "rows.json").read_text())
+tiers.spent = 5.0  # as after that many seconds
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    for _ in range(2):
+        bg.load(folder / "default.bayesgraph").predict_proba(rows)
+print(json.dumps([str(warning.message) for warning in told]))
+"""
+
+
+def test_seconds_of_interpreting_are_told_once(folder):
+    assert run(SLOW, folder[0]) == [
+        "5 seconds went to loops that Numba would compile to run up to a hundred times faster, but "
+        "it is not installed: pip install numba"
+    ]

@@ -24,6 +24,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from bayesgraph.core.errors import BayesGraphWarning, warn
+
 try:
     import fcntl
 except ImportError:  # Windows: nothing is compiled in the background.
@@ -33,6 +35,7 @@ except ImportError:  # Windows: nothing is compiled in the background.
 
 
 PACKAGE = Path(__file__).parent.parent
+HAS_COMPILER = find_spec("numba") is not None
 # Seconds after which a process looks again which kernels are there.
 AGAIN = 0.2
 
@@ -293,6 +296,8 @@ _UNIT = 1.5e-6
 # import the compiler for kernels that are in the cache; after which another process should compile
 # a kernel; after which it pays to compile it here.
 LOADS, WANTED, PAYS = 0.2, 0.1, 5.0
+# Seconds of interpreted calls after which one without a compiler is told.
+_TOLD = 5.0
 
 
 class Tiers:
@@ -330,6 +335,12 @@ class Tiers:
         """Count the time of an interpreted call, and let kernels that take much be compiled."""
         self.spent += seconds
         kernel.spent += seconds
+        if self.spent > _TOLD >= self.spent - seconds and not HAS_COMPILER:
+            warn(
+                f"{_TOLD:.0f} seconds went to loops that Numba would compile to run up to a "
+                "hundred times faster, but it is not installed: pip install numba",
+                BayesGraphWarning,
+            )
         is_wanted = self.mode == "background" and kernel.spent > WANTED
         if is_wanted and not self.library.has(kernel.name):
             describe = partial(_described_call, kernel, args)
@@ -366,7 +377,7 @@ def _mode_of_environment() -> str:
             f"The environment variable BAYESGRAPH_COMPILE is {mode!r}, but it must be one of "
             f"{', '.join(MODES)}"
         )
-    return mode if find_spec("numba") else "never"
+    return mode if HAS_COMPILER else "never"
 
 
 tiers = Tiers(_mode_of_environment())
