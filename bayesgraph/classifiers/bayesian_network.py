@@ -288,6 +288,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
                 [1.0 - share, share],
                 exponents=exponents,
                 combine="posterior",
+                first=trained.network.variables,
             )
         priors = checked_priors(self.priors, target)
         if priors is None:

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from bayesgraph import graphs
 from bayesgraph.core.arrays import Floats, log_of
 from bayesgraph.core.errors import (
+    BayesGraphWarning,
     DataTypeError,
     ModelError,
     UnsupportedModelError,
     quoted,
+    warn,
 )
 from bayesgraph.core.evidence import Arrangement, Evidence, MatrixColumns
 from bayesgraph.core.typing import EvidenceLike
@@ -89,7 +91,8 @@ class Ensemble(Model):
     ----------
     networks : iterable of models
         A variable is the same one in all of them if its name is: rename those of networks fitted on
-        arrays of different columns, which are called x0, x1, ... in each.
+        arrays of different columns, which are called x0, x1, ... in each. Where an average has only
+        such names, `first` says that they are the same columns, or there is a warning.
     weights : array_like, shape (number of networks,), optional
         Non-negative weights, which are divided by their sum. Equal by default.
     combine : {"joint", "posterior"}
@@ -129,7 +132,8 @@ class Ensemble(Model):
     ------
     ModelError
         For no networks, invalid weights, ratios or exponents, variables of one name and different
-        kinds or too many intervals, or different variables in a mixture.
+        kinds or too many intervals, different variables in a mixture, or an average of networks
+        fitted on arrays of different numbers of columns.
 
     Examples
     --------
@@ -168,11 +172,14 @@ class Ensemble(Model):
         self.networks: tuple[Any, ...] = _checked_networks(networks, is_joint)
         self.weights = _checked_weights(weights, len(self.networks))
         by_name: dict[Name, list[Variable]] = {v.name: [v] for v in first}
+        is_named = bool(by_name)
         for network in self.networks:
             for variable in network.variables:
                 by_name.setdefault(variable.name, []).append(variable)
         if is_joint:
             _check_same(self.networks)
+        elif not is_named:
+            _check_named(self.networks)
         self.variables = tuple(_joined(each) for each in by_name.values())
         self._by_name = {variable.name: variable for variable in self.variables}
         if is_joint and (prior_ratios or exponents):
@@ -236,7 +243,7 @@ class Ensemble(Model):
             network = member.network_.with_states(member.target_.name, labels)
             names = dict(zip(drawn, columns[places].tolist(), strict=True))
             networks.append(network.renamed(names))
-        return cls(networks, combine="posterior")
+        return cls(networks, combine="posterior", first=networks[0].variables)
 
     def _by_variable(self, argument: str, by_name: Any, lowest: float) -> dict[Name, Floats]:
         """Return checked numbers about discrete variables, by the names of the variables.
@@ -888,6 +895,22 @@ def _check_same(networks: Sequence[Model]) -> None:
                 f"{quoted(sorted({str(v.name) for v in different}))}. Posteriors of networks that "
                 "differ are averaged by combine='posterior'."
             )
+
+
+def _check_named(networks: Sequence[Model]) -> None:
+    """Raise a ModelError or warn where all columns of networks have the names of places."""
+    # All but the class may be columns of an array.
+    places = [{"x0", *array_names(len(network.names) - 1)} for network in networks]
+    if len(places) == 1 or any(n - {*m.names} for n, m in zip(places, networks, strict=True)):
+        return
+    message = (
+        "The networks call their columns x0, x1, ..., and those of one name are taken for the same "
+        "column. Of different columns, rename them (network.renamed), or give the whole bag to "
+        "Ensemble.of; of the same ones, say so by first=networks[0].variables."
+    )
+    if any(names != places[0] for names in places):
+        raise ModelError(message)
+    warn(message, BayesGraphWarning)
 
 
 def _floats(values: Any) -> Floats:

@@ -9,7 +9,12 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import BaggingClassifier
 
 import bayesgraph as bg
-from bayesgraph.core.errors import DataTypeError, ModelError, UnsupportedModelError
+from bayesgraph.core.errors import (
+    BayesGraphWarning,
+    DataTypeError,
+    ModelError,
+    UnsupportedModelError,
+)
 
 C = bg.Discrete("c", ["n", "y"])
 A = bg.Discrete("a", ["p", "q", "r"])
@@ -274,6 +279,21 @@ def test_bags_that_are_no_model():
     twice = BaggingClassifier(bg.NaiveBayesClassifier(), bootstrap_features=True, random_state=0)
     with pytest.raises(ModelError, match="More than one variable would have the name"):
         bg.Ensemble.of(twice.fit(X_, y))
+
+
+def test_networks_of_columns_without_names_are_not_joined_in_silence():
+    X_, y = load_iris(return_X_y=True)
+
+    def joined(*parts, **options):
+        networks = [bg.NaiveBayesClassifier().fit(X_[:, part], y).network_ for part in parts]
+        return bg.Ensemble(networks, combine="posterior", **options)
+
+    with pytest.raises(ModelError, match="taken for the same column.*Ensemble.of"):
+        joined([0, 1], [2])
+    with pytest.warns(BayesGraphWarning, match="taken for the same column"):
+        bag = joined([0, 1], [2, 3])
+    assert joined([0, 1], [2, 3], first=bag.variables[:1]) == bag
+    joined([0, 1])
 
 
 def test_ten_bags_of_random_subspaces():
