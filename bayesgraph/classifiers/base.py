@@ -20,7 +20,7 @@ from bayesgraph.classifiers.evaluation import conformalize, prediction_sets
 from bayesgraph.classifiers.intake import check_fitted, known_columns, row_evidence
 from bayesgraph.classifiers.rows import Layout, encoded_chunks, joined, known_table, warn_of_empty
 from bayesgraph.classifiers.scikit_learn import BaseEstimator, ClassifierMixin, available_if
-from bayesgraph.core.arrays import Floats, check_share
+from bayesgraph.core.arrays import Floats, check_flags, check_share
 from bayesgraph.core.errors import DataError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.files import LossReport
@@ -227,6 +227,8 @@ def one_at_a_time(
     def locked(self: ClassifierT, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._lock:
             aside = self._as_it_is()
+            flags = [f.name for f in fields(cast(Any, self)) if isinstance(f.default, bool)]
+            check_flags(**{name: getattr(self, name) for name in flags})
             result = method(aside, *args, **kwargs)
             self.__dict__ = vars(aside)
         return cast(T, self) if result is aside else result
@@ -584,6 +586,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
                [0, 1, 1]])
         """
         check_fitted(self, "network_")
+        check_flags(by_class=by_class)
         self.calibration_ = conformalize(self, X, y, cv=cv, by_class=by_class)
         return self
 

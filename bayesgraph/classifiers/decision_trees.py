@@ -16,7 +16,7 @@ from bayesgraph.classifiers.base import ModelQuestions
 from bayesgraph.classifiers.network_classifier import dataset_of, in_memory
 from bayesgraph.classifiers.rows import Columns, Layout
 from bayesgraph.classifiers.scikit_learn import BaseEstimator, RegressorMixin, sklearn
-from bayesgraph.core.arrays import Floats, log_of, whole_number
+from bayesgraph.core.arrays import Floats, check_flags, log_of, whole_number
 from bayesgraph.core.errors import DataError
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import check_memory
@@ -807,6 +807,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         return_std : bool
             Return the posterior standard deviations as well, as a second array.
         """
+        check_flags(return_std=return_std)
         fitted = self._as_it_is()
         evidence = fitted._evidence(X)
         cpd = fitted._leaf_numbers

@@ -17,7 +17,7 @@ from bayesgraph.classifiers.scikit_learn import (
     OneToOneFeatureMixin,
     TransformerMixin,
 )
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, check_flags
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.variables import Binned, Continuous, Discrete, Grouped, Name, Variable, decode
 from bayesgraph.statistics import (
@@ -449,6 +449,7 @@ class MODL(Discretizer):
 
         See Discretizer.find_cuts and :func:`bayesgraph.statistics.cuts.modl_intervals`.
         """
+        check_flags(granular=self.granular)
         search = granular_intervals if self.granular else modl_intervals
         return search(column).cuts
 

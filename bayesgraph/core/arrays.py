@@ -132,7 +132,7 @@ def betaincinv(a: Any, b: Any, p: Any) -> Any:
     return scipy.special.betaincinv(a, b, p)
 
 
-# ------------ Checks of common arguments: whole numbers, shares, random states and sparse matrices
+# ----- Checks of common arguments: whole numbers, shares, flags, random states and sparse matrices
 
 
 def whole_number(name: str, of: str, value: Any, minimum: int = 0) -> int:
@@ -163,6 +163,13 @@ def check_share(name: str, value: Any) -> None:
     """Raise a DataError unless the value of an argument is a number between 0 and 1."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value < 1.0:
         raise DataError(f"{name}= is a share between 0 and 1, such as 0.9; got {value!r}.")
+
+
+def check_flags(**flags: Any) -> None:
+    """Raise a DataTypeError unless the values of options are true or false."""
+    for name, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise DataTypeError(f"{name}= is True or False; got {value!r:.80}.")
 
 
 def random_generator(random_state: Any) -> np.random.Generator:

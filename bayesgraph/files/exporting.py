@@ -20,7 +20,7 @@ import numpy as np
 
 from bayesgraph import models
 from bayesgraph.core import errors
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, check_flags
 from bayesgraph.core.files import LossReport
 from bayesgraph.core.parallel import format_count
 from bayesgraph.core.variables import Continuous, Count, CountVector, Discrete, Name, Variable
@@ -232,6 +232,9 @@ class Losses:
     restored: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        check_flags(strict=self.strict)
 
     def respell(self, fault: str, written: str, *, is_restored: bool) -> None:
         """Note what the format cannot hold, and what is written for it."""

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import networkx as nx
 
+from bayesgraph.core.arrays import check_flags
 from bayesgraph.core.errors import GraphError, quoted, unknown_variable
 from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Arc, Name, Node
@@ -406,6 +407,7 @@ def structural_hamming_distance(one: Any, other: Any, *, equivalent: bool = True
     >>> structural_hamming_distance(chain, turned, equivalent=False)
     1
     """
+    check_flags(equivalent=equivalent)
     first, second = (_partial(graph, equivalent) for graph in (one, other))
     if set(first.nodes) != set(second.nodes):
         different = set(first.nodes) ^ set(second.nodes)

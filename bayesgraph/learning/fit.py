@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 import networkx as nx
 from numpy.typing import ArrayLike
 
+from bayesgraph.core.arrays import check_flags
 from bayesgraph.core.errors import DataError, DataTypeError, GraphError, quoted, unknown_variable
 from bayesgraph.core.typing import RandomState, TableLike
 from bayesgraph.core.variables import Discrete, Name, Variable
@@ -232,6 +233,7 @@ def plain_source(
     UnknownVariableError
         For a variable that is no column.
     """
+    check_flags(check_columns=check)
     by_name = {v.name: v for v in declared}
     free = columns.keys() - by_name.keys()
     for name in by_name:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesgraph.core.arrays import Floats, log_of, random_generator, whole_number
+from bayesgraph.core.arrays import Floats, check_flags, log_of, random_generator, whole_number
 from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceWarning,
@@ -413,6 +413,7 @@ class Model(Edits, Answering):
             For numbers in `over`, for the joint mode of a mixture, and for a mixture of networks so
             different that the 4096 most probable assignments of each do not determine the answer.
         """
+        check_flags(joint=joint)
         asked, evidence = self._asked(do, evidence)
         if over is not None:
             return asked._best_over(1, over, evidence, memory_limit)[0]
@@ -826,6 +827,7 @@ class Model(Edits, Answering):
             stand, given how many there are: what the `MultinomialCPD` says. If true, it is that of
             its counts x, of which there are (sum x)! / prod x! orders; this changes no posterior.
         """
+        check_flags(multinomial_coefficient=multinomial_coefficient)
         encoded = told_table(self, table, None, unseen)
         if not encoded.n_rows:
             return np.empty(0)

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from importlib import resources
 from typing import Any
 
+from bayesgraph.core.arrays import check_flags
 from bayesgraph.core.display import DARK, LIGHT, style_properties
 from bayesgraph.core.files import PathLike, write_text
 from bayesgraph.core.typing import EvidenceLike, TableLike
@@ -161,6 +162,7 @@ def to_html(
     DataError
         For rows without a discrete target, or too many rows.
     """
+    check_flags(embed_rows=embed_rows)
     shown = model if isinstance(model, Model) else model.network_
     if shown is not model:
         target = model.target_.name if target is None else target

@@ -15,7 +15,7 @@ import numpy as np
 
 from bayesgraph import models
 from bayesgraph.core import display
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, check_flags
 from bayesgraph.core.errors import GraphError, UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike
@@ -134,6 +134,7 @@ def model_to_dot(
     """
     if rankdir not in _RANKDIRS:
         raise GraphError(f"rankdir is one of {quoted(_RANKDIRS)}; got {rankdir!r}.")
+    check_flags(states=states, beliefs=beliefs, tables=tables, scores=scores)
     drawn, notes = _readable(model)
     encoded = drawn._encode(evidence)
     names = models.texts(drawn.names, dot_labels.LONGEST_NAME)

@@ -19,7 +19,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from bayesgraph.core.arrays import Floats
+from bayesgraph.core.arrays import Floats, check_flags
 from bayesgraph.core.display import Displayed, DisplayedByName, DisplayTable, more, rounded
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.typing import EvidenceLike, TableLike
@@ -214,6 +214,7 @@ def principal_axes(
     >>> principal_axes(rows, ["x", "y"]).shares.round(6).tolist()
     [1.0]
     """
+    check_flags(standardise=standardise)
     _, _, (mean,), covariance = _moments(source, None, names, evidence, sample_weight)
     deviations = np.sqrt(covariance.diagonal())
     if standardise and not deviations.all():

@@ -1,6 +1,7 @@
 """Input that cannot be used: the error says what was expected, what arrived and what to do."""
 
 import datetime
+import re
 
 import cases
 import networkx as nx
@@ -557,3 +558,41 @@ def test_statistics_that_do_not_fit_are_refused(monkeypatch):
     with pytest.raises(bg.errors.MemoryLimitError, match=r"'id' \(60 states\)"):
         bg.TANClassifier().fit(frame, np.arange(60) % 2)
     bg.NaiveBayesClassifier().fit(frame, np.arange(60) % 2)
+
+
+NUMBERS = {"a": [0.1, 0.9, 2.0, 1.0] * 5, "b": [1.0, 5.0, 2.0, 7.5] * 5}
+CLASSES = ["n", "y", "n", "y"] * 5
+NAIVE = bg.NaiveBayesClassifier(check_columns=False).fit(NUMBERS, CLASSES)
+SWITCHED = {
+    "check_columns": lambda x: bg.NaiveBayesClassifier(check_columns=x).fit(NUMBERS, CLASSES),
+    "check_columns=": lambda x: bg.BayesianNetwork.learn(NUMBERS, check_columns=x),
+    "norm": lambda x: bg.ComplementNaiveBayesClassifier(norm=x).fit(NUMBERS, CLASSES),
+    "granular": lambda x: bg.MODL(granular=x).fit(NUMBERS, CLASSES),
+    "multinomial_coefficient": lambda x: NAIVE.network_.log_likelihood(
+        NUMBERS, multinomial_coefficient=x
+    ),
+    "joint": lambda x: NAIVE.network_.most_probable(joint=x),
+    "by_class": lambda x: NAIVE.conformalize(NUMBERS, CLASSES, by_class=x),
+    "standardise": lambda x: bg.questions.principal_axes(NUMBERS, ["a", "b"], standardise=x),
+    "equivalent": lambda x: bg.graphs.structural_hamming_distance(
+        NAIVE.network_.graph, NAIVE.network_.graph, equivalent=x
+    ),
+    "embed_rows": lambda x: NAIVE.to_html(embed_rows=x),
+    "beliefs": lambda x: bg.pictures.to_dot(NAIVE.network_, beliefs=x),
+    "strict": lambda x: NAIVE.network_.save("never-written.xdsl", strict=x),
+    "return_std": lambda x: (
+        bg.DecisionTreeNetworkRegressor(check_columns=False)
+        .fit({"a": NUMBERS["a"]}, NUMBERS["b"])
+        .predict({"a": NUMBERS["a"]}, return_std=x)
+    ),
+}
+
+
+@pytest.mark.parametrize("option", SWITCHED)
+@pytest.mark.parametrize("value", ["no", 1, None])
+def test_what_is_neither_true_nor_false_is_refused(option, value):
+    message = f"{option.rstrip('=')}= is True or False; got {value!r}."
+    with pytest.raises(DataTypeError, match=re.escape(message)):
+        SWITCHED[option](value)
+    if option != "strict":
+        SWITCHED[option](np.bool_(False))

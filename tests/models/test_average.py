@@ -288,7 +288,7 @@ def test_networks_of_columns_without_names_are_not_joined_in_silence():
         networks = [bg.NaiveBayesClassifier().fit(X_[:, part], y).network_ for part in parts]
         return bg.Ensemble(networks, combine="posterior", **options)
 
-    with pytest.raises(ModelError, match="taken for the same column.*Ensemble.of"):
+    with pytest.raises(ModelError, match=r"taken for the same column.*Ensemble\.of"):
         joined([0, 1], [2])
     with pytest.warns(BayesGraphWarning, match="taken for the same column"):
         bag = joined([0, 1], [2, 3])
