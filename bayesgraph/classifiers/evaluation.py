@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bayesgraph.classifiers.intake import is_frame, labels_of
 from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.core.arrays import Floats, whole_number
+from bayesgraph.core.display import Displayed, DisplayedList, DisplayTable
 from bayesgraph.core.errors import DataError, DataTypeError, quoted
 from bayesgraph.questions import DecisionRule, calibration_error, label_codes
 from bayesgraph.statistics import holm_adjusted, one_of
@@ -60,7 +61,7 @@ class Decisions:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(Displayed):
     """The cross-validated predictions of one classifier, each for a row that was held out.
 
     scikit-learn's metrics and displays accept the arrays, for example
@@ -104,6 +105,11 @@ class Evaluation:
             f"Evaluation({self.name!r}: accuracy {self.accuracy:.4f}, log loss {self.log_loss:.4f},"
             f" Brier {self.brier:.4f})"
         )
+
+    def _display(self) -> DisplayTable:
+        measures = {"accuracy": self.accuracy, "AUC": self.auc, "log loss": self.log_loss}
+        rows = [(n, f"{x:.4f}") for n, x in {**measures, "Brier": self.brier}.items()]
+        return DisplayTable(self.name, [*rows, ("parameters", str(self.n_parameters or ""))])
 
     @property
     def accuracy(self) -> float:
@@ -355,10 +361,10 @@ def evaluate(
     if not (isinstance(cv, str) and cv == "prefit"):
         warn_of_target(np.unique(labels))
         folds = [folds_of(labels, cv, random_state + repeat) for repeat in range(repeats)]
-    return [
+    return DisplayedList(
         _evaluate(name, model, X, y, labels, folds, progress or (lambda _: None))
         for name, model in models.items()
-    ]
+    )
 
 
 def folds_of(labels: NDArray[Any], cv: Any, random_state: int) -> list[Fold]:
@@ -477,7 +483,7 @@ MEASURES = ("log_loss", "accuracy")
 
 
 @dataclass(frozen=True)
-class PairedTest:
+class PairedTest(Displayed):
     """A test of the difference between a classifier and the baseline over the same folds.
 
     Attributes
@@ -500,6 +506,11 @@ class PairedTest:
     difference: float
     statistic: float
     p_value: float
+
+    def _display(self) -> DisplayTable:
+        numbers = {self.measure.replace("_", " "): f"{self.difference:+.4f}"}
+        numbers |= {"t": f"{self.statistic:.2f}", "p": f"{self.p_value:.3f}"}
+        return DisplayTable(f"{self.name} against {self.baseline}", [*numbers.items()])
 
 
 def paired_tests(
@@ -550,12 +561,12 @@ def paired_tests(
     others = [result for result in results if result is not base]
     differences = [_paired_test(result, base, measure) for result in others]
     adjusted = holm_adjusted(np.array([p for _, _, p in differences]))
-    return [
+    return DisplayedList(
         PairedTest(result.name, base.name, measure, difference, statistic, p)
         for result, (difference, statistic, _), p in zip(
             others, differences, adjusted.tolist(), strict=True
         )
-    ]
+    )
 
 
 def _paired_test(result: Evaluation, base: Evaluation, measure: str) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from bayesgraph.core.errors import unknown_variable
 from bayesgraph.core.files import PathLike, suffix_among, write_text
@@ -252,7 +252,9 @@ class DisplayTable:
         title = html.escape(_lines(self.title)).replace("\n", "<br>")
         below = html.escape(_lines(self.note)).replace("\n", "<br>")
         note = f"<div>{below}</div>" if below else ""
-        return f"<table><caption>{title}</caption>{''.join(parts)}</table>{note}"
+        # Lines of a title are as long as they are, however narrow the table.
+        caption = f"<caption style='text-align:left;white-space:nowrap'>{title}</caption>"
+        return f"<table>{caption}{''.join(parts)}</table>{note}"
 
     def markdown(self) -> str:
         """Return the table as Markdown in the form of GitHub, every text escaped, without bars."""
@@ -269,6 +271,11 @@ class DisplayTable:
         return "\n\n".join(parts)
 
 
+T = TypeVar("T", bound="Displayed")
+# Results of a list that a notebook shows.
+_MOST_ROWS = 60
+
+
 class Displayed:
     """Mixin for classes whose objects print as a table: text in a terminal, HTML in a notebook."""
 
@@ -283,6 +290,16 @@ class Displayed:
 
     def _repr_html_(self) -> str:
         return self._display().html()
+
+
+class DisplayedList(list[T]):
+    """List of results that a notebook shows as one table, with a row for the table of each."""
+
+    def _repr_html_(self) -> str:
+        tables = [item._display() for item in self[:_MOST_ROWS]]
+        rows = [[table.title, *(row[1] for row in table.rows)] for table in tables]
+        header = ["", *(row[0] for row in tables[0].rows)] if tables else []
+        return DisplayTable("", rows, header, note=more(len(self), len(rows), "rows")).html()
 
 
 class DisplayedByName(Displayed, Mapping[Any, Any]):

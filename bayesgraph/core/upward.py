@@ -12,7 +12,7 @@ from importlib import import_module
 from types import MethodType
 from typing import Any
 
-from bayesgraph.core.errors import suggestion
+from bayesgraph.core.errors import MissingDependencyError, RenderError, suggestion
 
 # Methods that functions of higher rooms implement.
 UPWARD = {
@@ -43,6 +43,21 @@ class Upward:
         function = upward(self._name)
         is_bound = instance is not None and self._name not in _MAKERS
         return MethodType(function, instance) if is_bound else function
+
+
+class Drawn:
+    """Mixin of graphs that notebooks show as pictures."""
+
+    __slots__ = ()
+    render = Upward()
+
+    def _repr_svg_(self) -> str | None:
+        """Return a picture for notebooks; None without Graphviz, or if it fails or is too slow."""
+        try:
+            picture: str = self.render()
+            return picture
+        except (MissingDependencyError, RenderError):
+            return None
 
 
 def is_question(function: Any) -> bool:

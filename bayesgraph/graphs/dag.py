@@ -16,7 +16,7 @@ import networkx as nx
 
 from bayesgraph.core.arrays import check_flags
 from bayesgraph.core.errors import GraphError, quoted, unknown_variable
-from bayesgraph.core.upward import Upward
+from bayesgraph.core.upward import Drawn
 from bayesgraph.core.variables import Arc, Name, Node
 
 # --------------------------- Directed acyclic graphs on networkx: validation, order and separation
@@ -283,7 +283,7 @@ Pair: TypeAlias = tuple[Name, Name]
 
 
 @dataclass(frozen=True)
-class PDAG:
+class PDAG(Drawn):
     """A partially directed acyclic graph: arcs and undirected edges.
 
     Attributes
@@ -344,8 +344,6 @@ class PDAG:
             pattern.direct(place[a], place[b])
         pattern.extend()
         return build_dag(self.nodes, [(self.nodes[a], self.nodes[b]) for a, b in pattern.arcs()])
-
-    render = Upward()
 
     def __repr__(self) -> str:
         links = [f"{a} -> {b}" for a, b in self.arcs] + [f"{a} - {b}" for a, b in self.edges]

@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesgraph.core.arrays import Floats, check_flags, log_of, random_generator, whole_number
+from bayesgraph.core.display import DisplayedList
 from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceWarning,
     MemoryLimitError,
-    MissingDependencyError,
-    RenderError,
     UnsupportedModelError,
     quoted,
     warn,
@@ -24,7 +23,7 @@ from bayesgraph.core.errors import (
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike, Targets
-from bayesgraph.core.upward import Ask, Upward
+from bayesgraph.core.upward import Ask, Drawn, Upward
 from bayesgraph.core.variables import (
     Arc,
     Binned,
@@ -105,7 +104,7 @@ class Addend(NamedTuple):
     source: Any
 
 
-class Model(Edits, Answering):
+class Model(Drawn, Edits, Answering):
     """Base class of models: queries that solvers answer, by names of variables.
 
     Attributes
@@ -458,8 +457,8 @@ class Model(Edits, Answering):
         count = min(whole_number("k", "assignments", k, 1), math.prod(cards))
         asked._check_rows(count, memory_limit)
         if over is not None:
-            return asked._best_over(count, over, evidence, memory_limit)
-        return asked._best(count, Best(), evidence, memory_limit)
+            return DisplayedList(asked._best_over(count, over, evidence, memory_limit))
+        return DisplayedList(asked._best(count, Best(), evidence, memory_limit))
 
     def _best(
         self,
@@ -898,16 +897,7 @@ class Model(Edits, Answering):
     ask = property(Ask)
     contributions = Upward()
     save = Upward()
-    render = Upward()
     to_html = Upward()
-
-    def _repr_svg_(self) -> str | None:
-        """Return a picture for notebooks; None without Graphviz, or if it fails or is too slow."""
-        try:
-            picture: str = self.render()
-            return picture
-        except (MissingDependencyError, RenderError):
-            return None
 
 
 _OF_ROWS = ("query_rows", "log_likelihood")

@@ -23,6 +23,7 @@ from bayesgraph.core.variables import Arc, Binned, Continuous, CountVector, Disc
 from bayesgraph.graphs import PDAG
 from bayesgraph.inference import Factor, NumberMixture, Posterior, interval_text
 from bayesgraph.pictures import dot_labels
+from bayesgraph.questions import CausalGraph
 
 # --------- Networks and factor graphs in Graphviz' DOT language, with states, tables or posteriors
 
@@ -599,12 +600,14 @@ def _value(key: str, text: str) -> str:
 # ------------------------- Graphs without distributions, such as CPDAGs, in Graphviz' DOT language
 
 
-def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:
+def graph_to_dot(graph: PDAG | CausalGraph, *, rankdir: str = "TB") -> str:
     """Return a partially directed graph in the DOT language; edges without direction are plain.
+
+    Arrows of two heads link what has an unobserved common cause.
 
     Parameters
     ----------
-    graph : PDAG
+    graph : PDAG or CausalGraph
     rankdir : {"TB", "BT", "LR", "RL"}
         Direction of the arcs: "TB" is from top to bottom, and so on.
     """
@@ -615,7 +618,9 @@ def graph_to_dot(graph: PDAG, *, rankdir: str = "TB") -> str:
         lines.append(statement(ids[name], {"label": dot_labels.stack([dot_labels.title(title)])}))
     for a, b in graph.arcs:
         lines.append(statement(f"{ids[a]} -> {ids[b]}", {"tooltip": f"{a} → {b}"}))
-    for a, b in graph.edges:
-        look = {"dir": "none", "tooltip": f"{a} — {b}"}
-        lines.append(statement(f"{ids[a]} -> {ids[b]}", look))
-    return drawn_graph("digraph PDAG", rankdir, lines)
+    undirected, both = getattr(graph, "edges", ()), getattr(graph, "confounded", ())
+    for pairs, ends, sign in ((undirected, "none", "—"), (both, "both", "↔")):
+        for a, b in pairs:
+            look = {"dir": ends, "tooltip": f"{a} {sign} {b}"}
+            lines.append(statement(f"{ids[a]} -> {ids[b]}", look))
+    return drawn_graph(f"digraph {type(graph).__name__}", rankdir, lines)

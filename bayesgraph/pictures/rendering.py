@@ -55,6 +55,7 @@ def function_for(value: object, functions: Mapping[str, str]) -> Callable[..., A
 _WRITERS = {
     "Model": "bayesgraph.pictures.dot:model_to_dot",
     "PDAG": "bayesgraph.pictures.dot:graph_to_dot",
+    "CausalGraph": "bayesgraph.pictures.dot:graph_to_dot",
     "TreesCPD": "bayesgraph.pictures.trees:tree_to_dot",
 }
 _PICTURES = (".svg", ".png", ".pdf")
@@ -74,7 +75,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
 
     Parameters
     ----------
-    drawn : model, estimator, TreesCPD, PDAG or ArcConfidence
+    drawn : model, estimator, TreesCPD, PDAG, CausalGraph or ArcConfidence
         Of an estimator, the network is drawn with the target highlighted; of one that grows a
         tree, the tree; of an ArcConfidence, the averaged network, with the shares of the arcs.
     **options
@@ -82,7 +83,7 @@ def to_dot(drawn: Any, **options: Any) -> str:
         `arc_probabilities`, `rankdir`, `max_states` and `max_rows`, see
         :func:`bayesgraph.pictures.dot.model_to_dot`; those of trees `numbers`, `max_depth`,
         `max_states` and `rankdir`, see :func:`bayesgraph.pictures.trees.tree_to_dot`; that of a
-        PDAG is `rankdir`.
+        PDAG or a CausalGraph is `rankdir`.
 
     Raises
     ------
@@ -111,8 +112,8 @@ def to_dot(drawn: Any, **options: Any) -> str:
     if writer is None:
         text = drawn.title if isinstance(drawn, CPD) else f"{drawn!r:.80}"
         raise errors.DataTypeError(
-            "to_dot and render draw a model, an estimator, a TreesCPD, a PDAG or an ArcConfidence, "
-            f"and bayesgraph.plot draws results; got {text}."
+            "to_dot and render draw a model, an estimator, a TreesCPD, a PDAG, a CausalGraph or an "
+            f"ArcConfidence, and bayesgraph.plot draws results; got {text}."
         )
     dot: str = writer(drawn, **options)
     return dot
@@ -128,7 +129,7 @@ def render(
 
     Parameters
     ----------
-    drawn : model, estimator, TreesCPD, PDAG or ArcConfidence
+    drawn : model, estimator, TreesCPD, PDAG, CausalGraph or ArcConfidence
         See `to_dot`.
     path : str or path, optional
         The suffix names the format: .svg, .png, .pdf, or .dot and .gv for the text in the DOT
@@ -161,9 +162,9 @@ def render(
                 f"The layout of {drawn!r:.80} takes more than {_NOTEBOOK_SECONDS:g} seconds, the "
                 "limit without a path; draw it to a file."
             ) from error
-        # Without the XML declaration it can stand inside an HTML page.
-        svg = picture.decode()
-        return svg[svg.index("<svg") :]
+        # Without the XML declaration it can stand inside an HTML page, whose width it has at most.
+        svg = picture.decode().partition("<svg")[2]
+        return f'<svg style="max-width:100%;height:auto"{svg}'
     suffix = suffix_among(path, (*_PICTURES, *_TEXTS), "a graph")
     if suffix in _TEXTS:
         write_bytes(path, to_dot(drawn, **options).encode())

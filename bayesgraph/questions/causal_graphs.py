@@ -23,6 +23,7 @@ from bayesgraph.core.errors import (
     quoted,
     unknown_variable,
 )
+from bayesgraph.core.upward import Drawn
 from bayesgraph.core.variables import Discrete, Name, ancestral_set
 from bayesgraph.graphs import (
     build_dag,
@@ -619,7 +620,7 @@ class Hidden:
 
 
 @dataclass(frozen=True, init=False)
-class CausalGraph:
+class CausalGraph(Drawn):
     """A directed acyclic graph of causes, some of whose common causes are not observed.
 
     It is an acyclic directed mixed graph: arcs, and pairs of variables with an unobserved common

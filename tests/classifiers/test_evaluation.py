@@ -109,6 +109,17 @@ class TestEvaluation:
         assert result.balanced_accuracy == pytest.approx(expected)
         assert result.f1 == pytest.approx(metrics.f1_score(truth, found, average="macro"))
 
+    def test_lists_are_tables_in_notebooks(self):
+        X, y = load_breast_cancer(return_X_y=True)
+        models = {"<NB>": bg.NaiveBayesClassifier(), "TAN": bg.TANClassifier()}
+        results = bg.evaluate(models, X[:, :4], y, cv=3)
+        tests = bg.paired_tests(results)
+        auc, p = f"{results[1].auc:.4f}", f"{tests[0].p_value:.3f}"
+        for shown, number in ((results, auc), (tests, p)):
+            text = shown._repr_html_()
+            assert text.count("<table>") == 1
+            assert all(part in text for part in ("&lt;NB&gt;", "TAN", "log loss", number))
+
     def test_repeats_are_evaluations_on_other_folds(self):
         X, y = load_breast_cancer(return_X_y=True)
         model = bg.NaiveBayesClassifier()

@@ -2,6 +2,7 @@
 
 import pytest
 
+import bayesgraph as bg
 from bayesgraph.core.display import Displayed, DisplayTable, printable, rounded
 
 
@@ -31,8 +32,24 @@ def test_bars_end_at_the_edge_of_a_terminal():
 def test_html_is_escaped():
     page = DisplayTable("a < b", [["<script>", "1"]], note="&").html()
     assert "<script>" not in page
-    assert "<caption>a &lt; b</caption>" in page
+    assert ">a &lt; b</caption>" in page
     assert "<div>&amp;</div>" in page
+
+
+def test_lists_of_results_are_one_table_in_notebooks():
+    names = [bg.Discrete(name, ["no", "yes"]) for name in ("rain", "<wet>")]
+    net = bg.BayesianNetwork([bg.TableCPD(variable, [0.9, 0.1]) for variable in names])
+    best = net.k_most_probable(3)
+    table = best._repr_html_()
+    assert table.count("<tr>") == 4
+    assert table.count("&lt;wet&gt;") == 1
+    assert best == list(best)
+    assert "... 3 more rows" in type(best)(best * 21)._repr_html_()
+    assert type(best)()._repr_html_().startswith("<table>")
+
+
+def test_a_caption_is_as_wide_as_its_lines():
+    assert "white-space:nowrap'>two<br>lines</caption>" in DisplayTable("two\nlines").html()
 
 
 def test_a_title_alone():

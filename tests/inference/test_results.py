@@ -243,7 +243,7 @@ def test_repr_of_mixtures(net):
     assert text.splitlines()[-1] == "  95 % interval  [14.1201, 25.8799]"
     pair = net.query(["temp", "feel"])
     assert "p(temp, feel): a mixture of 2 distributions (Gaussian)" in repr(pair)
-    assert net.query("temp")._repr_html_().startswith("<table><caption>p(temp)")
+    assert ">p(temp)" in net.query("temp")._repr_html_()
 
 
 def test_several_continuous_targets(net):

@@ -110,7 +110,10 @@ def test_methods_of_the_model(net, tmp_path):
     net.render(tmp_path / "net.svg", target="rain")
     svg = (tmp_path / "net.svg").read_text(encoding="utf-8")
     assert ElementTree.fromstring(svg).tag.endswith("svg")
-    assert svg.endswith(net.render(target="rain"))
+    in_page = net.render(target="rain")
+    # A page is no narrower than what is drawn in it.
+    assert in_page.startswith('<svg style="max-width:100%;height:auto" width=')
+    assert svg.endswith(in_page.partition('height:auto"')[2])
     assert net._repr_svg_() == render_function(net)
     assert to_graphviz(net, target="rain").source == bg.pictures.to_dot(net, target="rain")
 
@@ -126,6 +129,13 @@ def test_unknown_suffix(net, tmp_path):
 def test_bad_resolution(net, tmp_path):
     with pytest.raises(FileFormatError, match="dpi"):
         render_function(net, tmp_path / "net.png", dpi=0)
+
+
+def test_graphs_without_distributions_are_pictures_in_notebooks(net):
+    assert "—" in bg.graphs.cpdag(net)._repr_svg_()
+    causes = bg.CausalGraph([("smoke", "tar"), ("tar", "cancer")], [("smoke", "cancer")])
+    assert "smoke ↔ cancer" in causes._repr_svg_()
+    assert causes.render() == causes._repr_svg_()
 
 
 def test_without_a_renderer(net, tmp_path, no_pygraphviz):
