@@ -39,7 +39,7 @@ import typer.core
 from bayesgraph.cli.entry import OPTIONS
 from bayesgraph.cli.output import is_stream
 from bayesgraph.cli.reading import Reading
-from bayesgraph.core.errors import DataError, suggestion
+from bayesgraph.core.errors import BayesGraphError, DataError, suggestion
 from bayesgraph.tables import check_apart
 
 # ------------------------------------------------------ The lists of names that options choose from
@@ -386,9 +386,17 @@ def _runner(
             [path for path in written if not is_stream(path)],
             [Path("/dev/stdin") if is_stream(path) else Path(path) for path in read],
         )
+        repeated = [(flag(n), x) for n, v in values.items() if isinstance(v, list) for x in v]
         if reads_table:
             values["reading"] = Reading(**{name: values.pop(name) for name in reading})
-        function(**values)
+        try:
+            function(**values)
+        except BayesGraphError as error:
+            for option, text in repeated:
+                # A name, or what stands behind NAME= or PARENT:.
+                if "," in text and repr(re.split("[=:]", text, maxsplit=1)[-1]) in str(error):
+                    raise DataError(f"{error} Repeat {option} for each.") from error
+            raise
 
     parameters += _declared(_for_all, texts)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -127,7 +127,15 @@ def test_several_names_in_one_option_are_told(run, tmp_path, option):
     assert run(*fit)[0] == 0
     given = ("predict", saved, rows) if option == "--keep" else fit
     code, _, err = run(*given, option, "a,b")
-    assert (code, "These are several names; give each by itself." in err) == (2, True)
+    assert code == 2
+    assert f"These are several names; give each by itself. Repeat {option} for each." in err
+    for command, pairs in (
+        (("query", saved, "--evidence"), "a=1,b=2"),
+        (("ask-next", saved, "--cost"), "a=1,b=2"),
+        (("learn", rows, "-o", saved, "--required"), "a:b,b:c"),
+    ):
+        code, _, err = run(*command, pairs)
+        assert (code, err.strip().endswith(f" Repeat {command[-1]} for each.")) == (2, True), err
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
