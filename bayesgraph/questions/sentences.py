@@ -535,7 +535,7 @@ class _Told:
         if others:
             n_paths = sum(map(len, others))
             common = [node for paths in others for node in colliders(self._graph, paths[0])]
-            opened = f", open given {_few(list(dict.fromkeys(common)))}" if common else ""
+            opened = f", by what is known of {_few(list(dict.fromkeys(common)))}" if common else ""
             more = "is 1 more link" if n_paths == 1 else f"are {n_paths} more links"
             sentences.append(f"There {more}{opened}.")
         if linked.paths and linked.blockers:

@@ -333,8 +333,8 @@ def test_many_links_are_counted_and_those_of_large_graphs_are_found_in_time():
     found = bg.BayesianNetwork([*net.cpds, *below]).ask.explanation("a", evidence, finding="b")
     assert found.text.count("Another link") == 2
     assert (
-        "There are 9 more links, open given effect 3, effect 4, effect 5, effect 6, effect 7 and 4 "
-        "more." in found.text
+        "There are 9 more links, by what is known of effect 3, effect 4, effect 5, effect 6, "
+        "effect 7 and 4 more." in found.text
     )
     # Layers whose nodes are all linked have more paths than can be looked at.
     nodes = [(i, j) for i in range(12) for j in range(6)]
