@@ -227,8 +227,7 @@ def one_at_a_time(
     def locked(self: ClassifierT, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._lock:
             aside = self._as_it_is()
-            flags = [f.name for f in fields(cast(Any, self)) if isinstance(f.default, bool)]
-            check_flags(**{name: getattr(self, name) for name in flags})
+            check_flags(**{name: getattr(self, name) for name in cast(Any, self)._flags})
             result = method(aside, *args, **kwargs)
             self.__dict__ = vars(aside)
         return cast(T, self) if result is aside else result
@@ -254,6 +253,7 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     of its bases; ``{families}``, ``{learners}`` and ``{discretizers}`` by lists of these names.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    made._flags = [f.name for f in fields(made) if isinstance(f.default, bool)]
     bases = [base.__doc__ or "" for base in reversed(made.__mro__[1:])]
     taken = inspect.signature(made).parameters.keys() - inspect.get_annotations(made)
     parameters = "".join(

@@ -34,6 +34,7 @@ from bayesgraph.tables import (
     factorise,
     infinite,
     is_discrete,
+    kind_of,
     naturally_ordered,
 )
 
@@ -217,7 +218,9 @@ class StreamColumns:
 
     def _check_kind(self, j: int, factorised: Factorised) -> None:
         """Raise an error if discrete column j has text and `factorised` numbers, or vice versa."""
-        if self.vocabularies[j]:
+        kinds, vocabulary = {*map(kind_of, factorised.values())}, self.vocabularies[j]
+        # One state of such a kind is enough: all are listed for the message only.
+        if kinds and vocabulary and not any(kind_of(state) in kinds for _, state in vocabulary):
             check_kinds(Discrete(self.states[j], self._known_states(j)), factorised)
 
     def __bool__(self) -> bool:
