@@ -195,19 +195,18 @@ def _best(model, _, given, answer):
 def _information(model, target, given, answer):
     name = model.names[target]
     if name in given and not isinstance(given[name], dict):
-        assert not any(answer["bits"])  # nothing tells more about what is known
+        assert not any(answer["nats"])  # nothing tells more about what is known
         return
     try:
         expected = model.ask.next_question(name, given)
     except (UnsupportedModelError, ImpossibleEvidenceError):
         return
-    for at, bits in enumerate(answer["bits"]):
+    for at, nats in enumerate(answer["nats"]):
         question = expected.get(model.names[at])
         if question is not None:
-            assert bits is not None, question
-            lost = 2.0 * question.error / math.log(2.0)
-            exact = question.information / math.log(2.0)
-            yield f"information of {question.name}", max(0.0, abs(bits - exact) - lost)
+            assert nats is not None, question
+            gap = abs(nats - question.information)
+            yield f"information of {question.name}", max(0.0, gap - 2.0 * question.error)
 
 
 def _contributions(model, target, given, answer):

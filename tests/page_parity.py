@@ -71,10 +71,10 @@ def assignment_error(model, page, evidence):
 
 def information_error(model, page, evidence, target):
     """Return how far the information of all variables is apart, in nats."""
-    bits = page.ask("information", findings(model, evidence), model._index_of[target])["bits"]
+    nats = page.ask("information", findings(model, evidence), model._index_of[target])["nats"]
     known = model.ask.next_question(target, evidence)
     return max(
-        (abs(known[name].information - bits[model._index_of[name]] * np.log(2)) for name in known),
+        (abs(known[name].information - nats[model._index_of[name]]) for name in known),
         default=0.0,
     )
 

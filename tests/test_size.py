@@ -36,7 +36,7 @@ LIMITS = {
     "nodes of syntax trees": 637_364,
     "files": 218,
     "public names": 70,
-    "bytes of the front end": 301_827,
+    "bytes of the front end": 301_807,
     "comments that silence a check": 106,
 }
 # What is measured of each file.

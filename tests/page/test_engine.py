@@ -202,7 +202,7 @@ def test_impossible_findings_and_those_that_clash(engine):
     assert answer["logEvidence"] == -np.inf
     assert page.ask("conflict", findings(model, given)) is None
     assert page.ask("mostProbable", findings(model, given))["states"] is None
-    assert page.ask("information", findings(model, given), 2)["bits"] == [None, None, None]
+    assert page.ask("information", findings(model, given), 2)["nats"] == [None, None, None]
 
 
 _PLANNED = """async (given) => {

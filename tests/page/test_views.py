@@ -188,9 +188,12 @@ def test_clicks_weights_undo_and_the_address(shown):
     page = shown(asia(), to_html={"target": "lung"})
     tab = page.tab
     page.expect_answers({})
+    label = page.row("smoke", "yes").locator(".label")
+    height = label.bounding_box()["height"]
     page.row("smoke", "yes").click()
     page.row("xray", "yes").click()
     page.expect_answers({"smoke": "yes", "xray": "yes"})
+    assert label.bounding_box()["height"] == height  # still one line
     assert tab.url.endswith("#e=smoke:yes,xray:yes")
     expect(page.row("smoke", "yes")).to_have_attribute("aria-pressed", "true")
     expect(tab.locator("[aria-live=polite]")).to_contain_text("64.6%")

@@ -75,8 +75,8 @@ export class TableBackend {
   }
 
   async information(findings, target) {
-    const { node } = this.snapshot.engine, bits = information(this.engine, this.read(findings), node[target]);
-    return { bits: node.map((v) => (bits ? bits[v] : null)) };
+    const { node } = this.snapshot.engine, nats = information(this.engine, this.read(findings), node[target]);
+    return { nats: node.map((v) => (nats ? nats[v] : null)) };
   }
 
   async contributions(findings, target, state) {

@@ -8,7 +8,7 @@ const DIGITS = formatter({ maximumSignificantDigits: 4 });
 const COMPACT = formatter({ notation: "compact", maximumSignificantDigits: 3 });
 const POWERS = formatter({ notation: "scientific", maximumSignificantDigits: 3 });
 const SIGNED = formatter({ minimumFractionDigits: 2, maximumFractionDigits: 2, signDisplay: "exceptZero" });
-const BITS = formatter({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
+const NATS = formatter({ minimumFractionDigits: 3, maximumFractionDigits: 3 });
 const COUNT = formatter({});
 
 /** Return per cent, rounded as in Python; 0 and 100 % stand only for 0 and 1. */
@@ -38,8 +38,8 @@ export function signed(x) {
   return x > 0 ? "+∞" : "−∞";
 }
 
-export function bits(x) {
-  return x > 0 && x < 0.0005 ? `<${BITS.format(0.001)}` : BITS.format(x);
+export function nats(x) {
+  return x > 0 && x < 0.0005 ? `<${NATS.format(0.001)}` : NATS.format(x);
 }
 
 /** Return a number; `span` is the width of what it is read against, which gives its decimals. */

@@ -1,8 +1,8 @@
 /**
- * What the answer to a question about a variable x tells about the target t, in bits, in models
+ * What the answer to a question about a variable x tells about the target t, in nats, in models
  * beyond tables:
  *
- *   sum_x P(x | e) sum_t P(t | e, x) log2(P(t | e, x) / P(t | e))
+ *   sum_x P(x | e) sum_t P(t | e, x) log(P(t | e, x) / P(t | e))
  *
  * A sum over states or counts, an integral over other numbers.
  */
@@ -30,7 +30,7 @@ function gained(joint, before) {
   let sum = 0;
   for (let t = 0; t < joint.length; t++) {
     const apart = mass * before[t];
-    if (joint[t] > 0 && apart > 0) sum += joint[t] * Math.log2(joint[t] / apart);
+    if (joint[t] > 0 && apart > 0) sum += joint[t] * Math.log(joint[t] / apart);
   }
   return sum;
 }

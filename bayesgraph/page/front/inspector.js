@@ -3,7 +3,7 @@
 import { barList, heatTable, pairs, waterfall } from "./charts.js";
 import { States, findingKind } from "./card.js";
 import { button, fill, h, named, own, quotable } from "./dom.js";
-import { bits, exactly, number, oneIn, percent, signed } from "./format.js";
+import { nats, exactly, number, oneIn, percent, signed } from "./format.js";
 import { WORDS } from "./words.js";
 
 const MOST_LISTED = 7, MOST_GIVEN = 40;
@@ -182,7 +182,7 @@ const ASK_NEXT_PANEL = {
   verb: "information",
   needs: hasTarget,
   async draw(app, { findings, target }) {
-    const { bits: told } = await app.ask("information", findings, target);
+    const { nats: told } = await app.ask("information", findings, target);
     const { costs } = app.state, isPriced = costs.size > 0;
     const found = told.map((value, v) => ({ v, value: (value ?? 0) / (costs.get(v) ?? 1) }))
       .filter(({ v, value }) => v !== target && isFree(findings, v) && value > 1e-9)
@@ -194,7 +194,7 @@ const ASK_NEXT_PANEL = {
       on: { change: (event) => app.price(v, Number(event.target.value)) },
     });
     const list = barList(found.slice(0, MOST_LISTED).map(({ v, value }) => ({
-      name: app.model.names[v], value, text: bits(value), press: () => app.inspect(v), extra: price(v),
+      name: app.model.names[v], value, text: nats(value), press: () => app.inspect(v), extra: price(v),
     })));
     list.classList.toggle("priced", Boolean(app.state.showsCosts));
     return [list, h("p", { className: "quiet" }, isPriced ? WORDS.per_cost : WORDS.ask_next_note, " ",

@@ -59,7 +59,7 @@ export class MixedBackend {
   }
 
   async information(findings, target) {
-    return { bits: informationOf(this.model, this.read(findings), target, this.snapshot.variables.length) };
+    return { nats: informationOf(this.model, this.read(findings), target, this.snapshot.variables.length) };
   }
 
   async contributions(findings, target, state) {

@@ -85,7 +85,7 @@ export class Network {
       const { offsetWidth: width, offsetHeight: height } = element;
       return { width, height };
     });
-    // Findings in bold type would else move the edges of cards.
+    // Measured widths are rounded, maybe down.
     inside.forEach((v, k) => { this.cards.get(v).element.style.width = `${sizes[k].width + 1}px`; });
     const kept = arcs.filter(([a]) => a !== framed);
     const found = layered(sizes, kept.map(([a, b]) => [number_.get(a), number_.get(b)]));

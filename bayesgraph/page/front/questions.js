@@ -11,7 +11,7 @@ function marginals(engine, findings) {
 const withState = (findings, v, state) => ({ ...findings, hard: new Map(findings.hard).set(v, state) });
 
 /**
- * The expected information, in bits, of each variable about the target: its mutual information with
+ * The expected information, in nats, of each variable about the target: its mutual information with
  * the target given the findings. One propagation for each state of the target tells all of them.
  * @returns {(number | null)[] | null} null for what is observed; null if that is impossible
  */
@@ -19,18 +19,18 @@ export function information(engine, findings, target) {
   const before = marginals(engine, findings), { cards } = engine.tree;
   if (before.log === -Infinity) return null;
   const known = (v) => findings.hard.has(v) || v === target;
-  const bits = Array.from(cards, (_, v) => (known(v) ? null : 0));
-  if (findings.hard.has(target)) return bits;
+  const nats = Array.from(cards, (_, v) => (known(v) ? null : 0));
+  if (findings.hard.has(target)) return nats;
   before.of(target).forEach((share, state) => {
     if (!(share > 0)) return;
     const after = marginals(engine, withState(findings, target, state));
     cards.forEach((_, v) => {
       if (known(v)) return;
       const old = before.of(v);
-      after.of(v).forEach((p, k) => { if (p > 0) bits[v] += share * p * Math.log2(p / old[k]); });
+      after.of(v).forEach((p, k) => { if (p > 0) nats[v] += share * p * Math.log(p / old[k]); });
     });
   });
-  return bits.map((x) => (x === null ? null : Math.max(x, 0)));
+  return nats.map((x) => (x === null ? null : Math.max(x, 0)));
 }
 
 /**

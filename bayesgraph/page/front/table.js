@@ -3,7 +3,7 @@
 import { Items } from "./card.js";
 import { lengthOf } from "./charts.js";
 import { button, fill, h, named, own, quotable, set } from "./dom.js";
-import { bits, number, percent } from "./format.js";
+import { nats, number, percent } from "./format.js";
 import { movement } from "./inspector.js";
 import { likelihoods, weighed } from "./state.js";
 import { WORDS } from "./words.js";
@@ -19,11 +19,11 @@ export class Table {
     this.filter = "";
     this.rows = new Map();
     this.told = null;
-    const sorts = Object.entries(WORDS.sorts).filter(([key]) => key !== "bits" || app.backend.verbs.has("information"));
+    const sorts = Object.entries(WORDS.sorts).filter(([key]) => key !== "nats" || app.backend.verbs.has("information"));
     const choice = h("select", { on: { change: () => { this.sort = choice.value; this.show(app.scene); } } },
       sorts.map(([value, text]) => h("option", { value }, text)));
     this.body = h("tbody", {});
-    this.columns = ["variable", "finding", "belief", "moved", ...(sorts.length === 4 ? ["bits"] : [])];
+    this.columns = ["variable", "finding", "belief", "moved", ...(sorts.length === 4 ? ["nats"] : [])];
     this.left = h("p", { className: "quiet" });
     this.element = h("div", { className: "table-view", id: "table", tabIndex: -1 },
       h("p", { className: "table-tools" }, h("label", {}, `${WORDS.sort} `, choice), h("span", { className: "quiet" }, WORDS.table_note)),
@@ -43,8 +43,8 @@ export class Table {
 
   async show(scene) {
     this.draw(scene);
-    if (scene.target === null || !this.columns.includes("bits")) return;
-    const { bits: told } = await this.app.ask("information", scene.findings, scene.target);
+    if (scene.target === null || !this.columns.includes("nats")) return;
+    const { nats: told } = await this.app.ask("information", scene.findings, scene.target);
     if (scene !== this.app.scene) return;
     this.told = told;
     this.draw(scene);
@@ -53,7 +53,7 @@ export class Table {
   draw(scene) {
     const { model } = this.app, told = this.told ?? [];
     const moved = model.variables.map((_, v) => movement(scene.answer.posteriors[v], scene.base.posteriors[v]));
-    const key = { name: null, order: (v) => v, moved: (v) => -moved[v], bits: (v) => -(told[v] ?? 0) }[this.sort];
+    const key = { name: null, order: (v) => v, moved: (v) => -moved[v], nats: (v) => -(told[v] ?? 0) }[this.sort];
     const found = model.variables.map((_, v) => v).filter((v) => model.names[v].toLowerCase().includes(this.filter));
     found.sort((a, b) => (key ? key(a) - key(b) || a - b : model.names[a].localeCompare(model.names[b])));
     const shown = found.slice(0, MOST_ROWS).map((v) => {
@@ -77,19 +77,19 @@ export class Table {
 }
 
 class TableRow {
-  constructor(app, v, hasBits) {
+  constructor(app, v, hasNats) {
     this.app = app;
     this.v = v;
     this.variable = app.model.variables[v];
     this.belief = h("td", { className: "belief" });
     this.moved = h("td", { className: "figure", data: { label: WORDS.column.moved } });
-    this.bits = hasBits ? h("td", { className: "figure", data: { label: WORDS.column.bits } }) : null;
+    this.nats = hasNats ? h("td", { className: "figure", data: { label: WORDS.column.nats } }) : null;
     const name = named(this.variable.name);
     this.mark = h("span", { className: "quiet" });
     this.element = h("tr", { data: { v } },
       h("th", { scope: "row" }, h("button", { type: "button", className: "link", on: { click: () => app.inspect(v) } }, name), " ", this.mark),
       h("td", {}, this.control()),
-      this.belief, this.moved, this.bits);
+      this.belief, this.moved, this.nats);
   }
 
   control() {
@@ -174,7 +174,7 @@ class TableRow {
     }
     this.showBelief(variable, now);
     set(this.moved, "textContent", moved > 1e-9 ? percent(moved) : "");
-    if (this.bits) set(this.bits, "textContent", told > 1e-9 && v !== target ? bits(told) : "");
+    if (this.nats) set(this.nats, "textContent", told > 1e-9 && v !== target ? nats(told) : "");
   }
 
   showBelief({ states }, now) {
