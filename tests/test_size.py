@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 55_439,
-    "nodes of syntax trees": 637_364,
+    "lines of code": 55_440,
+    "nodes of syntax trees": 637_366,
     "files": 218,
     "public names": 70,
     "bytes of the front end": 301_807,

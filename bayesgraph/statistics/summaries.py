@@ -447,14 +447,16 @@ def pairs_bytes(columns: Sequence[Variable], condition: Discrete | None) -> int:
 def check_pairs(request: requests.Pairs, at: _Columns) -> None:
     """Raise a MemoryLimitError, before any allocation, if statistics of pairs do not fit in memory.
 
-    `at` has the columns of the request.
+    `at` has the columns of the request. Beside them learners hold their tables, in both directions:
+    a fit of TAN 2.4 times the statistics in all, of AODE 3.8 times, of averaged TAN 5 times.
     """
     widest = sorted(at.discrete, key=attrgetter("cardinality"), reverse=True)[:3]
     named = ", ".join(f"{v.name!r} ({v.cardinality:,} states)" for v in widest)
     check_memory(
-        f"The statistics of all pairs of {len(request.columns):,} columns take",
+        f"The statistics of all pairs of {len(request.columns):,} columns, and their tables, take",
         pairs_bytes(request.columns, request.given) / BYTES,
         f"Leave out columns of many states: {named}." if widest else "Use fewer columns.",
+        copies=4,
     )
 
 

@@ -121,6 +121,23 @@ def test_scores_that_do_not_fit_name_candidates(monkeypatch):
         bg.learning.tan(source_of())
 
 
+def test_the_limit_counts_the_tables_made_of_pairs(monkeypatch):
+    """AODE holds three times the counts of pairs and more, which were compared alone."""
+    rng = np.random.default_rng(0)
+    frame = {f"c{i}": np.array([f"s{v}" for v in rng.permutation(300)]) for i in range(3)}
+    y = np.arange(300) % 2
+    classifier = bg.AODEClassifier(check_columns=False)
+    counts = 8 * 2 * 3 * 300**2
+    tracemalloc.start()
+    classifier.fit(frame, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak > 3 * counts
+    monkeypatch.setattr("bayesgraph.core.parallel.default_memory_limit", lambda: 3 * counts)
+    with pytest.raises(MemoryLimitError, match=r"3 columns, and their tables, .*'c0' \(300"):
+        classifier.fit(frame, y)
+
+
 @pytest.mark.slow
 def test_three_thousand_columns(monkeypatch):
     random = np.random.default_rng(0)
