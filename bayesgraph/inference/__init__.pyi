@@ -5,6 +5,7 @@ from .contract import METHODS as METHODS
 from .contract import All as All
 from .contract import Approximate as Approximate
 from .contract import Best as Best
+from .contract import Budget as Budget
 from .contract import Case as Case
 from .contract import Draw as Draw
 from .contract import Joint as Joint
@@ -16,6 +17,7 @@ from .contract import Question as Question
 from .contract import Retractions as Retractions
 from .contract import Sample as Sample
 from .contract import Samples as Samples
+from .contract import Search as Search
 from .contract import Slopes as Slopes
 from .contract import Work as Work
 from .contract import check_target as check_target
@@ -65,6 +67,7 @@ from .results import NumberMixture as NumberMixture
 from .results import Posterior as Posterior
 from .results import interval_text as interval_text
 from .sampling import WeightedSamples as WeightedSamples
+from .search import search_budget as search_budget
 from .sensitivity import Conflict as Conflict
 from .sensitivity import Family as Family
 from .sensitivity import GaussianFamily as GaussianFamily

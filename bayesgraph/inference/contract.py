@@ -370,6 +370,31 @@ class Best(NamedTuple):
     mode: bool = False
 
 
+class Budget(NamedTuple):
+    """When a search stops: after a number of steps or of seconds, the first of both."""
+
+    max_steps: int | None = None
+    max_seconds: float | None = None
+
+
+class Search(NamedTuple):
+    """Query: the most probable assignments as far as a search finds them, with a bound.
+
+    Attributes
+    ----------
+    k : int
+        Number of assignments.
+    over, means
+        As in `Best`.
+    budget : Budget
+    """
+
+    k: int = 1
+    over: tuple[int, ...] | None = None
+    means: bool = False
+    budget: Budget = Budget()
+
+
 class Draw(NamedTuple):
     """Query: posterior draws of all unobserved variables; ``take(n, random)`` gives n rows."""
 
@@ -431,6 +456,7 @@ METHODS: dict[type[Any], str] = {
     All: "marginals",
     Mass: "log_probability",
     Best: "most_probable, k_most_probable and marginal_map",
+    Search: "most_probable, k_most_probable and marginal_map",
     Draw: "sample",
     Sample: "sample",
     Slopes: "sensitivity",

@@ -314,12 +314,23 @@ def most_probable(
     """
     wanted = [v for v in variables if joint or isinstance(v, Discrete)]
     values, log_value = _maximised(model, wanted, evidence, joint=joint, memory_limit=memory_limit)
+    return completed(model, variables, values, evidence, joint, memory_limit), log_value
+
+
+def completed(
+    model: Any,
+    variables: Collection[Variable],
+    values: dict[Variable, NDArray[Any]],
+    evidence: Evidence,
+    joint: bool,
+    memory_limit: float | None,
+) -> dict[Variable, NDArray[Any]]:
+    """Return `values` of some variables, and the means of the others given them."""
     rest = [v for v in variables if v not in values]
-    if rest:
-        # Barren continuous variables get their means given the values found so far.
-        extended = replace(evidence, columns={**evidence.columns, **values}, matrices=())
-        values |= _maximised(model, rest, extended, joint=joint, memory_limit=memory_limit)[0]
-    return values, log_value
+    if not rest:
+        return values
+    extended = replace(evidence, columns={**evidence.columns, **values}, matrices=())
+    return values | _maximised(model, rest, extended, joint=joint, memory_limit=memory_limit)[0]
 
 
 def _maximised(

@@ -170,22 +170,13 @@ class FactorBest(Work):
         model, question = self.model, self.question
         evidence = case.evidence(model.variables)
         if question.means:
-            free = [
-                v for v in model.variables if v not in evidence and v not in model._unmarginalisable
-            ]
+            free = self._free(evidence)
             values, log_value = most_probable(
                 model, free, evidence, joint=question.mode, memory_limit=memory_limit
             )
             if np.isneginf(log_value[0]):
                 return None
-            chosen = {v: values[v][0] for v in free}
-            chosen |= self._leaf_means(case, chosen)
-            named = {
-                v.name: v.states[int(chosen[v])] if isinstance(v, Discrete) else float(chosen[v])
-                for v in model.variables
-                if v in chosen
-            }
-            best = results.Assignment(named, float(log_value[0]))
+            best = results.Assignment(self._named(case, values), float(log_value[0]))
             return Taken(lambda k: [best])
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         over = question.over
@@ -193,6 +184,22 @@ class FactorBest(Work):
             over = tuple(compiled.tables.numbers(model.variables[v] for v in over))
         program = program_of(compiled, Best(over), Pattern(()), memory_limit=memory_limit)
         return assignments_of(compiled, program, Case({}), over, memory_limit)
+
+    def _free(self, evidence: Evidence) -> list[Variable]:
+        """Return the variables without evidence, but for those that cannot be integrated out."""
+        unmarginalisable = self.model._unmarginalisable
+        return [v for v in self.model.variables if v not in evidence and v not in unmarginalisable]
+
+    def _named(self, case: Case, values: Mapping[Variable, Any]) -> dict[Any, Any]:
+        """Return values by name: states, numbers, and the means of leaves given both."""
+        chosen = {v: column[0] for v, column in values.items()}
+        if self.question.means:
+            chosen |= self._leaf_means(case, chosen)
+        return {
+            v.name: v.states[int(chosen[v])] if isinstance(v, Discrete) else float(chosen[v])
+            for v in self.model.variables
+            if v in chosen
+        }
 
     def _leaf_means(self, case: Case, assigned: Mapping[Variable, Any]) -> dict[Variable, float]:
         """Return the conditional means of leaves that are not Gaussian, given the states found."""

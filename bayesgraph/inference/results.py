@@ -874,13 +874,27 @@ class Assignment(Displayed, Mapping[Name, Any]):
         Natural log of the joint probability of the discrete values and the evidence (a density if
         continuous variables are observed, or maximised in a joint mode); for a factor graph, the
         natural log of the product of the factors.
+    upper_bound : float, optional
+        No assignment but those before it, if it is one of several, has a larger log probability.
+        By default it is `log_probability`.
     """
 
-    __slots__ = ("_assigned", "log_probability")
+    __slots__ = ("_assigned", "log_probability", "upper_bound")
 
-    def __init__(self, assigned: Mapping[Name, Any], log_probability: float) -> None:
+    def __init__(
+        self,
+        assigned: Mapping[Name, Any],
+        log_probability: float,
+        upper_bound: float | None = None,
+    ) -> None:
         self._assigned = dict(assigned)
         self.log_probability = log_probability
+        self.upper_bound = log_probability if upper_bound is None else upper_bound
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is the most probable assignment, not only the best that a search found."""
+        return self.upper_bound <= self.log_probability
 
     def __getitem__(self, name: Name) -> Any:
         return self._assigned[name]
@@ -895,8 +909,9 @@ class Assignment(Displayed, Mapping[Name, Any]):
         values = [
             (str(n), rounded(x, 10) if isinstance(x, float) else repr(x)) for n, x in self.items()
         ]
+        bound = "" if self.proved else f", not proved: at most {rounded(self.upper_bound, 6)}"
         return DisplayTable(
-            f"Assignment (log probability {rounded(self.log_probability, 6)})", values
+            f"Assignment (log probability {rounded(self.log_probability, 6)}{bound})", values
         )
 
 

@@ -12,6 +12,7 @@ from bayesgraph.inference.ensembles import Average, AverageDerivatives, Mixture
 from bayesgraph.inference.factor_solver import Factors, Leaves
 from bayesgraph.inference.row_solver import Rows, Tempered
 from bayesgraph.inference.sampling import Forward
+from bayesgraph.inference.search import Searching
 from bayesgraph.inference.sensitivity import Families
 from bayesgraph.inference.table_solvers import PROGRAMS, JointEnumeration
 
@@ -28,6 +29,7 @@ SOLVERS: tuple[contract.Solver, ...] = (
     Leaves(),  # leaves of any family, by the posterior of their parents
     Rows(),  # rows of a product: by elimination of factors, or many rows in one program
     Families(),  # derivatives of networks with Gaussians
+    Searching(),  # most probable assignments, if the method is requested or memory is short
     Factors(),  # one case with Gaussians, plates or trees
     Tempered(),  # weighted networks
     Mixture(),  # mixtures of networks, by their posterior weights

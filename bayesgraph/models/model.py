@@ -39,6 +39,7 @@ from bayesgraph.inference import (
     Approximate,
     Assignment,
     Best,
+    Budget,
     Case,
     Draw,
     Joint,
@@ -51,6 +52,7 @@ from bayesgraph.inference import (
     Retractions,
     Sample,
     Samples,
+    Search,
     Slopes,
     WeightedSamples,
     check_method,
@@ -59,6 +61,7 @@ from bayesgraph.inference import (
     log_normalised,
     ranked,
     refused,
+    search_budget,
 )
 from bayesgraph.models.answering import PLAIN, Answering, Edits
 from bayesgraph.models.evidence import (
@@ -382,6 +385,10 @@ class Model(Drawn, Edits, Answering):
         do: Intervention = None,
         over: Targets | None = None,
         joint: bool = False,
+        method: str = "exact",
+        fallback: str | None = "search",
+        max_seconds: float | None = None,
+        max_steps: int | None = None,
         memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
@@ -401,6 +408,18 @@ class Model(Drawn, Edits, Answering):
         joint : bool
             Maximise over the Gaussian variables too, which gives the mode of the joint density;
             numbers of other families are integrated out, and reported at their conditional means.
+            It is found by elimination only.
+        method : {"exact", "search"}
+            Elimination, or branch and bound, which returns the best assignment that it has found,
+            with an ``upper_bound`` of the log probability and whether it is ``proved``. On a
+            terminal it shows both.
+        fallback : {"search"}, optional
+            The method to use if the exact one needs more memory than the limit; None refuses.
+        max_seconds : float, optional
+            When the search ends if nothing is proved.
+        max_steps : int, optional
+            The same in nodes of the search, for equal answers on every machine. By default as many
+            as take about ten seconds, unless `max_seconds` is given.
         memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
@@ -408,17 +427,20 @@ class Model(Drawn, Edits, Answering):
         ------
         ImpossibleEvidenceError
             If the evidence has probability zero.
+        MemoryLimitError
+            If the exact answer needs too much memory and no fallback is allowed, or if a table of
+            the model does.
         UnsupportedModelError
             For numbers in `over`, for the joint mode of a mixture, and for a mixture of networks so
             different that the 4096 most probable assignments of each do not determine the answer.
         """
         check_flags(joint=joint)
         asked, evidence = self._asked(do, evidence)
-        if over is not None:
-            return asked._best_over(1, over, evidence, memory_limit)[0]
+        is_table = asked._compiled_tables is not None
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
-        question = Best() if asked._compiled_tables is not None else Best(means=True, mode=joint)
-        return asked._best(1, question, evidence, memory_limit)[0]
+        question = Best() if is_table else Best(means=True, mode=joint)
+        budget = search_budget(method, fallback, max_seconds, max_steps)
+        return asked._ranked(1, question, over, evidence, method, fallback, budget, memory_limit)[0]
 
     def k_most_probable(
         self,
@@ -427,6 +449,10 @@ class Model(Drawn, Edits, Answering):
         *,
         over: Targets | None = None,
         do: Intervention = None,
+        method: str = "exact",
+        fallback: str | None = "search",
+        max_seconds: float | None = None,
+        max_steps: int | None = None,
         memory_limit: float | None = None,
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of discrete variables, best first.
@@ -442,6 +468,9 @@ class Model(Drawn, Edits, Answering):
         over : name or list of names, optional
             The variables to assign, with all others summed out: as for `most_probable`. By
             default all unobserved discrete variables.
+        method, fallback, max_seconds, max_steps
+            As for `most_probable`; the bound of an assignment is one of all others but those
+            before it.
         memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
@@ -456,31 +485,58 @@ class Model(Drawn, Edits, Answering):
         cards = [v.cardinality for v in asked.variables if isinstance(v, Discrete)]
         count = min(whole_number("k", "assignments", k, 1), math.prod(cards))
         asked._check_rows(count, memory_limit)
+        budget = search_budget(method, fallback, max_seconds, max_steps)
+        asked_for = count, Best(), over, evidence
+        return DisplayedList(asked._ranked(*asked_for, method, fallback, budget, memory_limit))
+
+    def _ranked(
+        self,
+        k: int,
+        question: Best,
+        over: Targets | None,
+        evidence: EvidenceLike,
+        method: str,
+        fallback: str | None,
+        budget: Budget,
+        memory_limit: float | None,
+    ) -> list[Assignment]:
+        """Return the k most probable assignments by the requested method or its fallback."""
+        case = self._checked_case(Best if method == "exact" else Search, evidence)
         if over is not None:
-            return DisplayedList(asked._best_over(count, over, evidence, memory_limit))
-        return DisplayedList(asked._best(count, Best(), evidence, memory_limit))
+            question = Best(self._over(over, case))
+        if method == "exact":
+            try:
+                if over is None:
+                    return self._best(k, question, evidence, memory_limit, case)
+                return self._best_over(k, question, evidence, memory_limit, case)
+            except MemoryLimitError:
+                if fallback is None or question.mode or not self._answers(Search):
+                    raise
+        elif question.mode:
+            raise UnsupportedModelError(
+                "The mode of a joint density is found by elimination; leave out method='search' or "
+                "joint=True."
+            )
+        search = Search(k, question.over, question.means, budget)
+        return self._best(k, search, evidence, memory_limit, case)
 
     def _best(
         self,
         k: int,
-        question: Best,
+        question: Best | Search,
         evidence: EvidenceLike,
         memory_limit: float | None,
-        case: Case | None = None,
+        case: Case,
     ) -> list[Assignment]:
         """Return the k most probable assignments that a query finds, best first."""
-        case = self._checked_case(Best, evidence) if case is None else case
         answer = self._possible(question, case, evidence, memory_limit)
         assignments: list[Assignment] = answer.take(k)
         if not assignments:
             raise impossible(evidence)
         return assignments
 
-    def _best_over(
-        self, k: int, targets: Targets, evidence: EvidenceLike, memory_limit: float | None
-    ) -> list[Assignment]:
-        """Return the k most probable joint assignments of the targets, best first."""
-        case = self._checked_case(Best, evidence)
+    def _over(self, targets: Targets, case: Case) -> tuple[int, ...]:
+        """Return the indices of variables to assign, which are discrete."""
         over = read_targets(self, targets, case.hard)
         wanted = [v for v in (self.variables[at] for at in over) if isinstance(v, Discrete)]
         if len(wanted) < len(over):
@@ -490,9 +546,17 @@ class Model(Drawn, Edits, Answering):
                 f"Assignments are of discrete variables; leave out {quoted(continuous)}: numbers "
                 "are integrated out."
             )
-        first = self._best(1, Best(over), evidence, memory_limit, case)
+        return over
+
+    def _best_over(
+        self, k: int, question: Best, evidence: EvidenceLike, memory_limit: float | None, case: Case
+    ) -> list[Assignment]:
+        """Return the k most probable joint assignments of some variables, best first."""
+        first = self._best(1, question, evidence, memory_limit, case)
         if k == 1:
             return first
+        over: Any = question.over
+        wanted: Any = [self.variables[at] for at in over]
 
         def best(allowed: Mapping[Discrete, Floats]) -> Assignment | None:
             """Return the best assignment whose states have these log likelihoods, or None."""
@@ -500,7 +564,7 @@ class Model(Drawn, Edits, Answering):
             for at, variable in zip(over, wanted, strict=True):
                 soft[at] = allowed[variable] + soft.get(at, 0.0)
             judged = case._replace(soft=soft)
-            answer = self._answer(Best(over), judged, memory_limit)
+            answer = self._answer(question, judged, memory_limit)
             return None if answer is None else next(iter(answer.take(1)), None)
 
         return ranked(k, wanted, best)
@@ -647,7 +711,7 @@ class Model(Drawn, Edits, Answering):
             The method whose plan is returned: "query", "marginals", "most_probable",
             "k_most_probable", "marginal_map", "log_probability", "sample", "sensitivity",
             "conflict", "query_rows" or "log_likelihood".
-        method : {"exact", "loopy", "likelihood-weighting"}
+        method : {"exact", "loopy", "likelihood-weighting", "search"}
 
         Returns
         -------
@@ -673,6 +737,9 @@ class Model(Drawn, Edits, Answering):
         wanted: tuple[int, ...] = ()
         if takes_targets:
             wanted = read_targets(self, targets, pattern.observed, vectors=vectors)
+        if method == "search" and kind is Best:
+            made = make(wanted)
+            return self._plan_of(Search(1, made.over, made.means), pattern)
         if method != "exact":
             check_method(method, {})
             if question not in ("query", "marginals"):
