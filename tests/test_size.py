@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_375,
-    "nodes of syntax trees": 648_330,
+    "lines of code": 56_318,
+    "nodes of syntax trees": 648_121,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_807,
-    "comments that silence a check": 109,
+    "comments that silence a check": 108,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

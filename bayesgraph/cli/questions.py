@@ -13,6 +13,7 @@ from bayesgraph.cli import options
 from bayesgraph.cli import reading as texts
 from bayesgraph.cli.options import Commands, Texts
 from bayesgraph.cli.output import FIGURES, check_once, output_to, put, put_rows, rows_to, say
+from bayesgraph.cli.progress import LINE
 from bayesgraph.cli.reading import Reading
 from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
@@ -186,8 +187,20 @@ def _draw(result: Any, file: Path) -> None:
 
 
 @app.add()
-def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int = 1) -> None:
+def mpe(
+    model: Path,
+    *,
+    evidence: Texts = None,
+    over: Texts = None,
+    count: int = 1,
+    method: str = "exact",
+    max_seconds: float | None = None,
+    max_steps: int | None = None,
+) -> None:
     """Print the most probable explanation of the evidence: an assignment of all variables.
+
+    Where elimination needs too much memory, or with --method search, it is the best that a search
+    finds; the bound of its log probability is printed unless it is proved.
 
     Parameters
     ----------
@@ -195,6 +208,12 @@ def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int =
         Variable to assign, with all others summed out; may be repeated; by default all.
     count
         Number of assignments, the best first.
+    method
+        Method: exact, or search.
+    max_seconds
+        When a search ends.
+    max_steps
+        When a search ends, in nodes.
 
     Examples
     --------
@@ -202,11 +221,17 @@ def mpe(model: Path, *, evidence: Texts = None, over: Texts = None, count: int =
     """
     network = texts.load_model(model)
     findings = texts.evidence_of(network, evidence)
+
+    def progress(best: float, bound: float) -> None:
+        LINE.detail = f"best {rounded(best)}, at most {rounded(bound)}"
+
+    search: Any = {"method": method, "max_seconds": max_seconds, "max_steps": max_steps}
+    search["progress"] = progress
     if over is None and count == 1:
-        say(network.most_probable(findings))
+        say(network.most_probable(findings, **search))
         return
     names = None if over is None else [texts.named(network, text) for text in over]
-    for assignment in network.k_most_probable(count, findings, over=names):
+    for assignment in network.k_most_probable(count, findings, over=names, **search):
         say(assignment)
 
 

@@ -102,6 +102,7 @@ def _ask(network: bg.BayesianNetwork) -> None:
             partial(network.most_probable, findings),
             partial(network.k_most_probable, 3, findings),
             partial(network.most_probable, findings, over=["v0", "v2"]),
+            partial(network.k_most_probable, 2, findings, method="search"),
             partial(network.sample, 20, findings, random_state=0),
             partial(network.ask.sensitivity, "v0", "a", findings),
         ):

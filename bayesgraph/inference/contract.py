@@ -371,10 +371,14 @@ class Best(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """When a search stops: after a number of steps or of seconds, the first of both."""
+    """When a search stops: after a number of steps or of seconds, the first of both.
+
+    It calls `progress` with the best log probability so far and its upper bound.
+    """
 
     max_steps: int | None = None
     max_seconds: float | None = None
+    progress: Callable[[float, float], object] | None = None
 
 
 class Search(NamedTuple):

@@ -13,7 +13,7 @@ import heapq
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from numbers import Real
 from time import perf_counter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -21,16 +21,27 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from bayesgraph.core.arrays import log_sum_exp, whole_number
-from bayesgraph.core.display import rounded
 from bayesgraph.core.errors import DataError, EvidenceError
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import default_memory_limit, format_seconds
+from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import contract
 from bayesgraph.inference.elimination import completed, discrete_tables
 from bayesgraph.inference.factor_solver import FactorBest, slice_of_case
 from bayesgraph.inference.results import Assignment
-from bayesgraph.inference.search_kernels import Costs, Floats, Ints, dive, improve, propagate
+from bayesgraph.inference.search_kernels import (
+    Costs,
+    Effort,
+    Floats,
+    Guide,
+    Ints,
+    Node,
+    Path,
+    Pool,
+    dive,
+    improve,
+    propagate,
+)
 from bayesgraph.inference.tables import Tables
 
 # Ascending variables, and a table of costs with an axis for each.
@@ -48,15 +59,19 @@ _BACKTRACKS, _DIVE = 200, 2e7
 _WORK = 1e9
 # Relative difference of costs that counts as none.
 _EQUAL = 1e-10
-# Seconds between two lines on a terminal.
-_SHOWN = 1.0
+# Bytes of the nodes to go back to.
+_STACK = 3e8
 _UNLIMITED = contract.Budget()
 # Entries of a table of a mini-bucket, and candidates for the marginal MAP that are looked at.
 _BUCKET, _CANDIDATES = 2**20, 1024
 
 
 def search_budget(
-    method: str, fallback: str | None, max_seconds: float | None, max_steps: int | None
+    method: str,
+    fallback: str | None,
+    max_seconds: Any,
+    max_steps: Any,
+    progress: Callable[[float, float], object] | None,
 ) -> contract.Budget:
     """Return when a search stops, after checks of the options of `most_probable`."""
     if method not in ("exact", "search"):
@@ -65,11 +80,10 @@ def search_budget(
         raise EvidenceError(f"fallback is 'search' or None; got {fallback!r}.")
     if max_steps is not None:
         max_steps = whole_number("max_steps=", "steps", max_steps, 1)
-    seconds: Any = max_seconds
-    is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
-    if seconds is not None and not (is_number and 0 < seconds < math.inf):
+    is_number = isinstance(max_seconds, Real) and not isinstance(max_seconds, bool)
+    if max_seconds is not None and not (is_number and 0 < max_seconds < math.inf):
         raise DataError(f"max_seconds= is a positive number of seconds; got {max_seconds!r}.")
-    return contract.Budget(max_steps, max_seconds)
+    return contract.Budget(max_steps, max_seconds, progress)
 
 
 class Ranking(NamedTuple):
@@ -184,14 +198,14 @@ class Reduction:
         return states
 
 
-def _flat(cards: Sequence[int], costs: Sequence[Cost]) -> tuple[Costs, Floats, float, int]:
-    """Return tables as flat arrays, costs of single states, a constant, the number of numbers."""
+def _flat(cards: Sequence[int], costs: Sequence[Cost]) -> tuple[Costs, float, int]:
+    """Return tables as flat arrays, a constant, and how many costs of states and moved ones."""
     begin = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
     single, constant = np.zeros(begin[-1]), 0.0
-    start, moved, offset = [0], [int(begin[-1])], [0]
+    moved, offset = [int(begin[-1])], [0]
     item: list[int] = []
     stride: list[int] = []
-    entries: list[Floats] = []
+    entries: list[Floats] = [np.zeros(0)]
     for scope, table in costs:
         if len(scope) == 1:
             single[begin[scope[0]] : begin[scope[0] + 1]] += table
@@ -203,17 +217,17 @@ def _flat(cards: Sequence[int], costs: Sequence[Cost]) -> tuple[Costs, Floats, f
         stride += [step // dense.itemsize for step in dense.strides]
         moved += [moved[-1] + size for size in itertools.accumulate(dense.shape)]
         offset.append(offset[-1] + dense.size)
-        start.append(len(item))
         entries.append(dense.ravel())
-    owner = np.repeat(np.arange(len(entries)), np.diff(start))
+    sizes = [len(scope) for scope, _ in costs if len(scope) > 1]
     items = np.array(item, dtype=np.int64)
-    first = np.searchsorted(np.sort(items), np.arange(len(cards) + 1))
-    places = np.argsort(items, kind="stable")
-    lists = start, items, stride, moved[:-1], offset[:-1], first, places, owner
+    lists = (
+        begin, np.cumsum([0, *sizes]), items, stride, moved[:-1], offset[:-1],
+        np.searchsorted(np.sort(items), np.arange(len(cards) + 1)),
+        np.argsort(items, kind="stable"), np.repeat(np.arange(len(sizes)), sizes),
+    )  # fmt: skip
     numbers = [np.array(x, dtype=np.int64) for x in lists]
-    cost = np.concatenate(entries) if entries else np.zeros(0)
-    flat = Costs._make([begin, *numbers[:5], cost, *numbers[5:]])
-    return flat, single, constant, moved[-1]
+    flat = Costs._make([*numbers[:6], single, np.concatenate(entries), *numbers[6:]])
+    return flat, constant, moved[-1]
 
 
 class _Search:
@@ -221,7 +235,8 @@ class _Search:
 
     Parameters
     ----------
-    reduction : Reduction
+    cards, costs
+        As in `rank`.
     k : int
         Number of assignments to find.
     budget : Budget
@@ -229,128 +244,122 @@ class _Search:
     """
 
     def __init__(
-        self, reduction: Reduction, k: int, budget: contract.Budget, memory_limit: float | None
+        self,
+        cards: Sequence[int],
+        costs: Sequence[Cost],
+        k: int,
+        budget: contract.Budget,
+        memory_limit: float | None,
     ) -> None:
-        self._begun = self._told = perf_counter()
-        place = {v: i for i, v in enumerate(reduction.left)}
-        cards = [reduction._cards[v] for v in reduction.left]
-        costs = [(tuple(place[v] for v in scope), table) for scope, table in reduction.costs]
-        self.costs, self.single, constant, n_numbers = _flat(cards, costs)
-        self.constant = reduction.constant + constant
-        n, states = len(cards), len(self.single)
-        self.best, self.values = np.zeros((k, n), dtype=np.int64), np.full(k, np.inf)
-        self._work = 1 + len(self.costs.cost) + states
-        steps = budget.max_steps
-        if steps is None:
-            steps = (
-                int(max(1000, _WORK / self._work)) if budget.max_seconds is None else sys.maxsize
-            )
-        self._steps = steps
-        self._end = math.inf if budget.max_seconds is None else budget.max_seconds
-        # The root: costs of states and costs moved, states left and their number.
-        self._number = np.concatenate([self.single, np.zeros(n_numbers - states)])
-        self._alive = np.concatenate([np.arange(c) for c in cards]).astype(np.int64)
-        self._size = np.array(cards, dtype=np.int64)
-        self._gaps, self._weight = np.zeros(n), np.ones(n)
+        self._begun, self._budget = perf_counter(), budget
+        self._costs, self._constant, n_numbers = _flat(cards, costs)
+        n, states = len(cards), len(self._costs.single)
+        self._work = 1 + len(self._costs.cost) + states
+        self._steps, self._end = budget.max_steps, budget.max_seconds or math.inf
+        if self._steps is None:
+            is_timed = budget.max_seconds is not None
+            self._steps = sys.maxsize if is_timed else int(max(1000, _WORK / self._work))
+        number = np.concatenate([self._costs.single, np.zeros(n_numbers - states)])
+        alive = np.concatenate([np.arange(card) for card in cards]).astype(np.int64)
+        self._root = Node(number, alive, np.array(cards, dtype=np.int64))
         self._lower = 0.0
-        # Finite costs, for the tabu search.
-        hard = [x for x in (self.costs.cost, self.single) if x.size]
-        most = 1.0 + 10.0 * max(float(x[np.isfinite(x)].max(initial=0.0)) for x in hard)
-        self._finite = [np.where(np.isfinite(x), x, most) for x in (self.single, self.costs.cost)]
-        self._current = self.best[0].copy()
-        self._seed, self._least = 1, np.inf
-        rows = int(min(default_memory_limit() if memory_limit is None else memory_limit, 3e8))
-        depth = min(states, max(4, rows // (8 * (len(self._number) + states + n))))
-        self._stack = tuple(
-            np.empty((depth + 1, len(row)), dtype=row.dtype)
-            for row in (self._number, self._alive, self._size)
-        )
-        self._path, self._pending = np.zeros((2, states + 1), dtype=np.int64)
-        self._bounds = np.zeros(states + 1)
+        self._guide = Guide(np.ones(n), np.zeros(n), np.ones(n), np.empty(max(cards)))
+        limit = min(default_memory_limit() if memory_limit is None else memory_limit, _STACK)
+        depth = int(min(states, max(4, limit // (8 * (n_numbers + states + n)))))
+        shapes = [(depth + 1, len(row)) for row in self._root]
+        self._stack = Node(np.empty(shapes[0]), *(np.empty(x, np.int64) for x in shapes[1:]))
+        decision, pending = np.zeros((2, states + 1), dtype=np.int64)
+        self._path = Path(decision, pending, np.zeros(states + 1))
+        self._pool = Pool(np.zeros((k, n), dtype=np.int64), np.full(k, np.inf))
+        # For tabu search: finite costs, an assignment, and the least cost when it last ended.
+        parts = self._costs.cost, self._costs.single
+        most = 1.0 + 10.0 * max(float(x[np.isfinite(x)].max(initial=0.0)) for x in parts)
+        finite = [np.where(np.isfinite(x), x, most) for x in parts]
+        self._soft = self._costs._replace(cost=finite[0], single=finite[1])
+        self._current, self._seed, self._least = np.zeros(n, dtype=np.int64), 1, np.inf
+
+    @property
+    def _upper(self) -> float:
+        return float(self._pool.value[-1])
 
     @property
     def _slack(self) -> float:
-        scale = self.values[-1] if self.values[-1] < np.inf else self._lower
-        return float(_EQUAL * (1.0 + abs(scale) + abs(self.constant)))
-
-    def _improve(self, steps: int) -> None:
-        if self.values[0] < self._least:  # a dive has found a better one
-            self._current[:] = self.best[0]
-        self._seed = improve(
-            self.costs, self.single, *self._finite, self._current, self.best, self.values,
-            self._seed, steps, 3 * len(self._size),
-        )  # fmt: skip
-        self._least = self.values[0]
-
-    def _tighten(self) -> None:
-        """Raise the bound of the root until it hardly moves."""
-        while not self._is_late():
-            lower = propagate(
-                self.costs, self._number, self._alive, self._size, np.ones_like(self._size),
-                self._gaps, self._weight, self._lower, self.values[-1] - self._slack,
-                _ROOT_SWEEPS, 0.0,
-            )  # fmt: skip
-            gain, self._lower = lower - self._lower, lower
-            if lower == np.inf or gain <= _GAIN * abs(lower):
-                break
+        scale = self._upper if self._upper < np.inf else self._lower
+        return _EQUAL * (1.0 + abs(scale) + abs(self._constant))
 
     def _is_late(self) -> bool:
         return perf_counter() - self._begun >= self._end
 
+    def _improve(self, steps: int) -> None:
+        """Look for better assignments."""
+        if self._pool.value[0] < self._least:  # a dive has found one
+            self._current[:] = self._pool.states[0]
+        patience = 3 * len(self._current)
+        self._seed = improve(
+            self._costs, self._soft, self._pool, self._current, self._seed, steps, patience
+        )
+        self._least = self._pool.value[0]
+
+    def _tighten(self) -> None:
+        """Raise the bound of the root until it hardly moves."""
+        gain, effort = math.inf, Effort(0, 0, _ROOT_SWEEPS, 0.0, 0.0)
+        while gain > _GAIN * abs(self._lower) and not self._is_late():
+            self._guide.dirty[:] = 1.0
+            upper = self._upper - self._slack
+            lower = propagate(self._costs, self._root, self._guide, self._lower, upper, effort)
+            gain, self._lower = lower - self._lower, lower
+
+    def _dive(self, decisions: Ints, left: int) -> tuple[int, list[tuple[float, int, Ints]]]:
+        """Search below some decisions; return the number of nodes, and the nodes that are left.
+
+        Each has a bound, the negative number of decisions, and the decisions.
+        """
+        path, length = self._path, len(decisions)
+        path.decision[:length] = decisions
+        gap = self._upper - self._lower
+        gap = gap if gap < np.inf else 1e-3 * (abs(self._lower) + 1e-3)
+        steps = min(left, int(2 * len(self._current) + _DIVE / self._work))
+        effort = Effort(_BACKTRACKS, steps, _SWEEPS, self._slack, 1e-3 * gap)
+        depth, count = dive(
+            self._costs, self._root, self._stack, self._guide, path, self._pool, length,
+            self._lower, effort,
+        )  # fmt: skip
+        self._guide.weight[:] /= max(1.0, self._guide.weight.max() / 1e6)
+        nodes = []
+        for d in range(length, depth + 1):
+            if path.pending[d]:
+                copy = path.decision[: d + (path.pending[d] == 1)].copy()
+                copy[d:] ^= 1
+                nodes.append((float(path.bound[d]), -d, copy))
+        return count, nodes
+
     def run(self) -> Ranking:
         """Search until the best assignments are proved, or the budget is spent."""
-        n = len(self._size)
-        self._improve(10 * n)
+        self._improve(10 * len(self._current))
         self._tighten()
         heap: list[tuple[float, int, int, Ints]] = []
         if self._lower < np.inf:
             heap = [(self._lower, 0, 0, np.zeros(0, dtype=np.int64))]
-        counter = itertools.count(1)
-        left = self._steps
+        counter, left = itertools.count(1), self._steps or 0
+        # Changes that take as long as a node, about.
+        ratio = max(10, self._work // (2 * len(self._costs.single)))
         while heap and left > 0 and not self._is_late():
-            if heap[0][0] >= self.values[-1] - self._slack:
+            count, nodes = self._dive(heapq.heappop(heap)[-1], left)
+            left -= max(count, 1)
+            for bound, depth, decisions in nodes:
+                heapq.heappush(heap, (bound, depth, next(counter), decisions))
+            self._improve(max(20, ratio * count))
+            if heap and heap[0][0] >= self._upper - self._slack:
                 heap = []
-                break
-            _, _, _, decisions = heapq.heappop(heap)
-            length = len(decisions)
-            self._path[:length] = decisions
-            gap = self.values[-1] - self._lower
-            scale = gap if gap < np.inf else 1e-3 * (abs(self._lower) + 1e-3)
-            depth, used = dive(
-                self.costs, self.single, self._number, self._alive, self._size, self._lower,
-                self._path, length, self._bounds, self._pending, self.best, self.values,
-                self._slack, *self._stack, self._weight, self._gaps, _BACKTRACKS,
-                min(left, int(2 * n + _DIVE / self._work)), _SWEEPS, 1e-3 * scale,
-            )  # fmt: skip
-            left -= max(used, 1)
-            for d in range(length, depth + 1):
-                if self._pending[d] and self._bounds[d] < self.values[-1] - self._slack:
-                    path = self._path[: d + (self._pending[d] == 1)].copy()
-                    path[d:] ^= 1
-                    heapq.heappush(heap, (float(self._bounds[d]), -d, next(counter), path))
-            self._weight /= max(1.0, self._weight.max() / 1e6)
-            # As long as the dive took, about.
-            ratio = max(10, self._work // (2 * len(self.single)))
-            self._improve(max(20, int(ratio * used)))
-            self._show(heap)
-        n_found = int(np.isfinite(self.values).sum())
+            if self._budget.progress is not None and heap:
+                values = self._pool.value[0], heap[0][0]
+                self._budget.progress(*(-float(x) - self._constant for x in values))
         rest = heap[0][0] - self._slack if heap else math.inf
-        lower = float(min(rest, self.values[-1])) + self.constant
+        ends = int(np.isfinite(self._pool.value).sum())
+        costs = (self._pool.value[:ends] + self._constant).tolist()
         return Ranking(
-            list(self.best[:n_found]),
-            [float(x) + self.constant for x in self.values[:n_found]],
-            lower,
+            list(self._pool.states[:ends]), costs, min(rest, self._upper) + self._constant
         )
-
-    def _show(self, heap: Sequence[Any]) -> None:
-        """Print the best log probability and its bound on a terminal, once in a while."""
-        now = perf_counter()
-        if now - self._told < _SHOWN or not sys.stderr.isatty():
-            return
-        self._told = now
-        best, most = -(self.values[0] + self.constant), -(heap[0][0] + self.constant) if heap else 0
-        text = f"search: {rounded(best, 6)}, at most {rounded(most, 6)}"
-        sys.stderr.write(f"{text}, {format_seconds(now - self._begun)}\r")
 
 
 def rank(
@@ -375,15 +384,20 @@ def rank(
         Bytes for the nodes of the search.
     """
     reduction = Reduction(cards, costs, _SMALL if k == 1 else 0)
-    if any(not np.isfinite(table.min()) for _, table in reduction.costs):
+    least = [reduction.constant, *(float(table.min()) for _, table in reduction.costs)]
+    if not np.isfinite(least).all():
         return Ranking([], [], np.inf)
-    if not math.isfinite(reduction.constant):
-        return Ranking([], [], np.inf)
-    if not reduction.left:
-        nothing = np.zeros(0, dtype=np.int64)
-        return Ranking([reduction.extended(nothing)], [reduction.constant], reduction.constant)
-    ranking = _Search(reduction, k, budget, memory_limit).run()
-    return ranking._replace(states=[reduction.extended(states) for states in ranking.states])
+    place = {v: i for i, v in enumerate(reduction.left)}
+    rest = [(tuple(place[v] for v in scope), table) for scope, table in reduction.costs]
+    ranking = Ranking([np.zeros(0, dtype=np.int64)], [0.0], 0.0)
+    if place:
+        left = [cards[v] for v in place]
+        ranking = _Search(left, rest, k, budget, memory_limit).run()
+    return Ranking(
+        [reduction.extended(states) for states in ranking.states],
+        [cost + reduction.constant for cost in ranking.costs],
+        ranking.lower + reduction.constant,
+    )
 
 
 # ------------------------------------------------------ the marginal MAP: others are summed out

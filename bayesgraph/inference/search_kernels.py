@@ -1,4 +1,4 @@
-"""Kernels: bounds and branch and bound of the search for the most probable assignment.
+"""Kernels: bounds and branch and bound of the search for the most probable assignments.
 
 A problem is a sum of costs, to be minimised: a constant, a cost of each state of each variable, and
 tables over several variables. Soft arc consistency moves costs between tables and states such that
@@ -31,140 +31,157 @@ class Costs(NamedTuple):
     stride: Ints  # distance of entries of the table, of each place
     moved: Ints  # of the costs moved from the table to the variable's states, of each place
     offset: Ints  # of the entries of each table
+    single: Floats  # costs of all states
     cost: Floats  # entries of all tables
     first: Ints  # of the places of each variable in `place`; one more at the end
     place: Ints  # places of each variable
     owner: Ints  # table of each place
 
 
-@kernel(error_model="numpy")
-def _collect(costs: Costs, number: Floats, alive: Ints, size: Ints, k: int, index: Ints) -> float:
-    """Move as much cost as possible from a table to the states of the variable of place k.
+class Node(NamedTuple):
+    """A node of the search, or the nodes that it goes back to, as rows."""
 
-    Returns the largest cost moved. `index` is work space.
+    number: Floats  # cost of each state, then costs moved from tables
+    alive: Ints  # the states of each variable, those that are left first
+    size: Ints  # number of states that are left of each variable
+
+
+class Guide(NamedTuple):
+    """What tells where to look next."""
+
+    dirty: Floats  # not 0 for variables to look at
+    gaps: Floats  # difference of the two least costs of each variable, when last seen
+    weight: Floats  # of each variable, for the dead ends that it had a part in
+    least: Floats  # work space, of as many entries as states of a variable
+
+
+class Path(NamedTuple):
+    """Decisions on the way to a node.
+
+    A decision is twice the number of a state among all states, if its variable gets it, and one
+    more if the state is taken from it.
     """
-    f = costs.owner[k]
+
+    decision: Ints
+    pending: Ints  # 1 where the opposite was not tried, 2 where nothing was tried
+    bound: Floats  # lower bound of what was not tried
+
+
+class Pool(NamedTuple):
+    """The best assignments, and their costs, ascending."""
+
+    states: Ints
+    value: Floats
+
+
+class Effort(NamedTuple):
+    """When a dive ends, and how far it goes at each node."""
+
+    backtracks: int
+    steps: int
+    sweeps: int
+    slack: float
+    tolerance: float
+
+
+@kernel(error_model="numpy")
+def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
+    """Move as much cost as possible from a table to the states of the variable of place k."""
+    number, alive, size = node
+    f, v = costs.owner[k], costs.item[k]
     s, e = costs.start[f], costs.start[f + 1]
-    v = costs.item[k]
-    bv, stride, mv = costs.begin[v], costs.stride[k], costs.moved[k]
     inner = e - 1 if k != e - 1 else e - 2
     w = costs.item[inner]
-    bw, mw, sw, nw = costs.begin[w], costs.moved[inner], costs.stride[inner], size[w]
-    largest = 0.0
-    for a in range(size[v]):
-        x = alive[bv + a]
-        base = costs.offset[f] + x * stride
-        best = np.inf
-        spent = 0.0
+    bv, bw = costs.begin[v], costs.begin[w]
+    outer = 1
+    for j in range(s, e):
+        if j != k and j != inner:
+            outer *= size[costs.item[j]]
+    least[: size[v]] = np.inf
+    for c in range(outer):
+        rest, base, spent = c, costs.offset[f], 0.0
         for j in range(s, e):
-            index[j - s] = 0
             if j != k and j != inner:
                 u = costs.item[j]
-                y = alive[costs.begin[u]]
+                y = alive[costs.begin[u] + rest % size[u]]
+                rest //= size[u]
                 base += y * costs.stride[j]
                 spent += number[costs.moved[j] + y]
-        while True:
-            for b in range(nw):
+        for a in range(size[v]):
+            row = base + alive[bv + a] * costs.stride[k]
+            for b in range(size[w]):
                 y = alive[bw + b]
-                value = costs.cost[base + y * sw] - number[mw + y] - spent
-                best = min(best, value)
-            j = e - 1
-            while j >= s:
-                if j != k and j != inner:
-                    u = costs.item[j]
-                    bu = costs.begin[u]
-                    y = alive[bu + index[j - s]]
-                    base -= y * costs.stride[j]
-                    spent -= number[costs.moved[j] + y]
-                    index[j - s] += 1
-                    if index[j - s] == size[u]:
-                        index[j - s] = 0
-                    y = alive[bu + index[j - s]]
-                    base += y * costs.stride[j]
-                    spent += number[costs.moved[j] + y]
-                    if index[j - s] > 0:
-                        break
-                j -= 1
-            if j < s:
-                break
-        if best == np.inf:
+                value = costs.cost[row + y * costs.stride[inner]]
+                least[a] = min(least[a], value - number[costs.moved[inner] + y] - spent)
+    for a in range(size[v]):
+        x = alive[bv + a]
+        if least[a] == np.inf:
             number[bv + x] = np.inf
-            largest = np.inf
         elif number[bv + x] < np.inf:
-            best -= number[mv + x]
-            number[mv + x] += best
-            number[bv + x] += best
-            largest = max(largest, abs(best))
-    return largest
+            more = least[a] - number[costs.moved[k] + x]
+            number[costs.moved[k] + x] += more
+            number[bv + x] += more
+
+
+@kernel(error_model="numpy")
+def _others(costs: Costs, size: Ints, k: int, ahead: bool) -> bool:
+    """Tell whether a table has a free variable after (before) that of place k."""
+    f, v = costs.owner[k], costs.item[k]
+    for j in range(costs.start[f], costs.start[f + 1]):
+        w = costs.item[j]
+        if w != v and size[w] > 1 and (w > v) == ahead:
+            return True
+    return False
+
+
+@kernel(error_model="numpy")
+def _mark(costs: Costs, v: int, marks: Floats, more: float) -> None:
+    """Add to the marks of all variables in the tables of v."""
+    for p in range(costs.first[v], costs.first[v + 1]):
+        f = costs.owner[costs.place[p]]
+        for j in range(costs.start[f], costs.start[f + 1]):
+            marks[costs.item[j]] += more
 
 
 @kernel(error_model="numpy")
 def propagate(
-    costs: Costs,
-    number: Floats,
-    alive: Ints,
-    size: Ints,
-    dirty: Ints,
-    gaps: Floats,
-    weight: Floats,
-    lower: float,
-    upper: float,
-    passes: int,
-    tolerance: float,
+    costs: Costs, node: Node, guide: Guide, lower: float, upper: float, effort: Effort
 ) -> float:
     """Raise the lower bound by sweeps over the variables that are dirty; return it.
 
     The bound is infinite if no assignment has a cost below `upper`.
     """
+    number, alive, size = node
+    dirty = guide.dirty
     n = len(size)
-    index = np.zeros(64, np.int64)
-    for sweep in range(passes):
+    for sweep in range(effort.sweeps):
         before = lower
         forward = sweep % 2 == 0
-        work = 0
         for at in range(n):
             v = at if forward else n - 1 - at
             if dirty[v] == 0:
                 continue
-            work += 1
             bv = costs.begin[v]
             ahead = behind = 0
             for p in range(costs.first[v], costs.first[v + 1]):
                 k = costs.place[p]
-                _collect(costs, number, alive, size, k, index)
-                f = costs.owner[k]
-                is_ahead = is_behind = False
-                for j in range(costs.start[f], costs.start[f + 1]):
-                    w = costs.item[j]
-                    if w != v and size[w] > 1:
-                        if (w > v) == forward:
-                            is_ahead = True
-                        else:
-                            is_behind = True
-                ahead += is_ahead
-                behind += is_behind
+                _collect(costs, node, guide.least, k)
+                ahead += _others(costs, size, k, forward)
+                behind += _others(costs, size, k, not forward)
             least = second = np.inf
             for a in range(size[v]):
                 value = number[bv + alive[bv + a]]
-                if value < least:
-                    second = least
-                    least = value
-                elif value < second:
-                    second = value
+                second = min(second, max(value, least))
+                least = min(least, value)
             lower += least
             if lower >= upper:
-                weight[v] += 1.0
-                for p in range(costs.first[v], costs.first[v + 1]):
-                    f = costs.owner[costs.place[p]]
-                    for j in range(costs.start[f], costs.start[f + 1]):
-                        if size[costs.item[j]] > 1:
-                            weight[costs.item[j]] += 0.1
-                for w in range(n):
-                    dirty[w] = 0
+                guide.weight[v] += 1.0
+                _mark(costs, v, guide.weight, 0.1)
+                dirty[:] = 0.0
                 return np.inf
-            gaps[v] = min(second - least, upper - lower)
+            guide.gaps[v] = min(second - least, upper - lower)
             left = 0
-            removed = False
+            largest = 0.0
             for a in range(size[v]):
                 x = alive[bv + a]
                 number[bv + x] -= least
@@ -172,240 +189,188 @@ def propagate(
                     alive[bv + a] = alive[bv + left]
                     alive[bv + left] = x
                     left += 1
-                else:
-                    removed = True
-            size[v] = left
+                    largest = max(largest, number[bv + x])
+            if left < size[v]:
+                size[v] = left
+                _mark(costs, v, dirty, 1.0)
             share = 1.0 / max(ahead, behind, 1)
-            dirty[v] = 1
-            largest = 0.0
-            for a in range(left):
-                largest = max(largest, number[bv + alive[bv + a]] * share)
-            gives = ahead > 0 and left > 1 and largest > tolerance
+            if ahead == 0 or largest * share <= effort.tolerance:
+                continue
             for p in range(costs.first[v], costs.first[v + 1]):
                 k = costs.place[p]
-                f = costs.owner[k]
-                is_ahead = False
-                for j in range(costs.start[f], costs.start[f + 1]):
-                    w = costs.item[j]
-                    if w != v and size[w] > 1 and (w > v) == forward:
-                        is_ahead = True
-                        if gives:
-                            dirty[w] = 1
-                    if removed and w != v:
-                        dirty[w] = 1
-                if gives and is_ahead:
+                if _others(costs, size, k, forward):
+                    f = costs.owner[k]
+                    for j in range(costs.start[f], costs.start[f + 1]):
+                        dirty[costs.item[j]] = 1.0
                     for a in range(left):
                         x = alive[bv + a]
                         number[costs.moved[k] + x] -= share * number[bv + x]
-            if gives:
-                for a in range(left):
-                    x = alive[bv + a]
-                    number[bv + x] *= 1.0 - share * ahead
-        if work == 0:
-            break
+            for a in range(left):
+                number[bv + alive[bv + a]] *= 1.0 - share * ahead
         if sweep > 1 and lower - before < 0.02 * (upper - lower):
             break
-    for v in range(n):
-        dirty[v] = 0
+    dirty[:] = 0.0
     return lower
 
 
 @kernel(error_model="numpy")
-def touch(costs: Costs, dirty: Ints, v: int) -> None:
-    """Mark a variable and its neighbours as dirty."""
-    dirty[v] = 1
-    for p in range(costs.first[v], costs.first[v + 1]):
-        f = costs.owner[costs.place[p]]
-        for j in range(costs.start[f], costs.start[f + 1]):
-            dirty[costs.item[j]] = 1
-
-
-@kernel(error_model="numpy")
-def decide(costs: Costs, alive: Ints, size: Ints, dirty: Ints, decision: int) -> None:
-    """Give a variable a state, or take one from it.
-
-    The decision is twice the number of the state among all states, and one more to take it.
-    """
+def _decide(costs: Costs, node: Node, dirty: Floats, decision: int) -> int:
+    """Give a variable a state, or take one from it; return the variable."""
     state = decision >> 1
-    v = np.searchsorted(costs.begin, state, side="right") - 1
-    x = state - costs.begin[v]
+    v = int(np.searchsorted(costs.begin, state, side="right") - 1)
     b = costs.begin[v]
     left = 0
-    for a in range(size[v]):
-        y = alive[b + a]
-        if (y == x) != (decision & 1):
-            alive[b + a] = alive[b + left]
-            alive[b + left] = y
+    for a in range(node.size[v]):
+        y = node.alive[b + a]
+        if (b + y == state) != (decision & 1):
+            node.alive[b + a] = node.alive[b + left]
+            node.alive[b + left] = y
             left += 1
-    size[v] = left
-    touch(costs, dirty, v)
+    node.size[v] = left
+    _mark(costs, v, dirty, 1.0)
+    dirty[v] = 1.0
+    return v
 
 
 @kernel(error_model="numpy")
-def value_of(costs: Costs, unary: Floats, states: Ints) -> float:
-    """Return the cost of an assignment."""
-    total = 0.0
+def _entry(costs: Costs, f: int, states: Ints) -> int:
+    """Return the place of a table's entry for an assignment."""
+    at = costs.offset[f]
+    for j in range(costs.start[f], costs.start[f + 1]):
+        at += costs.stride[j] * states[costs.item[j]]
+    return int(at)
+
+
+@kernel(error_model="numpy")
+def _offer(costs: Costs, pool: Pool, states: Ints) -> None:
+    """Insert an assignment among the best ones if it is one of them, and new."""
+    value = 0.0
     for v in range(len(states)):
-        total += unary[costs.begin[v] + states[v]]
+        value += costs.single[costs.begin[v] + states[v]]
     for f in range(len(costs.offset)):
-        at = costs.offset[f]
-        for j in range(costs.start[f], costs.start[f + 1]):
-            at += costs.stride[j] * states[costs.item[j]]
-        total += costs.cost[at]
-    return total
+        value += costs.cost[_entry(costs, f, states)]
+    i = len(pool.value) - 1
+    if not value < pool.value[i]:
+        return
+    for other in range(i + 1):
+        if pool.value[other] < np.inf and (pool.states[other] == states).all():
+            return
+    while i > 0 and pool.value[i - 1] > value:
+        pool.value[i] = pool.value[i - 1]
+        pool.states[i] = pool.states[i - 1]
+        i -= 1
+    pool.value[i] = value
+    pool.states[i] = states
 
 
 @kernel(error_model="numpy")
-def _keep(best: Ints, values: Floats, states: Ints, cost: float) -> None:
-    """Insert an assignment among the best ones, in ascending order of cost, if it is new."""
-    k = len(values)
-    if not cost < values[k - 1]:
-        return
-    for i in range(k):
-        if values[i] < np.inf and abs(values[i] - cost) <= 1e-9 * (1.0 + abs(cost)):
-            is_new = False
-            for v in range(len(states)):
-                if best[i, v] != states[v]:
-                    is_new = True
-            if not is_new:
-                return
-    i = k - 1
-    while i > 0 and values[i - 1] > cost:
-        values[i] = values[i - 1]
-        best[i] = best[i - 1]
-        i -= 1
-    values[i] = cost
-    best[i] = states
+def _choose(costs: Costs, node: Node, guide: Guide, last: int, least_gap: float) -> int:
+    """Return the variable to decide on: that of the last dead end if it is free; -1 for none."""
+    if last >= 0 and node.size[last] > 1:
+        return last
+    chosen, score = -1, -1.0
+    for v in range(len(node.size)):
+        if node.size[v] > 1:
+            value = guide.weight[v] * (guide.gaps[v] + least_gap) / node.size[v]
+            if value > score:
+                chosen, score = v, value
+    return chosen
 
 
 @kernel(error_model="numpy")
 def dive(
     costs: Costs,
-    unary: Floats,
-    root: Floats,
-    root_alive: Ints,
-    root_size: Ints,
-    lower: float,
-    path: Ints,
+    root: Node,
+    stack: Node,
+    guide: Guide,
+    path: Path,
+    pool: Pool,
     length: int,
-    bounds: Floats,
-    pending: Ints,
-    best: Ints,
-    values: Floats,
-    slack: float,
-    numbers: Floats,
-    alives: Ints,
-    sizes: Ints,
-    weight: Floats,
-    gaps: Floats,
-    backtracks: int,
-    steps: int,
-    passes: int,
-    tolerance: float,
+    lower: float,
+    effort: Effort,
 ) -> tuple[int, int]:
-    """Search below the decisions ``path[:length]``, depth first.
+    """Search below the first `length` decisions of a path, depth first.
 
-    The best assignments, `best`, and their costs, `values`, are changed in place.
+    The path and the pool are changed in place. `lower` is the bound of the root.
 
     Returns
     -------
     depth : int
         The number of decisions of the path on which the search stopped, -1 if nothing is left.
-        Where `pending` is 1, the opposite decision was not tried; where it is 2, nothing was tried
-        after the decisions before; the lower bound is in `bounds`.
     count : int
-        The number of nodes, each of which raises a bound.
+        The number of nodes.
     """
-    n = len(root_size)
-    top = len(numbers) - 1
-    number, alive, size = numbers[top], alives[top], sizes[top]
-    number[:] = root
-    alive[:] = root_alive
-    size[:] = root_size
-    dirty = np.zeros(n, np.int64)
+    n = len(root.size)
+    top = len(stack.size) - 1
+    node = Node(stack.number[top], stack.alive[top], stack.size[top])
+    node.number[:] = root.number
+    node.alive[:] = root.alive
+    node.size[:] = root.size
     states = np.empty(n, np.int64)
+    slack = effort.slack
+    last = -1
     for d in range(length):
-        pending[d] = 0
-        decide(costs, alive, size, dirty, path[d])
-    empty = False
-    for v in range(n):
-        empty = empty or size[v] == 0
-    if empty:
-        return -1, 0
-    upper = values[-1]
-    lower = propagate(
-        costs, number, alive, size, dirty, gaps, weight, lower, upper - slack, passes, tolerance
-    )
-    count, failures, depth, stored = 1, 0, length, 0
-    last = chosen = -1
+        path.pending[d] = 0
+        if node.size[_decide(costs, node, guide.dirty, path.decision[d])] == 0:
+            guide.dirty[:] = 0.0
+            return -1, 0
+    count, failures, depth, stored = 0, 0, length, 0
     while True:
+        upper = pool.value[-1]
+        lower = propagate(costs, node, guide, lower, upper - slack, effort)
+        count += 1
+        chosen = -1
         if lower < np.inf:
-            chosen, score = -1, -1.0
-            for v in range(n):
-                if size[v] > 1:
-                    value = (
-                        weight[v]
-                        * (gaps[v] + 1e-3 * (upper - lower if upper < np.inf else 1.0))
-                        / size[v]
-                    )
-                    if value > score:
-                        chosen, score = v, value
-            if last >= 0 and size[last] > 1:
-                chosen = last
+            least_gap = 1e-3 * (upper - lower if upper < np.inf else 1.0)
+            chosen = _choose(costs, node, guide, last, least_gap)
             if chosen < 0:
                 for v in range(n):
-                    states[v] = alive[costs.begin[v]]
-                cost = value_of(costs, unary, states)
-                _keep(best, values, states, cost)
-                upper = values[-1]
-                lower = np.inf
-        if lower == np.inf:
-            if depth > length and chosen >= 0:
-                last = np.searchsorted(costs.begin, path[depth - 1] >> 1, side="right") - 1
+                    states[v] = node.alive[costs.begin[v]]
+                _offer(costs, pool, states)
+                upper = pool.value[-1]
+        elif depth > length:
+            last = np.searchsorted(costs.begin, path.decision[depth - 1] >> 1, side="right") - 1
+        if chosen < 0:
             while depth > length and (
-                pending[depth - 1] == 0 or bounds[depth - 1] >= upper - slack
+                path.pending[depth - 1] == 0 or path.bound[depth - 1] >= upper - slack
             ):
-                stored -= pending[depth - 1]
-                pending[depth - 1] = 0
                 depth -= 1
+                stored -= path.pending[depth]
+                path.pending[depth] = 0
             if depth == length:
                 return -1, count
             failures += 1
-            if failures > backtracks or count >= steps:
-                pending[depth] = 0
+            if failures > effort.backtracks or count >= effort.steps:
+                path.pending[depth] = 0
                 return depth, count
             depth -= 1
             stored -= 1
-            pending[depth] = 0
-            number[:] = numbers[stored]
-            alive[:] = alives[stored]
-            size[:] = sizes[stored]
-            lower = bounds[depth]
-            path[depth] ^= 1
+            path.pending[depth] = 0
+            node.number[:] = stack.number[stored]
+            node.alive[:] = stack.alive[stored]
+            node.size[:] = stack.size[stored]
+            lower = path.bound[depth]
+            path.decision[depth] ^= 1
         else:
-            if stored == top or count >= steps:
-                bounds[depth] = lower
-                pending[depth] = 2
+            path.bound[depth] = lower
+            if stored == top or count >= effort.steps:
+                path.pending[depth] = 2
                 return depth, count
             b = costs.begin[chosen]
             least, x = np.inf, -1
-            for a in range(size[chosen]):
-                y = alive[b + a]
-                if number[b + y] < least or (number[b + y] == least and y == best[0, chosen]):
-                    least, x = number[b + y], y
-            numbers[stored] = number
-            alives[stored] = alive
-            sizes[stored] = size
+            for a in range(node.size[chosen]):
+                y = node.alive[b + a]
+                value = node.number[b + y]
+                if value < least or (value == least and y == pool.states[0, chosen]):
+                    least, x = value, y
+            stack.number[stored] = node.number
+            stack.alive[stored] = node.alive
+            stack.size[stored] = node.size
             stored += 1
-            path[depth] = 2 * (b + x)
-            pending[depth] = 1
-            bounds[depth] = lower
-        decide(costs, alive, size, dirty, path[depth])
+            path.decision[depth] = 2 * (b + x)
+            path.pending[depth] = 1
+        _decide(costs, node, guide.dirty, path.decision[depth])
         depth += 1
-        lower = propagate(
-            costs, number, alive, size, dirty, gaps, weight, lower, upper - slack, passes, tolerance
-        )
-        count += 1
 
 
 @kernel(error_model="numpy")
@@ -416,109 +381,81 @@ def _next(seed: int) -> int:
 
 @kernel(error_model="numpy")
 def improve(
-    costs: Costs,
-    unary: Floats,
-    finite: Floats,
-    cost: Floats,
-    states: Ints,
-    best: Ints,
-    values: Floats,
-    seed: int,
-    steps: int,
-    patience: int,
+    costs: Costs, soft: Costs, pool: Pool, states: Ints, seed: int, steps: int, patience: int
 ) -> int:
     """Change one variable at a time, to its best state among those not left of late (tabu search).
 
-    After `patience` steps without a better assignment, some variables get states at random.
-    `finite` and `cost` have the costs of states, `unary`, and the entries of tables, with finite
-    numbers for infinite ones. `states`, the assignment, and the best ones, `best` with costs
-    `values`, are changed in place. Returns the next seed.
+    After `patience` steps without a better assignment, some variables of the best one get states at
+    random. `soft` are the costs with finite numbers for infinite ones. The assignment `states` and
+    the pool are changed in place. Returns the next seed.
     """
-    n = len(states)
-    total = len(unary)
+    n, total = len(states), len(costs.single)
+    begin, single, cost = costs.begin, soft.single, soft.cost
     local = np.empty(total)  # cost of each state, given those of the others
     banned = np.zeros(total, np.int64)
-    owner = np.empty(total, np.int64)
-    for v in range(n):
-        for i in range(costs.begin[v], costs.begin[v + 1]):
-            owner[i] = v
-    fresh = True
     current = least = np.inf
-    stale = 0
+    stale = patience + 1
     for step in range(steps):
-        if fresh:
-            fresh = False
-            local[:] = finite
-            current = 0.0
-            for v in range(n):
-                current += finite[costs.begin[v] + states[v]]
-            for f in range(len(costs.offset)):
-                at = costs.offset[f]
-                for j in range(costs.start[f], costs.start[f + 1]):
-                    at += costs.stride[j] * states[costs.item[j]]
-                current += cost[at]
-                for j in range(costs.start[f], costs.start[f + 1]):
-                    v = costs.item[j]
-                    base = at - costs.stride[j] * states[v]
-                    for x in range(costs.begin[v + 1] - costs.begin[v]):
-                        local[costs.begin[v] + x] += cost[base + x * costs.stride[j]]
-            least = current
-        chosen, change = -1, np.inf
-        ties = 1
-        for i in range(total):
-            v = owner[i]
-            here = costs.begin[v] + states[v]
-            value = local[i] - local[here]
-            if (
-                i != here
-                and value <= change
-                and (banned[i] <= step or current + value < least - 1e-9 * abs(least))
-            ):
-                if value < change:
-                    ties = 1
-                else:
-                    ties += 1
-                    seed = _next(seed)
-                    if (seed >> 8) % ties != 0:
-                        continue
-                chosen, change = i, value
-        if chosen < 0:
-            continue
-        v = owner[chosen]
-        old, new = states[v], chosen - costs.begin[v]
-        seed = _next(seed)
-        banned[costs.begin[v] + old] = step + 2 + n // 6 + (seed >> 8) % 10
-        current += change
-        states[v] = new
-        for p in range(costs.first[v], costs.first[v + 1]):
-            k = costs.place[p]
-            f = costs.owner[k]
-            at = costs.offset[f]
-            for j in range(costs.start[f], costs.start[f + 1]):
-                at += costs.stride[j] * states[costs.item[j]]
-            back = (old - new) * costs.stride[k]
-            for j in range(costs.start[f], costs.start[f + 1]):
-                w = costs.item[j]
-                if w != v:
-                    base = at - costs.stride[j] * states[w]
-                    for x in range(costs.begin[w + 1] - costs.begin[w]):
-                        entry = base + x * costs.stride[j]
-                        local[costs.begin[w] + x] += cost[entry] - cost[entry + back]
-        if current < values[-1]:
-            _keep(best, values, states, value_of(costs, unary, states))
-        if current < least - 1e-9 * abs(least):
-            least = current
-            stale = 0
-        else:
-            stale += 1
-            if stale > patience:
-                stale = 0
-                fresh = True
-                if values[0] < np.inf:
-                    states[:] = best[0]
+        if stale > patience:
+            if step > 0:
+                if pool.value[0] < np.inf:
+                    states[:] = pool.states[0]
                 for _ in range(2 + n // 8):
                     seed = _next(seed)
                     v = (seed >> 8) % n
                     seed = _next(seed)
-                    states[v] = (seed >> 8) % (costs.begin[v + 1] - costs.begin[v])
+                    states[v] = (seed >> 8) % (begin[v + 1] - begin[v])
+            stale = 0
+            local[:] = single
+            current = 0.0
+            for v in range(n):
+                current += single[begin[v] + states[v]]
+            for f in range(len(costs.offset)):
+                at = _entry(costs, f, states)
+                current += cost[at]
+                for j in range(costs.start[f], costs.start[f + 1]):
+                    v = costs.item[j]
+                    base = at - costs.stride[j] * states[v]
+                    for x in range(begin[v + 1] - begin[v]):
+                        local[begin[v] + x] += cost[base + x * costs.stride[j]]
+            least = current
+        chosen, owner, change, ties = -1, -1, np.inf, 1
+        aspired = least - 1e-9 * abs(least) - current
+        for v in range(n):
+            here = begin[v] + states[v]
+            for i in range(begin[v], begin[v + 1]):
+                value = local[i] - local[here]
+                if value > change or i == here or (banned[i] > step and value >= aspired):
+                    continue
+                ties = ties + 1 if value == change else 1
+                if ties > 1:
+                    seed = _next(seed)
+                    if (seed >> 8) % ties != 0:
+                        continue
+                chosen, owner, change = i, v, value
+        stale += 1
+        if chosen < 0:
+            continue
+        old, new = states[owner], chosen - begin[owner]
+        seed = _next(seed)
+        banned[begin[owner] + old] = step + 2 + n // 6 + (seed >> 8) % 10
+        current += change
+        states[owner] = new
+        for p in range(costs.first[owner], costs.first[owner + 1]):
+            k = costs.place[p]
+            f = costs.owner[k]
+            at = _entry(costs, f, states)
+            back = (old - new) * costs.stride[k]
+            for j in range(costs.start[f], costs.start[f + 1]):
+                w = costs.item[j]
+                if w != owner:
+                    base = at - costs.stride[j] * states[w]
+                    for x in range(begin[w + 1] - begin[w]):
+                        entry = base + x * costs.stride[j]
+                        local[begin[w] + x] += cost[entry] - cost[entry + back]
+        if current < pool.value[-1]:
+            _offer(costs, pool, states)
+        if current < least - 1e-9 * abs(least):
+            least = current
+            stale = 0
     return seed

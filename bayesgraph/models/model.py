@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -389,6 +389,7 @@ class Model(Drawn, Edits, Answering):
         fallback: str | None = "search",
         max_seconds: float | None = None,
         max_steps: int | None = None,
+        progress: Callable[[float, float], object] | None = None,
         memory_limit: float | None = None,
     ) -> Assignment:
         """Return the most probable joint assignment of all unobserved variables.
@@ -411,8 +412,7 @@ class Model(Drawn, Edits, Answering):
             It is found by elimination only.
         method : {"exact", "search"}
             Elimination, or branch and bound, which returns the best assignment that it has found,
-            with an ``upper_bound`` of the log probability and whether it is ``proved``. On a
-            terminal it shows both.
+            with an ``upper_bound`` of the log probability and whether it is ``proved``.
         fallback : {"search"}, optional
             The method to use if the exact one needs more memory than the limit; None refuses.
         max_seconds : float, optional
@@ -420,6 +420,8 @@ class Model(Drawn, Edits, Answering):
         max_steps : int, optional
             The same in nodes of the search, for equal answers on every machine. By default as many
             as take about ten seconds, unless `max_seconds` is given.
+        progress : callable, optional
+            Called by the search as ``progress(log_probability, upper_bound)``.
         memory_limit : float, optional
             Bytes; half of the machine's memory by default.
 
@@ -439,7 +441,7 @@ class Model(Drawn, Edits, Answering):
         is_table = asked._compiled_tables is not None
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.
         question = Best() if is_table else Best(means=True, mode=joint)
-        budget = search_budget(method, fallback, max_seconds, max_steps)
+        budget = search_budget(method, fallback, max_seconds, max_steps, progress)
         return asked._ranked(1, question, over, evidence, method, fallback, budget, memory_limit)[0]
 
     def k_most_probable(
@@ -453,6 +455,7 @@ class Model(Drawn, Edits, Answering):
         fallback: str | None = "search",
         max_seconds: float | None = None,
         max_steps: int | None = None,
+        progress: Callable[[float, float], object] | None = None,
         memory_limit: float | None = None,
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of discrete variables, best first.
@@ -468,7 +471,7 @@ class Model(Drawn, Edits, Answering):
         over : name or list of names, optional
             The variables to assign, with all others summed out: as for `most_probable`. By
             default all unobserved discrete variables.
-        method, fallback, max_seconds, max_steps
+        method, fallback, max_seconds, max_steps, progress
             As for `most_probable`; the bound of an assignment is one of all others but those
             before it.
         memory_limit : float, optional
@@ -485,7 +488,7 @@ class Model(Drawn, Edits, Answering):
         cards = [v.cardinality for v in asked.variables if isinstance(v, Discrete)]
         count = min(whole_number("k", "assignments", k, 1), math.prod(cards))
         asked._check_rows(count, memory_limit)
-        budget = search_budget(method, fallback, max_seconds, max_steps)
+        budget = search_budget(method, fallback, max_seconds, max_steps, progress)
         asked_for = count, Best(), over, evidence
         return DisplayedList(asked._ranked(*asked_for, method, fallback, budget, memory_limit))
 
