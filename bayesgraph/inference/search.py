@@ -22,10 +22,10 @@ import numpy as np
 
 from bayesgraph.core.arrays import log_sum_exp, whole_number
 from bayesgraph.core.errors import DataError, EvidenceError
-from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import contract
+from bayesgraph.inference.contract import Case
 from bayesgraph.inference.elimination import completed, discrete_tables
 from bayesgraph.inference.factor_solver import FactorBest, slice_of_case
 from bayesgraph.inference.results import Assignment
@@ -224,6 +224,7 @@ def _flat(cards: Sequence[int], costs: Sequence[Cost]) -> tuple[Costs, float, in
         begin, np.cumsum([0, *sizes]), items, stride, moved[:-1], offset[:-1],
         np.searchsorted(np.sort(items), np.arange(len(cards) + 1)),
         np.argsort(items, kind="stable"), np.repeat(np.arange(len(sizes)), sizes),
+        np.repeat(np.arange(len(cards)), cards),
     )  # fmt: skip
     numbers = [np.array(x, dtype=np.int64) for x in lists]
     flat = Costs._make([*numbers[:6], single, np.concatenate(entries), *numbers[6:]])
@@ -449,92 +450,67 @@ class SearchBest(FactorBest):
     The answer of ``take`` has at most as many assignments as the question wants.
     """
 
-    def run(self, case: contract.Case, memory_limit: float | None = None) -> contract.Taken | None:
+    def run(self, case: Case, memory_limit: float | None = None) -> contract.Taken | None:
         evidence = case.evidence(self.model.variables)
         tables = discrete_tables(self.model, evidence, memory_limit)
         logs = [tables.table(f, logs=True) for f in range(len(tables))]
         costs: list[Cost] = [(tuple(numbers), -table) for numbers, table in logs]
         costs.append(((), np.array(-tables.log_scale - case.log_scale)))
-        if self.question.over is not None:
-            assignments = self._marginal(case, tables, costs, memory_limit)
-        else:
-            assignments = self._joint(case, evidence, tables, costs, memory_limit)
-        return contract.Taken(lambda k: assignments[:k]) if assignments else None
-
-    def _joint(
-        self,
-        case: contract.Case,
-        evidence: Evidence,
-        tables: Tables,
-        costs: list[Cost],
-        memory_limit: float | None,
-    ) -> list[Assignment]:
-        """Return the best assignments of all variables."""
-        question = self.question
-        ranking = rank(tables.cards.tolist(), costs, question.k, question.budget, memory_limit)
+        rank_them = self._rank if self.question.over is None else self._rank_sums
+        ranking = rank_them(case, tables, costs, memory_limit)
         assignments = []
         for states, cost in zip(ranking.states, ranking.costs, strict=True):
             values: dict[Any, Any] = dict(zip(tables.variables, states[:, None], strict=True))
-            if question.means:
+            if self.question.over is not None:
+                wanted = [self.model.variables[v] for v in self.question.over]
+                values = {v: values[v] for v in wanted}
+            elif self.question.means:
                 values = completed(self.model, self._free(evidence), values, evidence, False, None)
             named = self._named(case, values)
             assignments.append(Assignment(named, -cost, -min(cost, ranking.lower)))
-        return assignments
+        return contract.Taken(lambda k: assignments[:k]) if assignments else None
 
-    def _marginal(
-        self,
-        case: contract.Case,
-        tables: Tables,
-        costs: list[Cost],
-        memory_limit: float | None,
-    ) -> list[Assignment]:
+    def _rank(self, case: Case, tables: Tables, costs: list[Cost], limit: float | None) -> Ranking:
+        """Return the best assignments of all variables."""
+        return rank(tables.cards.tolist(), costs, self.question.k, self.question.budget, limit)
+
+    def _rank_sums(
+        self, case: Case, tables: Tables, costs: list[Cost], limit: float | None
+    ) -> Ranking:
         """Return the best assignments of some variables, the others summed out.
 
         Candidates come in the order of a bound of their probability, which is then computed.
         """
-        question, cards = self.question, tables.cards.tolist()
-        wanted = [self.model.variables[v] for v in question.over]
-        over = tables.numbers(wanted)
-        hidden = set(range(len(cards))) - set(over)
-        bounds, is_exact = summed(cards, costs, hidden, _BUCKET)
-        order = {v: i for i, v in enumerate(sorted(over))}
-        begun, logs, k = perf_counter(), {}, question.k
-        costs_over = [(tuple(order[v] for v in scope), table) for scope, table in bounds]
-        columns = [cards[v] for v in sorted(over)]
+        question, model = self.question, self.model
+        over = tables.numbers(model.variables[v] for v in question.over)
+        hidden = set(range(len(tables.cards))) - set(over)
+        bounds, is_exact = summed(tables.cards.tolist(), costs, hidden, _BUCKET)
+        cards = [1 if v in hidden else int(c) for v, c in enumerate(tables.cards)]
+        end = perf_counter() + (question.budget.max_seconds or math.inf)
+        masses: dict[tuple[int, ...], tuple[float, int, Ints]] = {}
+        k = question.k
         while True:
-            ranking = rank(columns, costs_over, k, question.budget, memory_limit)
-            for states, cost in zip(ranking.states, ranking.costs, strict=True):
-                codes = tuple(int(states[order[v]]) for v in over)
-                if codes not in logs:
-                    logs[codes] = -cost if is_exact else self._mass(case, codes, memory_limit)
-            best = sorted(logs, key=lambda codes: (-logs[codes], codes))[: question.k]
-            lower = ranking.lower
-            if is_exact or len(ranking.costs) < k or k >= _CANDIDATES:
-                break
-            if best and -lower <= logs[best[-1]]:
-                break
-            seconds = question.budget.max_seconds
-            if seconds is not None and perf_counter() - begun >= seconds:
-                break
+            ranking = rank(cards, bounds, k, question.budget, limit)
+            if is_exact:
+                return ranking
+            for states in ranking.states:
+                codes = tuple(states[over].tolist())
+                if codes not in masses:
+                    cost = -self._mass(case, codes, limit)
+                    masses[codes] = cost, len(masses), states
+            best = sorted(masses.values())[: question.k]
+            is_done = len(ranking.costs) < k or k >= _CANDIDATES or perf_counter() >= end
+            if is_done or best[-1][0] <= ranking.lower:
+                return Ranking([x[2] for x in best], [x[0] for x in best], ranking.lower)
             k *= 2
-        return [
-            Assignment(
-                {v.name: v.states[code] for v, code in zip(wanted, codes, strict=True)},
-                logs[codes],
-                max(logs[codes], -lower),
-            )
-            for codes in best
-            if logs[codes] > -math.inf
-        ]
 
-    def _mass(self, case: contract.Case, codes: Sequence[int], memory_limit: float | None) -> float:
+    def _mass(self, case: Case, codes: Sequence[int], memory_limit: float | None) -> float:
         """Return the log probability of states of the variables in question, and the evidence."""
         hard = {**case.hard, **dict(zip(self.question.over, codes, strict=True))}
         soft = {v: logs for v, logs in case.soft.items() if v not in hard}
         scale = case.log_scale + sum(float(case.soft[v][hard[v]]) for v in case.soft if v in hard)
-        judged = contract.Case(hard, soft, scale)
-        model = self.model
-        work = model._work(contract.Mass(), judged.pattern, memory_limit)
+        judged = Case(hard, soft, scale)
+        work = self.model._work(contract.Mass(), judged.pattern, memory_limit)
         return float(work.run(judged, memory_limit))
 
 

@@ -36,6 +36,7 @@ class Costs(NamedTuple):
     first: Ints  # of the places of each variable in `place`; one more at the end
     place: Ints  # places of each variable
     owner: Ints  # table of each place
+    variable: Ints  # variable of each state
 
 
 class Node(NamedTuple):
@@ -85,6 +86,34 @@ class Effort(NamedTuple):
 
 
 @kernel(error_model="numpy")
+def _copy(target: Floats, source: Floats) -> None:
+    """Copy numbers; slices take much longer to compile."""
+    for i in range(len(source)):
+        target[i] = source[i]
+
+
+@kernel(error_model="numpy")
+def _enter(target: Node, source: Node) -> None:
+    """Copy a node."""
+    _copy(target.number, source.number)
+    for i in range(len(source.alive)):
+        target.alive[i] = source.alive[i]
+    for v in range(len(source.size)):
+        target.size[v] = source.size[v]
+
+
+@kernel(error_model="numpy", inline="always")
+def _row(stack: Node, row: int) -> Node:
+    return Node(stack.number[row], stack.alive[row], stack.size[row])
+
+
+@kernel(error_model="numpy")
+def _clear(marks: Floats) -> None:
+    for i in range(len(marks)):
+        marks[i] = 0.0
+
+
+@kernel(error_model="numpy", inline="always")
 def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
     """Move as much cost as possible from a table to the states of the variable of place k."""
     number, alive, size = node
@@ -97,7 +126,8 @@ def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
     for j in range(s, e):
         if j != k and j != inner:
             outer *= size[costs.item[j]]
-    least[: size[v]] = np.inf
+    for a in range(size[v]):
+        least[a] = np.inf
     for c in range(outer):
         rest, base, spent = c, costs.offset[f], 0.0
         for j in range(s, e):
@@ -123,7 +153,7 @@ def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
             number[bv + x] += more
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _others(costs: Costs, size: Ints, k: int, ahead: bool) -> bool:
     """Tell whether a table has a free variable after (before) that of place k."""
     f, v = costs.owner[k], costs.item[k]
@@ -134,7 +164,7 @@ def _others(costs: Costs, size: Ints, k: int, ahead: bool) -> bool:
     return False
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _mark(costs: Costs, v: int, marks: Floats, more: float) -> None:
     """Add to the marks of all variables in the tables of v."""
     for p in range(costs.first[v], costs.first[v + 1]):
@@ -143,7 +173,7 @@ def _mark(costs: Costs, v: int, marks: Floats, more: float) -> None:
             marks[costs.item[j]] += more
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", work=lambda costs, *_: 40 * len(costs.cost))
 def propagate(
     costs: Costs, node: Node, guide: Guide, lower: float, upper: float, effort: Effort
 ) -> float:
@@ -177,7 +207,7 @@ def propagate(
             if lower >= upper:
                 guide.weight[v] += 1.0
                 _mark(costs, v, guide.weight, 0.1)
-                dirty[:] = 0.0
+                _clear(dirty)
                 return np.inf
             guide.gaps[v] = min(second - least, upper - lower)
             left = 0
@@ -209,7 +239,7 @@ def propagate(
                 number[bv + alive[bv + a]] *= 1.0 - share * ahead
         if sweep > 1 and lower - before < 0.02 * (upper - lower):
             break
-    dirty[:] = 0.0
+    _clear(dirty)
     return lower
 
 
@@ -217,7 +247,7 @@ def propagate(
 def _decide(costs: Costs, node: Node, dirty: Floats, decision: int) -> int:
     """Give a variable a state, or take one from it; return the variable."""
     state = decision >> 1
-    v = int(np.searchsorted(costs.begin, state, side="right") - 1)
+    v = int(costs.variable[state])
     b = costs.begin[v]
     left = 0
     for a in range(node.size[v]):
@@ -232,7 +262,7 @@ def _decide(costs: Costs, node: Node, dirty: Floats, decision: int) -> int:
     return v
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _entry(costs: Costs, f: int, states: Ints) -> int:
     """Return the place of a table's entry for an assignment."""
     at = costs.offset[f]
@@ -253,17 +283,22 @@ def _offer(costs: Costs, pool: Pool, states: Ints) -> None:
     if not value < pool.value[i]:
         return
     for other in range(i + 1):
-        if pool.value[other] < np.inf and (pool.states[other] == states).all():
+        same = 0
+        for v in range(len(states)):
+            same += pool.states[other, v] == states[v]
+        if same == len(states) and pool.value[other] < np.inf:
             return
     while i > 0 and pool.value[i - 1] > value:
         pool.value[i] = pool.value[i - 1]
-        pool.states[i] = pool.states[i - 1]
+        for v in range(len(states)):
+            pool.states[i, v] = pool.states[i - 1, v]
         i -= 1
     pool.value[i] = value
-    pool.states[i] = states
+    for v in range(len(states)):
+        pool.states[i, v] = states[v]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _choose(costs: Costs, node: Node, guide: Guide, last: int, least_gap: float) -> int:
     """Return the variable to decide on: that of the last dead end if it is free; -1 for none."""
     if last >= 0 and node.size[last] > 1:
@@ -277,7 +312,7 @@ def _choose(costs: Costs, node: Node, guide: Guide, last: int, least_gap: float)
     return chosen
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", work=lambda costs, *_: 2000 * len(costs.cost))
 def dive(
     costs: Costs,
     root: Node,
@@ -302,17 +337,15 @@ def dive(
     """
     n = len(root.size)
     top = len(stack.size) - 1
-    node = Node(stack.number[top], stack.alive[top], stack.size[top])
-    node.number[:] = root.number
-    node.alive[:] = root.alive
-    node.size[:] = root.size
+    node = _row(stack, top)
+    _enter(node, root)
     states = np.empty(n, np.int64)
     slack = effort.slack
     last = -1
     for d in range(length):
         path.pending[d] = 0
         if node.size[_decide(costs, node, guide.dirty, path.decision[d])] == 0:
-            guide.dirty[:] = 0.0
+            _clear(guide.dirty)
             return -1, 0
     count, failures, depth, stored = 0, 0, length, 0
     while True:
@@ -329,7 +362,7 @@ def dive(
                 _offer(costs, pool, states)
                 upper = pool.value[-1]
         elif depth > length:
-            last = np.searchsorted(costs.begin, path.decision[depth - 1] >> 1, side="right") - 1
+            last = costs.variable[path.decision[depth - 1] >> 1]
         if chosen < 0:
             while depth > length and (
                 path.pending[depth - 1] == 0 or path.bound[depth - 1] >= upper - slack
@@ -346,9 +379,7 @@ def dive(
             depth -= 1
             stored -= 1
             path.pending[depth] = 0
-            node.number[:] = stack.number[stored]
-            node.alive[:] = stack.alive[stored]
-            node.size[:] = stack.size[stored]
+            _enter(node, _row(stack, stored))
             lower = path.bound[depth]
             path.decision[depth] ^= 1
         else:
@@ -363,9 +394,7 @@ def dive(
                 value = node.number[b + y]
                 if value < least or (value == least and y == pool.states[0, chosen]):
                     least, x = value, y
-            stack.number[stored] = node.number
-            stack.alive[stored] = node.alive
-            stack.size[stored] = node.size
+            _enter(_row(stack, stored), node)
             stored += 1
             path.decision[depth] = 2 * (b + x)
             path.pending[depth] = 1
@@ -373,13 +402,13 @@ def dive(
         depth += 1
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _next(seed: int) -> int:
     """Return the number after `seed` of a linear congruential generator, of 31 bits."""
     return (seed * 1103515245 + 12345) & 0x7FFFFFFF
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", work=lambda costs, *rest: rest[-2] * len(costs.single))
 def improve(
     costs: Costs, soft: Costs, pool: Pool, states: Ints, seed: int, steps: int, patience: int
 ) -> int:
@@ -398,15 +427,15 @@ def improve(
     for step in range(steps):
         if stale > patience:
             if step > 0:
-                if pool.value[0] < np.inf:
-                    states[:] = pool.states[0]
+                for v in range(n if pool.value[0] < np.inf else 0):
+                    states[v] = pool.states[0, v]
                 for _ in range(2 + n // 8):
                     seed = _next(seed)
                     v = (seed >> 8) % n
                     seed = _next(seed)
                     states[v] = (seed >> 8) % (begin[v + 1] - begin[v])
             stale = 0
-            local[:] = single
+            _copy(local, single)
             current = 0.0
             for v in range(n):
                 current += single[begin[v] + states[v]]
