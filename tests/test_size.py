@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_313,
-    "nodes of syntax trees": 648_281,
+    "lines of code": 56_311,
+    "nodes of syntax trees": 648_311,
     "files": 220,
     "public names": 70,
     "bytes of the front end": 301_807,

@@ -22,7 +22,7 @@ import numpy as np
 
 from bayesgraph.core.arrays import log_sum_exp, whole_number
 from bayesgraph.core.errors import DataError, EvidenceError
-from bayesgraph.core.parallel import default_memory_limit
+from bayesgraph.core.parallel import BYTES, default_memory_limit
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import contract
 from bayesgraph.inference.contract import Case
@@ -122,7 +122,7 @@ class Reduction:
     """
 
     def __init__(self, cards: Sequence[int], costs: Iterable[Cost], most: int) -> None:
-        self._cards = cards
+        self.cards = cards
         self._costs: dict[tuple[int, ...], Floats] = {}
         self._of: list[set[tuple[int, ...]]] = [set() for _ in cards]
         self.constant = 0.0
@@ -156,11 +156,11 @@ class Reduction:
         return tuple(sorted(set(itertools.chain.from_iterable(self._of[v])) - {v}))
 
     def _size(self, v: int) -> int:
-        return math.prod(self._cards[w] for w in self._neighbours(v))
+        return math.prod(self.cards[w] for w in self._neighbours(v))
 
     def _eliminate(self, most: int) -> None:
         """Eliminate variables, those that make the smallest tables first."""
-        heap = [(self._size(v), v) for v in range(len(self._cards))]
+        heap = [(self._size(v), v) for v in range(len(self.cards))]
         heapq.heapify(heap)
         gone = set()
         while heap:
@@ -173,7 +173,7 @@ class Reduction:
             gone.add(v)
             around = self._neighbours(v)
             scope = (*around, v)
-            total = np.zeros([self._cards[w] for w in scope])
+            total = np.zeros([self.cards[w] for w in scope])
             for part in sorted(self._of[v]):
                 total = total + _aligned(self._take(part), scope)
             self._trace.append((scope, total))
@@ -191,15 +191,17 @@ class Reduction:
 
     def extended(self, left: Ints) -> Ints:
         """Return the best states of all variables, given those of the variables that are left."""
-        states = np.zeros(len(self._cards), dtype=np.int64)
+        states = np.zeros(len(self.cards), dtype=np.int64)
         states[self.left] = left
         for scope, total in reversed(self._trace):
             states[scope[-1]] = int(np.argmin(total[tuple(states[w] for w in scope[:-1])]))
         return states
 
 
-def _flat(cards: Sequence[int], costs: Sequence[Cost]) -> tuple[Costs, float, int]:
+def _flat(cards: Sequence[int], reduction: Reduction) -> tuple[Costs, float, int]:
     """Return tables as flat arrays, a constant, and how many costs of states and moved ones."""
+    place = {v: i for i, v in enumerate(reduction.left)}
+    costs = [(tuple(place[v] for v in scope), table) for scope, table in reduction.costs]
     begin = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
     single, constant = np.zeros(begin[-1]), 0.0
     moved, offset = [int(begin[-1])], [0]
@@ -236,8 +238,7 @@ class _Search:
 
     Parameters
     ----------
-    cards, costs
-        As in `rank`.
+    reduction : Reduction
     k : int
         Number of assignments to find.
     budget : Budget
@@ -246,14 +247,15 @@ class _Search:
 
     def __init__(
         self,
-        cards: Sequence[int],
-        costs: Sequence[Cost],
+        reduction: Reduction,
         k: int,
         budget: contract.Budget,
         memory_limit: float | None,
     ) -> None:
         self._begun, self._budget = perf_counter(), budget
-        self._costs, self._constant, n_numbers = _flat(cards, costs)
+        cards = [reduction.cards[v] for v in reduction.left]
+        self._costs, constant, n_numbers = _flat(cards, reduction)
+        self._constant = reduction.constant + constant
         n, states = len(cards), len(self._costs.single)
         self._work = 1 + len(self._costs.cost) + states
         self._steps, self._end = budget.max_steps, budget.max_seconds or math.inf
@@ -266,7 +268,7 @@ class _Search:
         self._lower = 0.0
         self._guide = Guide(np.ones(n), np.zeros(n), np.ones(n), np.empty(max(cards)))
         limit = min(default_memory_limit() if memory_limit is None else memory_limit, _STACK)
-        depth = int(min(states, max(4, limit // (8 * (n_numbers + states + n)))))
+        depth = int(min(states, max(4, limit // (BYTES * (n_numbers + states + n)))))
         shapes = [(depth + 1, len(row)) for row in self._root]
         self._stack = Node(np.empty(shapes[0]), *(np.empty(x, np.int64) for x in shapes[1:]))
         decision, pending = np.zeros((2, states + 1), dtype=np.int64)
@@ -352,8 +354,8 @@ class _Search:
             self._improve(max(20, ratio * count))
             if heap and heap[0][0] >= self._upper - self._slack:
                 heap = []
-            if self._budget.progress is not None and heap:
-                values = self._pool.value[0], heap[0][0]
+            if self._budget.progress is not None:
+                values = self._pool.value[0], heap[0][0] if heap else self._pool.value[0]
                 self._budget.progress(*(-float(x) - self._constant for x in values))
         rest = heap[0][0] - self._slack if heap else math.inf
         ends = int(np.isfinite(self._pool.value).sum())
@@ -388,17 +390,11 @@ def rank(
     least = [reduction.constant, *(float(table.min()) for _, table in reduction.costs)]
     if not np.isfinite(least).all():
         return Ranking([], [], np.inf)
-    place = {v: i for i, v in enumerate(reduction.left)}
-    rest = [(tuple(place[v] for v in scope), table) for scope, table in reduction.costs]
-    ranking = Ranking([np.zeros(0, dtype=np.int64)], [0.0], 0.0)
-    if place:
-        left = [cards[v] for v in place]
-        ranking = _Search(left, rest, k, budget, memory_limit).run()
-    return Ranking(
-        [reduction.extended(states) for states in ranking.states],
-        [cost + reduction.constant for cost in ranking.costs],
-        ranking.lower + reduction.constant,
-    )
+    if not reduction.left:
+        nothing = np.zeros(0, dtype=np.int64)
+        return Ranking([reduction.extended(nothing)], [reduction.constant], reduction.constant)
+    ranking = _Search(reduction, k, budget, memory_limit).run()
+    return ranking._replace(states=[reduction.extended(states) for states in ranking.states])
 
 
 # ------------------------------------------------------ the marginal MAP: others are summed out
@@ -484,7 +480,8 @@ class SearchBest(FactorBest):
         question, model = self.question, self.model
         over = tables.numbers(model.variables[v] for v in question.over)
         hidden = set(range(len(tables.cards))) - set(over)
-        bounds, is_exact = summed(tables.cards.tolist(), costs, hidden, _BUCKET)
+        most = int(min(_BUCKET, math.inf if limit is None else limit / BYTES))
+        bounds, is_exact = summed(tables.cards.tolist(), costs, hidden, most)
         cards = [1 if v in hidden else int(c) for v, c in enumerate(tables.cards)]
         end = perf_counter() + (question.budget.max_seconds or math.inf)
         masses: dict[tuple[int, ...], tuple[float, int, Ints]] = {}

@@ -214,6 +214,10 @@ def test_the_most_probable_assignments_equal_the_library(capfd, bif):
     assert run(capfd, "mpe", bif, "-k", 2, "-e", "wet=wet")[1] == several
     some = "".join(f"{found!r}\n" for found in network.k_most_probable(2, over="wet"))
     assert run(capfd, "mpe", bif, "-k", 3, "--over", "wet")[1] == some
+    assert run(capfd, "mpe", bif, "-k", 2, "-e", "wet=wet", "--method", "search")[1] == several
+    code, _, error = run(capfd, "mpe", bif, "--method", "loopy")
+    assert code == 2
+    assert "'exact' or 'search'" in error
 
 
 def test_rows_are_drawn_as_by_the_library(capfd, tmp_path, bif, model):

@@ -380,7 +380,7 @@ def test_every_question_is_refused_with_its_size():
     for ask in (
         lambda **limit: graph.query((0, 0), {(5, 5): 1}, **limit),
         graph.marginals,
-        graph.most_probable,
+        lambda **limit: graph.most_probable(**limit, fallback=None),
         lambda **limit: graph.most_probable(**limit, over=[(0, 0), (13, 13)]),
         lambda **limit: graph.sample(1, **limit),
     ):
@@ -388,7 +388,7 @@ def test_every_question_is_refused_with_its_size():
             ask(memory_limit=2**12)
     # What cannot fall back is not told to.
     with pytest.raises(MemoryLimitError, match=r"memory_limit; query and marginals can fall back"):
-        graph.most_probable(memory_limit=2**12)
+        graph.most_probable(memory_limit=2**12, fallback=None)
 
 
 def test_a_grid_answered_by_the_fallback():

@@ -121,6 +121,36 @@ def test_a_search_that_stops_early_tells_a_bound():
     assert "not proved: at most" in str(best)
 
 
+def test_a_search_tells_its_progress():
+    told = []
+    best = grid(12, strength=4.0).most_probable(
+        method="search", max_steps=500, progress=lambda *numbers: told.append(numbers)
+    )
+    logs, bounds = zip(*told, strict=True)
+    assert sorted(logs) == list(logs)
+    assert logs[-1] <= best.log_probability <= best.upper_bound <= bounds[0]
+
+
+def test_soft_evidence_of_a_factor_graph_counts():
+    graph = grid(4)
+    evidence = {"x1_1": {0: 0.1, 1: 3.0}, "x2_2": 0}
+    exact, best = graph.most_probable(evidence), graph.most_probable(evidence, method="search")
+    assert dict(best) == dict(exact)
+    assert best.log_probability == pytest.approx(exact.log_probability, abs=1e-9)
+
+
+@pytest.mark.parametrize("evidence", [{}, {"s": 1}, {"s": {0: 1.0, 1: 0.2}}])
+def test_noisy_ors_and_interventions(evidence):
+    causes = [bg.Discrete(f"c{i}", [0, 1]) for i in range(4)]
+    effect = bg.NoisyOrCPD(bg.Discrete("s", [0, 1]), [0.9, 0.3, 0.6, 0.8], causes, leak=0.05)
+    network = bg.BayesianNetwork([*[bg.TableCPD(c, [0.6, 0.4]) for c in causes], effect])
+    for options in ({}, {"do": {"c1": 1}}, {"over": ["c0", "c2"]}):
+        exact = network.most_probable(evidence, **options)
+        best = network.most_probable(evidence, method="search", **options)
+        assert dict(best) == dict(exact)
+        assert best.log_probability == pytest.approx(exact.log_probability, abs=1e-9)
+
+
 @pytest.mark.parametrize(
     "evidence",
     [{}, {"d": 1}, {"b": {0: 0.2, 1: 0.0, 2: 0.7}}, {"b": {0: 0.2, 1: 1, 2: 0.1}, "a": 0}],
