@@ -70,5 +70,7 @@ from .statistics import Smoothing as Smoothing
 from .statistics import independence_test as independence_test
 from .tables import open_dataset as open_dataset
 from .tables import read_table as read_table
+from .time import TemporalNetwork as TemporalNetwork
+from .time import before as before
 
 __version__: str

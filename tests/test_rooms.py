@@ -24,12 +24,13 @@ FLOORS = [
     {"models"},
     {"learning", "questions"},
     {"classifiers"},
+    {"time"},
     {"files", "pictures"},
     {"page"},
     {"cli"},
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS, 1) for room in rooms}
-MOST_PAIRS = 60
+MOST_PAIRS = 62
 # The one list of functions of higher rooms that methods of lower ones are, and its length.
 UPWARD = "upward"
 MOST_UPWARD = 8

@@ -32,10 +32,10 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 56_311,
-    "nodes of syntax trees": 648_311,
-    "files": 220,
-    "public names": 70,
+    "lines of code": 57_943,
+    "nodes of syntax trees": 667_600,
+    "files": 229,
+    "public names": 72,
     "bytes of the front end": 301_807,
     "comments that silence a check": 108,
 }

@@ -27,6 +27,7 @@ from .elimination import Problem as Problem
 from .elimination import Slice as Slice
 from .elimination import likelihoods as likelihoods
 from .elimination import linear as linear
+from .elimination import most_probable as most_probable
 from .elimination import potential_scope as potential_scope
 from .elimination import probabilities as probabilities
 from .elimination import product_of as product_of
@@ -44,6 +45,7 @@ from .factors import half_square as half_square
 from .factors import largest as largest
 from .factors import log_normalised as log_normalised
 from .factors import log_total as log_total
+from .factors import multiply as multiply
 from .factors import normalised as normalised
 from .factors import normalised_if_possible as normalised_if_possible
 from .factors import prior_term as prior_term

@@ -1,5 +1,6 @@
 from . import row_kernels as row_kernels
 from .annotations import Annotations as Annotations
+from .answering import Answering as Answering
 from .answering import annotated as annotated
 from .answering import expanded as expanded
 from .answering import merged as merged
@@ -42,6 +43,7 @@ from .evidence import has_intervals as has_intervals
 from .evidence import impossible as impossible
 from .evidence import is_soft as is_soft
 from .evidence import is_vector as is_vector
+from .evidence import read_case as read_case
 from .evidence import read_targets as read_targets
 from .evidence import read_values as read_values
 from .evidence import scalar as scalar

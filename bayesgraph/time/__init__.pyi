@@ -1,0 +1,2 @@
+from .network import TemporalNetwork as TemporalNetwork
+from .slices import before as before

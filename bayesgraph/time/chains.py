@@ -1,0 +1,382 @@
+"""Sequences with evidence, as messages of discrete states that pass along their slices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import MAX, SUM, Algebra, Floats, log_of
+from bayesgraph.core.errors import UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.variables import Continuous, Discrete, Variable
+from bayesgraph.inference import Factor, Potential, divided, normalised_if_possible
+from bayesgraph.models import BayesianNetwork
+from bayesgraph.time import time_kernels
+from bayesgraph.time.slices import (
+    Program,
+    States,
+    before,
+    moments,
+    row_parts,
+    slice_factor,
+    slice_logs,
+)
+
+
+class Part(NamedTuple):
+    """Slices with the same network, and what is observed in them.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Which slices of all sequences.
+    network : BayesianNetwork
+    evidence : Evidence
+        On variables of the network, of earlier slices too.
+    is_first : bool
+        Whether no slice is before them.
+    """
+
+    rows: NDArray[np.intp]
+    network: BayesianNetwork
+    evidence: Evidence
+    is_first: bool
+
+
+class Sequences(NamedTuple):
+    """Sequences of slices with evidence, one after the other.
+
+    Attributes
+    ----------
+    starts : ndarray, shape (n_sequences + 1,)
+    parts : list of Part
+        Each slice is in one.
+    handed : tuple of (Variable, Variable)
+        What a slice hands on and not every slice observes, as it calls it and as the next does.
+    """
+
+    starts: NDArray[np.int64]
+    parts: list[Part]
+    handed: tuple[tuple[Any, Any], ...]
+
+
+class Messages:
+    """Sequences with what each slice hears from those before and those behind it.
+
+    Subclasses pass the messages: `Chain` those of discrete variables, `NumberChain` of numbers.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    """
+
+    def __init__(self, sequences: Sequences) -> None:
+        self.sequences = sequences
+        self.n_rows = int(sequences.starts[-1])
+        self.now = [now for now, _ in sequences.handed]
+        self.past = [past for _, past in sequences.handed]
+
+    def groups(self, part: Part, target: Variable) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
+        """Yield the rows of a part that are asked together about a target, and their evidence."""
+        raise NotImplementedError
+
+    def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
+        """Return what the slices around some of a part hand to them."""
+        raise NotImplementedError
+
+    def totals(self, logs: Floats) -> Floats:
+        """Return sums over the slices of each sequence."""
+        starts = self.sequences.starts
+        sums = np.add.reduceat(np.append(logs, 0.0), starts[:-1])
+        return np.where(np.diff(starts) > 0, sums, 0.0)
+
+    def marginal(self, target: Variable, *, smooth: bool) -> Floats:
+        """Return the posterior of a variable in each slice.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_states), or (n_rows, 2)
+            Probabilities; the mean and the variance of a number. What is observed has its value.
+        """
+        width = target.cardinality if isinstance(target, Discrete) else 2
+        out = np.empty((self.n_rows, width))
+        for part in self.sequences.parts:
+            for chosen, shown in self.groups(part, target):
+                messages = self.messages(part, chosen, smooth=smooth)
+                factor = slice_factor(part.network, shown.without([target]), [target], messages)
+                if isinstance(factor, Factor):
+                    out[part.rows[chosen]] = normalised_if_possible(factor.log_values)
+                else:
+                    out[part.rows[chosen]] = moments(factor)
+            column = part.evidence.columns.get(target)
+            if column is not None:
+                seen = part.evidence.observed_rows(target)
+                values: Any = column[seen]
+                if isinstance(target, Discrete):
+                    out[part.rows[seen]] = np.eye(width)[values]
+                else:
+                    out[part.rows[seen]] = np.stack([values, np.zeros(len(values))], axis=1)
+        return out
+
+
+class Passes(NamedTuple):
+    """Matrices and likelihoods of sequences, ready for the kernels; see `time_kernels`.
+
+    Attributes
+    ----------
+    matrices : ndarray, shape (n_matrices, K, K)
+    which : ndarray, shape (n_rows,)
+    seen : ndarray, shape (n_rows, K)
+    """
+
+    matrices: Floats
+    which: NDArray[np.int64]
+    seen: Floats
+
+
+class Chain(Messages):
+    """Sequences whose slices hand on discrete variables.
+
+    Parameters
+    ----------
+    sequences : Sequences
+    first : ndarray, shape (n_sequences, K), optional
+        Distributions of what was handed on before, if the first slices are not the very first.
+
+    Raises
+    ------
+    UnsupportedModelError
+        If numbers are handed on too.
+    """
+
+    def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
+        super().__init__(sequences)
+        numbers = [now.name for now in self.now if isinstance(now, Continuous)]
+        if numbers:
+            raise UnsupportedModelError(
+                f"Slices hand on the numbers {quoted(numbers)} beside states, and neither are "
+                "observed everywhere: a switching state has no exact answer of bounded size. "
+                "Observe one of the two in every slice, or discretise the numbers; linear "
+                "Gaussians alone, and discrete variables alone, are exact."
+            )
+        self.states = States(self.now)
+        shape = len(sequences.starts) - 1, self.states.size
+        self._first = np.zeros(shape) if first is None else first
+
+    # ------------------------------------------------------------------------ what kernels take
+
+    def program(self, part: Part) -> Program:
+        """Return the compiled slice of a part."""
+        handed = self.sequences.handed
+        made = part.network._memo.get(("time", handed), lambda: Program(part.network, handed))
+        program: Program = made
+        return program
+
+    def split(self, part: Part) -> Any:
+        """Return the part's slice as a matrix and likelihoods, or None; see `Program.split`."""
+        program, evidence = self.program(part), part.evidence
+        observed = (*evidence.columns, *evidence.likelihoods)
+        observed = tuple(v for v in observed if v not in program.now)
+        handed = self.sequences.handed
+        return part.network._memo.get(("time", handed, observed), lambda: program.split(observed))
+
+    def open(self, part: Part) -> Evidence:
+        """Return the evidence of a part without that on variables that are handed on."""
+        now = self.program(part).now
+        likelihoods = {v: x for v, x in part.evidence.likelihoods.items() if v not in now}
+        columns = {v: x for v, x in part.evidence.columns.items() if v not in now}
+        return Evidence(part.evidence.n_rows, columns, likelihoods)
+
+    def judged(self, part: Part) -> Floats:
+        """Return log likelihoods of the joint states by evidence on what is handed on."""
+        evidence = part.evidence
+        logs = np.zeros((evidence.n_rows, self.states.size))
+        for now, codes in zip(self.now, self.states.codes, strict=True):
+            if now in evidence.columns:
+                values = evidence.columns[now][:, None]
+                logs[(values >= 0) & (values != codes)] = -np.inf
+            if now in evidence.likelihoods:
+                logs = logs + evidence.likelihoods[now][:, codes]
+        return logs
+
+    def behind(self, part: Part, algebra: Algebra = SUM) -> Floats:
+        """Return log likelihoods of the joint states by all evidence of a part that is split."""
+        logs = self.judged(part)
+        network = self.split(part).behind
+        if network is None:
+            return logs
+        scope: list[Any] = [v for v in self.program(part).now if v in network]
+        of = dict(zip(self.now, self.states.codes, strict=True))
+        table = slice_logs(network, self.open(part), scope, algebra=algebra)
+        place = self.states.place(scope, of)
+        return logs + table.reshape(len(table), -1)[:, place].reshape(len(table), -1)
+
+    def logs(self, algebra: Algebra = SUM) -> Passes:
+        """Return logs of matrices and likelihoods; the algebra eliminates all other variables."""
+        n, size = self.n_rows, self.states.size
+        which, seen = np.full(n, -1, dtype=np.int64), np.empty((n, size))
+        matrices: list[Floats] = []
+        count = 0
+        for part in self.sequences.parts:
+            program = self.program(part)
+            # A maximum is over everything, which likelihoods of what is observed lack.
+            split = self.split(part) if algebra is SUM else None
+            if split is not None:
+                ahead = slice_logs(split.ahead, Evidence(1, {}), program.scope)
+                matrix = program.spread(self.states, ahead, is_first=part.is_first)
+                seen[part.rows] = self.behind(part)
+            else:
+                logs = slice_logs(part.network, self.open(part), program.scope, algebra=algebra)
+                matrix = program.spread(self.states, logs, is_first=part.is_first)
+                seen[part.rows] = self.judged(part)
+            if part.is_first:
+                seen[part.rows] += matrix
+                continue
+            which[part.rows] = count + (np.arange(len(part.rows)) if len(matrix) > 1 else 0)
+            matrices.append(matrix)
+            count += len(matrix)
+        whole = np.concatenate(matrices) if matrices else np.empty((0, size, size))
+        return Passes(whole, which, seen)
+
+    @cached_property
+    def _scaled(self) -> tuple[Passes, Floats]:
+        """Matrices and likelihoods with the maximum one, and the log of the scale of each slice."""
+        logs = self.logs()
+        count, size = len(logs.matrices), self.states.size
+        scales, largest = np.zeros(len(logs.seen)), np.zeros(count)
+        time_kernels.scale_rows(logs.seen, scales)
+        matrices = logs.matrices.reshape(count, size * size)
+        time_kernels.scale_rows(matrices, largest)
+        if count:
+            scales += np.where(logs.which < 0, 0.0, largest[logs.which])
+        return Passes(matrices.reshape(count, size, size), logs.which, logs.seen), scales
+
+    # --------------------------------------------------------------------------------- messages
+
+    @cached_property
+    def _ahead(self) -> tuple[Floats, Floats]:
+        passes, scales = self._scaled
+        out, logs = np.empty_like(passes.seen), scales.copy()
+        starts = self.sequences.starts
+        arrays = passes.matrices, passes.which, passes.seen
+        time_kernels.forward(*arrays, starts, self._first, out, logs)
+        return out, logs
+
+    @property
+    def filtered(self) -> Floats:
+        """The distribution of the joint states given what slices so far tell, (n_rows, K)."""
+        return self._ahead[0]
+
+    @cached_property
+    def _before(self) -> Floats:
+        """The filtered distribution of the slice before each slice, shape (n_rows, K)."""
+        out = np.empty_like(self.filtered)
+        out[1:] = self.filtered[:-1]
+        starts = self.sequences.starts
+        begun = np.diff(starts) > 0
+        out[starts[:-1][begun]] = self._first[begun]
+        return out
+
+    @cached_property
+    def log_likelihood(self) -> Floats:
+        """Log probability (density) of each sequence, shape (n_sequences,)."""
+        return self.totals(self._ahead[1])
+
+    @cached_property
+    def later(self) -> Floats:
+        """How likely each joint state makes what later slices tell, up to a factor, (n_rows, K)."""
+        passes, _ = self._scaled
+        out, starts = np.empty_like(passes.seen), self.sequences.starts
+        last = np.ones((len(starts) - 1, self.states.size))
+        time_kernels.backward(passes.matrices, passes.which, passes.seen, starts, last, out)
+        return out
+
+    @cached_property
+    def pairs(self) -> Floats:
+        """Sums of joint posteriors of both slices' states by matrix, shape (n_matrices, K, K)."""
+        passes, _ = self._scaled
+        out = np.zeros_like(passes.matrices)
+        arrays = passes.matrices, passes.which, passes.seen
+        time_kernels.pairs(*arrays, self.filtered, self.later, out)
+        return out
+
+    @cached_property
+    def smoothed(self) -> Floats:
+        """The distribution of the joint states given all evidence, shape (n_rows, K)."""
+        product: Floats = self.filtered * self.later
+        return divided(product, product.sum(axis=1, keepdims=True))
+
+    # -------------------------------------------------------------------------------- posteriors
+
+    def groups(self, part: Part, target: Variable) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
+        """Yield rows that observe the same of what others depend on; see `Messages`."""
+        keep = [target, *(v for v in (*self.now, *self.past) if v in part.network)]
+        return row_parts(part.network, self.open(part).without([target]), keep)
+
+    def factor(self, variables: Sequence[Discrete], part: Part, values: Floats) -> Factor:
+        """Return values of the joint states as a factor over those that a network has."""
+        table = values.reshape(-1, *self.states.cards)
+        for axis in range(len(variables) - 1, -1, -1):
+            if variables[axis] not in part.network:
+                table = np.asarray(table.take(0, axis=1 + axis))
+        return Factor.from_log([v for v in variables if v in part.network], log_of(table))
+
+    def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
+        """Return distributions before, and likelihoods behind and by evidence; see `Messages`."""
+        judged = np.exp(self.judged(part)[chosen])
+        rows = part.rows[chosen]
+        if smooth:
+            judged *= self.later[rows]
+        sides: list[Potential] = [self.factor(self.now, part, judged)]
+        if not part.is_first:
+            sides.append(self.factor(self.past, part, self._before[rows]))
+        return sides
+
+    def marginal(self, target: Variable, *, smooth: bool) -> Floats:
+        """Return the posterior of a variable in each slice; see `Messages`."""
+        if target not in self.now:
+            return super().marginal(target, smooth=smooth)
+        table = (self.smoothed if smooth else self.filtered).reshape(-1, *self.states.cards)
+        others = tuple(1 + k for k, v in enumerate(self.now) if v != target)
+        return np.asarray(table.sum(axis=others))
+
+    # ------------------------------------------------------------------------------ best states
+
+    def best(self) -> tuple[NDArray[np.int64], Floats]:
+        """Return the most probable joint states of all slices, with everything else maximised.
+
+        Returns
+        -------
+        path : ndarray, shape (n_rows,)
+        logs : ndarray, shape (n_sequences,)
+        """
+        passes = self.logs(MAX)
+        starts = self.sequences.starts
+        path = np.zeros(self.n_rows, dtype=np.int64)
+        logs = np.zeros(len(starts) - 1)
+        arrays = passes.matrices, passes.which, passes.seen
+        time_kernels.best_path(*arrays, starts, path, logs)
+        return path, logs
+
+
+def lagged_columns(
+    columns: Mapping[Variable, NDArray[Any]],
+    starts: NDArray[np.int64],
+    depths: Mapping[Variable, int],
+) -> dict[Variable, NDArray[Any]]:
+    """Return the columns of variables as earlier slices had them; missing before the first."""
+    lagged: dict[Variable, NDArray[Any]] = {}
+    n = int(starts[-1])
+    positions = np.arange(n) - np.repeat(starts[:-1], np.diff(starts))
+    for variable, depth in depths.items():
+        missing: Any = -1 if isinstance(variable, Discrete) else np.nan
+        for steps in range(1, depth + 1):
+            column = np.full(n, missing, dtype=columns[variable].dtype)
+            rows = np.flatnonzero(positions >= steps)
+            column[rows] = columns[variable][rows - steps]
+            lagged[before(variable, steps)] = column
+    return lagged

@@ -1,0 +1,666 @@
+"""Temporal networks: a template of slices, and the questions that it answers about sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats, random_generator, whole_number
+from bayesgraph.core.errors import (
+    EvidenceError,
+    ImpossibleEvidenceError,
+    ImpossibleEvidenceWarning,
+    ModelError,
+    UnsupportedModelError,
+    quoted,
+    suggestion,
+    warn,
+)
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import RandomState, TableLike
+from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.inference import most_probable
+from bayesgraph.models import (
+    CPD,
+    Answering,
+    BayesianNetwork,
+    as_mapping,
+    check_no_belief,
+    impossible,
+    read_case,
+    read_values,
+    substituted,
+    with_findings,
+)
+from bayesgraph.tables import to_frame
+from bayesgraph.time.chains import Chain, Part, Sequences, lagged_columns
+from bayesgraph.time.numbers import NumberChain
+from bayesgraph.time.rows import LongRows, RowOptions, read_rows
+from bayesgraph.time.slices import Before, Given, before, lag
+from bayesgraph.time.streams import Past, Stream, answer
+
+
+class TemporalNetwork(Answering):
+    """A Bayesian network that repeats itself from slice to slice (a dynamic Bayesian network).
+
+    Parameters
+    ----------
+    first : iterable of CPD, or list of iterables
+        The CPDs of the first slice; of a network with arcs from k slices before, a list of those of
+        the first k slices.
+    later : iterable of CPD
+        The CPDs of all later slices, whose parents may be of earlier ones, see
+        :func:`bayesgraph.before`. Variables that are left out keep the CPD that they have in the
+        slice before.
+    static : iterable of CPD
+        Those of variables that have one value for the whole sequence. They may be parents in all
+        slices, and have no parents there.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        Static ones first, then those of a slice.
+    order : int
+        The number of slices back that arcs reach.
+
+    Raises
+    ------
+    ModelError
+        For a parent that no slice has, or arcs that reach back before the first slice.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> mood, act = bg.Discrete("mood", ["low", "high"]), bg.Discrete("act", ["walk", "stay"])
+    >>> model = TemporalNetwork(
+    ...     [
+    ...         bg.TableCPD(mood, [0.5, 0.5]),
+    ...         bg.TableCPD(act, [[0.2, 0.8], [0.7, 0.3]], parents=[mood]),
+    ...     ],
+    ...     [bg.TableCPD(mood, [[0.9, 0.1], [0.3, 0.7]], parents=[bg.before(mood)])],
+    ... )
+    >>> model.smooth({"act": ["walk", None, "stay"]}, "mood").round(4)
+    array([[0.3288, 0.6712],
+           [0.5824, 0.4176],
+           [0.8054, 0.1946]])
+    """
+
+    def __init__(
+        self,
+        first: Iterable[Any],
+        later: Iterable[CPD] = (),
+        *,
+        static: Iterable[CPD] = (),
+    ) -> None:
+        begin = _cpd_lists(first)
+        self.static = tuple(_singles(static, "static="))
+        self.training: Any = None
+        slices: list[dict[Variable, CPD]] = []
+        for cpds in [*begin, _singles(later, "later=")]:
+            chosen = {cpd.variable: cpd for cpd in cpds}
+            if len(chosen) < len(cpds):
+                twice = [v.name for v in chosen if sum(c.variable == v for c in cpds) > 1]
+                raise ModelError(f"More than one CPD for {quoted(twice)} in a slice.")
+            slices.append({**(slices[-1] if slices else {}), **chosen})
+        self._slices = tuple([tuple(cpds.values()) for cpds in slices])
+        own = tuple(slices[-1])
+        if len(slices[0]) < len(own):
+            lacking = [v.name for v in own if v not in slices[0]]
+            raise ModelError(f"The first slice has no CPD for {quoted(lacking)}.")
+        self.variables = (*(cpd.variable for cpd in self.static), *own)
+        self._by_name = {v.name: v for v in self.variables}
+        if len(self._by_name) < len(self.variables):
+            names = [v.name for v in self.variables]
+            twice = [n for n in self._by_name if names.count(n) > 1]
+            raise ModelError(f"More than one variable is called {quoted(twice)}.")
+        self._depths: dict[Variable, int] = {}
+        for number, own_cpds in enumerate(self._slices):
+            self._check_slice(number, own_cpds)
+        self.order = max(self._depths.values(), default=0)
+        self._own = own
+        self._networks = tuple([self._network(number) for number in range(len(self._slices))])
+
+    def _check_slice(self, number: int, cpds: Sequence[CPD]) -> None:
+        """Raise a ModelError unless all parents in a slice are there, and note earlier ones."""
+        for cpd in cpds:
+            if isinstance(cpd.variable.name, Before):
+                raise ModelError(f"{cpd.title}: a variable of an earlier slice has no CPD here.")
+            for parent in cpd.parents:
+                name, steps = lag(parent)
+                variable = self._by_name.get(name)
+                expected = (
+                    None if variable is None else before(variable, steps) if steps else variable
+                )
+                if variable is None or expected != parent:
+                    near = "" if variable is not None else suggestion(name, self._by_name)
+                    has = "no slice has" if variable is None else f"differs from {variable!r}"
+                    raise ModelError(f"{cpd.title} has the parent {parent!r}, which {has}.{near}")
+                if steps > number:
+                    raise ModelError(
+                        f"{cpd.title} has the parent {parent.name!r}, before the first slice: give "
+                        f"the CPDs of the first {steps} slices, first=[[...], ...], with parents "
+                        "that there are."
+                    )
+                if steps and variable not in self._own_static:
+                    self._depths[variable] = max(self._depths.get(variable, 0), steps)
+
+    @cached_property
+    def _own_static(self) -> frozenset[Variable]:
+        return frozenset(cpd.variable for cpd in self.static)
+
+    def _network(self, number: int) -> BayesianNetwork:
+        """Return the network of a slice, conditional on those before and on static variables."""
+        blocks: list[CPD] = (
+            [*self.static] if not number else [Given(c.variable) for c in self.static]
+        )
+        for variable, depth in self._depths.items():
+            blocks += [Given(before(variable, n)) for n in range(1, min(depth, number) + 1)]
+        return BayesianNetwork([*blocks, *self._slices[number]])
+
+    @cached_property
+    def _handed(self) -> tuple[tuple[Variable, Variable], ...]:
+        """What a slice hands on, as it calls it and as the next one does."""
+        handed = [(cpd.variable, cpd.variable) for cpd in self.static]
+        for variable, depth in self._depths.items():
+            names = [variable, *(before(variable, n) for n in range(1, depth + 1))]
+            handed += pairwise(names)
+        return tuple(handed)
+
+    # --------------------------------------------------------------------------------- sequences
+
+    def _sequences(
+        self,
+        starts: NDArray[np.int64],
+        columns: Mapping[Variable, NDArray[Any]],
+        soft: Mapping[Discrete, Floats] | None = None,
+        others: Mapping[int, tuple[BayesianNetwork, Mapping[Variable, Any]]] | None = None,
+        *,
+        past: Past | None = None,
+    ) -> Sequences:
+        """Return sequences with evidence.
+
+        Parameters
+        ----------
+        starts : ndarray, shape (n_sequences + 1,)
+        columns : mapping from variable to ndarray, shape (n_rows,)
+        soft : mapping from variable to log likelihoods, shape (n_rows, n_states)
+        others : mapping from row to (network, values), optional
+            Networks in place of the slice's own, with values of variables that only they have.
+        past : Past, optional
+            What was before the only sequence.
+        """
+        n, soft, others = int(starts[-1]), soft or {}, others or {}
+        full = {
+            v
+            for v, column in columns.items()
+            if not isinstance(v, CountVector)
+            and not (column < 0 if isinstance(v, Discrete) else np.isnan(column)).any()
+        }
+        full -= {self._by_name[v.name] for _, values in others.values() for v in values}
+        handed = [pair for pair in self._handed if self._by_name[lag(pair[0])[0]] not in full]
+        begin = 0
+        if past is not None:
+            begin, handed = past.n_slices, [*past.handed]
+        alone = all(isinstance(now, Continuous) for now, _ in handed)
+        wanted = {v: d for v, d in self._depths.items() if v in (columns if alone else full)}
+        lagged = lagged_columns(columns, starts, wanted)
+        if past is not None:
+            lagged |= {v: np.full(n, x) for v, x in past.recent.items()}
+        columns = {**columns, **lagged}
+        positions = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)) + begin
+        number = np.minimum(positions, len(self._slices) - 1)
+        kinds: list[BayesianNetwork] = [*self._networks]
+        numbers = {id(kind): k for k, kind in enumerate(kinds)}
+        kind = number.copy()
+        for row, (network, _) in others.items():
+            if id(network) not in numbers:
+                numbers[id(network)] = len(kinds)
+                kinds.append(network)
+            kind[row] = numbers[id(network)]
+        parts = []
+        for k, network in enumerate(kinds):
+            chosen = np.flatnonzero(kind == k)
+            if not len(chosen):
+                continue
+            names = set(network.variables)
+            shown = {v: column[chosen] for v, column in columns.items() if v in names}
+            more = {
+                v: np.array([others[row][1][v] for row in chosen.tolist()])
+                for v in (others[int(chosen[0])][1] if k >= len(self._networks) else ())
+            }
+            likelihoods = {v: logs[chosen] for v, logs in soft.items() if v in names}
+            likelihoods = {v: logs for v, logs in likelihoods.items() if logs.any()}
+            evidence = Evidence(len(chosen), {**shown, **more}, likelihoods).split()[0]
+            parts.append(Part(chosen, network, evidence, not number[chosen[0]]))
+        return Sequences(starts, parts, tuple(handed))
+
+    def _chain(self, sequences: Sequences, first: Any = None) -> Any:
+        """Return sequences with the messages of their slices, the first of which may be given."""
+        numbers = [isinstance(now, Continuous) for now, _ in sequences.handed]
+        kind = NumberChain if numbers and all(numbers) else Chain
+        return kind(sequences, first)
+
+    def _of_rows(self, rows: LongRows, ahead: int = 0) -> Any:
+        """Return the chain of a long table, with empty slices behind each sequence."""
+        starts, columns = rows.extended(ahead, self._own_static)
+        return self._chain(self._sequences(starts, columns))
+
+    def _marginal(self, chain: Any, target: Variable, *, smooth: bool) -> Floats:
+        """Return posteriors; sequences of probability zero get those without evidence."""
+        out: Floats = chain.marginal(target, smooth=smooth)
+        bad = np.flatnonzero(np.isneginf(chain.log_likelihood))
+        if len(bad):
+            starts = chain.sequences.starts
+            warn(
+                f"{len(bad)} of {len(starts) - 1} sequences have probability zero under the model; "
+                f"they get the distribution of {target.name!r} without evidence.",
+                ImpossibleEvidenceWarning,
+            )
+            longest = np.array([0, np.diff(starts)[bad].max()])
+            prior = self._chain(self._sequences(longest, {})).marginal(target, smooth=False)
+            for s in bad:
+                out[starts[s] : starts[s + 1]] = prior[: starts[s + 1] - starts[s]]
+        return out
+
+    # ------------------------------------------------------------------------- questions of rows
+
+    def log_likelihood(
+        self,
+        rows: TableLike,
+        **options: Unpack[RowOptions],
+    ) -> Floats:
+        """Return the log likelihood (density) of each sequence of a long table.
+
+        Parameters
+        ----------
+        rows : pandas, polars or pyarrow table, or mapping from name to column
+            A row is a slice of a sequence. Missing values are summed out; columns that are not
+            variables of the model are ignored.
+        id : name, optional
+            Column that says which sequence a row is of; by default all rows are one.
+        time : name, optional
+            Column of numbers or dates, which ascends in each sequence. Slices without a row are
+            slices without evidence. By default each row is the slice after that of the row before.
+        step : number, timedelta or text, optional
+            Time from slice to slice, such as 1 or "1d". Not needed where all are equal.
+        unseen : {"error", "missing", "warn"}
+            What a value becomes that is not a state.
+
+        Returns
+        -------
+        ndarray, shape (n_sequences,)
+            In the order in which the sequences begin.
+        """
+        long = read_rows(self, rows, options)
+        logs: Floats = self._of_rows(long).log_likelihood
+        return logs
+
+    def smooth(
+        self,
+        rows: TableLike,
+        target: Name,
+        **options: Unpack[RowOptions],
+    ) -> Floats:
+        """Return the posterior of a variable in each row given all rows of its sequence.
+
+        Parameters
+        ----------
+        rows, **options
+            As in `log_likelihood`.
+        target : name
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_states), or (n_rows, 2) for a number
+            Probabilities; mean and variance of a number. Where it is observed it has its value.
+            Sequences of probability zero get the distribution without evidence, with a warning.
+        """
+        return self._posteriors(rows, target, options, smooth=True)
+
+    def filter(
+        self,
+        rows: TableLike,
+        target: Name,
+        **options: Unpack[RowOptions],
+    ) -> Floats:
+        """Return the posterior of a variable in each row given the rows up to this one.
+
+        Parameters and result are those of `smooth`.
+        """
+        return self._posteriors(rows, target, options, smooth=False)
+
+    def _posteriors(
+        self, rows: TableLike, target: Name, options: RowOptions, *, smooth: bool
+    ) -> Floats:
+        long = read_rows(self, rows, options)
+        values = self._marginal(self._of_rows(long), self._target(target), smooth=smooth)
+        chosen: Floats = values[long.place]
+        return chosen
+
+    def forecast(
+        self,
+        rows: TableLike,
+        target: Name,
+        steps: int = 1,
+        **options: Unpack[RowOptions],
+    ) -> Floats:
+        """Return the distribution of a variable in the slices after the last row of each sequence.
+
+        Parameters
+        ----------
+        rows, **options
+            As in `log_likelihood`.
+        target : name
+        steps : int
+            Number of slices ahead.
+
+        Returns
+        -------
+        ndarray, shape (n_sequences, steps, n_states), or (n_sequences, steps, 2) for a number
+        """
+        ahead = whole_number("steps", "slices", steps, 1)
+        long = read_rows(self, rows, options)
+        chain = self._of_rows(long, ahead)
+        out = self._marginal(chain, self._target(target), smooth=False)
+        last: Floats = out[chain.sequences.starts[1:, None] - ahead + np.arange(ahead)]
+        return last
+
+    def most_probable(
+        self,
+        rows: TableLike,
+        *,
+        frame: str | None = None,
+        **options: Unpack[RowOptions],
+    ) -> Any:
+        """Return the most probable states of all unobserved discrete variables together (Viterbi).
+
+        They may differ from the most probable state of each slice, which `smooth` gives. Numbers
+        are integrated out.
+
+        Parameters
+        ----------
+        rows, **options
+            As in `log_likelihood`.
+        frame : {"pandas", "polars", "pyarrow", "dict"}, optional
+            The type of table; by default the first of these libraries that is installed.
+
+        Returns
+        -------
+        table of the rows' discrete variables
+            Those of the model with observed states as they were given.
+        """
+        long = read_rows(self, rows, options)
+        chain = self._of_rows(long)
+        values, logs = self._best(chain)
+        if np.isneginf(logs).any():
+            raise ImpossibleEvidenceError(
+                f"Sequence {long.ids[int(np.argmin(logs))]!r} has probability zero under the model."
+            )
+        discrete = [v for v in self.variables if isinstance(v, Discrete)]
+        return to_frame(discrete, {v: values[v][long.place] for v in discrete}, frame)
+
+    def _best(self, chain: Any) -> tuple[dict[Variable, NDArray[Any]], Floats]:
+        """Return the most probable codes of all discrete variables, and their log probabilities."""
+        if not isinstance(chain, Chain):
+            raise UnsupportedModelError(
+                "most_probable is of discrete variables; slices hand on numbers. Their most "
+                "probable values together are the means of smooth."
+            )
+        path, logs = chain.best()
+        out: dict[Variable, NDArray[Any]] = {
+            v: np.full(chain.n_rows, -1) for v in self.variables if isinstance(v, Discrete)
+        }
+        for part in chain.sequences.parts:
+            columns = dict(part.evidence.columns)
+            for side, rows in ((chain.past, part.rows - 1), (chain.now, part.rows)):
+                for variable, codes in zip(side, chain.states.codes, strict=True):
+                    if variable in part.network and not (part.is_first and side is chain.past):
+                        columns[variable] = codes[path[rows]]
+            shown = Evidence(len(part.rows), columns, chain.open(part).likelihoods)
+            free = [
+                v
+                for v in part.network.variables
+                if isinstance(v, Discrete) and (v not in columns or (columns[v] < 0).any())
+            ]
+            best = most_probable(part.network, free, shown, joint=False)[0] if free else {}
+            for v, whole in out.items():
+                column = columns.get(v, np.array(-1))
+                whole[part.rows] = np.where(column < 0, best.get(v, -1), column)
+        return out, logs
+
+    # ----------------------------------------------------------------------- questions of one case
+
+    def query(
+        self,
+        target: Name,
+        at: int,
+        evidence: Mapping[int, Any] | None = None,
+        *,
+        do: Mapping[int, Mapping[Name, Any]] | None = None,
+    ) -> Any:
+        """Return the posterior of a variable in a slice, given evidence in any slices.
+
+        Parameters
+        ----------
+        target : name
+        at : int
+            Number of the slice, from 0.
+        evidence : mapping from number of a slice to evidence, optional
+            The evidence of a slice is as for :meth:`bayesgraph.BayesianNetwork.query`: states,
+            numbers, likelihoods of states, intervals of numbers without children.
+        do : mapping from number of a slice to values, optional
+            Variables that are set from outside in a slice, whatever their parents.
+
+        Returns
+        -------
+        Posterior, or NumberMixture for a number
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> mood = bg.Discrete("mood", ["low", "high"])
+        >>> stay = bg.TableCPD(mood, [[0.9, 0.1], [0.3, 0.7]], parents=[bg.before(mood)])
+        >>> model = TemporalNetwork([bg.TableCPD(mood, [0.5, 0.5])], [stay])
+        >>> model.query("mood", at=2, evidence={0: {"mood": "low"}})
+        P(mood)
+          low   0.840000  █████████████████
+          high  0.160000  ███
+        """
+        variable, number = self._target(target), whole_number("at", "slices", at, 0)
+        told, settings = _by_slice("evidence", evidence), _by_slice("do", do)
+        n = max([number, *told, *settings]) + 1
+        chain = self._chain(self._told(n, told, settings))
+        log_evidence = float(chain.log_likelihood[0])
+        if log_evidence == -np.inf:
+            raise impossible(evidence)
+        part = next(part for part in chain.sequences.parts if number in part.rows)
+        row = part.rows == number
+        if variable not in part.network or (
+            variable in part.evidence and part.evidence.observed_rows(variable)[row].any()
+        ):
+            raise EvidenceError(
+                f"{variable.name!r} is both the target and observed or set in slice {number}."
+            )
+        return answer(variable, chain.marginal(variable, smooth=True)[number], log_evidence)
+
+    def _told(
+        self,
+        n: int,
+        told: Mapping[int, Mapping[Name, Any]],
+        settings: Mapping[int, Mapping[Name, Any]],
+        past: Past | None = None,
+    ) -> Sequences:
+        """Return one sequence of n slices with evidence and interventions by slice."""
+        columns: dict[Variable, NDArray[Any]] = {}
+        soft: dict[Discrete, Floats] = {}
+        others: dict[int, tuple[BayesianNetwork, dict[Variable, Any]]] = {}
+        for t in sorted({*told, *settings}):
+            entered = {self.variable(k).name: x for k, x in as_mapping(told.get(t)).items()}
+            check_no_belief(entered)
+            number = min(t + (past.n_slices if past else 0), len(self._slices) - 1)
+            network = own = self._networks[number]
+            if t in settings:
+                values = read_values(self, settings[t])
+                if both := [name for name in values if name in entered]:
+                    raise EvidenceError(f"{quoted(both)} is both set by do= and observed.")
+                if fixed := [v.name for v in self._own_static if v.name in values]:
+                    raise EvidenceError(
+                        f"{quoted(fixed)} has one value in all slices, not one here."
+                    )
+                network = self._cut(number, frozenset(values))
+                entered |= values
+            asked: Any
+            asked, states = with_findings(network, entered)
+            case = read_case(asked, states)
+            special: dict[Variable, Any] = {}
+            for index, value in case.hard.items():
+                variable = asked.variables[index]
+                if self._by_name[variable.name] != variable:
+                    special[variable] = value
+                    continue
+                empty: Any = np.full(n, -1 if isinstance(variable, Discrete) else np.nan)
+                column = columns.setdefault(variable, empty)
+                column[slice(None) if variable in self._own_static else t] = value
+            for index, logs in case.soft.items():
+                judged: Any = asked.variables[index]
+                if self._by_name[judged.name] != judged:
+                    raise UnsupportedModelError(f"{judged.name!r} takes a value or an interval.")
+                soft.setdefault(judged, np.zeros((n, len(logs))))[t] = logs
+            if asked is not own:
+                others[t] = asked, special
+        return self._sequences(np.array([0, n]), columns, soft, others, past=past)
+
+    def _cut(self, number: int, names: frozenset[Name]) -> BayesianNetwork:
+        """Return the network of a slice without the distributions of variables that are set."""
+        network = self._networks[number]
+
+        def build() -> BayesianNetwork:
+            return BayesianNetwork(
+                [Given(c.variable) if c.variable.name in names else c for c in network.cpds]
+            )
+
+        cut: BayesianNetwork = network._memo.get(("cut", names), build)
+        return cut
+
+    def start(self) -> Stream:
+        """Return a state that takes evidence slice by slice, in constant memory."""
+        return Stream(self)
+
+    def _target(self, name: Name) -> Variable:
+        variable = self.variable(name)
+        if isinstance(variable, CountVector):
+            raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no target.")
+        return variable
+
+    # ------------------------------------------------------------------------------- other forms
+
+    def unrolled(self, n: int) -> BayesianNetwork:
+        """Return the ordinary network of n slices, whose variables are called "mood_0", "mood_1".
+
+        Static variables keep their names.
+        """
+        size = whole_number("n", "slices", n, 1)
+        blocks: list[CPD] = [*self.static]
+        for t in range(size):
+            number = min(t, len(self._slices) - 1)
+            new: dict[Variable, Variable] = {}
+            for v in self._own:
+                for steps in range(self._depths.get(v, 0) + 1):
+                    kind, (_, *values) = v.__reduce__()
+                    place = before(v, steps) if steps else v
+                    new[place] = kind(f"{v.name}_{t - steps}", *values)
+            blocks += [substituted(cpd, new) for cpd in self._slices[number]]
+        return BayesianNetwork(blocks)
+
+    def sample(
+        self, n: int, steps: int, *, random_state: RandomState = None, frame: str | None = None
+    ) -> Any:
+        """Draw n sequences of so many slices, as a long table with the columns "id" and "time"."""
+        count = whole_number("n", "sequences", n, 1)
+        length = whole_number("steps", "slices", steps, 1)
+        random = random_generator(random_state)
+        drawn: dict[Variable, NDArray[Any]] = {}
+        out: dict[Variable, list[NDArray[Any]]] = {v: [] for v in self.variables}
+        for t in range(length):
+            network = self._networks[min(t, len(self._slices) - 1)]
+            for cpd in network._nodes():
+                if not isinstance(cpd, Given):
+                    drawn[cpd.variable] = cpd.sample(drawn, count, random)
+            for v in self.variables:
+                out[v].append(drawn[v])
+            for v, depth in self._depths.items():
+                for k in range(depth, 1, -1):
+                    if before(v, k - 1) in drawn:
+                        drawn[before(v, k)] = drawn[before(v, k - 1)]
+                drawn[before(v)] = drawn[v]
+        codes: dict[Variable, Any] = {v: np.stack(x, axis=1).reshape(-1) for v, x in out.items()}
+        names = Discrete("id", range(count)), Discrete("time", range(length))
+        codes[names[0]] = np.repeat(np.arange(count), length)
+        codes[names[1]] = np.tile(np.arange(length), count)
+        return to_frame([*names, *self.variables], codes, frame)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters of the CPDs, those that slices share once."""
+        cpds = {id(cpd): cpd for cpds in (self.static, *self._slices) for cpd in cpds}
+        return sum(cpd.n_parameters for cpd in cpds.values())
+
+    def __repr__(self) -> str:
+        return (
+            f"TemporalNetwork of order {self.order} with {len(self._own)} variables, "
+            f"{len(self.static)} static ones and {self.n_parameters} parameters"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TemporalNetwork) and (self.static, self._slices) == (
+            other.static,
+            other._slices,
+        )
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _cpd_lists(first: Any) -> list[list[CPD]]:
+    """Return the CPDs of the first slices, one list each."""
+    if isinstance(first, CPD) or not isinstance(first, Iterable):
+        raise ModelError(f"first= takes the CPDs of the first slice; got {first!r:.80}.")
+    items = list(first)
+    nested = items and all(isinstance(x, (list, tuple)) for x in items)
+    lists = [_singles(x, "first=") for x in (items if nested else [items])]
+    if not lists[0]:
+        raise ModelError("A TemporalNetwork needs at least one CPD in its first slice; got none.")
+    return lists
+
+
+def _singles(cpds: Iterable[Any], what: str) -> list[CPD]:
+    if isinstance(cpds, CPD) or not isinstance(cpds, Iterable):
+        raise ModelError(f"{what} takes a list of CPDs; got {cpds!r:.80}.")
+    out: list[CPD] = []
+    for cpd in cpds:
+        if not isinstance(cpd, CPD):
+            raise ModelError(f"{what} takes CPDs; got {cpd!r:.80}.")
+        out += cpd.singles()
+    return out
+
+
+def _by_slice(what: str, values: Any) -> dict[int, Any]:
+    """Return a mapping from numbers of slices to mappings."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping) or not all(isinstance(x, Mapping) for x in values.values()):
+        raise EvidenceError(
+            f"{what}= is a mapping from the number of a slice to what is there, such as "
+            f"{{3: {{'act': 'walk'}}}}; got {values!r:.80}."
+        )
+    return {whole_number(what, "slices", t, 0): x for t, x in values.items()}

@@ -1,0 +1,271 @@
+"""Long tables, in which each row is a slice of the sequence that its id names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
+from bayesgraph.core.parallel import check_memory
+from bayesgraph.core.typing import TableLike
+from bayesgraph.core.variables import Discrete, Name, Variable, is_missing
+from bayesgraph.models import table_for
+from bayesgraph.tables import Table, check_unseen, columns_of, factorise, length, of_rows, tell
+
+# Nanoseconds of the units that a step is written in.
+_UNITS = {"s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
+_UNITS |= {"w": 7 * _UNITS["d"], "ms": 10**6}
+
+
+@dataclass(frozen=True, eq=False)
+class LongRows:
+    """The rows of a long table by sequence.
+
+    Attributes
+    ----------
+    table : Table
+    ids : list
+        Of the sequences, in the order in which they begin.
+    starts : ndarray, shape (n_sequences + 1,)
+        Numbers of the first slices; slices without a row count.
+    sequence : ndarray, shape (n_rows,)
+        The index of each row's sequence.
+    place : ndarray, shape (n_rows,)
+        The slice that each row is.
+    """
+
+    table: Table
+    ids: list[Any]
+    starts: NDArray[np.int64]
+    sequence: NDArray[np.intp]
+    place: NDArray[np.int64]
+
+    def extended(
+        self, ahead: int, static: Collection[Variable]
+    ) -> tuple[NDArray[np.int64], dict[Variable, NDArray[Any]]]:
+        """Return starts and columns of all slices, with some more behind each sequence.
+
+        A static variable has its value in all of them.
+
+        Raises
+        ------
+        DataError
+            For two values of a static variable in one sequence.
+        """
+        n_sequences = len(self.starts) - 1
+        sequence = self.sequence
+        place = self.place + ahead * sequence
+        starts = self.starts + ahead * np.arange(n_sequences + 1)
+        columns: dict[Variable, NDArray[Any]] = {}
+        for variable in self.table.variables:
+            column = self.table.column(variable)
+            if not isinstance(column, np.ndarray):
+                raise DataTypeError(f"{variable.name!r} is a sparse matrix; pass it dense.")
+            missing: Any = -1 if isinstance(variable, Discrete) else np.nan
+            if variable in static:
+                values = self._constant(variable, column, sequence, missing)
+                columns[variable] = np.repeat(values, np.diff(starts))
+                continue
+            whole = np.full((int(starts[-1]), *column.shape[1:]), missing, dtype=column.dtype)
+            whole[place] = column
+            columns[variable] = whole
+        return starts, columns
+
+    def _constant(
+        self, variable: Variable, column: NDArray[Any], sequence: NDArray[np.intp], missing: Any
+    ) -> NDArray[Any]:
+        shown = np.flatnonzero(column >= 0 if missing == -1 else ~np.isnan(column))
+        values = np.full(len(self.ids), missing, dtype=column.dtype)
+        values[sequence[shown]] = column[shown]
+        wrong = np.flatnonzero(values[sequence[shown]] != column[shown])
+        if len(wrong):
+            name = self.ids[sequence[shown[wrong[0]]]]
+            raise DataError(
+                f"{variable.name!r} is static and has more than one value in sequence {name!r}."
+            )
+        return values
+
+
+class RowOptions(TypedDict, total=False):
+    """How a long table is read: see `TemporalNetwork.log_likelihood`."""
+
+    id: Name | None
+    time: Name | None
+    step: Any
+    unseen: str
+
+
+def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
+    """Return the rows of a long table as a model's sequences.
+
+    Raises
+    ------
+    DataError, DataTypeError, UnknownVariableError
+        For an empty table, columns that are not there, ids that are missing, times that are
+        missing, no numbers or dates, that repeat or descend, or that are no steps apart.
+    """
+    if wrong := [name for name in options if name not in RowOptions.__annotations__]:
+        raise TypeError(f"{quoted(wrong)} is no option; {quoted(RowOptions.__annotations__)} are.")
+    columns = dict(columns_of(rows))
+    key, time = options.get("id"), options.get("time")
+    unseen: Any = options.get("unseen", "error")
+    check_unseen(unseen)
+    n_rows = length(next(iter(columns.values())))
+    if not n_rows:
+        raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
+    for what, name in (("id", key), ("time", time)):
+        if name is not None and name not in columns:
+            raise unknown_variable(name, columns, where=f"{what}=: the table")
+    ids, sequence = _ids(columns, key)
+    offset = _offsets(columns, time, options.get("step"), ids, sequence)
+    names = {v.name for v in model.variables}
+    for name in {key, time} - names - {None}:
+        del columns[name]
+    policy = of_rows(unseen, n_rows)
+    table = table_for(model, columns, None, unseen=policy)
+    tell(policy, unseen, n_rows)
+    lengths = np.zeros(len(ids), dtype=np.int64)
+    np.maximum.at(lengths, sequence, offset + 1)
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    check_memory(
+        f"The sequences have {int(starts[-1]):,} slices, gaps included, which take",
+        int(starts[-1]) * (len(table.variables) + 1),
+        "Give a longer step.",
+    )
+    return LongRows(table, ids, starts, sequence, starts[sequence] + offset)
+
+
+def _ids(columns: Mapping[Name, Any], key: Name | None) -> tuple[list[Any], NDArray[np.intp]]:
+    """Return the ids in the order in which they appear, and the index of each row's."""
+    n_rows = length(next(iter(columns.values())))
+    if key is None:
+        return [None], np.zeros(n_rows, dtype=np.intp)
+    factorised = factorise(columns[key], key)
+    codes = np.asarray(factorised.codes)
+    if (codes < 0).any():
+        raise DataError(f"id={key!r} is missing in row {int(np.argmax(codes < 0))}.")
+    present, first, index = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return [factorised.states[c] for c in present[order].tolist()], rank[index]
+
+
+def _offsets(
+    columns: Mapping[Name, Any],
+    time: Name | None,
+    step: Any,
+    ids: list[Any],
+    sequence: NDArray[np.intp],
+) -> NDArray[np.int64]:
+    """Return the number of each row's slice within its sequence."""
+    order = np.argsort(sequence, kind="stable")
+    offset = np.empty(len(sequence), dtype=np.int64)
+    counts = np.bincount(sequence)
+    begins = np.repeat(np.cumsum(counts) - counts, counts)
+    if time is None:
+        if step is not None:
+            raise DataError("step= needs time=, the column whose steps it is the length of.")
+        offset[order] = np.arange(len(order)) - begins
+        return offset
+    times, is_date = _times(columns[time], time)
+    ordered = times[order]
+    gaps = np.diff(ordered)
+    same = np.diff(sequence[order]) == 0
+    for wrong, what in ((gaps == 0, "twice"), (gaps < 0, "after a later one")):
+        if (wrong & same).any():
+            row = int(order[1 + int(np.argmax(wrong & same))])
+            of = "" if ids == [None] else f" of {ids[sequence[row]]!r}"
+            raise DataError(
+                f"time={time!r}: row {row}{of} has the time {columns[time][row]!s} {what}. Sort "
+                "the rows of each sequence by time, and leave one row for each."
+            )
+    size = _step(step, is_date, time)
+    if size is None:
+        apart = np.unique(gaps[same])
+        if len(apart) > 1:
+            raise DataError(
+                f"time={time!r}: rows are {_length(apart[0], is_date)} and "
+                f"{_length(apart[1], is_date)} apart; step= says how long a slice is, and without "
+                "time= each row is the next slice."
+            )
+        size = float(apart[0]) if len(apart) else 1.0
+    steps = (ordered - ordered[begins]) / size
+    whole = np.rint(steps)
+    wrong = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
+    wrong[1:] |= same & (np.diff(whole) == 0)
+    if wrong.any():
+        row = int(order[int(np.argmax(wrong))])
+        raise DataError(
+            f"time={time!r}: row {row} has the time {columns[time][row]!s}, which is not a whole "
+            f"number of steps of {_length(size, is_date)} after the first of its sequence."
+        )
+    if whole.max() > 2**40:
+        raise DataError(f"time={time!r} and step={step!r} make sequences of too many slices.")
+    offset[order] = whole.astype(np.int64)
+    return offset
+
+
+def _length(size: float, is_date: bool) -> str:
+    """Return a length of time as text."""
+    if not is_date:
+        return f"{size:g}"
+    return str(np.timedelta64(int(size), "ns").astype("timedelta64[s]"))
+
+
+def _times(column: Any, name: Name) -> tuple[Any, bool]:
+    """Return times as numbers, dates in nanoseconds, and whether they are dates."""
+    values = np.asarray(column)
+    if values.dtype.kind == "O":
+        items = values.tolist()
+        if any(is_missing(x) for x in items):
+            at = next(i for i, x in enumerate(items) if is_missing(x))
+            raise DataError(f"time={name!r} is missing in row {at}.")
+        if all(hasattr(x, "year") for x in items):
+            values = np.array(items, dtype="datetime64[ns]")
+    if values.dtype.kind in "Mm":
+        if np.isnat(values).any():
+            raise DataError(f"time={name!r} is missing in row {int(np.argmax(np.isnat(values)))}.")
+        kind = "datetime64[ns]" if values.dtype.kind == "M" else "timedelta64[ns]"
+        return values.astype(kind).astype(np.int64), True
+    if values.dtype.kind not in "iuf":
+        shown = values[0] if len(values) else ""
+        raise DataTypeError(
+            f"time={name!r} takes numbers or dates; got {shown!r:.40}. Convert texts first, such "
+            "as by pandas.to_datetime."
+        )
+    numbers: Floats = values.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        row = int(np.argmax(~np.isfinite(numbers)))
+        raise DataError(f"time={name!r} is missing or infinite in row {row}.")
+    return numbers, False
+
+
+def _step(step: Any, is_date: bool, time: Name) -> float | None:
+    """Return the length of a slice, of dates in nanoseconds."""
+    if step is None:
+        return None
+    size: float | None = None
+    if isinstance(step, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)?\s*(ms|min|s|h|d|w)\s*", step.lower())
+        if match and is_date:
+            size = float(match[1] or 1) * _UNITS[match[2]]
+    elif hasattr(step, "total_seconds") and is_date:
+        size = step.total_seconds() * 1e9
+    elif isinstance(step, np.timedelta64) and is_date:
+        size = float(step.astype("timedelta64[ns]").astype(np.int64))
+    elif isinstance(step, (int, float, np.integer, np.floating)) and not isinstance(step, bool):
+        size = None if is_date else float(step)
+    if size is None or not 0 < size < np.inf:
+        kind = "dates, a timedelta or text such as '1d', '12h' or '30min'"
+        raise DataError(
+            f"step= is, for {time!r} of {kind if is_date else 'numbers, a positive number'}; "
+            f"got {step!r}."
+        )
+    return size

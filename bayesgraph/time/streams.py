@@ -1,0 +1,259 @@
+"""The state of a sequence that takes evidence slice by slice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bayesgraph.core.arrays import LOG_2PI, Floats, whole_number
+from bayesgraph.core.errors import UnsupportedModelError, quoted
+from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.typing import EvidenceLike, Intervention
+from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.inference import GaussianComponents, NumberMixture, Posterior
+from bayesgraph.models import GaussianCPD, TableCPD, as_mapping, impossible
+from bayesgraph.time.slices import Program, States, before, lag, slice_logs
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """What came before a slice.
+
+    Attributes
+    ----------
+    n_slices : int
+    handed : tuple of (Variable, Variable)
+        What slices hand on, observed or not.
+    recent : mapping from variable of an earlier slice to number
+        Observed numbers beside states.
+    """
+
+    n_slices: int
+    handed: tuple[tuple[Any, Any], ...]
+    recent: Mapping[Variable, float]
+
+
+def answer(variable: Any, values: Floats, log_evidence: float) -> Any:
+    """Return probabilities, or mean and variance, as the posterior of a variable."""
+    if isinstance(variable, Discrete):
+        return Posterior((variable,), values, log_evidence)
+    shape = GaussianComponents(values[None, :1], values[None, 1:, None])
+    return NumberMixture((variable,), [(np.ones(1), shape)], log_evidence)
+
+
+class Stream:
+    """The state of one sequence, which takes evidence slice by slice in constant memory.
+
+    :meth:`TemporalNetwork.start` makes it.
+
+    Attributes
+    ----------
+    n_slices : int
+        Number of slices so far.
+    log_likelihood : float
+        Log probability (density) of the evidence so far.
+
+    Examples
+    --------
+    >>> import bayesgraph as bg
+    >>> mood = bg.Discrete("mood", ["low", "high"])
+    >>> stay = bg.TableCPD(mood, [[0.9, 0.1], [0.3, 0.7]], parents=[bg.before(mood)])
+    >>> state = bg.TemporalNetwork([bg.TableCPD(mood, [0.5, 0.5])], [stay]).start()
+    >>> state.update({"mood": "low"})
+    >>> state.forecast("mood", 2).round(2)
+    array([[0.9 , 0.1 ],
+           [0.84, 0.16]])
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        handed = model._handed
+        if any(isinstance(now, Discrete) for now, _ in handed):
+            handed = [pair for pair in handed if isinstance(pair[0], Discrete)]
+        self._handed = tuple(handed)
+        self.n_slices = 0
+        self.log_likelihood = 0.0
+        self._message: Any = None
+        self._recent: dict[Variable, float] = {}
+        # The last slice, to ask it of what is not handed on.
+        self._last: Any = None
+        self._fast: dict[int, _Fast | None] = {}
+
+    def update(self, evidence: EvidenceLike = None, *, do: Intervention = None) -> None:
+        """Take the evidence of the next slice.
+
+        Parameters
+        ----------
+        evidence : mapping from name to value, optional
+            As for :meth:`TemporalNetwork.query`.
+        do : mapping from name to value, optional
+            Variables that are set from outside.
+
+        Raises
+        ------
+        ImpossibleEvidenceError
+            If the evidence has probability zero; the state stays as it was.
+        """
+        number = min(self.n_slices, len(self._model._slices) - 1)
+        if number not in self._fast:
+            self._fast[number] = _Fast.of(self._model, number, self._handed)
+        fast = self._fast[number]
+        if fast is not None and not do:
+            seen = fast.seen(evidence)
+            if seen is not None:
+                self._step(fast, seen, evidence)
+                return
+        told, settings = as_mapping(evidence), dict(do or {})
+        sequences = self._model._told(1, {0: told}, {0: settings} if settings else {}, self._past)
+        chain = self._model._chain(sequences, self._message)
+        gain = float(chain.log_likelihood[0])
+        if gain == -np.inf:
+            raise impossible(evidence)
+        self._recall(told)
+        self._end(chain.filtered, gain, told, settings)
+
+    def _step(self, fast: _Fast, seen: tuple[Floats, float], evidence: EvidenceLike) -> None:
+        """Take evidence whose likelihoods are known."""
+        shares, scale = seen
+        joint = fast.matrix * shares if self._message is None else self._message[0] @ fast.matrix
+        if self._message is not None:
+            joint *= shares
+        total = float(np.add.reduce(joint))
+        if total <= 0.0:
+            raise impossible(evidence)
+        joint /= total
+        self._end(joint[None], float(np.log(total)) + scale, evidence, None)
+
+    def _end(self, message: Any, gain: float, told: Any, settings: Any) -> None:
+        self._last = told, settings, self._message, self.n_slices
+        self._message = message[-1:]
+        self.log_likelihood += gain
+        self.n_slices += 1
+
+    @property
+    def _past(self) -> Past:
+        return Past(self.n_slices, self._handed, self._recent)
+
+    def _recall(self, told: Mapping[Name, Any]) -> None:
+        """Keep the numbers beside states that the next slices need."""
+        names = {now for now, _ in self._handed}
+        depths = {v: d for v, d in self._model._depths.items() if v not in names}
+        entered = {self._model.variable(name): value for name, value in told.items()}
+        lacking = [v.name for v in depths if entered.get(v) is None]
+        if lacking:
+            raise UnsupportedModelError(
+                f"{quoted(lacking)} bears on the next slice beside states that are not observed: "
+                "give its value in each slice."
+            )
+        recent = dict(self._recent)
+        for v, depth in depths.items():
+            for k in range(depth, 1, -1):
+                if before(v, k - 1) in recent:
+                    recent[before(v, k)] = recent[before(v, k - 1)]
+            recent[before(v)] = v.encode(entered[v])
+        self._recent = recent
+
+    def query(self, target: Name) -> Any:
+        """Return the posterior of a variable in the last slice given all evidence so far."""
+        model = self._model
+        variable = model._target(target)
+        if self._last is None:
+            return model.query(target, 0)
+        told, settings, message, n = self._last
+        handed = [now for now, _ in self._handed]
+        if isinstance(variable, Discrete) and variable in handed:
+            table = self._message.reshape([v.cardinality for v in handed])
+            others = tuple(k for k, v in enumerate(handed) if v != variable)
+            return answer(variable, table.sum(axis=others), self.log_likelihood)
+        past = Past(n, self._handed, self._recent)
+        sequences = model._told(1, {0: as_mapping(told)}, {0: settings} if settings else {}, past)
+        values = model._chain(sequences, message).marginal(variable, smooth=False)[0]
+        return answer(variable, values, self.log_likelihood)
+
+    def forecast(self, target: Name, steps: int = 1) -> Floats:
+        """Return the distribution of a variable in the next slices.
+
+        Returns
+        -------
+        ndarray, shape (steps, n_states), or (steps, 2) for a number
+            Probabilities; mean and variance of a number.
+        """
+        model, n = self._model, whole_number("steps", "slices", steps, 1)
+        sequences = model._sequences(np.array([0, n]), {}, past=self._past)
+        chain = model._chain(sequences, self._message)
+        values: Floats = chain.marginal(model._target(target), smooth=False)
+        return values
+
+
+class _Fast:
+    """Likelihoods of the joint states by evidence on variables that depend on these alone.
+
+    Attributes
+    ----------
+    matrix : ndarray, shape (K, K), or (K,) of the first slice
+    """
+
+    def __init__(self, matrix: Floats, tables: Mapping[Name, Any]) -> None:
+        self.matrix = matrix
+        self._tables = tables
+        self._none = np.ones(matrix.shape[-1]), 0.0
+
+    @classmethod
+    def of(cls, model: Any, number: int, handed: Any) -> _Fast | None:
+        """Return what a slice needs, None if numbers are handed on."""
+        if any(isinstance(v, Continuous) for v in model._depths) or not handed:
+            return None
+        states, network = States([now for now, _ in handed]), model._networks[number]
+        program = Program(network, handed)
+        logs = slice_logs(network, Evidence(1, {}), program.scope)
+        matrix = np.exp(program.spread(states, logs, is_first=not number)[0])
+        codes = {now: states.codes[k] for k, (now, _) in enumerate(handed)}
+        inner = {parent for cpd in network.cpds for parent in cpd.parents}
+        tables: dict[Name, Any] = {}
+        for v, own in codes.items():
+            if not lag(v)[1]:
+                tables[v.name] = v, np.where(np.arange(v.cardinality)[:, None] == own, 0.0, -np.inf)
+        for cpd in network.cpds:
+            v = cpd.variable
+            if v in codes or v in inner or not set(cpd.parents) <= codes.keys():
+                continue
+            at = tuple([codes[p] for p in cpd.parents])
+            if isinstance(cpd, TableCPD):
+                tables[v.name] = (
+                    v,
+                    cpd.log_values[at].reshape(-1, v.cardinality).T + np.zeros((1, states.size)),
+                )
+            elif isinstance(cpd, GaussianCPD):
+                mean, variance = (
+                    np.broadcast_to(x[at], states.size) for x in (cpd.mean, cpd.variance)
+                )
+                tables[v.name] = v, (mean, -0.5 / variance, -0.5 * (np.log(variance) + LOG_2PI))
+        return cls(matrix, tables)
+
+    def seen(self, evidence: EvidenceLike) -> tuple[Floats, float] | None:
+        """Return scaled likelihoods and the log of their scale, None if others are needed."""
+        if not evidence:
+            return self._none
+        if type(evidence) is not dict:
+            return None
+        logs: Any = None
+        for name, value in evidence.items():
+            entry = self._tables.get(name)
+            if entry is None or type(value) not in (str, int, float, bool) or value != value:
+                return None
+            variable, table = entry
+            code = variable.encode(value)
+            if type(table) is tuple:
+                mean, half, constant = table
+                away = code - mean
+                part = away * away * half + constant
+            else:
+                part = table[code]
+            logs = part if logs is None else logs + part
+        scale = float(np.maximum.reduce(logs))
+        if scale == -np.inf:
+            raise impossible(evidence)
+        return np.exp(logs - scale), scale

@@ -1,0 +1,326 @@
+"""Kernels that pass messages along sequences of slices, in both directions.
+
+Slice n of all sequences, one after the other, has a vector of likelihoods of the K joint states of
+what it hands on, and a matrix from the states that the slice before hands on; all are scaled. The
+first slice of a sequence has no matrix. The functions do not check their arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bayesgraph.core.arrays import Floats
+from bayesgraph.core.compilation import kernel
+
+
+def _steps(matrices: Floats, which: Any, *others: Any) -> int:
+    return int(len(which) * matrices.shape[1] ** 2)
+
+
+@kernel(error_model="numpy")
+def scale_rows(logs: Floats, scales: Floats) -> None:
+    """Replace logs, (n, K), by exponentials of which the largest is one; add logs of the scales."""
+    for n in range(len(logs)):
+        peak = -np.inf
+        for j in range(logs.shape[1]):
+            peak = max(peak, logs[n, j])
+        if peak == -np.inf:
+            peak = 0.0
+        for j in range(logs.shape[1]):
+            logs[n, j] = math.exp(logs[n, j] - peak)
+        scales[n] += peak
+
+
+@kernel(work=_steps, error_model="numpy")
+def forward(
+    matrices: Floats,
+    which: NDArray[np.int64],
+    seen: Floats,
+    starts: NDArray[np.int64],
+    first: Floats,
+    out: Floats,
+    logs: Floats,
+) -> None:
+    """Write the filtered distribution of each slice to `out`, and add log masses to `logs`.
+
+    Parameters
+    ----------
+    matrices : ndarray, shape (n_matrices, K, K)
+    which : ndarray, shape (n,)
+        Index of the matrix into each slice; -1 for none.
+    seen : ndarray, shape (n, K)
+        Likelihoods of the states.
+    starts : ndarray, shape (n_sequences + 1,)
+    first : ndarray, shape (n_sequences, K)
+        Distributions before the first slice, for sequences whose first slice has a matrix.
+    out : ndarray, shape (n, K)
+        Zeros from where the evidence is impossible.
+    logs : ndarray, shape (n,)
+    """
+    n_states = seen.shape[1]
+    for s in range(len(starts) - 1):
+        for n in range(starts[s], starts[s + 1]):
+            w = which[n]
+            before = first[s] if n == starts[s] else out[n - 1]
+            row = out[n]
+            if w < 0:
+                for j in range(n_states):
+                    row[j] = seen[n, j]
+            else:
+                matrix = matrices[w]
+                for j in range(n_states):
+                    row[j] = 0.0
+                for i in range(n_states):
+                    share = before[i]
+                    if share > 0.0:
+                        for j in range(n_states):
+                            row[j] += share * matrix[i, j]
+                for j in range(n_states):
+                    row[j] *= seen[n, j]
+            total = 0.0
+            for j in range(n_states):
+                total += row[j]
+            logs[n] += math.log(total)
+            if total > 0.0:
+                for j in range(n_states):
+                    row[j] /= total
+
+
+@kernel(work=_steps, error_model="numpy")
+def backward(
+    matrices: Floats,
+    which: NDArray[np.int64],
+    seen: Floats,
+    starts: NDArray[np.int64],
+    last: Floats,
+    out: Floats,
+) -> None:
+    """Write to `out` how likely each state makes what follows its slice, up to a factor.
+
+    The parameters are those of `forward`; `last` is that of the last slices, (n_sequences, K).
+    """
+    n_states = seen.shape[1]
+    weights = np.empty(n_states)
+    for s in range(len(starts) - 1):
+        for n in range(starts[s + 1] - 1, starts[s] - 1, -1):
+            if n == starts[s + 1] - 1:
+                for i in range(n_states):
+                    out[n, i] = last[s, i]
+                continue
+            matrix = matrices[which[n + 1]]
+            for j in range(n_states):
+                weights[j] = seen[n + 1, j] * out[n + 1, j]
+            largest = 0.0
+            for i in range(n_states):
+                total = 0.0
+                for j in range(n_states):
+                    total += matrix[i, j] * weights[j]
+                out[n, i] = total
+                largest = max(largest, total)
+            if largest > 0.0:
+                for i in range(n_states):
+                    out[n, i] /= largest
+
+
+@kernel(work=_steps, error_model="numpy")
+def pairs(
+    matrices: Floats,
+    which: NDArray[np.int64],
+    seen: Floats,
+    ahead: Floats,
+    behind: Floats,
+    out: Floats,
+) -> None:
+    """Add the joint posterior of two slices' states to the entry of `out` of their matrix.
+
+    Parameters
+    ----------
+    matrices, which, seen
+        As in `forward`.
+    ahead, behind : ndarray, shape (n, K)
+        The results of `forward` and `backward`.
+    out : ndarray, shape (n_matrices, K, K)
+    """
+    n_states = seen.shape[1]
+    weights = np.empty(n_states)
+    for n in range(1, len(which)):
+        w = which[n]
+        if w < 0:
+            continue
+        matrix, before, total = matrices[w], ahead[n - 1], 0.0
+        for j in range(n_states):
+            weights[j] = seen[n, j] * behind[n, j]
+        for i in range(n_states):
+            for j in range(n_states):
+                total += before[i] * matrix[i, j] * weights[j]
+        if total > 0.0:
+            for i in range(n_states):
+                share = before[i] / total
+                if share > 0.0:
+                    for j in range(n_states):
+                        out[w, i, j] += share * matrix[i, j] * weights[j]
+
+
+@kernel(work=_steps, error_model="numpy")
+def best_path(
+    matrices: Floats,
+    which: NDArray[np.int64],
+    seen: Floats,
+    starts: NDArray[np.int64],
+    path: NDArray[np.int64],
+    logs: Floats,
+) -> None:
+    """Write the most probable states to `path`, and their log probabilities to `logs`.
+
+    Matrices and likelihoods are logarithms here (Viterbi 1967); ties go to the first state.
+    """
+    n_states = seen.shape[1]
+    longest = 0
+    for s in range(len(starts) - 1):
+        longest = max(longest, starts[s + 1] - starts[s])
+    back = np.zeros((longest, n_states), dtype=np.int32)
+    values, new = np.empty(n_states), np.empty(n_states)
+    for s in range(len(starts) - 1):
+        begin, end = starts[s], starts[s + 1]
+        for n in range(begin, end):
+            if n == begin:
+                for j in range(n_states):
+                    values[j] = seen[n, j]
+                continue
+            matrix = matrices[which[n]]
+            for j in range(n_states):
+                best, at = -np.inf, 0
+                for i in range(n_states):
+                    value = values[i] + matrix[i, j]
+                    if value > best:
+                        best, at = value, i
+                new[j] = best + seen[n, j]
+                back[n - begin, j] = at
+            for j in range(n_states):
+                values[j] = new[j]
+        at = 0
+        for j in range(n_states):
+            if values[j] > values[at]:
+                at = j
+        if end > begin:
+            logs[s] = values[at]
+        for n in range(end - 1, begin - 1, -1):
+            path[n] = at
+            at = back[n - begin, at]
+
+
+def _reflections(loadings: Floats, which: Any, *others: Any) -> int:
+    return int(len(which) * loadings[0].size * loadings.shape[2])
+
+
+@kernel(work=_reflections, error_model="numpy")
+def sweep(
+    loadings: Floats,
+    which: NDArray[np.int64],
+    targets: Floats,
+    starts: NDArray[np.int64],
+    into: NDArray[np.int64],
+    order: NDArray[np.int64],
+    is_forward: bool,
+    first: Floats,
+    out: Floats,
+    logs: Floats,
+) -> None:
+    """Pass Gaussian messages along sequences, as square roots of information (Bierman 1977).
+
+    A factor is ``exp(-|A x - b|^2 / 2)``. The rows of a message and of a slice are reflected until
+    each variable that leaves is in one row, whose integral is ``sqrt(2 pi) / |r|``; the others are
+    triangular. Columns of zeros are of what is observed or is in no slice.
+
+    Parameters
+    ----------
+    loadings : ndarray, shape (n_matrices, m, w)
+        A over the w variables of two slices.
+    which : ndarray, shape (n,)
+        Index of the matrix of each slice.
+    targets : ndarray, shape (n, m)
+    starts : ndarray, shape (n_sequences + 1,)
+    into : ndarray, shape (d,)
+        Columns of the variables of the message that comes in.
+    order : ndarray, shape (w,)
+        Columns that leave, then those of the message that goes out.
+    is_forward : bool
+    first : ndarray, shape (n_sequences, d, d + 1)
+        Messages to the first slices; zeros for none.
+    out : ndarray, shape (n, d, d + 1)
+        Messages: A and b. Backward those from the slices behind; zeros for the last.
+    logs : ndarray, shape (n,)
+        Logs of the constants are added.
+    """
+    m, w, d = loadings.shape[1], loadings.shape[2], len(into)
+    work = np.zeros((d + m, w + 1))
+    for s in range(len(starts) - 1):
+        for k in range(starts[s + 1] - starts[s]):
+            n = starts[s] + k if is_forward else starts[s + 1] - 1 - k
+            if not is_forward and n == starts[s]:
+                continue
+            # The factor of slice n takes the message of n - 1 to n, or that of n to n - 1.
+            source, end = (n - 1, n) if is_forward else (n, n - 1)
+            for i in range(d + m):
+                for j in range(w + 1):
+                    work[i, j] = 0.0
+            message = first[s] if is_forward and n == starts[s] else out[source]
+            for i in range(d):
+                for j in range(d):
+                    work[i, into[j]] = message[i, j]
+                work[i, w] = message[i, d]
+            for i in range(m):
+                for j in range(w):
+                    work[d + i, j] = loadings[which[n], i, j]
+                work[d + i, w] = targets[n, i]
+            for i in range(d):
+                for j in range(d + 1):
+                    out[end, i, j] = 0.0
+            top, kept = 0, 0
+            for c in range(w):
+                column = order[c]
+                largest, at = 0.0, top
+                for i in range(top, d + m):
+                    if abs(work[i, column]) > largest:
+                        largest, at = abs(work[i, column]), i
+                if largest == 0.0:
+                    continue
+                for j in range(w + 1):
+                    work[top, j], work[at, j] = work[at, j], work[top, j]
+                square = 0.0
+                for i in range(top, d + m):
+                    square += (work[i, column] / largest) ** 2
+                norm = math.sqrt(square) * largest
+                if work[top, column] > 0.0:
+                    norm = -norm
+                # The reflection takes the column to (norm, 0, ..., 0).
+                head = work[top, column] - norm
+                length = head * head
+                for i in range(top + 1, d + m):
+                    length += work[i, column] ** 2
+                for j in range(w + 1):
+                    if j != column:
+                        product = head * work[top, j]
+                        for i in range(top + 1, d + m):
+                            product += work[i, column] * work[i, j]
+                        share = 2.0 * product / length
+                        work[top, j] -= share * head
+                        for i in range(top + 1, d + m):
+                            work[i, j] -= share * work[i, column]
+                work[top, column] = norm
+                for i in range(top + 1, d + m):
+                    work[i, column] = 0.0
+                if c < w - d:
+                    logs[end] += 0.9189385332046727 - math.log(abs(norm))
+                else:
+                    for j in range(d):
+                        out[end, kept, j] = work[top, order[w - d + j]]
+                    out[end, kept, d] = work[top, w]
+                    kept += 1
+                top += 1
+            for i in range(top, d + m):
+                logs[end] -= 0.5 * work[i, w] ** 2

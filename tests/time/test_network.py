@@ -1,0 +1,160 @@
+"""Temporal networks answer as enumeration, as the unrolled network, and as other libraries do."""
+
+import math
+
+import numpy as np
+import pytest
+from time_templates import Enumerated, cells, of_random
+
+import bayesgraph as bg
+
+SEEDS = range(40)
+
+
+def template(seed):
+    rng = np.random.default_rng(seed)
+    order, numbers, static = 1 + seed % 2, seed % 3 == 0, seed % 4 >= 2
+    return rng, of_random(rng, order=order, numbers=numbers, static=static)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_as_enumeration_and_as_the_unrolled_network(seed):
+    rng, model = template(seed)
+    n = 3 if seed % 4 >= 2 else 4
+    rows = cells(rng, model, n)
+    oracle = Enumerated(model, n, rows)
+    assert model.log_likelihood(rows)[0] == pytest.approx(oracle.log_likelihood, abs=1e-10)
+    unrolled = model.unrolled(n)
+    evidence = {}
+    for v in model.variables:
+        fixed = v in {c.variable for c in model.static}
+        for t, value in enumerate(rows[v.name]):
+            evidence[v.name if fixed else f"{v.name}_{t}"] = value
+    assert unrolled.log_probability(evidence) == pytest.approx(oracle.log_likelihood, abs=1e-10)
+    for v in model.variables:
+        smoothed = model.smooth(rows, v.name)
+        filtered = model.filter(rows, v.name)
+        for t in range(n):
+            if isinstance(v, bg.Discrete):
+                np.testing.assert_allclose(smoothed[t], oracle.marginal(v.name, t), atol=1e-10)
+                head = {k: x[: t + 1] for k, x in rows.items()}
+                past = Enumerated(model, t + 1, head).marginal(v.name, t)
+                np.testing.assert_allclose(filtered[t], past, atol=1e-10)
+            elif math.isnan(rows[v.name][t]):
+                answer = unrolled.query(f"{v.name}_{t}", evidence)
+                expected = [answer.mean[0] if np.ndim(answer.mean) else answer.mean]
+                np.testing.assert_allclose(smoothed[t, :1], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_most_probable_states_as_enumeration(seed):
+    rng, model = template(seed)
+    n = 3
+    rows = cells(rng, model, n)
+    oracle = Enumerated(model, n, rows)
+    best, log = oracle.best()
+    table = model.most_probable(rows, frame="dict")
+    fixed = {c.variable.name for c in model.static}
+    codes = {
+        (v.name, None if v.name in fixed else t): v.index(table[v.name][t])
+        for v in model.variables
+        if isinstance(v, bg.Discrete)
+        for t in range(n)
+    }
+    at = oracle.states.index(codes)
+    assert oracle.logs[at] == pytest.approx(log, abs=1e-10)
+    assert codes == best or np.sum(np.isclose(oracle.logs, log)) > 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_soft_evidence_and_interventions_as_enumeration(seed):
+    rng, model = template(seed)
+    n = 3
+    own = [v for v in model.variables if isinstance(v, bg.Discrete)]
+    fixed = {c.variable.name for c in model.static}
+    told, soft, do, setting = {}, {}, {}, {}
+    free = [v for v in own if v.name not in fixed]
+    for t in range(n):
+        v = free[rng.integers(len(free))]
+        kind = rng.integers(3)
+        if kind == 0:
+            told.setdefault(t, {})[v.name] = v.states[rng.integers(v.cardinality)]
+        elif kind == 1:
+            weights = rng.random(v.cardinality)
+            told.setdefault(t, {})[v.name] = dict(zip(v.states, weights, strict=True))
+            soft[v.name, t] = weights
+        else:
+            value = v.states[rng.integers(v.cardinality)]
+            setting.setdefault(t, {})[v.name] = value
+            do[v.name, t] = value
+    hard = {
+        v.name: [told.get(t, {}).get(v.name) if (v.name, t) not in soft else None for t in range(n)]
+        for v in free
+    }
+    oracle = Enumerated(model, n, hard, soft, do)
+    for v in own:
+        for t in range(n):
+            if v.name in told.get(t, {}) or v.name in setting.get(t, {}):
+                if (v.name, t) not in soft:
+                    continue
+                answer = None
+            answer = _asked(model, v, t, told, setting, soft)
+            if answer is not None:
+                np.testing.assert_allclose(answer, oracle.marginal(v.name, t), atol=1e-10)
+
+
+def _asked(model, v, t, told, setting, soft):
+    if (v.name, t) in soft:
+        return None
+    return model.query(v.name, t, told, do=setting).probabilities
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_stream_filters_as_a_table(seed):
+    rng, model = template(seed)
+    n = 5
+    rows = cells(rng, model, n)
+    state = model.start()
+    for t in range(n):
+        state.update({name: values[t] for name, values in rows.items()})
+    for v in model.variables:
+        if isinstance(v, bg.Discrete) and v not in {c.variable for c in model.static}:
+            if rows[v.name][-1] is None:
+                answer = state.query(v.name).probabilities
+                np.testing.assert_allclose(answer, model.filter(rows, v.name)[-1], atol=1e-10)
+            ahead = state.forecast(v.name, 3)
+            np.testing.assert_allclose(ahead, model.forecast(rows, v.name, 3)[0], atol=1e-10)
+    assert state.log_likelihood == pytest.approx(model.log_likelihood(rows)[0], abs=1e-10)
+    assert state.n_slices == n
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sequences_beside_each_other_are_as_each_alone(seed):
+    rng, model = template(seed)
+    parts = [cells(rng, model, n) for n in (1, 4, 2)]
+    rows = {name: [x for part in parts for x in part[name]] for name in parts[0]}
+    rows["who"] = [7] * 1 + [3] * 4 + [5] * 2
+    target = model.variables[-2].name
+    alone = [model.log_likelihood(part)[0] for part in parts]
+    np.testing.assert_allclose(model.log_likelihood(rows, id="who"), alone, atol=1e-12)
+    alone = np.concatenate([model.smooth(part, target) for part in parts])
+    np.testing.assert_allclose(model.smooth(rows, target, id="who"), alone, atol=1e-12)
+
+
+def test_intervals_and_counts_are_evidence_in_a_slice():
+    z, calls = bg.Discrete("z", ["a", "b"]), bg.Count("calls")
+    model = bg.TemporalNetwork(
+        [bg.TableCPD(z, [0.3, 0.7]), bg.PoissonCPD(calls, [1.0, 4.0], [z])],
+        [bg.TableCPD(z, [[0.9, 0.1], [0.2, 0.8]], [bg.before(z)])],
+    )
+    told = {0: {"calls": 2}, 2: {"calls": bg.Between(3, 5)}}
+    unrolled = model.unrolled(3)
+    evidence = {"calls_0": 2, "calls_2": bg.Between(3, 5)}
+    for t in range(3):
+        expected = unrolled.query(f"z_{t}", evidence).probabilities
+        np.testing.assert_allclose(model.query("z", t, told).probabilities, expected, atol=1e-12)
+    state = model.start()
+    for t in range(3):
+        state.update(told.get(t))
+    np.testing.assert_allclose(state.query("z").probabilities, expected, atol=1e-12)
+    assert state.log_likelihood == pytest.approx(unrolled.log_probability(evidence), abs=1e-12)
