@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 57_943,
-    "nodes of syntax trees": 667_600,
-    "files": 229,
+    "lines of code": 58_189,
+    "nodes of syntax trees": 670_802,
+    "files": 230,
     "public names": 72,
     "bytes of the front end": 301_807,
     "comments that silence a check": 108,

@@ -61,10 +61,11 @@ def of_random(rng, *, order=1, numbers=False, static=False):
 
 def cells(rng, model, n, missing=0.4):
     """Return random rows of a sequence as a mapping from name to list."""
-    drawn = model.sample(1, n, random_state=rng, frame="dict")
+    drawn = model.unrolled(n).sample(1, random_state=rng, frame="dict")
     rows = {}
     for v in model.variables:
-        values = list(drawn[v.name])
+        fixed = v in {c.variable for c in model.static}
+        values = [drawn[v.name if fixed else f"{v.name}_{t}"][0] for t in range(n)]
         if v in {c.variable for c in model.static}:
             rows[v.name] = values if rng.random() < 0.5 else [None] * n
         else:

@@ -2,6 +2,7 @@ from .bootstrap import ArcConfidence as ArcConfidence
 from .bootstrap import arc_confidence as arc_confidence
 from .discriminant import CovarianceModel as CovarianceModel
 from .discriminant import estimate_discriminant as estimate_discriminant
+from .em import Iterations as Iterations
 from .exponents import ALL_SCHEMES as ALL_SCHEMES
 from .exponents import SCHEMES as SCHEMES
 from .exponents import exponents_between as exponents_between
@@ -41,7 +42,9 @@ from .loglinear.learner import train_network as train_network
 from .loglinear.training import Effort as Effort
 from .loglinear.training import Progress as Progress
 from .missing import informative_indicators as informative_indicators
+from .parameters import estimate_gaussian as estimate_gaussian
 from .parameters import estimate_network as estimate_network
+from .parameters import estimate_table as estimate_table
 from .pc_algorithm import pc as pc
 from .scores import GENERAL_SCORES as GENERAL_SCORES
 from .spanning import SHARE as SHARE

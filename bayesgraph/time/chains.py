@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import MAX, SUM, Algebra, Floats, log_of
 from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import one_blas_thread
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import Factor, Potential, divided, normalised_if_possible
 from bayesgraph.models import BayesianNetwork
@@ -295,14 +296,19 @@ class Chain(Messages):
         time_kernels.backward(passes.matrices, passes.which, passes.seen, starts, last, out)
         return out
 
-    @cached_property
-    def pairs(self) -> Floats:
-        """Sums of joint posteriors of both slices' states by matrix, shape (n_matrices, K, K)."""
-        passes, _ = self._scaled
-        out = np.zeros_like(passes.matrices)
-        arrays = passes.matrices, passes.which, passes.seen
-        time_kernels.pairs(*arrays, self.filtered, self.later, out)
-        return out
+    def pair_sums(self, part: Part, variables: Sequence[Discrete]) -> Floats:
+        """Return sums of joint posteriors of what two slices hand on, of a part that is split."""
+        passes, rows = self._scaled[0], part.rows
+        matrix = passes.matrices[passes.which[rows[0]]]
+        with one_blas_thread():  # the bits of sums depend on the number of threads
+            before, ahead = self._before[rows], passes.seen[rows] * self.later[rows]
+            total = ((before @ matrix) * ahead).sum(axis=1, keepdims=True)
+            table = matrix * (before.T @ divided(ahead, total))
+        both = [*self.past, *self.now]
+        at = [both.index(v) for v in variables]
+        table = table.reshape(self.states.cards * 2)
+        gone = tuple(k for k in range(len(both)) if k not in at)
+        return np.asarray(table.sum(axis=gone).transpose(np.argsort(np.argsort(at))))
 
     @cached_property
     def smoothed(self) -> Floats:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Unpack
+from types import MappingProxyType
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats, random_generator, whole_number
+from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
@@ -25,6 +26,7 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import RandomState, TableLike
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import most_probable
+from bayesgraph.learning import Iterations
 from bayesgraph.models import (
     CPD,
     Answering,
@@ -37,11 +39,13 @@ from bayesgraph.models import (
     substituted,
     with_findings,
 )
+from bayesgraph.statistics import SmoothingLike
 from bayesgraph.tables import to_frame
 from bayesgraph.time.chains import Chain, Part, Sequences, lagged_columns
+from bayesgraph.time.learning import fit_temporal
 from bayesgraph.time.numbers import NumberChain
 from bayesgraph.time.rows import LongRows, RowOptions, read_rows
-from bayesgraph.time.slices import Before, Given, before, lag
+from bayesgraph.time.slices import Before, Given, before, lag, renamed
 from bayesgraph.time.streams import Past, Stream, answer
 
 
@@ -170,6 +174,61 @@ class TemporalNetwork(Answering):
             names = [variable, *(before(variable, n) for n in range(1, depth + 1))]
             handed += pairwise(names)
         return tuple(handed)
+
+    @classmethod
+    def fit(
+        cls,
+        arcs: Iterable[tuple[Any, Any]],
+        rows: TableLike,
+        *,
+        hidden: Mapping[Name, Any] = MappingProxyType({}),
+        static: Iterable[Name] = (),
+        variables: Iterable[Variable] = (),
+        categorical: Iterable[Name] | Literal["all"] | None = None,
+        smoothing: SmoothingLike = "dirichlet",
+        restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: RandomState = 0,
+        **options: Unpack[RowOptions],
+    ) -> TemporalNetwork:
+        """Estimate the parameters of a template from a long table.
+
+        Counts give them where all is observed, and EM where discrete variables are hidden or
+        missing (of a hidden Markov model it is Baum and Welch's). A distribution whose parents are
+        in its slice is the same in all slices; that of a variable with parents before has, in the
+        first slices, those parents that there are.
+
+        Parameters
+        ----------
+        arcs : iterable of (parent, child)
+            Names; a parent may be of an earlier slice, ``bg.before("mood")``.
+        rows, **options
+            As in `log_likelihood`. All columns but those of id and time are variables.
+        hidden : mapping from name to int, list of states or Discrete
+            Variables that the table lacks.
+        static : iterable of names
+            Columns with one value for each sequence.
+        variables, categorical, smoothing, restarts, max_iter, tol, random_state
+            As in :meth:`bayesgraph.BayesianNetwork.fit`.
+
+        Returns
+        -------
+        TemporalNetwork
+            Its ``training.history`` is the course of EM.
+
+        Examples
+        --------
+        >>> import bayesgraph as bg
+        >>> rows = {"who": [1] * 4 + [2] * 3, "act": list("wwss") + list("wss")}
+        >>> model = TemporalNetwork.fit([(bg.before("act"), "act")], rows, id="who")
+        >>> model.forecast(rows, "act", id="who").round(2).tolist()
+        [[[0.2, 0.8]], [[0.2, 0.8]]]
+        """
+        how = Iterations(restarts, max_iter, tol, random_state)
+        words = hidden, static, variables, categorical, smoothing, how, options
+        fitted: TemporalNetwork = fit_temporal(cls, arcs, rows, *words)
+        return fitted
 
     # --------------------------------------------------------------------------------- sequences
 
@@ -576,38 +635,10 @@ class TemporalNetwork(Answering):
             new: dict[Variable, Variable] = {}
             for v in self._own:
                 for steps in range(self._depths.get(v, 0) + 1):
-                    kind, (_, *values) = v.__reduce__()
                     place = before(v, steps) if steps else v
-                    new[place] = kind(f"{v.name}_{t - steps}", *values)
+                    new[place] = renamed(v, f"{v.name}_{t - steps}")
             blocks += [substituted(cpd, new) for cpd in self._slices[number]]
         return BayesianNetwork(blocks)
-
-    def sample(
-        self, n: int, steps: int, *, random_state: RandomState = None, frame: str | None = None
-    ) -> Any:
-        """Draw n sequences of so many slices, as a long table with the columns "id" and "time"."""
-        count = whole_number("n", "sequences", n, 1)
-        length = whole_number("steps", "slices", steps, 1)
-        random = random_generator(random_state)
-        drawn: dict[Variable, NDArray[Any]] = {}
-        out: dict[Variable, list[NDArray[Any]]] = {v: [] for v in self.variables}
-        for t in range(length):
-            network = self._networks[min(t, len(self._slices) - 1)]
-            for cpd in network._nodes():
-                if not isinstance(cpd, Given):
-                    drawn[cpd.variable] = cpd.sample(drawn, count, random)
-            for v in self.variables:
-                out[v].append(drawn[v])
-            for v, depth in self._depths.items():
-                for k in range(depth, 1, -1):
-                    if before(v, k - 1) in drawn:
-                        drawn[before(v, k)] = drawn[before(v, k - 1)]
-                drawn[before(v)] = drawn[v]
-        codes: dict[Variable, Any] = {v: np.stack(x, axis=1).reshape(-1) for v, x in out.items()}
-        names = Discrete("id", range(count)), Discrete("time", range(length))
-        codes[names[0]] = np.repeat(np.arange(count), length)
-        codes[names[1]] = np.tile(np.arange(length), count)
-        return to_frame([*names, *self.variables], codes, frame)
 
     @property
     def n_parameters(self) -> int:

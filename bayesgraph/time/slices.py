@@ -88,8 +88,18 @@ def before(variable: Any, steps: int = 1) -> Any:
     if not isinstance(variable, Variable):
         past = isinstance(variable, Before)
         return Before(variable.name, variable.steps + steps) if past else Before(variable, steps)
-    kind, (name, *values) = variable.__reduce__()
-    return kind(before(name, steps), *values)
+    return renamed(variable, before(variable.name, steps))
+
+
+def renamed(variable: Any, name: Name) -> Any:
+    """Return a variable with another name."""
+    kind, (_, *values) = variable.__reduce__()
+    return kind(name, *values)
+
+
+def now(variable: Any) -> Any:
+    """Return a variable as its own slice calls it."""
+    return renamed(variable, lag(variable)[0])
 
 
 def lag(variable: Variable) -> tuple[Name, int]:

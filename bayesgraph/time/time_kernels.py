@@ -127,45 +127,6 @@ def backward(
 
 
 @kernel(work=_steps, error_model="numpy")
-def pairs(
-    matrices: Floats,
-    which: NDArray[np.int64],
-    seen: Floats,
-    ahead: Floats,
-    behind: Floats,
-    out: Floats,
-) -> None:
-    """Add the joint posterior of two slices' states to the entry of `out` of their matrix.
-
-    Parameters
-    ----------
-    matrices, which, seen
-        As in `forward`.
-    ahead, behind : ndarray, shape (n, K)
-        The results of `forward` and `backward`.
-    out : ndarray, shape (n_matrices, K, K)
-    """
-    n_states = seen.shape[1]
-    weights = np.empty(n_states)
-    for n in range(1, len(which)):
-        w = which[n]
-        if w < 0:
-            continue
-        matrix, before, total = matrices[w], ahead[n - 1], 0.0
-        for j in range(n_states):
-            weights[j] = seen[n, j] * behind[n, j]
-        for i in range(n_states):
-            for j in range(n_states):
-                total += before[i] * matrix[i, j] * weights[j]
-        if total > 0.0:
-            for i in range(n_states):
-                share = before[i] / total
-                if share > 0.0:
-                    for j in range(n_states):
-                        out[w, i, j] += share * matrix[i, j] * weights[j]
-
-
-@kernel(work=_steps, error_model="numpy")
 def best_path(
     matrices: Floats,
     which: NDArray[np.int64],
