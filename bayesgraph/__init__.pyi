@@ -72,5 +72,8 @@ from .tables import open_dataset as open_dataset
 from .tables import read_table as read_table
 from .time import TemporalNetwork as TemporalNetwork
 from .time import before as before
+from .time import hidden_markov as hidden_markov
+from .time import kalman as kalman
+from .time import local_level as local_level
 
 __version__: str

@@ -32,10 +32,10 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_189,
-    "nodes of syntax trees": 670_802,
-    "files": 230,
-    "public names": 72,
+    "lines of code": 58_301,
+    "nodes of syntax trees": 672_027,
+    "files": 231,
+    "public names": 75,
     "bytes of the front end": 301_807,
     "comments that silence a check": 108,
 }

@@ -40,7 +40,7 @@ from bayesgraph.models import (
     with_findings,
 )
 from bayesgraph.statistics import SmoothingLike
-from bayesgraph.tables import to_frame
+from bayesgraph.tables import columns_of, to_frame
 from bayesgraph.time.chains import Chain, Part, Sequences, lagged_columns
 from bayesgraph.time.learning import fit_temporal
 from bayesgraph.time.numbers import NumberChain
@@ -89,9 +89,9 @@ class TemporalNetwork(Answering):
     ...     [bg.TableCPD(mood, [[0.9, 0.1], [0.3, 0.7]], parents=[bg.before(mood)])],
     ... )
     >>> model.smooth({"act": ["walk", None, "stay"]}, "mood").round(4)
-    array([[0.3288, 0.6712],
-           [0.5824, 0.4176],
-           [0.8054, 0.1946]])
+    array([[0.2759, 0.7241],
+           [0.5603, 0.4397],
+           [0.7724, 0.2276]])
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class TemporalNetwork(Answering):
     @classmethod
     def fit(
         cls,
-        arcs: Iterable[tuple[Any, Any]],
+        arcs: Iterable[tuple[Any, Any]] | TemporalNetwork,
         rows: TableLike,
         *,
         hidden: Mapping[Name, Any] = MappingProxyType({}),
@@ -201,8 +201,9 @@ class TemporalNetwork(Answering):
 
         Parameters
         ----------
-        arcs : iterable of (parent, child)
-            Names; a parent may be of an earlier slice, ``bg.before("mood")``.
+        arcs : iterable of (parent, child), or TemporalNetwork
+            Names; a parent may be of an earlier slice, ``bg.before("mood")``. Of a network they are
+            its arcs, and the variables that the table lacks are hidden.
         rows, **options
             As in `log_likelihood`. All columns but those of id and time are variables.
         hidden : mapping from name to int, list of states or Discrete
@@ -223,10 +224,18 @@ class TemporalNetwork(Answering):
         >>> rows = {"who": [1] * 4 + [2] * 3, "act": list("wwss") + list("wss")}
         >>> model = TemporalNetwork.fit([(bg.before("act"), "act")], rows, id="who")
         >>> model.forecast(rows, "act", id="who").round(2).tolist()
-        [[[0.2, 0.8]], [[0.2, 0.8]]]
+        [[[0.75, 0.25]], [[0.75, 0.25]]]
         """
+        declared, fixed, unseen = list(variables), static, dict(hidden)
+        if isinstance(arcs, TemporalNetwork):
+            template, columns = arcs, columns_of(rows)
+            declared += [v for v in template.variables if v.name in columns]
+            unseen |= {v.name: v for v in template.variables if v.name not in columns}
+            fixed = [*fixed, *(v.name for v in template._own_static)]
+            cpds = (*template.static, *template._slices[-1])
+            arcs = [(p.name, c.variable.name) for c in cpds for p in c.parents]
         how = Iterations(restarts, max_iter, tol, random_state)
-        words = hidden, static, variables, categorical, smoothing, how, options
+        words = unseen, fixed, declared, categorical, smoothing, how, options
         fitted: TemporalNetwork = fit_temporal(cls, arcs, rows, *words)
         return fitted
 
@@ -532,8 +541,8 @@ class TemporalNetwork(Answering):
         >>> model = TemporalNetwork([bg.TableCPD(mood, [0.5, 0.5])], [stay])
         >>> model.query("mood", at=2, evidence={0: {"mood": "low"}})
         P(mood)
-          low   0.840000  █████████████████
-          high  0.160000  ███
+          low   0.840000  ████████████████████
+          high  0.160000  ████
         """
         variable, number = self._target(target), whole_number("at", "slices", at, 0)
         told, settings = _by_slice("evidence", evidence), _by_slice("do", do)

@@ -1,0 +1,157 @@
+"""Well-known temporal networks in a line: hidden Markov models, levels, Kalman filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bayesgraph.core.errors import CPDError, DataTypeError
+from bayesgraph.core.variables import Continuous, Discrete, Name, State
+from bayesgraph.models import CPD, GaussianCPD, TableCPD
+from bayesgraph.time.network import TemporalNetwork
+from bayesgraph.time.slices import before
+
+
+def hidden_markov(
+    states: int | Iterable[State] | Discrete,
+    emissions: Mapping[Name, Any],
+    *,
+    start: ArrayLike | None = None,
+    transition: ArrayLike | None = None,
+) -> TemporalNetwork:
+    """Return a hidden Markov model, to be asked or as a template for `TemporalNetwork.fit`.
+
+    Parameters
+    ----------
+    states : int, list of states or Discrete
+        The hidden variable, called "state" unless it is given.
+    emissions : mapping from name to variable, states, "gaussian" or CPD
+        Each given the state. Without a CPD they have no effect until they are fitted.
+    start : array_like, shape (K,), optional
+        Probabilities of the first state; by default all alike.
+    transition : array_like, shape (K, K), optional
+        Of the next state, one row for each state before; by default all alike.
+
+    Examples
+    --------
+    >>> model = hidden_markov(["rain", "sun"], {"act": ["walk", "shop"]})
+    >>> rows = {"act": ["walk", "walk", "walk", "shop", "shop", "shop"] * 3}
+    >>> fitted = TemporalNetwork.fit(model, rows, random_state=0)
+    >>> bool(fitted.log_likelihood(rows) > model.log_likelihood(rows))
+    True
+    """
+    if not isinstance(states, Discrete):
+        states = Discrete("state", range(states) if isinstance(states, int) else states)
+    k = states.cardinality
+    cpds: list[CPD] = [TableCPD(states, np.full(k, 1 / k) if start is None else start)]
+    for name, kind in emissions.items():
+        if isinstance(kind, CPD):
+            cpds.append(kind)
+        elif isinstance(kind, Continuous) or (isinstance(kind, str) and kind == "gaussian"):
+            number = kind if isinstance(kind, Continuous) else Continuous(name)
+            cpds.append(GaussianCPD(number, np.zeros(k), 1.0, [states]))
+        elif isinstance(kind, str):
+            raise DataTypeError(
+                f"emissions= has {kind!r} for {name!r}: 'gaussian', a variable, a list of states "
+                "or a CPD."
+            )
+        else:
+            seen = kind if isinstance(kind, Discrete) else Discrete(name, kind)
+            shares = np.full((k, seen.cardinality), 1 / seen.cardinality)
+            cpds.append(TableCPD(seen, shares, [states]))
+    move = np.full((k, k), 1 / k) if transition is None else transition
+    return TemporalNetwork(cpds, [TableCPD(states, move, [before(states)])])
+
+
+def local_level(
+    name: Name,
+    *,
+    level_variance: float,
+    noise_variance: float,
+    start: tuple[float, float] = (0.0, 1e6),
+) -> TemporalNetwork:
+    """Return a level that walks at random and is seen with noise (Harvey 1989, section 2.3).
+
+    Parameters
+    ----------
+    name : name
+        Of what is seen; the hidden variable is called "level".
+    level_variance, noise_variance : float
+        Of a step of the level, and of what is seen around it.
+    start : (mean, variance)
+        Of the first level.
+    """
+    mean, variance = start
+    ones = np.ones((1, 1))
+    return kalman(
+        ["level"],
+        [name],
+        transition=ones,
+        observation=ones,
+        transition_covariance=ones * level_variance,
+        observation_covariance=ones * noise_variance,
+        start=([mean], [[variance]]),
+    )
+
+
+def kalman(
+    hidden: Sequence[Name],
+    seen: Sequence[Name],
+    *,
+    transition: ArrayLike,
+    observation: ArrayLike,
+    transition_covariance: ArrayLike,
+    observation_covariance: ArrayLike,
+    start: tuple[ArrayLike, ArrayLike],
+) -> TemporalNetwork:
+    """Return a linear Gaussian state space: x' = A x + noise, y = C x + noise (Kalman 1960).
+
+    Parameters
+    ----------
+    hidden, seen : sequence of names
+        The d numbers of the state x, and the m that are seen, y.
+    transition, observation : array_like, shapes (d, d) and (m, d)
+        A and C.
+    transition_covariance, observation_covariance : array_like, shapes (d, d) and (m, m)
+    start : (mean, covariance), shapes (d,) and (d, d)
+        Of the first state.
+    """
+    x, y = [Continuous(name) for name in hidden], [Continuous(name) for name in seen]
+    mean, spread = start
+    none = np.zeros((len(x), 0))
+    first = _gaussians(x, [], mean, none, spread)
+    shown = _gaussians(y, x, np.zeros(len(y)), observation, observation_covariance)
+    past = [before(v) for v in x]
+    later = _gaussians(x, past, np.zeros(len(x)), transition, transition_covariance)
+    return TemporalNetwork([*first, *shown], later)
+
+
+def _gaussians(
+    children: Sequence[Continuous],
+    parents: Sequence[Continuous],
+    mean: Any,
+    slopes: Any,
+    covariance: Any,
+) -> list[GaussianCPD]:
+    """Return children with a joint Gaussian given parents, each given those before it."""
+    n = len(children)
+    centre, gain, spread = (np.asarray(a, dtype=np.float64) for a in (mean, slopes, covariance))
+    if centre.shape != (n,) or gain.shape != (n, len(parents)) or spread.shape != (n, n):
+        raise CPDError(
+            f"Of {n} numbers given {len(parents)} the mean, matrix and covariance have shapes "
+            f"({n},), ({n}, {len(parents)}) and ({n}, {n}); got {centre.shape}, {gain.shape} and "
+            f"{spread.shape}."
+        )
+    cpds = []
+    for i, child in enumerate(children):
+        # A child given those before it (Anderson 2003, theorem 2.5.1).
+        own: Any = np.linalg.lstsq(spread[:i, :i], spread[:i, i], rcond=None)[0]
+        variance = spread[i, i] - own @ spread[:i, i]
+        used = [j for j in range(i) if own[j]]
+        weights = np.concatenate([gain[i] - own @ gain[:i], own[used]])
+        above = [*parents, *(children[j] for j in used)]
+        cpds.append(GaussianCPD(child, centre[i] - own @ centre[:i], variance, above, weights))
+    return cpds
