@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_301,
-    "nodes of syntax trees": 672_027,
-    "files": 231,
+    "lines of code": 58_263,
+    "nodes of syntax trees": 671_782,
+    "files": 232,
     "public names": 75,
     "bytes of the front end": 301_807,
     "comments that silence a check": 108,

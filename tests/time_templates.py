@@ -103,7 +103,7 @@ def log_joint(model, codes, numbers, n, do=()):
     fixed = {c.variable.name for c in model.static}
     total = 0.0
     pairs = [(None, c) for c in model.static]
-    pairs += [(t, c) for t in range(n) for c in model._slices[min(t, len(model._slices) - 1)]]
+    pairs += [(t, c) for t in range(n) for c in model.slices[min(t, len(model.slices) - 1)]]
     for t, cpd in pairs:
         key = (cpd.variable.name, t)
         if key in do:

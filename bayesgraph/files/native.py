@@ -46,6 +46,7 @@ KINDS: dict[str, str] = {
     **dict.fromkeys(
         ("estimator", "stream", "collected statistics"), "bayesgraph.files.classifier_payload"
     ),
+    "temporal network": "bayesgraph.files.temporal",
 }
 
 

@@ -369,6 +369,11 @@ class Chain(Messages):
         return path, logs
 
 
+def observed(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which cells of an encoded column are not missing."""
+    return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
+
+
 def lagged_columns(
     columns: Mapping[Variable, NDArray[Any]],
     starts: NDArray[np.int64],

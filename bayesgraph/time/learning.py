@@ -101,7 +101,7 @@ def fit_temporal(
 
 def _log_prior(model: Any, smoothing: Smoothing) -> float:
     """Return the log density of the tables under Dirichlet priors, up to a constant."""
-    cpds = {id(c): c for cpds in (model.static, *model._slices) for c in cpds}.values()
+    cpds = {id(c): c for cpds in (model.static, *model.slices) for c in cpds}.values()
     tables = [cpd for cpd in cpds if isinstance(cpd, TableCPD)]
     return float(sum(xlogy(smoothing.state_counts(t.variable), t.values).sum() for t in tables))
 

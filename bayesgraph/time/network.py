@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from bayesgraph.core.errors import (
 )
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import RandomState, TableLike
+from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import most_probable
 from bayesgraph.learning import Iterations
@@ -41,12 +42,12 @@ from bayesgraph.models import (
 )
 from bayesgraph.statistics import SmoothingLike
 from bayesgraph.tables import columns_of, to_frame
-from bayesgraph.time.chains import Chain, Part, Sequences, lagged_columns
+from bayesgraph.time.chains import Chain, Part, Sequences, lagged_columns, observed
 from bayesgraph.time.learning import fit_temporal
 from bayesgraph.time.numbers import NumberChain
 from bayesgraph.time.rows import LongRows, RowOptions, read_rows
-from bayesgraph.time.slices import Before, Given, before, lag, renamed
-from bayesgraph.time.streams import Past, Stream, answer
+from bayesgraph.time.slices import Given, before, lag, now, renamed
+from bayesgraph.time.streams import Stream, answer
 
 
 class TemporalNetwork(Answering):
@@ -69,6 +70,9 @@ class TemporalNetwork(Answering):
     ----------
     variables : tuple of Variable
         Static ones first, then those of a slice.
+    static : tuple of CPD
+    slices : tuple of tuples of CPD
+        Those of the first slices, and last of all later ones.
     order : int
         The number of slices back that arcs reach.
 
@@ -101,57 +105,44 @@ class TemporalNetwork(Answering):
         *,
         static: Iterable[CPD] = (),
     ) -> None:
-        begin = _cpd_lists(first)
-        self.static = tuple(_singles(static, "static="))
+        self.static = _singles("static=", static)
         self.training: Any = None
+        several = isinstance(first, (list, tuple)) and {*map(type, first)} & {list, tuple}
         slices: list[dict[Variable, CPD]] = []
-        for cpds in [*begin, _singles(later, "later=")]:
-            chosen = {cpd.variable: cpd for cpd in cpds}
-            if len(chosen) < len(cpds):
-                twice = [v.name for v in chosen if sum(c.variable == v for c in cpds) > 1]
-                raise ModelError(f"More than one CPD for {quoted(twice)} in a slice.")
+        for what, cpds in [
+            *(("first=", x) for x in (first if several else [first])),
+            ("later=", later),
+        ]:
+            own = _singles(what, cpds)
+            chosen = {cpd.variable: cpd for cpd in own}
+            if len(chosen) < len(own):
+                names = quoted(cpd.variable.name for cpd in own)
+                raise ModelError(f"{what} has two CPDs of one variable of {names}.")
             slices.append({**(slices[-1] if slices else {}), **chosen})
-        self._slices = tuple([tuple(cpds.values()) for cpds in slices])
-        own = tuple(slices[-1])
-        if len(slices[0]) < len(own):
-            lacking = [v.name for v in own if v not in slices[0]]
-            raise ModelError(f"The first slice has no CPD for {quoted(lacking)}.")
-        self.variables = (*(cpd.variable for cpd in self.static), *own)
+            if slices[0].keys() != slices[-1].keys() or not slices[0]:
+                new = [v.name for v in slices[-1] if v not in slices[0]]
+                raise ModelError(f"The first slice needs a CPD of each variable; it lacks {new}.")
+        self.slices = tuple([tuple(cpds.values()) for cpds in slices])
+        self._own = tuple(slices[0])
+        self.variables = (*(cpd.variable for cpd in self.static), *self._own)
         self._by_name = {v.name: v for v in self.variables}
-        if len(self._by_name) < len(self.variables):
-            names = [v.name for v in self.variables]
-            twice = [n for n in self._by_name if names.count(n) > 1]
-            raise ModelError(f"More than one variable is called {quoted(twice)}.")
         self._depths: dict[Variable, int] = {}
-        for number, own_cpds in enumerate(self._slices):
-            self._check_slice(number, own_cpds)
-        self.order = max(self._depths.values(), default=0)
-        self._own = own
-        self._networks = tuple([self._network(number) for number in range(len(self._slices))])
-
-    def _check_slice(self, number: int, cpds: Sequence[CPD]) -> None:
-        """Raise a ModelError unless all parents in a slice are there, and note earlier ones."""
-        for cpd in cpds:
-            if isinstance(cpd.variable.name, Before):
-                raise ModelError(f"{cpd.title}: a variable of an earlier slice has no CPD here.")
-            for parent in cpd.parents:
-                name, steps = lag(parent)
-                variable = self._by_name.get(name)
-                expected = (
-                    None if variable is None else before(variable, steps) if steps else variable
-                )
-                if variable is None or expected != parent:
-                    near = "" if variable is not None else suggestion(name, self._by_name)
-                    has = "no slice has" if variable is None else f"differs from {variable!r}"
-                    raise ModelError(f"{cpd.title} has the parent {parent!r}, which {has}.{near}")
+        for number, each in enumerate(self.slices):
+            for parent in [parent for cpd in each for parent in cpd.parents if lag(parent)[1]]:
+                variable, steps = now(parent), lag(parent)[1]
+                if variable not in self._own:
+                    near = suggestion(variable.name, self._by_name)
+                    raise ModelError(
+                        f"No slice has {variable!r}, the parent {parent.name!r}.{near}"
+                    )
                 if steps > number:
                     raise ModelError(
-                        f"{cpd.title} has the parent {parent.name!r}, before the first slice: give "
-                        f"the CPDs of the first {steps} slices, first=[[...], ...], with parents "
-                        "that there are."
+                        f"The parent {parent.name!r} is before the first slice: give the CPDs of "
+                        f"the first {steps} slices, first=[[...], ...], with parents there."
                     )
-                if steps and variable not in self._own_static:
-                    self._depths[variable] = max(self._depths.get(variable, 0), steps)
+                self._depths[variable] = max(self._depths.get(variable, 0), steps)
+        self.order = max(self._depths.values(), default=0)
+        self._networks = tuple([self._network(number) for number in range(len(self.slices))])
 
     @cached_property
     def _own_static(self) -> frozenset[Variable]:
@@ -159,12 +150,14 @@ class TemporalNetwork(Answering):
 
     def _network(self, number: int) -> BayesianNetwork:
         """Return the network of a slice, conditional on those before and on static variables."""
-        blocks: list[CPD] = (
-            [*self.static] if not number else [Given(c.variable) for c in self.static]
-        )
+        blocks: list[CPD] = [Given(c.variable) if number else c for c in self.static]
         for variable, depth in self._depths.items():
             blocks += [Given(before(variable, n)) for n in range(1, min(depth, number) + 1)]
-        return BayesianNetwork([*blocks, *self._slices[number]])
+        return BayesianNetwork([*blocks, *self.slices[number]])
+
+    @cached_property
+    def _handed_on(self) -> frozenset[Variable]:
+        return self._own_static | frozenset(self._depths)
 
     @cached_property
     def _handed(self) -> tuple[tuple[Variable, Variable], ...]:
@@ -174,6 +167,14 @@ class TemporalNetwork(Answering):
             names = [variable, *(before(variable, n) for n in range(1, depth + 1))]
             handed += pairwise(names)
         return tuple(handed)
+
+    save = Upward()
+    render = Upward()
+
+    @property
+    def _drawn(self) -> tuple[object, dict[str, Any]]:
+        """The later slices with what they take from those before, for pictures."""
+        return self._networks[-1], {}
 
     @classmethod
     def fit(
@@ -232,7 +233,7 @@ class TemporalNetwork(Answering):
             declared += [v for v in template.variables if v.name in columns]
             unseen |= {v.name: v for v in template.variables if v.name not in columns}
             fixed = [*fixed, *(v.name for v in template._own_static)]
-            cpds = (*template.static, *template._slices[-1])
+            cpds = (*template.static, *template.slices[-1])
             arcs = [(p.name, c.variable.name) for c in cpds for p in c.parents]
         how = Iterations(restarts, max_iter, tol, random_state)
         words = unseen, fixed, declared, categorical, smoothing, how, options
@@ -248,7 +249,7 @@ class TemporalNetwork(Answering):
         soft: Mapping[Discrete, Floats] | None = None,
         others: Mapping[int, tuple[BayesianNetwork, Mapping[Variable, Any]]] | None = None,
         *,
-        past: Past | None = None,
+        past: tuple[int, Any] | None = None,
     ) -> Sequences:
         """Return sequences with evidence.
 
@@ -259,53 +260,38 @@ class TemporalNetwork(Answering):
         soft : mapping from variable to log likelihoods, shape (n_rows, n_states)
         others : mapping from row to (network, values), optional
             Networks in place of the slice's own, with values of variables that only they have.
-        past : Past, optional
-            What was before the only sequence.
+        past : (int, tuple of pairs), optional
+            Number of slices before the only sequence, and what they hand on.
         """
         n, soft, others = int(starts[-1]), soft or {}, others or {}
+        begin, handed = (0, self._handed) if past is None else past
         full = {
-            v
-            for v, column in columns.items()
-            if not isinstance(v, CountVector)
-            and not (column < 0 if isinstance(v, Discrete) else np.isnan(column)).any()
+            v for v, column in columns.items() if v in self._handed_on and observed(v, column).all()
         }
         full -= {self._by_name[v.name] for _, values in others.values() for v in values}
-        handed = [pair for pair in self._handed if self._by_name[lag(pair[0])[0]] not in full]
-        begin = 0
-        if past is not None:
-            begin, handed = past.n_slices, [*past.handed]
-        alone = all(isinstance(now, Continuous) for now, _ in handed)
-        wanted = {v: d for v, d in self._depths.items() if v in (columns if alone else full)}
-        lagged = lagged_columns(columns, starts, wanted)
-        if past is not None:
-            lagged |= {v: np.full(n, x) for v, x in past.recent.items()}
-        columns = {**columns, **lagged}
+        if past is None:
+            handed = tuple([pair for pair in handed if now(pair[0]) not in full])
+        numbers = all(isinstance(v, Continuous) for v, _ in handed)
+        wanted = {v: d for v, d in self._depths.items() if v in (columns if numbers else full)}
+        columns = {**columns, **lagged_columns(columns, starts, wanted)}
         positions = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)) + begin
-        number = np.minimum(positions, len(self._slices) - 1)
-        kinds: list[BayesianNetwork] = [*self._networks]
-        numbers = {id(kind): k for k, kind in enumerate(kinds)}
-        kind = number.copy()
-        for row, (network, _) in others.items():
-            if id(network) not in numbers:
-                numbers[id(network)] = len(kinds)
-                kinds.append(network)
-            kind[row] = numbers[id(network)]
+        number = np.minimum(positions, len(self.slices) - 1)
+        kinds: list[Any] = [(network, {}, number == k) for k, network in enumerate(self._networks)]
+        for row, (network, values) in others.items():
+            kinds[number[row]][2][row] = False
+            kinds.append(
+                (network, {v: np.array([x]) for v, x in values.items()}, np.arange(n) == row)
+            )
         parts = []
-        for k, network in enumerate(kinds):
-            chosen = np.flatnonzero(kind == k)
-            if not len(chosen):
-                continue
-            names = set(network.variables)
-            shown = {v: column[chosen] for v, column in columns.items() if v in names}
-            more = {
-                v: np.array([others[row][1][v] for row in chosen.tolist()])
-                for v in (others[int(chosen[0])][1] if k >= len(self._networks) else ())
-            }
-            likelihoods = {v: logs[chosen] for v, logs in soft.items() if v in names}
-            likelihoods = {v: logs for v, logs in likelihoods.items() if logs.any()}
-            evidence = Evidence(len(chosen), {**shown, **more}, likelihoods).split()[0]
-            parts.append(Part(chosen, network, evidence, not number[chosen[0]]))
-        return Sequences(starts, parts, tuple(handed))
+        for network, more, mask in kinds:
+            chosen = np.flatnonzero(mask)
+            if len(chosen):
+                shown = {v: column[chosen] for v, column in columns.items() if v in network}
+                judged = {v: logs[chosen] for v, logs in soft.items() if v in network}
+                judged = {v: logs for v, logs in judged.items() if logs.any()}
+                evidence = Evidence(len(chosen), {**shown, **more}, judged).split()[0]
+                parts.append(Part(chosen, network, evidence, not number[chosen[0]]))
+        return Sequences(starts, parts, handed)
 
     def _chain(self, sequences: Sequences, first: Any = None) -> Any:
         """Return sequences with the messages of their slices, the first of which may be given."""
@@ -566,7 +552,7 @@ class TemporalNetwork(Answering):
         n: int,
         told: Mapping[int, Mapping[Name, Any]],
         settings: Mapping[int, Mapping[Name, Any]],
-        past: Past | None = None,
+        past: tuple[int, Any] | None = None,
     ) -> Sequences:
         """Return one sequence of n slices with evidence and interventions by slice."""
         columns: dict[Variable, NDArray[Any]] = {}
@@ -575,7 +561,7 @@ class TemporalNetwork(Answering):
         for t in sorted({*told, *settings}):
             entered = {self.variable(k).name: x for k, x in as_mapping(told.get(t)).items()}
             check_no_belief(entered)
-            number = min(t + (past.n_slices if past else 0), len(self._slices) - 1)
+            number = min(t + (past[0] if past else 0), len(self.slices) - 1)
             network = own = self._networks[number]
             if t in settings:
                 values = read_values(self, settings[t])
@@ -640,19 +626,19 @@ class TemporalNetwork(Answering):
         size = whole_number("n", "slices", n, 1)
         blocks: list[CPD] = [*self.static]
         for t in range(size):
-            number = min(t, len(self._slices) - 1)
+            number = min(t, len(self.slices) - 1)
             new: dict[Variable, Variable] = {}
             for v in self._own:
                 for steps in range(self._depths.get(v, 0) + 1):
                     place = before(v, steps) if steps else v
                     new[place] = renamed(v, f"{v.name}_{t - steps}")
-            blocks += [substituted(cpd, new) for cpd in self._slices[number]]
+            blocks += [substituted(cpd, new) for cpd in self.slices[number]]
         return BayesianNetwork(blocks)
 
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of the CPDs, those that slices share once."""
-        cpds = {id(cpd): cpd for cpds in (self.static, *self._slices) for cpd in cpds}
+        cpds = {id(cpd): cpd for cpds in (self.static, *self.slices) for cpd in cpds}
         return sum(cpd.n_parameters for cpd in cpds.values())
 
     def __repr__(self) -> str:
@@ -662,36 +648,24 @@ class TemporalNetwork(Answering):
         )
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, TemporalNetwork) and (self.static, self._slices) == (
+        return isinstance(other, TemporalNetwork) and (self.static, self.slices) == (
             other.static,
-            other._slices,
+            other.slices,
         )
 
     def __hash__(self) -> int:
         return id(self)
 
 
-def _cpd_lists(first: Any) -> list[list[CPD]]:
-    """Return the CPDs of the first slices, one list each."""
-    if isinstance(first, CPD) or not isinstance(first, Iterable):
-        raise ModelError(f"first= takes the CPDs of the first slice; got {first!r:.80}.")
-    items = list(first)
-    nested = items and all(isinstance(x, (list, tuple)) for x in items)
-    lists = [_singles(x, "first=") for x in (items if nested else [items])]
-    if not lists[0]:
-        raise ModelError("A TemporalNetwork needs at least one CPD in its first slice; got none.")
-    return lists
-
-
-def _singles(cpds: Iterable[Any], what: str) -> list[CPD]:
-    if isinstance(cpds, CPD) or not isinstance(cpds, Iterable):
-        raise ModelError(f"{what} takes a list of CPDs; got {cpds!r:.80}.")
-    out: list[CPD] = []
-    for cpd in cpds:
-        if not isinstance(cpd, CPD):
-            raise ModelError(f"{what} takes CPDs; got {cpd!r:.80}.")
-        out += cpd.singles()
-    return out
+def _singles(what: str, cpds: Any) -> tuple[CPD, ...]:
+    """Return CPDs of one child each."""
+    items: list[Any] = (
+        [*cpds] if isinstance(cpds, Iterable) and not isinstance(cpds, CPD) else [None]
+    )
+    if wrong := [cpd for cpd in items if not isinstance(cpd, CPD)]:
+        shown = wrong[0] or getattr(cpds, "title", cpds)
+        raise ModelError(f"{what} takes a list of CPDs; got {shown!r:.80}.")
+    return tuple([single for cpd in items for single in cpd.singles()])
 
 
 def _by_slice(what: str, values: Any) -> dict[int, Any]:

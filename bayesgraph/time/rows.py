@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_variable
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import TableLike
@@ -120,7 +120,7 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     if not n_rows:
         raise DataError(f"The table has no rows (its columns are {quoted(columns)}).")
     for what, name in (("id", key), ("time", time)):
-        if name is not None and name not in columns:
+        if name is not None and all(name != each for each in columns):
             raise unknown_variable(name, columns, where=f"{what}=: the table")
     ids, sequence = _ids(columns, key)
     offset = _offsets(columns, time, options.get("step"), ids, sequence)
@@ -158,11 +158,7 @@ def _ids(columns: Mapping[Name, Any], key: Name | None) -> tuple[list[Any], NDAr
 
 
 def _offsets(
-    columns: Mapping[Name, Any],
-    time: Name | None,
-    step: Any,
-    ids: list[Any],
-    sequence: NDArray[np.intp],
+    columns: Mapping[Name, Any], time: Name | None, step: Any, ids: list[Any], sequence: Any
 ) -> NDArray[np.int64]:
     """Return the number of each row's slice within its sequence."""
     order = np.argsort(sequence, kind="stable")
@@ -176,16 +172,20 @@ def _offsets(
         return offset
     times, is_date = _times(columns[time], time)
     ordered = times[order]
-    gaps = np.diff(ordered)
-    same = np.diff(sequence[order]) == 0
-    for wrong, what in ((gaps == 0, "twice"), (gaps < 0, "after a later one")):
-        if (wrong & same).any():
-            row = int(order[1 + int(np.argmax(wrong & same))])
+    gaps, same = np.diff(ordered), np.diff(sequence[order]) == 0
+
+    def wrong(rows: NDArray[np.bool_], what: str) -> None:
+        """Raise an error for the first of some of the ordered rows."""
+        if rows.any():
+            row = int(order[int(np.argmax(rows))])
             of = "" if ids == [None] else f" of {ids[sequence[row]]!r}"
             raise DataError(
-                f"time={time!r}: row {row}{of} has the time {columns[time][row]!s} {what}. Sort "
-                "the rows of each sequence by time, and leave one row for each."
+                f"time={time!r}: row {row}{of} has the time {columns[time][row]} {what}"
             )
+
+    again = "{}: sort the rows of each sequence by time, one row for each."
+    wrong(np.append(False, same & (gaps == 0)), again.format("twice"))
+    wrong(np.append(False, same & (gaps < 0)), again.format("after a later one"))
     size = _step(step, is_date, time)
     if size is None:
         apart = np.unique(gaps[same])
@@ -198,17 +198,10 @@ def _offsets(
         size = float(apart[0]) if len(apart) else 1.0
     steps = (ordered - ordered[begins]) / size
     whole = np.rint(steps)
-    wrong = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
-    wrong[1:] |= same & (np.diff(whole) == 0)
-    if wrong.any():
-        row = int(order[int(np.argmax(wrong))])
-        raise DataError(
-            f"time={time!r}: row {row} has the time {columns[time][row]!s}, which is not a whole "
-            f"number of steps of {_length(size, is_date)} after the first of its sequence."
-        )
-    if whole.max() > 2**40:
-        raise DataError(f"time={time!r} and step={step!r} make sequences of too many slices.")
-    offset[order] = whole.astype(np.int64)
+    part = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
+    part[1:] |= same & (np.diff(whole) == 0)
+    wrong(part, f"which is no whole number of steps of {_length(size, is_date)} after the first.")
+    offset[order] = np.minimum(whole, 2.0**40).astype(np.int64)
     return offset
 
 
@@ -222,29 +215,20 @@ def _length(size: float, is_date: bool) -> str:
 def _times(column: Any, name: Name) -> tuple[Any, bool]:
     """Return times as numbers, dates in nanoseconds, and whether they are dates."""
     values = np.asarray(column)
-    if values.dtype.kind == "O":
-        items = values.tolist()
-        if any(is_missing(x) for x in items):
-            at = next(i for i, x in enumerate(items) if is_missing(x))
-            raise DataError(f"time={name!r} is missing in row {at}.")
-        if all(hasattr(x, "year") for x in items):
-            values = np.array(items, dtype="datetime64[ns]")
-    if values.dtype.kind in "Mm":
-        if np.isnat(values).any():
-            raise DataError(f"time={name!r} is missing in row {int(np.argmax(np.isnat(values)))}.")
-        kind = "datetime64[ns]" if values.dtype.kind == "M" else "timedelta64[ns]"
-        return values.astype(kind).astype(np.int64), True
-    if values.dtype.kind not in "iuf":
-        shown = values[0] if len(values) else ""
+    if values.dtype.kind == "O" and all(hasattr(x, "year") or is_missing(x) for x in values):
+        values = np.array([None if is_missing(x) else x for x in values], dtype="datetime64[ns]")
+    is_date = values.dtype.kind in "Mm"
+    if not is_date and values.dtype.kind not in "iuf":
         raise DataTypeError(
-            f"time={name!r} takes numbers or dates; got {shown!r:.40}. Convert texts first, such "
-            "as by pandas.to_datetime."
+            f"time={name!r} takes numbers or dates; got {values[0]!r:.40}. Convert texts first, "
+            "such as by pandas.to_datetime."
         )
-    numbers: Floats = values.astype(np.float64)
-    if not np.isfinite(numbers).all():
-        row = int(np.argmax(~np.isfinite(numbers)))
-        raise DataError(f"time={name!r} is missing or infinite in row {row}.")
-    return numbers, False
+    missing = np.isnat(values) if is_date else ~np.isfinite(values)
+    if missing.any():
+        raise DataError(f"time={name!r} is missing or infinite in row {int(np.argmax(missing))}.")
+    if is_date:
+        values = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
+    return values.astype(np.int64 if is_date else np.float64), is_date
 
 
 def _step(step: Any, is_date: bool, time: Name) -> float | None:
@@ -252,16 +236,13 @@ def _step(step: Any, is_date: bool, time: Name) -> float | None:
     if step is None:
         return None
     size: float | None = None
-    if isinstance(step, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)?\s*(ms|min|s|h|d|w)\s*", step.lower())
-        if match and is_date:
-            size = float(match[1] or 1) * _UNITS[match[2]]
-    elif hasattr(step, "total_seconds") and is_date:
-        size = step.total_seconds() * 1e9
-    elif isinstance(step, np.timedelta64) and is_date:
-        size = float(step.astype("timedelta64[ns]").astype(np.int64))
-    elif isinstance(step, (int, float, np.integer, np.floating)) and not isinstance(step, bool):
-        size = None if is_date else float(step)
+    if isinstance(step, str) and is_date:
+        match = re.fullmatch(r"\s*(\d*)\s*(ms|min|s|h|d|w)\s*", step.lower())
+        size = None if match is None else float(match[1] or 1) * _UNITS[match[2]]
+    elif isinstance(step, (timedelta, np.timedelta64)) and is_date:
+        size = float(np.timedelta64(step, "ns").astype(np.int64))
+    elif isinstance(step, (int, float, np.number)) and not (isinstance(step, bool) or is_date):
+        size = float(step)
     if size is None or not 0 < size < np.inf:
         kind = "dates, a timedelta or text such as '1d', '12h' or '30min'"
         raise DataError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,28 +11,10 @@ from bayesgraph.core.arrays import LOG_2PI, Floats, whole_number
 from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention
-from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.core.variables import Continuous, Discrete, Name
 from bayesgraph.inference import GaussianComponents, NumberMixture, Posterior
 from bayesgraph.models import GaussianCPD, TableCPD, as_mapping, impossible
-from bayesgraph.time.slices import Program, States, before, lag, slice_logs
-
-
-@dataclass(frozen=True, eq=False)
-class Past:
-    """What came before a slice.
-
-    Attributes
-    ----------
-    n_slices : int
-    handed : tuple of (Variable, Variable)
-        What slices hand on, observed or not.
-    recent : mapping from variable of an earlier slice to number
-        Observed numbers beside states.
-    """
-
-    n_slices: int
-    handed: tuple[tuple[Any, Any], ...]
-    recent: Mapping[Variable, float]
+from bayesgraph.time.slices import Program, States, lag, slice_logs
 
 
 def answer(variable: Any, values: Floats, log_evidence: float) -> Any:
@@ -74,10 +55,15 @@ class Stream:
         if any(isinstance(now, Discrete) for now, _ in handed):
             handed = [pair for pair in handed if isinstance(pair[0], Discrete)]
         self._handed = tuple(handed)
+        names = {now for now, _ in handed}
+        if beside := [v.name for v in model._depths if v not in names]:
+            raise UnsupportedModelError(
+                f"A stream hands on states or numbers, not {quoted(beside)} beside states: ask "
+                "smooth, filter and forecast of a table."
+            )
         self.n_slices = 0
         self.log_likelihood = 0.0
         self._message: Any = None
-        self._recent: dict[Variable, float] = {}
         # The last slice, to ask it of what is not handed on.
         self._last: Any = None
         self._fast: dict[int, _Fast | None] = {}
@@ -97,7 +83,7 @@ class Stream:
         ImpossibleEvidenceError
             If the evidence has probability zero; the state stays as it was.
         """
-        number = min(self.n_slices, len(self._model._slices) - 1)
+        number = min(self.n_slices, len(self._model.slices) - 1)
         if number not in self._fast:
             self._fast[number] = _Fast.of(self._model, number, self._handed)
         fast = self._fast[number]
@@ -107,12 +93,13 @@ class Stream:
                 self._step(fast, seen, evidence)
                 return
         told, settings = as_mapping(evidence), dict(do or {})
-        sequences = self._model._told(1, {0: told}, {0: settings} if settings else {}, self._past)
+        sequences = self._model._told(
+            1, {0: told}, {0: settings} if settings else {}, (self.n_slices, self._handed)
+        )
         chain = self._model._chain(sequences, self._message)
         gain = float(chain.log_likelihood[0])
         if gain == -np.inf:
             raise impossible(evidence)
-        self._recall(told)
         self._end(chain.filtered, gain, told, settings)
 
     def _step(self, fast: _Fast, seen: tuple[Floats, float], evidence: EvidenceLike) -> None:
@@ -133,29 +120,6 @@ class Stream:
         self.log_likelihood += gain
         self.n_slices += 1
 
-    @property
-    def _past(self) -> Past:
-        return Past(self.n_slices, self._handed, self._recent)
-
-    def _recall(self, told: Mapping[Name, Any]) -> None:
-        """Keep the numbers beside states that the next slices need."""
-        names = {now for now, _ in self._handed}
-        depths = {v: d for v, d in self._model._depths.items() if v not in names}
-        entered = {self._model.variable(name): value for name, value in told.items()}
-        lacking = [v.name for v in depths if entered.get(v) is None]
-        if lacking:
-            raise UnsupportedModelError(
-                f"{quoted(lacking)} bears on the next slice beside states that are not observed: "
-                "give its value in each slice."
-            )
-        recent = dict(self._recent)
-        for v, depth in depths.items():
-            for k in range(depth, 1, -1):
-                if before(v, k - 1) in recent:
-                    recent[before(v, k)] = recent[before(v, k - 1)]
-            recent[before(v)] = v.encode(entered[v])
-        self._recent = recent
-
     def query(self, target: Name) -> Any:
         """Return the posterior of a variable in the last slice given all evidence so far."""
         model = self._model
@@ -168,7 +132,7 @@ class Stream:
             table = self._message.reshape([v.cardinality for v in handed])
             others = tuple(k for k, v in enumerate(handed) if v != variable)
             return answer(variable, table.sum(axis=others), self.log_likelihood)
-        past = Past(n, self._handed, self._recent)
+        past = n, self._handed
         sequences = model._told(1, {0: as_mapping(told)}, {0: settings} if settings else {}, past)
         values = model._chain(sequences, message).marginal(variable, smooth=False)[0]
         return answer(variable, values, self.log_likelihood)
@@ -182,7 +146,7 @@ class Stream:
             Probabilities; mean and variance of a number.
         """
         model, n = self._model, whole_number("steps", "slices", steps, 1)
-        sequences = model._sequences(np.array([0, n]), {}, past=self._past)
+        sequences = model._sequences(np.array([0, n]), {}, past=(self.n_slices, self._handed))
         chain = model._chain(sequences, self._message)
         values: Floats = chain.marginal(model._target(target), smooth=False)
         return values

@@ -111,7 +111,7 @@ def test_a_template_is_fitted():
     rows = {"x": rng.normal(4.0 * z)}
     model = bg.hidden_markov(2, {"x": "gaussian"})
     fitted = bg.TemporalNetwork.fit(model, rows, restarts=3)
-    means = np.sort(next(c for c in fitted._slices[0] if c.variable.name == "x").mean)
+    means = np.sort(next(c for c in fitted.slices[0] if c.variable.name == "x").mean)
     np.testing.assert_allclose(means, [0.0, 4.0], atol=0.5)
     with pytest.raises(bg.errors.DataTypeError, match="gaussian"):
         bg.hidden_markov(2, {"x": "gauss"})

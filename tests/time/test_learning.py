@@ -24,7 +24,7 @@ def test_expected_counts_as_enumeration(seed):
     given = long.extended(0, model._own_static)
     families = {
         Family.of(*cpd.parents, cpd.variable): (cpd.variable, cpd.parents)
-        for cpds in (model.static, *model._slices)
+        for cpds in (model.static, *model.slices)
         for cpd in cpds
     }
     sums, _ = expected_statistics(Chain(model._sequences(*given)), families)
@@ -34,7 +34,7 @@ def test_expected_counts_as_enumeration(seed):
     inner = {"a", "b", *(p.name for _, above in families.values() for p in above)}
     expected = {family: np.zeros([v.cardinality for v in family.discrete]) for family in families}
     pairs = [(None, c) for c in model.static]
-    pairs += [(t, c) for t in range(n) for c in model._slices[min(t, len(model._slices) - 1)]]
+    pairs += [(t, c) for t in range(n) for c in model.slices[min(t, len(model.slices) - 1)]]
     for t, cpd in pairs:
         family = Family.of(*cpd.parents, cpd.variable)
         value = rows[cpd.variable.name][t or 0]
@@ -73,13 +73,13 @@ def test_complete_rows_are_counted():
     )
     z, who, x = (np.array(rows[name]) for name in ("z", "who", "x"))
     same = who[1:] == who[:-1]
-    (transition,) = [c for c in model._slices[-1] if c.variable.name == "z"]
+    (transition,) = [c for c in model.slices[-1] if c.variable.name == "z"]
     for i, a in enumerate(["down", "up"]):
         chosen = same & (z[:-1] == a)
         for j, b in enumerate(["down", "up"]):
             assert transition.values[i, j] == pytest.approx((z[1:][chosen] == b).mean())
-    (leaf,) = [c for c in model._slices[0] if c.variable.name == "x"]
-    assert leaf in model._slices[-1]  # the same in all slices
+    (leaf,) = [c for c in model.slices[0] if c.variable.name == "x"]
+    assert leaf in model.slices[-1]  # the same in all slices
     np.testing.assert_allclose(leaf.mean, [x[z == "down"].mean(), x[z == "up"].mean()])
     np.testing.assert_allclose(leaf.variance, [x[z == "down"].var(), x[z == "up"].var()])
     assert model.training.history is None

@@ -1,0 +1,44 @@
+"""The record of temporal networks in native files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bayesgraph.files.payloads import record
+from bayesgraph.models import CPD, substituted
+from bayesgraph.tables import Training
+from bayesgraph.time import Before, TemporalNetwork, renamed
+
+# Variables of earlier slices have a tuple of this, the name and the number of slices as a name.
+_BEFORE = "before"
+
+
+def _stored(model: TemporalNetwork) -> dict[str, Any]:
+    """Return the CPDs of all slices, with names that files hold."""
+    slices = [[_plain(cpd) for cpd in cpds] for cpds in model.slices]
+    content = {"static": list(model.static), "slices": slices, "training": model.training}
+    return {name: value for name, value in content.items() if value is not None}
+
+
+def _plain(cpd: CPD) -> CPD:
+    names = {p: p.name for p in cpd.parents}
+    past = {p: (_BEFORE, n.name, n.steps) for p, n in names.items() if isinstance(n, Before)}
+    return substituted(cpd, {p: renamed(p, name) for p, name in past.items()})
+
+
+def _lagged(cpd: CPD) -> CPD:
+    names = {p: p.name for p in cpd.parents}
+    past = {p: n[1:] for p, n in names.items() if isinstance(n, tuple) and n[:1] == (_BEFORE,)}
+    return substituted(cpd, {p: renamed(p, Before(*rest)) for p, rest in past.items()})
+
+
+@record("temporal network", TemporalNetwork, _stored)
+def _made(
+    static: Sequence[CPD], slices: Sequence[Sequence[CPD]], training: Training | None = None
+) -> TemporalNetwork:
+    """Return the temporal network of the CPDs of its slices."""
+    *first, later = [[_lagged(cpd) for cpd in cpds] for cpds in slices]
+    model = TemporalNetwork(first, later, static=static)
+    model.training = training
+    return model
