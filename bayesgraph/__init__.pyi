@@ -71,6 +71,7 @@ from .statistics import independence_test as independence_test
 from .tables import open_dataset as open_dataset
 from .tables import read_table as read_table
 from .time import TemporalNetwork as TemporalNetwork
+from .time import TemporalNetworkClassifier as TemporalNetworkClassifier
 from .time import before as before
 from .time import hidden_markov as hidden_markov
 from .time import kalman as kalman

@@ -151,6 +151,8 @@ def listed(docstring):
 
 
 CLASSIFIERS = [getattr(bg, name) for name in bg.__all__ if name.endswith("Classifier")]
+# It classifies sequences of rows.
+CLASSIFIERS.remove(bg.TemporalNetworkClassifier)
 OF_CLASSIFIERS = [
     pytest.param(kind, *pair, id=f"{kind.__name__}-{'-'.join(pair)}")
     for kind in CLASSIFIERS

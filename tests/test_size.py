@@ -32,12 +32,12 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_263,
-    "nodes of syntax trees": 671_782,
-    "files": 232,
-    "public names": 75,
+    "lines of code": 58_339,
+    "nodes of syntax trees": 672_432,
+    "files": 233,
+    "public names": 76,
     "bytes of the front end": 301_807,
-    "comments that silence a check": 108,
+    "comments that silence a check": 109,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

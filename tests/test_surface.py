@@ -11,8 +11,10 @@ from sklearn.ensemble import RandomForestClassifier
 import bayesgraph as bg
 from bayesgraph.classifiers import Evaluation
 
-MOST_NAMES, MOST_ON_A_MODEL, MOST_ON_A_CLASSIFIER = 75, 36, 14
+MOST_NAMES, MOST_ON_A_MODEL, MOST_ON_A_CLASSIFIER = 76, 36, 14
 CLASSIFIERS = [getattr(bg, name) for name in bg.__all__ if name.endswith("Classifier")]
+# It classifies sequences of rows.
+CLASSIFIERS.remove(bg.TemporalNetworkClassifier)
 # Methods that scikit-learn's own estimators have.
 OF_SKLEARN = (
     {"partial_fit", "score_samples", "get_feature_names_out", "fit_transform", "set_output"}

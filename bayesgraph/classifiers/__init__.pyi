@@ -18,6 +18,7 @@ from .evaluation import PairedTest as PairedTest
 from .evaluation import evaluate as evaluate
 from .evaluation import paired_tests as paired_tests
 from .intake import check_fitted as check_fitted
+from .intake import labels_of as labels_of
 from .intake import set_columns as set_columns
 from .naive_bayes import AODEClassifier as AODEClassifier
 from .naive_bayes import AveragedTANClassifier as AveragedTANClassifier
@@ -42,6 +43,8 @@ from .rows import known_table as known_table
 from .rows import n_rows_of as n_rows_of
 from .rows import predicted_columns as predicted_columns
 from .rows import with_policy as with_policy
+from .scikit_learn import BaseEstimator as BaseEstimator
+from .scikit_learn import ClassifierMixin as ClassifierMixin
 from .stream_columns import StreamColumns as StreamColumns
 from .streaming import StreamingNaiveBayesClassifier as StreamingNaiveBayesClassifier
 from .streaming import (

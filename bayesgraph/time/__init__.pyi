@@ -1,3 +1,4 @@
+from .classifier import TemporalNetworkClassifier as TemporalNetworkClassifier
 from .known import hidden_markov as hidden_markov
 from .known import kalman as kalman
 from .known import local_level as local_level

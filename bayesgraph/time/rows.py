@@ -122,7 +122,7 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     for what, name in (("id", key), ("time", time)):
         if name is not None and all(name != each for each in columns):
             raise unknown_variable(name, columns, where=f"{what}=: the table")
-    ids, sequence = _ids(columns, key)
+    ids, sequence = sequences_of(columns, key)
     offset = _offsets(columns, time, options.get("step"), ids, sequence)
     names = {v.name for v in model.variables}
     for name in {key, time} - names - {None}:
@@ -141,7 +141,9 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     return LongRows(table, ids, starts, sequence, starts[sequence] + offset)
 
 
-def _ids(columns: Mapping[Name, Any], key: Name | None) -> tuple[list[Any], NDArray[np.intp]]:
+def sequences_of(
+    columns: Mapping[Name, Any], key: Name | None
+) -> tuple[list[Any], NDArray[np.intp]]:
     """Return the ids in the order in which they appear, and the index of each row's."""
     n_rows = length(next(iter(columns.values())))
     if key is None:
