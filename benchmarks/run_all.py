@@ -42,6 +42,7 @@ BENCHMARKS = {
     "bench_structure": ["--quick"],
     "bench_learning": ["--quick"],
     "bench_stream": ["--quick"],
+    "bench_time": [],
     "bench_scale": ["--rows", "500000"],
 }
 

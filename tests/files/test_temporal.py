@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from time_templates import cells, of_random
 
 import bayesgraph as bg
-from time_templates import cells, of_random
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -1,5 +1,7 @@
 """A classifier of sequences is a temporal network whose target is static."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -42,7 +44,7 @@ def test_sequences_get_their_class_by_the_rule_of_bayes():
         logs[:, k] = np.log((len(own) + 1) / 42)
         for i, row in enumerate(acts):
             logs[i, k] += np.log(start[row[0]])
-            logs[i, k] += sum(np.log(move[a, b]) for a, b in zip(row, row[1:], strict=False))
+            logs[i, k] += sum(np.log(move[a, b]) for a, b in pairwise(row))
     expected = np.exp(logs - logs.max(axis=1, keepdims=True))
     np.testing.assert_allclose(proba, expected / expected.sum(axis=1, keepdims=True), atol=1e-10)
 

@@ -115,3 +115,35 @@ def test_a_template_is_fitted():
     np.testing.assert_allclose(means, [0.0, 4.0], atol=0.5)
     with pytest.raises(bg.errors.DataTypeError, match="gaussian"):
         bg.hidden_markov(2, {"x": "gauss"})
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_as_pyagrum(seed):
+    gum, ktbn = pytest.importorskip("pyagrum"), pytest.importorskip("pyagrum.ktbn")
+    rng = np.random.default_rng(seed)
+    k, m, n = int(rng.integers(2, 5)), int(rng.integers(2, 4)), 12
+    (start, move, emit, _, _), emissions = markov(rng, k, m)
+    model = bg.hidden_markov(k, {"y": emissions["y"]}, start=start, transition=move)
+    other = ktbn.KTBN(2)
+    other.addTemporal(gum.RangeVariable("z", "z", 0, k - 1))
+    other.addTemporal(gum.RangeVariable("y", "y", 0, m - 1))
+    other.addArc("z", 0, "z", 1)
+    for t in (0, 1):
+        other.addArc("z", t, "y", t)
+        other.cpt("y", t).fillWith(emit.reshape(-1).tolist())
+    other.cpt("z", 0).fillWith(start.tolist())
+    other.cpt("z", 1).fillWith(move.reshape(-1).tolist())
+    inference = ktbn.KTBNInference(other)
+    seen = [None if rng.random() < 0.3 else int(rng.integers(m)) for _ in range(n)]
+    told = {t: {"y": code} for t, code in enumerate(seen) if code is not None}
+    for t, values in told.items():
+        inference.addObservation("y", t, values["y"])
+    inference.addIntervention("z", 5, 1)
+    inference.makeInference(n)
+    for t in range(n):
+        if t != 5:
+            expected = inference.posterior("z", t).toarray()
+            answer = model.query("state", t, told, do={5: {"state": 1}})
+            np.testing.assert_allclose(answer.probabilities, expected, atol=1e-10)
+    log = inference.logObservationProbability()
+    assert answer.log_evidence == pytest.approx(log, abs=1e-10)
