@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_339,
-    "nodes of syntax trees": 672_432,
-    "files": 233,
+    "lines of code": 58_273,
+    "nodes of syntax trees": 672_270,
+    "files": 232,
     "public names": 76,
     "bytes of the front end": 301_807,
     "comments that silence a check": 109,

@@ -33,7 +33,7 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         its value in the slice before as a parent; hidden variables too.
     hidden : mapping from name to int, list of states or Discrete
         Variables that the table lacks.
-    variables, categorical, smoothing, restarts, max_iter, random_state
+    variables, categorical, smoothing, restarts, random_state
         As in :meth:`TemporalNetwork.fit`.
 
     Attributes
@@ -57,12 +57,15 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         categorical: Iterable[Name] | Literal["all"] | None = None,
         smoothing: SmoothingLike = "dirichlet",
         restarts: int = 1,
-        max_iter: int = 1000,
         random_state: RandomState = 0,
     ) -> None:
-        self.arcs, self.hidden, self.variables = arcs, hidden, variables
-        self.categorical, self.smoothing = categorical, smoothing
-        self.restarts, self.max_iter, self.random_state = restarts, max_iter, random_state
+        self.arcs, self.hidden, self.variables, self.categorical = (
+            arcs,
+            hidden,
+            variables,
+            categorical,
+        )
+        self.smoothing, self.restarts, self.random_state = smoothing, restarts, random_state
 
     def fit(self, X: TableLike, y: ArrayLike, **options: Unpack[RowOptions]) -> Self:
         """Fit the network to rows X and a label y for each sequence, in the order they begin.
@@ -83,18 +86,12 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if sequence.max() + 1 != len(labels):
             raise DataError(f"y has {len(labels)} labels, and X {sequence.max() + 1} sequences.")
         columns[_TARGET] = labels.values[sequence]
+        how = {
+            k: x for k, x in self.get_params(deep=False).items() if k not in ("arcs", "variables")
+        }
+        variables = [target, *self.variables]
         self.model_ = TemporalNetwork.fit(
-            arcs,
-            columns,
-            hidden=self.hidden,
-            static=[_TARGET],
-            variables=[target, *self.variables],
-            categorical=self.categorical,
-            smoothing=self.smoothing,
-            restarts=self.restarts,
-            max_iter=self.max_iter,
-            random_state=self.random_state,
-            **options,
+            arcs, columns, static=[_TARGET], variables=variables, **how, **options
         )
         self.classes_ = labels.classes
         return self

@@ -48,16 +48,16 @@ def hidden_markov(
     k = states.cardinality
     cpds: list[CPD] = [TableCPD(states, np.full(k, 1 / k) if start is None else start)]
     for name, kind in emissions.items():
+        if isinstance(kind, str) and kind != "gaussian":
+            raise DataTypeError(
+                f"emissions= has {kind!r} for {name!r}: it takes 'gaussian', a variable, a list of "
+                "states or a CPD."
+            )
         if isinstance(kind, CPD):
             cpds.append(kind)
-        elif isinstance(kind, Continuous) or (isinstance(kind, str) and kind == "gaussian"):
+        elif isinstance(kind, (str, Continuous)):
             number = kind if isinstance(kind, Continuous) else Continuous(name)
             cpds.append(GaussianCPD(number, np.zeros(k), 1.0, [states]))
-        elif isinstance(kind, str):
-            raise DataTypeError(
-                f"emissions= has {kind!r} for {name!r}: 'gaussian', a variable, a list of states "
-                "or a CPD."
-            )
         else:
             seen = kind if isinstance(kind, Discrete) else Discrete(name, kind)
             shares = np.full((k, seen.cardinality), 1 / seen.cardinality)
@@ -84,16 +84,10 @@ def local_level(
     start : (mean, variance)
         Of the first level.
     """
-    mean, variance = start
-    ones = np.ones((1, 1))
-    return kalman(
-        ["level"],
-        [name],
-        transition=ones,
-        observation=ones,
-        transition_covariance=ones * level_variance,
-        observation_covariance=ones * noise_variance,
-        start=([mean], [[variance]]),
+    level, seen = Continuous("level"), Continuous(name)
+    return TemporalNetwork(
+        [GaussianCPD(level, *start), GaussianCPD(seen, 0.0, noise_variance, [level], [1.0])],
+        [GaussianCPD(level, 0.0, level_variance, [before(level)], [1.0])],
     )
 
 

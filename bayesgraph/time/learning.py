@@ -13,7 +13,6 @@ from scipy.special import xlogy
 
 from bayesgraph.core.arrays import Floats, log_of, random_generator, whole_number
 from bayesgraph.core.errors import (
-    CPDError,
     DataError,
     GraphError,
     NotConvergedWarning,
@@ -21,7 +20,7 @@ from bayesgraph.core.errors import (
     warn,
 )
 from bayesgraph.core.typing import TableLike
-from bayesgraph.core.variables import Continuous, Discrete, Name, Variable
+from bayesgraph.core.variables import Discrete, Name, Variable
 from bayesgraph.inference import Factor, normalised_if_possible
 from bayesgraph.learning import Iterations, estimate_gaussian, estimate_table
 from bayesgraph.models import CPD, GaussianCPD, TableCPD
@@ -120,20 +119,11 @@ def _parents(
             raise GraphError(f"An arc is a pair (parent, child); got {arc!r:.80}.")
         ends: list[Any] = [end.name if isinstance(end, Variable) else end for end in arc]
         parent, child = ends
-        past = isinstance(parent, Before)
         name, steps = (parent.name, parent.steps) if isinstance(parent, Before) else (parent, 0)
         for end in (name, child):
             if end not in by_name:
                 raise unknown_variable(end, by_name, where="The table")
-        if child in static and (past or name not in static):
-            raise GraphError(f"{child!r} is static and has the parent {parent!r}, which is not.")
-        if past and name in static:
-            raise GraphError(
-                f"{name!r} is static: it is the same in all slices, not before({name!r})."
-            )
-        above = before(by_name[name], steps) if past else by_name[name]
-        if isinstance(above, Continuous) and isinstance(by_name[child], Discrete):
-            raise CPDError(f"The discrete variable {child!r} cannot have the parent {parent!r}.")
+        above = before(by_name[name], steps) if steps else by_name[name]
         parents[by_name[child]].append(above)
     return parents
 
@@ -150,32 +140,26 @@ class _Template:
         self._make = make
         steps = [lag(p)[1] for above in parents.values() for p in above]
         own = [v for v in parents if v.name not in static]
-        self._static = [self._family(v, parents[v], 0) for v in parents if v.name in static]
-        self._slices = [
-            [self._family(v, parents[v], number) for v in own]
-            for number in range(max(steps, default=0) + 1)
-        ]
+
+        def families(variables: Iterable[Variable], number: int) -> list[Any]:
+            """Return variables with those parents that slices before this one have."""
+            return [(v, tuple([p for p in parents[v] if lag(p)[1] <= number])) for v in variables]
+
+        self._static = families([v for v in parents if v.name in static], 0)
+        self._slices = [families(own, number) for number in range(max(steps, default=0) + 1)]
         pairs = [pair for pairs in (self._static, *self._slices) for pair in pairs]
         self.families: Families = {Family.of(*above, v): (v, above) for v, above in pairs}
-
-    @staticmethod
-    def _family(
-        child: Variable, parents: Sequence[Variable], number: int
-    ) -> tuple[Variable, tuple[Variable, ...]]:
-        """Return a variable with those parents that slices before this one have."""
-        return child, tuple([p for p in parents if lag(p)[1] <= number])
 
     def drawn(self, values: Mapping[Any, Floats], random: np.random.Generator) -> Any:
         """Return a network to start from; Gaussians have the means of rows drawn at random."""
         cpds: dict[Family, CPD] = {}
         child: Any
+        above: Any
         for family, (child, above) in self.families.items():
             shape = tuple(v.cardinality for v in family.discrete)
             if isinstance(child, Discrete):
-                shares = _MIN_SHARE + random.exponential(size=(*shape[:-1], child.cardinality))
-                cpds[family] = TableCPD(
-                    child, shares / shares.sum(-1, keepdims=True), family.discrete[:-1]
-                )
+                shares = _MIN_SHARE + random.exponential(size=shape)
+                cpds[family] = TableCPD(child, shares / shares.sum(-1, keepdims=True), above)
             else:
                 centres, slopes = (
                     random.choice(values[child], shape),

@@ -42,9 +42,8 @@ from bayesgraph.models import (
 )
 from bayesgraph.statistics import SmoothingLike
 from bayesgraph.tables import columns_of, to_frame
-from bayesgraph.time.chains import Chain, Part, Sequences, lagged_columns, observed
+from bayesgraph.time.chains import Chain, NumberChain, Part, Sequences, lagged_columns, observed
 from bayesgraph.time.learning import fit_temporal
-from bayesgraph.time.numbers import NumberChain
 from bayesgraph.time.rows import LongRows, RowOptions, read_rows
 from bayesgraph.time.slices import Given, before, lag, now, renamed
 from bayesgraph.time.streams import Stream, answer
@@ -99,11 +98,7 @@ class TemporalNetwork(Answering):
     """
 
     def __init__(
-        self,
-        first: Iterable[Any],
-        later: Iterable[CPD] = (),
-        *,
-        static: Iterable[CPD] = (),
+        self, first: Iterable[Any], later: Iterable[CPD] = (), *, static: Iterable[CPD] = ()
     ) -> None:
         self.static = _singles("static=", static)
         self.training: Any = None
@@ -124,6 +119,8 @@ class TemporalNetwork(Answering):
                 raise ModelError(f"The first slice needs a CPD of each variable; it lacks {new}.")
         self.slices = tuple([tuple(cpds.values()) for cpds in slices])
         self._own = tuple(slices[0])
+        if self.static:
+            BayesianNetwork(self.static)  # refuses parents that are not static
         self.variables = (*(cpd.variable for cpd in self.static), *self._own)
         self._by_name = {v.name: v for v in self.variables}
         self._depths: dict[Variable, int] = {}
@@ -323,11 +320,7 @@ class TemporalNetwork(Answering):
 
     # ------------------------------------------------------------------------- questions of rows
 
-    def log_likelihood(
-        self,
-        rows: TableLike,
-        **options: Unpack[RowOptions],
-    ) -> Floats:
+    def log_likelihood(self, rows: TableLike, **options: Unpack[RowOptions]) -> Floats:
         """Return the log likelihood (density) of each sequence of a long table.
 
         Parameters
@@ -354,12 +347,7 @@ class TemporalNetwork(Answering):
         logs: Floats = self._of_rows(long).log_likelihood
         return logs
 
-    def smooth(
-        self,
-        rows: TableLike,
-        target: Name,
-        **options: Unpack[RowOptions],
-    ) -> Floats:
+    def smooth(self, rows: TableLike, target: Name, **options: Unpack[RowOptions]) -> Floats:
         """Return the posterior of a variable in each row given all rows of its sequence.
 
         Parameters
@@ -376,12 +364,7 @@ class TemporalNetwork(Answering):
         """
         return self._posteriors(rows, target, options, smooth=True)
 
-    def filter(
-        self,
-        rows: TableLike,
-        target: Name,
-        **options: Unpack[RowOptions],
-    ) -> Floats:
+    def filter(self, rows: TableLike, target: Name, **options: Unpack[RowOptions]) -> Floats:
         """Return the posterior of a variable in each row given the rows up to this one.
 
         Parameters and result are those of `smooth`.
@@ -397,11 +380,7 @@ class TemporalNetwork(Answering):
         return chosen
 
     def forecast(
-        self,
-        rows: TableLike,
-        target: Name,
-        steps: int = 1,
-        **options: Unpack[RowOptions],
+        self, rows: TableLike, target: Name, steps: int = 1, **options: Unpack[RowOptions]
     ) -> Floats:
         """Return the distribution of a variable in the slices after the last row of each sequence.
 
@@ -425,11 +404,7 @@ class TemporalNetwork(Answering):
         return last
 
     def most_probable(
-        self,
-        rows: TableLike,
-        *,
-        frame: str | None = None,
-        **options: Unpack[RowOptions],
+        self, rows: TableLike, *, frame: str | None = None, **options: Unpack[RowOptions]
     ) -> Any:
         """Return the most probable states of all unobserved discrete variables together (Viterbi).
 
@@ -537,10 +512,9 @@ class TemporalNetwork(Answering):
         log_evidence = float(chain.log_likelihood[0])
         if log_evidence == -np.inf:
             raise impossible(evidence)
-        part = next(part for part in chain.sequences.parts if number in part.rows)
-        row = part.rows == number
-        if variable not in part.network or (
-            variable in part.evidence and part.evidence.observed_rows(variable)[row].any()
+        entered = {**told.get(number, {}), **settings.get(number, {})}
+        if any(
+            self.variable(k) == variable and not isinstance(x, Mapping) for k, x in entered.items()
         ):
             raise EvidenceError(
                 f"{variable.name!r} is both the target and observed or set in slice {number}."
@@ -596,14 +570,13 @@ class TemporalNetwork(Answering):
 
     def _cut(self, number: int, names: frozenset[Name]) -> BayesianNetwork:
         """Return the network of a slice without the distributions of variables that are set."""
-        network = self._networks[number]
-
-        def build() -> BayesianNetwork:
-            return BayesianNetwork(
-                [Given(c.variable) if c.variable.name in names else c for c in network.cpds]
-            )
-
-        cut: BayesianNetwork = network._memo.get(("cut", names), build)
+        cpds = self._networks[number].cpds
+        cut: BayesianNetwork = self._networks[number]._memo.get(
+            ("cut", names),
+            lambda: BayesianNetwork(
+                [Given(c.variable) if c.variable.name in names else c for c in cpds]
+            ),
+        )
         return cut
 
     def start(self) -> Stream:

@@ -179,10 +179,7 @@ def submodel(
 
 
 def row_parts(
-    network: BayesianNetwork,
-    evidence: Evidence,
-    keep: Sequence[Variable],
-    algebra: Algebra = SUM,
+    network: BayesianNetwork, evidence: Evidence, keep: Sequence[Variable], algebra: Algebra = SUM
 ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
     """Yield rows that observe the same of what others depend on, in blocks, with their evidence."""
     trimmed, part = submodel(network, evidence, keep, algebra)
@@ -356,6 +353,5 @@ class Program:
         behind = [*(Given(v) for v in self.now if v in roots), *cpds]
         first = [cpd for cpd in net.cpds if cpd.variable in ahead]
         return Split(
-            BayesianNetwork(first) if first else None,
-            BayesianNetwork(behind) if behind else None,
+            BayesianNetwork(first) if first else None, BayesianNetwork(behind) if behind else None
         )

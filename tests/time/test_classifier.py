@@ -54,10 +54,10 @@ def test_hidden_variables_and_missing_cells():
     rows, labels = sequences(rng, 30, 10)
     rows["act"] = [None if rng.random() < 0.2 else a for a in rows["act"]]
     clf = bg.TemporalNetworkClassifier(
-        [(bg.before("z"), "z"), ("z", "act")], hidden={"z": 2}, max_iter=20
+        [(bg.before("z"), "z"), ("z", "act")], hidden={"z": 2}, restarts=2
     )
     clf.fit(rows, labels, id="id")
     assert (clf.predict(rows, id="id") == labels).mean() > 0.6
-    assert clf.get_params()["max_iter"] == 20
+    assert clf.get_params()["restarts"] == 2
     with pytest.raises(bg.errors.DataError, match="30 sequences"):
         clf.fit(rows, labels[:-1], id="id")
