@@ -328,17 +328,21 @@ def check_memory(
         )
 
 
-def memory_error(what: str, entries: float, width: int, limit: float) -> MemoryLimitError:
-    """Return the error for a query that needs too much memory.
+def memory_error(
+    what: str, entries: float, width: int, limit: float, seconds: float = 0.0
+) -> MemoryLimitError:
+    """Return the error for a query that needs too much memory or time.
 
     `what` names the object that is too large, such as "a table", and `entries` is its number of
-    entries. `width` is the induced width; `limit` is in bytes.
+    entries. `width` is the induced width; `limit` is in bytes; `seconds` are told if there are any.
     """
+    time = f", and would take some {format_seconds(seconds)}" if seconds else ""
     return MemoryLimitError(
         f"This query needs {what} of {format_count(entries)} numbers "
-        f"({format_bytes(BYTES * entries)}, induced width {width}); the limit is "
-        f"{format_bytes(limit)}. Observe more variables, ask for fewer at a time, or raise "
-        "memory_limit; query and marginals can fall back to an approximation (fallback='loopy')."
+        f"({format_bytes(BYTES * entries)}, induced width {width}){time}; the limit is "
+        f"{format_bytes(limit)}{' and some minutes' if seconds else ''}. Observe more variables, "
+        "ask for fewer at a time, or raise memory_limit; query and marginals can fall back to an "
+        "approximation (fallback='loopy')."
     )
 
 

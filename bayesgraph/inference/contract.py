@@ -42,7 +42,7 @@ from bayesgraph.inference.junction import Tree
 
 
 # Seconds for each entry of a product, all passes over the entry together (measured).
-_SECONDS_AN_ENTRY = 3e-9
+SECONDS_AN_ENTRY = 3e-9
 # Maximum number of variables of a product: NumPy arrays have at most 64 axes, and a few of them
 # are needed for rows and parameters.
 _MAXIMUM_AXES = 60
@@ -86,6 +86,9 @@ class Plan(Displayed):
     entries : tuple of int, optional
         If cliques with many zeros are held compressed: the number of entries of all cliques before,
         and how many are held.
+    slices : tuple of variables
+        Variables whose states are gone through one by one, each with the same eliminations of the
+        others, because the messages would not fit into memory otherwise.
     parts : tuple of Plan
         Plans of the solvers to which a composite solver delegates.
     """
@@ -98,6 +101,7 @@ class Plan(Displayed):
     joint: tuple[Variable, ...] = ()
     workspace: int = 0
     entries: tuple[int, int] | None = None
+    slices: tuple[Discrete, ...] = ()
     parts: tuple[Plan, ...] = ()
 
     @property
@@ -126,7 +130,8 @@ class Plan(Displayed):
     def multiplications(self) -> int:
         """Number of entries of all products in all passes: about the number of multiplications."""
         entries = sum(table_entries(scope) for scope in self._own_scopes())
-        return self.passes * entries + sum(part.multiplications for part in self.parts)
+        own = self.passes * table_entries(self.slices) * entries
+        return own + sum(part.multiplications for part in self.parts)
 
     @cached_property
     def bytes(self) -> int:
@@ -160,18 +165,20 @@ class Plan(Displayed):
     def _display(self) -> DisplayTable:
         kept = ", ".join(str(variable.name) for variable in self.keep) or "nothing"
         title = f"Plan: eliminate {len(self.order)} variables, keep {kept}\n  by {self.solver}"
-        seconds = format_seconds(_SECONDS_AN_ENTRY * min(self.multiplications, 10**300))
+        seconds = format_seconds(SECONDS_AN_ENTRY * min(self.multiplications, 10**300))
         cells = [
             ("passes", self.passes > 1, str(self.passes)),
             ("induced width", True, str(self.width)),
             ("largest table", True, _size(self.largest_table)),
+            ("slices", bool(self.slices), format_count(table_entries(self.slices))),
             ("compressed", self.entries is not None, _compressed(self.entries or (0, 0))),
             ("workspace", self.workspace > 0, _size(self.workspace)),
             ("multiplications", True, f"{format_count(self.multiplications)} (about {seconds})"),
             ("components", self.components > 1, f"{format_count(self.components)} Gaussians"),
             ("tier", self.tier == "interpreted", "interpreted, until compiled kernels pay"),
         ]
-        notes = [f"joint states of {_names(self.joint)}, one after the other"] if self.joint else []
+        one_by_one = self.joint or self.slices
+        notes = [f"joint states of {_names(one_by_one)}, one after the other"] if one_by_one else []
         for number, step in enumerate(self.steps, start=1):
             verb = "integrate" if isinstance(step.variable, Continuous) else "sum"
             notes.append(f"{number:>2}. {verb} {step.variable.name} out of {_names(step.scope)}")
@@ -288,7 +295,7 @@ def _eliminated(
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[index_of[v] for v in leaving]] = 0
     order = planning_kernels.elimination_order(
-        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage
+        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, planning_kernels.ONCE
     )
     turn_of = {variables[v]: turn for turn, v in enumerate(order[: len(leaving)].tolist())}
     # Each scope waits in the bucket of the variable in it that is eliminated first; scopes without

@@ -17,12 +17,15 @@ from bayesgraph.inference.junction import Cliques, Floats, Ints, Restricted, Tab
 Bits = NDArray[np.uint64]
 
 # Greedy scores of the portfolio (Kjaerulff 1990; Fishelson and Geiger 2004): each score is tried
-# once without noise, then again with noise.
+# once without noise, then again with noise; then the noise of the best order is varied.
 _MIN_FILL, _WEIGHTED_FILL, _MIN_WEIGHT, _FILL_AND_WEIGHT = 0, 1, 2, 3
 _SCORES = 4
-# Steps of the search for an elimination order for each entry of the tables, and their maximum.
-_EFFORT = 0.05
-_MAXIMUM_WORK = 1e8
+# Steps of the search for an elimination order for each entry of the tables, where it is used once
+# or often, and their maximum: a thousand millions take some four seconds. Of every so many orders
+# one has new noise.
+ONCE, OFTEN = 0.05, 0.5
+_MAXIMUM_WORK = 1e9
+_FRESH = 8
 # Maximum number of neighbours of a variable that is tested for being simplicial.
 _MAXIMUM_SIMPLICIAL = 40
 
@@ -623,13 +626,16 @@ def elimination_order(
     start: Ints,
     item: Ints,
     stage: Ints,
+    effort: float,
 ) -> Ints:
     """Return an elimination order of all variables, in which lower stages come first.
 
     `start` and `item` are the scopes of the factors, `stage` is the stage of each variable.
     Simplicial variables of stage 0 are eliminated first; the others are ordered by a portfolio of
-    greedy scores, with seeded noise from the second round on. The search stops when its number of
-    steps exceeds `_EFFORT` times the entries of the best order found, or `_MAXIMUM_WORK`.
+    greedy scores, with seeded noise from the second round on. From the third round on, the noise of
+    the best order is mutated, a few variables at a time, and kept where the order is not worse (a
+    1 + 1 evolution strategy). The search stops when its number of steps exceeds `effort` times the
+    entries of the best order found, or `_MAXIMUM_WORK`.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -667,17 +673,24 @@ def elimination_order(
     best = np.empty(m, np.int64)
     trial = np.empty(m, np.int64)
     taste = np.ones(m)
+    best_taste = np.ones(m)
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(88172645463325252)
     work = 0
     winner = 0
     trials = 0
     while True:
-        score = trials % _SCORES if trials < 2 * _SCORES or trials % 2 else winner
-        if trials >= _SCORES:
+        is_fresh = trials < 2 * _SCORES or trials % _FRESH == 0
+        score = trials % _SCORES if is_fresh else winner
+        if is_fresh and trials >= _SCORES:
             noise = 0.1 + 0.4 * _random(state)
             for i in range(m):
                 taste[i] = 1.0 + noise * _random(state)
+        elif not is_fresh:
+            changed = 0.3 * _random(state) ** 2
+            for i in range(m):
+                is_new = _random(state) < changed
+                taste[i] = 0.6 + 0.8 * _random(state) if is_new else best_taste[i]
         weighted = score == _WEIGHTED_FILL
         cost, steps = _greedy(
             near,
@@ -692,13 +705,14 @@ def elimination_order(
         )
         work += steps
         trials += 1
-        if cost < best_cost:
+        if cost <= best_cost:
             best_cost = cost
             best[:] = trial
+            best_taste[:] = taste
             winner = score
         # Until each score has been tried once, four times the usual number of steps is allowed.
-        share = _EFFORT if trials >= _SCORES else 4.0 * _EFFORT
-        if work > share * best_cost or work > _MAXIMUM_WORK or trials > 4000:
+        share = effort if trials >= _SCORES else 4.0 * effort
+        if work > share * best_cost or work > _MAXIMUM_WORK:
             break
     for i in range(m):
         order[done + i] = core[best[i]]

@@ -8,14 +8,15 @@ from struct import pack
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import Floats
+from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.core.parallel import BYTES, default_memory_limit, memory_error
 from bayesgraph.inference import execution_kernels, planning_kernels, program_kernels
-from bayesgraph.inference.contract import Case
+from bayesgraph.inference.contract import SECONDS_AN_ENTRY, Case
 from bayesgraph.inference.junction import Ints, Program, Restricted, Tree, unpacked
 from bayesgraph.inference.tables import (
-    MAXIMUM_ENTRIES,
     MOST_DENSE,
     Findings,
     Layout,
@@ -30,6 +31,8 @@ _NOTHING = np.empty(0, dtype=np.int64)
 _DENSE = np.empty((5, 0), dtype=np.int64)
 # Number of arrays of a `Tree` that depend on its cliques: those from `home` to `unit`.
 _OF_CLIQUES = 6
+# Maximum number of entries of all cliques, which a pass takes some minutes to compute.
+MOST_COMPUTED = 2.0**37
 
 
 class Relevance(Enum):
@@ -76,6 +79,7 @@ def plan_tree(
     question: Restricted,
     *,
     stage: Ints | None = None,
+    effort: float = planning_kernels.ONCE,
 ) -> Tree:
     """Return a junction tree of the relevant factors, of any size, with its roots.
 
@@ -86,6 +90,8 @@ def plan_tree(
         root clique.
     stage : shape (n_variables,), optional
         Stage of each variable; lower stages are eliminated first.
+    effort : float
+        Steps of the search for each entry of the tables.
     """
     wanted = question.wanted
     start, item = question.start, question.item
@@ -98,7 +104,7 @@ def plan_tree(
             item = np.concatenate((item, targets))
     else:
         stages, wanted = stage[question.variables], np.zeros_like(wanted)
-    order = planning_kernels.elimination_order(question.cards, start, item, stages)
+    order = planning_kernels.elimination_order(question.cards, start, item, stages, effort)
     packed, total, largest = planning_kernels.junction_tree(
         question, start, item, stages, wanted, order
     )
@@ -127,14 +133,40 @@ def _with_data(program: Program, layout: Layout, limit: float) -> Program:
     return program._replace(code=code)
 
 
-def _fits(tree: Tree, limit: float) -> bool:
-    return BYTES * tree.largest <= limit and tree.total <= MAXIMUM_ENTRIES
+def fits(tree: Tree, limit: float, both: bool) -> bool:
+    """Tell whether the tables of a tree fit into a limit in bytes, and are computed in minutes.
+
+    Large tables are computed tile by tile and never stored, but for the messages between them, of
+    one or of both passes.
+    """
+    if BYTES * tree.largest <= limit and tree.total <= MOST_COMPUTED:
+        return True
+    return tree.total <= MOST_COMPUTED and BYTES * (1 + both) * _message_sizes(tree).sum() <= limit
+
+
+def _message_sizes(tree: Tree) -> Floats:
+    """Return the number of entries of the message of each clique to its parent, 0 for a root."""
+    logs = np.log(tree.cards[tree.member])
+    logs[~_is_kept(tree)] = 0.0
+    return np.exp(np.add.reduceat(logs, tree.c_start[:-1])) * (tree.parent >= 0)
+
+
+def _is_kept(tree: Tree) -> NDArray[np.bool_]:
+    """Tell of each entry of `member` whether its clique passes the variable to its parent."""
+    leaving = np.repeat(tree.c_start[:-1] + tree.residual, np.diff(tree.c_start))
+    return np.arange(len(tree.member)) >= leaving
+
+
+def size_error(tree: Tree, limit: float) -> MemoryLimitError:
+    """Return the error for a tree that does not fit, see `fits`."""
+    seconds = SECONDS_AN_ENTRY * tree.total if tree.total > MOST_COMPUTED else 0.0
+    return memory_error("a table", tree.largest, tree.width, limit, seconds)
 
 
 def check_size(tree: Tree, memory_limit: float | None = None) -> None:
     """Raise a MemoryLimitError if the largest table of a tree exceeds the limit in bytes."""
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    if not _fits(tree, limit):
+    if BYTES * tree.largest > limit:
         raise memory_error("a table", tree.largest, tree.width, limit)
 
 
@@ -230,10 +262,11 @@ class CompiledTables:
         relevance: Relevance = Relevance.EVERYTHING,
         *,
         maximized: Sequence[int] | None = None,
+        effort: float = planning_kernels.ONCE,
     ) -> Tree:
-        """Return the junction tree of a query, of any size; for the parameters see `program`."""
+        """Return the junction tree of a query, of any size; see `program` and `plan_tree`."""
         restricted = self.restricted(observed, soft, targets, relevance)
-        return plan_tree(restricted, stage=self.stages(maximized))
+        return plan_tree(restricted, stage=self.stages(maximized), effort=effort)
 
     def program(
         self,
@@ -266,9 +299,9 @@ class CompiledTables:
         tree : Tree, optional
             The result of `tree` for the same query.
         memory_limit : float, optional
-            Maximum bytes of the largest table, and of a compressed program; by default half of the
-            machine's memory. (Large tables are computed tile by tile and never stored whole, so the
-            limit bounds the time as well.)
+            Maximum bytes of the messages between large tables, which are computed tile by tile and
+            never stored whole, and of a compressed program; by default half of the machine's
+            memory.
         compress : bool
             Whether cliques with many zeros are held compressed where that pays. In trees that
             exceed the limit, or are so large that it takes less time than a run, they are in any
@@ -279,7 +312,7 @@ class CompiledTables:
         Raises
         ------
         MemoryLimitError
-            If the largest table exceeds the limit; the message gives its size.
+            If the messages exceed the limit, or if the tables would take hours to compute.
         """
         if tree is None:
             tree = self.tree(observed, soft, targets, relevance, maximized=maximized)
@@ -288,15 +321,19 @@ class CompiledTables:
         targets = targets if maximized is None else ()
         stages = self.stages(maximized)
         limit = float(default_memory_limit() if memory_limit is None else memory_limit)
-        layout = None
-        if compress or tree.total > MOST_DENSE or not _fits(tree, limit):
+        # What is maximised may be searched for, in less time than large tables take.
+        largest = np.inf if maximized is None else limit / BYTES
+        layout, needed = None, not fits(tree, limit, both) or tree.largest > largest
+        if compress or tree.total > MOST_DENSE or needed:
             # Without evidence there is only one case.
-            layout = compressed(tables, tree, targets, both, limit, hard if observed else {})
-        if layout is not None and BYTES * layout.n_data > limit and _fits(tree, limit):
+            only = hard if observed else {}
+            layout = compressed(tables, tree, targets, both, limit, needed, only)
+        if layout is not None and BYTES * layout.n_data > limit and not needed:
             layout = None
         if layout is not None:
             tree = layout.tree
-        check_size(tree, limit)
+        if not fits(tree, limit, both) or tree.largest > largest:
+            raise size_error(tree, limit)
         if layout is None and tree.total > planning_kernels.SMALL:
             tree = with_intermediates(tree, both)
         places = _DENSE if layout is None else layout.places
@@ -315,6 +352,36 @@ class CompiledTables:
             maximal, places, n_work, n_result,
         )  # fmt: skip
         return program if layout is None else _with_data(program, layout, limit)
+
+    def sliced(
+        self,
+        observed: Sequence[int],
+        soft: Sequence[int],
+        targets: Sequence[int],
+        relevance: Relevance,
+        *,
+        both: bool,
+        memory_limit: float,
+    ) -> tuple[list[int], Tree] | None:
+        """Return variables whose states are gone through one by one, and the tree of each slice.
+
+        In each step the variable is added that leaves the least to compute, of those that most of
+        the messages' entries are about (cutset conditioning, Pearl 1988). The result is None if all
+        slices together would take hours.
+        """
+        cards = self.tables.cards
+        tree = self.tree(observed, soft, targets, relevance)
+        cost, cut = tree.total, list[int]()
+        while cost <= MOST_COMPUTED and not fits(tree, memory_limit, both):
+            options = []
+            for v in _costliest(tree, (*targets, *soft)):
+                more = sorted((*cut, v))
+                smaller = self.tree(sorted((*observed, *more)), soft, targets, relevance)
+                options.append((float(np.prod(cards[more])) * smaller.total, more, smaller))
+            cost, cut, tree = min(
+                options, default=(np.inf, cut, tree), key=lambda option: option[0]
+            )
+        return (cut, tree) if cost <= MOST_COMPUTED else None
 
     # --------------------------------------------------------------------------------------- runs
 
@@ -442,22 +509,33 @@ class CompiledTables:
         return restricted.factors.tolist(), restricted.variables.tolist()
 
 
+# Number of variables that are tried in each step of the search for slices.
+_TRIED = 4
+
+
+def _costliest(tree: Tree, without: Sequence[int]) -> list[int]:
+    """Return the variables whose states share most of the entries of the messages, most first."""
+    sizes = np.repeat(_message_sizes(tree), np.diff(tree.c_start)) * _is_kept(tree)
+    saved = np.bincount(tree.member, sizes, len(tree.variables)) * (1.0 - 1.0 / tree.cards)
+    saved[np.isin(tree.variables, without)] = 0.0
+    most = [v for v in np.argsort(-saved, kind="stable")[:_TRIED].tolist() if saved[v] > 0.0]
+    return [int(v) for v in tree.variables[most]]
+
+
 def held_entries(program: Program) -> int:
     """Return the number of entries that a run holds, with the keys and lists of the program."""
     return program.n_work + program.n_result + (len(program.code) if program.layout.size else 0)
 
 
 def held_bytes(program: Program) -> float:
-    """Return the bytes that are limited: of the largest table, or of what a run holds."""
-    return BYTES * max(program.tree.largest, held_entries(program))
+    """Return the bytes that a run holds, which are limited."""
+    return BYTES * held_entries(program)
 
 
 def _check_memory(program: Program, memory_limit: float | None) -> None:
     limit = default_memory_limit() if memory_limit is None else memory_limit
-    tree = program.tree
-    for what, entries in (("a table", tree.largest), ("a workspace", held_entries(program))):
-        if BYTES * entries > limit:
-            raise memory_error(what, entries, tree.width, limit)
+    if held_bytes(program) > limit:
+        raise memory_error("a workspace", held_entries(program), program.tree.width, limit)
 
 
 def _load_soft(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -14,9 +15,15 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import tiers
 from bayesgraph.core.errors import EvidenceError, MemoryLimitError
-from bayesgraph.core.parallel import default_memory_limit
+from bayesgraph.core.parallel import BYTES, default_memory_limit
 from bayesgraph.core.variables import Discrete, Variable
-from bayesgraph.inference import contract, execution_kernels, program_kernels, sensitivity
+from bayesgraph.inference import (
+    contract,
+    execution_kernels,
+    planning_kernels,
+    program_kernels,
+    sensitivity,
+)
 from bayesgraph.inference.elimination import table_derivatives
 from bayesgraph.inference.junction import Ints, Program, Tree
 from bayesgraph.inference.program_kernels import N_ROWS
@@ -27,6 +34,7 @@ from bayesgraph.inference.programs import (
     held_bytes,
     held_entries,
     plan_tree,
+    size_error,
 )
 from bayesgraph.inference.results import Assignment, Marginals, Posterior, places_of
 from bayesgraph.inference.tables import MOST_DENSE, SMALLEST, Findings
@@ -241,9 +249,13 @@ def _local(run: Run, clique: int, states: Ints) -> tuple[Floats, Ints]:
 
 # Maximum number of targets of a joint posterior: NumPy arrays have at most 64 axes.
 _MAX_TARGETS = 60
-# Number of the run before which cliques are compressed to save time: a query that is run once or
-# twice would take longer by it.
+# Number of the run before which a better order is searched for and cliques are compressed to save
+# time: a query that is run once or twice would take longer by it.
 _RUNS_BEFORE = 3
+# Questions that may be answered slice by slice.
+_SLICED = (contract.Joint, contract.All, contract.Mass)
+# Logarithm of the ratio of two sums above which a larger unit is taken for both.
+_LARGE = 100.0
 
 
 class _TableSolver(contract.Solver):
@@ -398,17 +410,16 @@ class _Program(_TableWork):
     def _prepare(self, model: Any) -> None:
         super()._prepare(model)
         self._runs = 0
-        self._tree = tree_of(self.compiled, self.question, self.pattern)
+        self._slices: dict[float, tuple[list[int], Program]] = {}
+        self._query = self.compiled, self.question, self.pattern
+        self._tree = tree_of(*self._query)
         general = None
-        try:
+        with suppress(MemoryLimitError):
             general = self._made(memory_limit=self.memory_limit)
-        except MemoryLimitError:
-            if not self.pattern.observed:
-                raise
         self._keep(general)
 
     def _made(self, **options: Any) -> Program:
-        return program_of(self.compiled, self.question, self.pattern, tree=self._tree, **options)
+        return program_of(*self._query, tree=self._tree, **options)
 
     def _keep(self, general: Program | None) -> None:
         """Keep the program of all cases, and what each run asks about it."""
@@ -426,6 +437,9 @@ class _Program(_TableWork):
             return self._narrowed(case, memory_limit)
         self._runs += 1
         if self._runs == _RUNS_BEFORE and general.tree.total >= SMALLEST:
+            tree = tree_of(*self._query, effort=planning_kernels.OFTEN)
+            if tree.total < self._tree.total:
+                self._tree = tree
             with suppress(MemoryLimitError):
                 general = self._made(memory_limit=memory_limit, compress=True)
             self._keep(general)
@@ -451,8 +465,42 @@ class _Program(_TableWork):
         return program if held_bytes(program) <= limit else compile_case()
 
     def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
-        run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
-        return run.result, run.log_mass
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        if limit not in self._slices:
+            with suppress(MemoryLimitError):
+                run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
+                return run.result, run.log_mass
+            self._slices[limit] = sliced_program(*self._query, self._tree, limit)
+        return self._sum_of_slices(case, *self._slices[limit])
+
+    def _sum_of_slices(
+        self, case: contract.Case, cut: list[int], program: Program
+    ) -> tuple[Floats, float]:
+        """Return the result and the log mass of a case, summed over the states of some variables.
+
+        The same program serves all of them.
+        """
+        cards = self.compiled.tables.cards
+        is_cut = np.zeros(program.n_result, bool)
+        if isinstance(self.question, contract.All):
+            free = self.compiled.free(self.pattern.observed)
+            is_cut = np.repeat(np.isin(free, cut), cards[free])
+        result, total, unit = np.zeros(len(is_cut)), 0.0, -np.inf
+        for states in itertools.product(*map(range, cards[cut])):
+            hard = {**case.hard, **dict(zip(cut, states, strict=True))}
+            run = self.compiled.run(program, case._replace(hard=hard), np.inf)
+            if run.log_mass == -np.inf:
+                continue
+            if run.log_mass > unit + _LARGE:
+                scale = np.exp(unit - run.log_mass)
+                result, total, unit = result * scale, total * scale, run.log_mass
+            mass = math.exp(run.log_mass - unit)
+            total += mass
+            result[~is_cut] += mass * run.result
+            if is_cut.any():
+                is_state = [np.arange(cards[v]) == k for v, k in zip(cut, states, strict=True)]
+                result[is_cut] += mass * np.concatenate(is_state)
+        return (result / total, unit + math.log(total)) if total else (result, -np.inf)
 
     @property
     def nbytes(self) -> int:
@@ -460,11 +508,16 @@ class _Program(_TableWork):
 
 
 def tree_of(
-    compiled: CompiledTables, question: contract.Question, pattern: contract.Pattern
+    compiled: CompiledTables,
+    question: contract.Question,
+    pattern: contract.Pattern,
+    effort: float = planning_kernels.ONCE,
 ) -> Tree:
-    """Return the junction tree of a query on tables, of any size."""
+    """Return the junction tree of a query on tables, of any size; see `plan_tree`."""
     targets, relevance, maximized = _terms(compiled, question, pattern)
-    return compiled.tree(pattern.observed, pattern.soft, targets, relevance, maximized=maximized)
+    return compiled.tree(
+        pattern.observed, pattern.soft, targets, relevance, maximized=maximized, effort=effort
+    )
 
 
 def program_of(
@@ -484,6 +537,39 @@ def program_of(
         maximized=maximized,
         **options,
     )
+
+
+def sliced_program(
+    compiled: CompiledTables,
+    question: contract.Question,
+    pattern: contract.Pattern,
+    tree: Tree,
+    limit: float,
+) -> tuple[list[int], Program]:
+    """Return variables whose states are gone through one by one, and the program of a slice.
+
+    Raises
+    ------
+    MemoryLimitError
+        If all slices together would take hours.
+    """
+    targets, relevance, _ = _terms(compiled, question, pattern)
+    if relevance is Relevance.TARGETS:  # slices are weighted by their probability
+        relevance = Relevance.EVIDENCE
+    asked = pattern.soft, targets, relevance
+    both = isinstance(question, contract.All)
+    for_messages = limit
+    while for_messages >= BYTES:
+        sliced = compiled.sliced(pattern.observed, *asked, both=both, memory_limit=for_messages)
+        if sliced is None:
+            break
+        cut, smaller = sliced
+        observed = sorted((*pattern.observed, *cut))
+        program = compiled.program(observed, *asked, both=both, tree=smaller, memory_limit=np.inf)
+        if held_bytes(program) <= limit:
+            return cut, program
+        for_messages /= 2.0  # a run holds more than messages
+    raise size_error(tree, limit)
 
 
 class ProgramPosteriors(_Program, _TablePosteriors):
@@ -657,6 +743,11 @@ class CompiledPrograms(_TableSolver):
         sizes: dict[str, Any] = {}
         if issubclass(self.works[type(question)], _Program):
             program = _planned_program(compiled, question, pattern, tree)
+            if program is None and isinstance(question, _SLICED):
+                with suppress(MemoryLimitError):
+                    query = compiled, question, pattern
+                    cut, program = sliced_program(*query, tree, default_memory_limit())
+                    tree, sizes["slices"] = program.tree, tuple(variables[v] for v in cut)
             if program is not None:
                 sizes["workspace"] = held_entries(program)
                 if program.layout.size:

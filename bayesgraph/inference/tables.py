@@ -741,6 +741,7 @@ def compressed(
     targets: Sequence[int],
     both: bool,
     limit: float,
+    needed: bool,
     hard: Findings | None = None,
 ) -> Layout | None:
     """Return which cliques of a tree are better held compressed; None if there are none.
@@ -755,18 +756,19 @@ def compressed(
         Whether the program has both passes.
     limit : float
         Maximum bytes of a clique, as a table or compressed.
+    needed : bool
+        Whether the tree does not fit otherwise.
     hard : mapping from index of a variable to its state, optional
         Evidence for which alone the result holds. If it is None, the result holds for all states of
         the observed variables, and less is tried.
     """
     if tree.total > MAXIMUM_ENTRIES:
         return None
-    needed = BYTES * tree.largest > limit
     if not needed and tree.total < SMALLEST_MEAN * len(tree.parent):
         return None
     shape = _Shape.of(tree)
     most = min(limit / _ROW_BYTES, _FEW_ROWS if hard is None else _MOST_ROWS)
-    too_large = [BYTES * n > limit or n > _MOST_LISTED for n in shape.entries]
+    too_large = [(needed and BYTES * n > limit) or n > _MOST_LISTED for n in shape.entries]
     allowed = [
         most if large else min(most, max(_FREE_ROWS, LARGEST_SHARE * n))
         for large, n in zip(too_large, shape.entries, strict=True)

@@ -94,7 +94,9 @@ def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
     tables = net._compiled_tables.tables
     stage = random.integers(0, 3, 16)
-    order = planning.elimination_order(tables.cards, tables.start, tables.item, stage)
+    order = planning.elimination_order(
+        tables.cards, tables.start, tables.item, stage, planning.ONCE
+    )
     assert sorted(order.tolist()) == list(range(16))
     assert (np.diff(stage[order]) >= 0).all()
 
