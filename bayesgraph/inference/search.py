@@ -21,7 +21,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from bayesgraph.core.arrays import log_sum_exp, whole_number
-from bayesgraph.core.errors import DataError, EvidenceError
+from bayesgraph.core.errors import DataError, EvidenceError, MemoryLimitError
 from bayesgraph.core.parallel import BYTES, default_memory_limit
 from bayesgraph.core.variables import Discrete
 from bayesgraph.inference import contract
@@ -243,6 +243,8 @@ class _Search:
         Number of assignments to find.
     budget : Budget
     memory_limit : float, optional
+    begun : float
+        When the time of the budget began.
     """
 
     def __init__(
@@ -251,8 +253,9 @@ class _Search:
         k: int,
         budget: contract.Budget,
         memory_limit: float | None,
+        begun: float,
     ) -> None:
-        self._begun, self._budget = perf_counter(), budget
+        self._begun, self._budget = begun, budget
         cards = [reduction.cards[v] for v in reduction.left]
         self._costs, constant, n_numbers = _flat(cards, reduction)
         self._constant = reduction.constant + constant
@@ -386,6 +389,7 @@ def rank(
     memory_limit : float, optional
         Bytes for the nodes of the search.
     """
+    begun = perf_counter()
     reduction = Reduction(cards, costs, _SMALL if k == 1 else 0)
     least = [reduction.constant, *(float(table.min()) for _, table in reduction.costs)]
     if not np.isfinite(least).all():
@@ -393,7 +397,7 @@ def rank(
     if not reduction.left:
         nothing = np.zeros(0, dtype=np.int64)
         return Ranking([reduction.extended(nothing)], [reduction.constant], reduction.constant)
-    ranking = _Search(reduction, k, budget, memory_limit).run()
+    ranking = _Search(reduction, k, budget, memory_limit, begun).run()
     return ranking._replace(states=[reduction.extended(states) for states in ranking.states])
 
 
@@ -454,6 +458,11 @@ class SearchBest(FactorBest):
         costs.append(((), np.array(-tables.log_scale - case.log_scale)))
         rank_them = self._rank if self.question.over is None else self._rank_sums
         ranking = rank_them(case, tables, costs, memory_limit)
+        if not ranking.states and ranking.lower < math.inf:
+            raise MemoryLimitError(
+                "The search ended before it found an assignment of positive probability, and "
+                "before it excluded all. Raise max_seconds or max_steps, or observe more variables."
+            )
         assignments = []
         for states, cost in zip(ranking.states, ranking.costs, strict=True):
             values: dict[Any, Any] = dict(zip(tables.variables, states[:, None], strict=True))

@@ -419,7 +419,7 @@ class Model(Drawn, Edits, Answering):
             When the search ends if nothing is proved.
         max_steps : int, optional
             The same in nodes of the search, for equal answers on every machine. By default as many
-            as take about ten seconds, unless `max_seconds` is given.
+            as take ten to twenty seconds, unless `max_seconds` is given.
         progress : callable, optional
             Called by the search as ``progress(log_probability, upper_bound)``.
         memory_limit : float, optional
@@ -430,8 +430,8 @@ class Model(Drawn, Edits, Answering):
         ImpossibleEvidenceError
             If the evidence has probability zero.
         MemoryLimitError
-            If the exact answer needs too much memory and no fallback is allowed, or if a table of
-            the model does.
+            If the exact answer needs too much memory and no fallback is allowed, if a table of the
+            model does, or if a search ends before it finds a possible assignment.
         UnsupportedModelError
             For numbers in `over`, for the joint mode of a mixture, and for a mixture of networks so
             different that the 4096 most probable assignments of each do not determine the answer.

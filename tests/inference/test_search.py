@@ -229,3 +229,22 @@ def test_impossible_evidence_and_wrong_options_are_told():
 def test_the_plan_of_a_search_is_printed():
     plan = grid(3).plan(question="most_probable", method="search")
     assert "branch and bound" in str(plan)
+
+
+def parities(n, solution):
+    """Return random sums of three bits that a solution has, as a factor graph."""
+    random = np.random.default_rng(1)
+    bits = [bg.Discrete(f"b{i}", [0, 1]) for i in range(n)]
+    factors = []
+    for _ in range(n - 4):
+        i, j, k = random.permutation(n)[:3]
+        odd = (solution[i] + solution[j] + solution[k]) % 2
+        table = np.indices((2, 2, 2)).sum(axis=0) % 2 == odd
+        factors.append(bg.Factor([bits[i], bits[j], bits[k]], table.astype(float)))
+    return bg.FactorGraph([*factors, *(bg.Factor([b], [1.0, 2.0]) for b in bits)])
+
+
+def test_a_search_that_finds_nothing_does_not_call_evidence_impossible():
+    graph = parities(60, np.random.default_rng(0).integers(0, 2, 60))
+    with pytest.raises(bg.errors.MemoryLimitError, match="before it found an assignment"):
+        graph.most_probable(method="search", max_steps=1)
