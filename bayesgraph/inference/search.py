@@ -131,7 +131,6 @@ class Reduction:
         self._trace: list[Cost] = []
         if most:
             self._eliminate(most)
-        self._absorb()
         gone = {scope[-1] for scope, _ in self._trace}
         self.left = [v for v in range(len(cards)) if v not in gone]
         self.costs = list(self._costs.items())
@@ -180,14 +179,6 @@ class Reduction:
             self._add((around, total.min(axis=-1)))
             for w in around:
                 heapq.heappush(heap, (self._size(w), w))
-
-    def _absorb(self) -> None:
-        """Add tables to those of wider scopes."""
-        for scope in sorted(self._costs, key=lambda scope: (len(scope), scope)):
-            wider = set.intersection(*(self._of[v] for v in scope)) - {scope}
-            if wider and len(scope) > 1:
-                into = min(wider)
-                self._costs[into] = self._costs[into] + _aligned(self._take(scope), into)
 
     def extended(self, left: Ints) -> Ints:
         """Return the best states of all variables, given those of the variables that are left."""
@@ -269,7 +260,7 @@ class _Search:
         alive = np.concatenate([np.arange(card) for card in cards]).astype(np.int64)
         self._root = Node(number, alive, np.array(cards, dtype=np.int64))
         self._lower = 0.0
-        self._guide = Guide(np.ones(n), np.zeros(n), np.ones(n), np.empty(max(cards)))
+        self._guide = Guide(np.ones(n), np.ones(n), np.empty(max(cards)))
         limit = min(default_memory_limit() if memory_limit is None else memory_limit, _STACK)
         depth = int(min(states, max(4, limit // (BYTES * (n_numbers + states + n)))))
         shapes = [(depth + 1, len(row)) for row in self._root]
@@ -456,8 +447,11 @@ class SearchBest(FactorBest):
         logs = [tables.table(f, logs=True) for f in range(len(tables))]
         costs: list[Cost] = [(tuple(numbers), -table) for numbers, table in logs]
         costs.append(((), np.array(-tables.log_scale - case.log_scale)))
-        rank_them = self._rank if self.question.over is None else self._rank_sums
-        ranking = rank_them(case, tables, costs, memory_limit)
+        if self.question.over is None:
+            k, budget = self.question.k, self.question.budget
+            ranking = rank(tables.cards.tolist(), costs, k, budget, memory_limit)
+        else:
+            ranking = self._rank_sums(case, tables, costs, memory_limit)
         if not ranking.states and ranking.lower < math.inf:
             raise MemoryLimitError(
                 "The search ended before it found an assignment of positive probability, and "
@@ -474,10 +468,6 @@ class SearchBest(FactorBest):
             named = self._named(case, values)
             assignments.append(Assignment(named, -cost, -min(cost, ranking.lower)))
         return contract.Taken(lambda k: assignments[:k]) if assignments else None
-
-    def _rank(self, case: Case, tables: Tables, costs: list[Cost], limit: float | None) -> Ranking:
-        """Return the best assignments of all variables."""
-        return rank(tables.cards.tolist(), costs, self.question.k, self.question.budget, limit)
 
     def _rank_sums(
         self, case: Case, tables: Tables, costs: list[Cost], limit: float | None

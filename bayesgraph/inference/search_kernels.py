@@ -51,7 +51,6 @@ class Guide(NamedTuple):
     """What tells where to look next."""
 
     dirty: Floats  # not 0 for variables to look at
-    gaps: Floats  # difference of the two least costs of each variable, when last seen
     weight: Floats  # of each variable, for the dead ends that it had a part in
     least: Floats  # work space, of as many entries as states of a variable
 
@@ -198,18 +197,15 @@ def propagate(
                 _collect(costs, node, guide.least, k)
                 ahead += _others(costs, size, k, forward)
                 behind += _others(costs, size, k, not forward)
-            least = second = np.inf
+            least = np.inf
             for a in range(size[v]):
-                value = number[bv + alive[bv + a]]
-                second = min(second, max(value, least))
-                least = min(least, value)
+                least = min(least, number[bv + alive[bv + a]])
             lower += least
             if lower >= upper:
                 guide.weight[v] += 1.0
                 _mark(costs, v, guide.weight, 0.1)
                 _clear(dirty)
                 return np.inf
-            guide.gaps[v] = min(second - least, upper - lower)
             left = 0
             largest = 0.0
             for a in range(size[v]):
@@ -298,20 +294,6 @@ def _offer(costs: Costs, pool: Pool, states: Ints) -> None:
         pool.states[i, v] = states[v]
 
 
-@kernel(error_model="numpy", inline="always")
-def _choose(costs: Costs, node: Node, guide: Guide, last: int, least_gap: float) -> int:
-    """Return the variable to decide on: that of the last dead end if it is free; -1 for none."""
-    if last >= 0 and node.size[last] > 1:
-        return last
-    chosen, score = -1, -1.0
-    for v in range(len(node.size)):
-        if node.size[v] > 1:
-            value = guide.weight[v] * (guide.gaps[v] + least_gap) / node.size[v]
-            if value > score:
-                chosen, score = v, value
-    return chosen
-
-
 @kernel(error_model="numpy", work=lambda costs, *_: 2000 * len(costs.cost))
 def dive(
     costs: Costs,
@@ -341,7 +323,6 @@ def dive(
     _enter(node, root)
     states = np.empty(n, np.int64)
     slack = effort.slack
-    last = -1
     for d in range(length):
         path.pending[d] = 0
         if node.size[_decide(costs, node, guide.dirty, path.decision[d])] == 0:
@@ -354,15 +335,15 @@ def dive(
         count += 1
         chosen = -1
         if lower < np.inf:
-            least_gap = 1e-3 * (upper - lower if upper < np.inf else 1.0)
-            chosen = _choose(costs, node, guide, last, least_gap)
+            score = 0.0  # dead ends, and few states
+            for v in range(n):
+                if node.size[v] > 1 and guide.weight[v] / node.size[v] > score:
+                    chosen, score = v, guide.weight[v] / node.size[v]
             if chosen < 0:
                 for v in range(n):
                     states[v] = node.alive[costs.begin[v]]
                 _offer(costs, pool, states)
                 upper = pool.value[-1]
-        elif depth > length:
-            last = costs.variable[path.decision[depth - 1] >> 1]
         if chosen < 0:
             while depth > length and (
                 path.pending[depth - 1] == 0 or path.bound[depth - 1] >= upper - slack
