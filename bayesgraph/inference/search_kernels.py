@@ -395,7 +395,7 @@ def improve(
 ) -> int:
     """Change one variable at a time, to its best state among those not left of late (tabu search).
 
-    After `patience` steps without a better assignment, some variables of the best one get states at
+    After `patience` steps without a better assignment, up to half of the best one gets states at
     random. `soft` are the costs with finite numbers for infinite ones. The assignment `states` and
     the pool are changed in place. Returns the next seed.
     """
@@ -410,7 +410,7 @@ def improve(
             if step > 0:
                 for v in range(n if pool.value[0] < np.inf else 0):
                     states[v] = pool.states[0, v]
-                for _ in range(2 + n // 8):
+                for _ in range(2 + (seed >> 8) % (n // 2 + 1)):
                     seed = _next(seed)
                     v = (seed >> 8) % n
                     seed = _next(seed)
