@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_398,
-    "nodes of syntax trees": 673_752,
+    "lines of code": 58_333,
+    "nodes of syntax trees": 673_397,
     "files": 232,
     "public names": 76,
     "bytes of the front end": 301_807,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,19 +124,9 @@ class Messages:
         return out
 
 
-class Passes(NamedTuple):
-    """Matrices and likelihoods of sequences, ready for the kernels; see `time_kernels`.
-
-    Attributes
-    ----------
-    matrices : ndarray, shape (n_matrices, K, K)
-    which : ndarray, shape (n_rows,)
-    seen : ndarray, shape (n_rows, K)
-    """
-
-    matrices: Floats
-    which: NDArray[np.int64]
-    seen: Floats
+# Matrices, shape (n_matrices, K, K), index of each slice's, (n_rows,), and likelihoods, (n_rows,
+# K): see `time_kernels`.
+Passes: TypeAlias = tuple[Floats, NDArray[np.int64], Floats]
 
 
 class Chain(Messages):
@@ -173,7 +163,7 @@ class Chain(Messages):
     def program(self, part: Part) -> Program:
         """Return the compiled slice of a part."""
         handed = self.sequences.handed
-        made = part.network._memo.get(("time", handed), lambda: Program(part.network, handed))
+        made = part.network._memo.get(("program", handed), lambda: Program(part.network, handed))
         program: Program = made
         return program
 
@@ -183,7 +173,7 @@ class Chain(Messages):
         observed = (*evidence.columns, *evidence.likelihoods)
         observed = tuple(v for v in observed if v not in program.now)
         handed = self.sequences.handed
-        return part.network._memo.get(("time", handed, observed), lambda: program.split(observed))
+        return part.network._memo.get(("split", handed, observed), lambda: program.split(observed))
 
     def open(self, part: Part) -> Evidence:
         """Return the evidence of a part without that on variables that are handed on."""
@@ -243,30 +233,29 @@ class Chain(Messages):
             matrices.append(matrix)
             count += len(matrix)
         whole = np.concatenate(matrices) if matrices else np.empty((0, size, size))
-        return Passes(whole, which, seen)
+        return whole, which, seen
 
     @cached_property
     def _scaled(self) -> tuple[Passes, Floats]:
         """Matrices and likelihoods with the maximum one, and the log of the scale of each slice."""
-        logs = self.logs()
-        count, size = len(logs.matrices), self.states.size
-        scales, largest = np.zeros(len(logs.seen)), np.zeros(count)
-        time_kernels.scale_rows(logs.seen, scales)
-        matrices = logs.matrices.reshape(count, size * size)
+        whole, which, seen = self.logs()
+        count, size = len(whole), self.states.size
+        scales, largest = np.zeros(len(seen)), np.zeros(count)
+        time_kernels.scale_rows(seen, scales)
+        matrices = whole.reshape(count, size * size)
         time_kernels.scale_rows(matrices, largest)
         if count:
-            scales += np.where(logs.which < 0, 0.0, largest[logs.which])
-        return Passes(matrices.reshape(count, size, size), logs.which, logs.seen), scales
+            scales += np.where(which < 0, 0.0, largest[which])
+        return (matrices.reshape(whole.shape), which, seen), scales
 
     # --------------------------------------------------------------------------------- messages
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
         passes, scales = self._scaled
-        out, logs = np.empty_like(passes.seen), scales.copy()
+        out, logs = np.empty_like(passes[2]), scales.copy()
         starts = self.sequences.starts
-        arrays = passes.matrices, passes.which, passes.seen
-        time_kernels.forward(*arrays, starts, self._first, out, logs)
+        time_kernels.forward((*passes, starts), self._first, out, logs)
         return out, logs
 
     @property
@@ -293,17 +282,17 @@ class Chain(Messages):
     def later(self) -> Floats:
         """How likely each joint state makes what later slices tell, up to a factor, (n_rows, K)."""
         passes, _ = self._scaled
-        out, starts = np.empty_like(passes.seen), self.sequences.starts
+        out, starts = np.empty_like(passes[2]), self.sequences.starts
         last = np.ones((len(starts) - 1, self.states.size))
-        time_kernels.backward(passes.matrices, passes.which, passes.seen, starts, last, out)
+        time_kernels.backward((*passes, starts), last, out)
         return out
 
     def pair_sums(self, part: Part, variables: Sequence[Discrete]) -> Floats:
         """Return sums of joint posteriors of what two slices hand on, of a part that is split."""
-        passes, rows = self._scaled[0], part.rows
-        matrix = passes.matrices[passes.which[rows[0]]]
+        (matrices, which, seen), rows = self._scaled[0], part.rows
+        matrix = matrices[which[rows[0]]]
         with one_blas_thread():  # the bits of sums depend on the number of threads
-            before, ahead = self._before[rows], passes.seen[rows] * self.later[rows]
+            before, ahead = self._before[rows], seen[rows] * self.later[rows]
             total = ((before @ matrix) * ahead).sum(axis=1, keepdims=True)
             table = matrix * (before.T @ divided(ahead, total))
         both = [*self.past, *self.now]
@@ -366,8 +355,7 @@ class Chain(Messages):
         starts = self.sequences.starts
         path = np.zeros(self.n_rows, dtype=np.int64)
         logs = np.zeros(len(starts) - 1)
-        arrays = passes.matrices, passes.which, passes.seen
-        time_kernels.best_path(*arrays, starts, path, logs)
+        time_kernels.best_path((*passes, starts), path, logs)
         return path, logs
 
 
@@ -395,17 +383,9 @@ class NumberChain(Messages):
         self, part: Part, target: Variable | None = None
     ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
         """Yield rows that observe the same numbers; see `Messages`."""
-        evidence = part.evidence
-        pattern = np.zeros(len(part.rows), dtype=np.intp)
-        for v in self._columns:
-            if v in evidence:
-                seen = evidence.observed_rows(v)
-                _, pattern = np.unique(2 * pattern + seen, return_inverse=True)
-        for group in range(int(pattern.max(initial=0)) + 1):
-            rows = np.flatnonzero(pattern == group)
-            whole = evidence.rows(rows).split()[0]
-            for chosen, shown in row_parts(part.network, whole, self._free(part, whole)):
-                yield rows[chosen], shown
+        handed = [v for v in self._columns if v in part.network]
+        for chosen, shown in row_parts(part.network, part.evidence, handed):
+            yield chosen, shown.split()[0]
 
     @cached_property
     def _factors(self) -> tuple[Floats, NDArray[np.int64], Floats, Floats]:
@@ -424,19 +404,19 @@ class NumberChain(Messages):
                         "not observed everywhere: such a switching state has no exact answer of "
                         "bounded size. Observe it, or discretise the numbers."
                     )
-                if isinstance(factor, Factor):  # all is observed
-                    logs[rows], which[rows] = factor.log_values, count
-                    matrices.append(np.zeros((1, w, w)))
-                    count += 1
-                    continue
-                small = factor.compressed()
-                place = [self._columns[v] for v in small.variables]
-                k = small.targets.shape[-1]
-                whole = np.zeros((len(small.loadings), w, w))
-                whole[:, :k, place] = small.loadings
-                if (whole == whole[:1]).all():
-                    whole = whole[:1]
-                targets[rows, :k], logs[rows] = small.targets, small.log_constant
+                whole = np.zeros((1, w, w))
+                if isinstance(factor, GaussianFactor):
+                    factor = factor.compressed()
+                    k, place = (
+                        factor.targets.shape[-1],
+                        [self._columns[v] for v in factor.variables],
+                    )
+                    whole = np.zeros((len(factor.loadings), w, w))
+                    whole[:, :k, place] = factor.loadings
+                    whole = whole[:1] if (whole == whole[:1]).all() else whole
+                    targets[rows, :k], logs[rows] = factor.targets, factor.log_constant
+                else:  # all is observed
+                    logs[rows] = factor.log_values
                 which[rows] = count + (np.arange(len(rows)) if len(whole) > 1 else 0)
                 matrices.append(whole)
                 count += len(whole)
@@ -450,18 +430,9 @@ class NumberChain(Messages):
         order = [c for c in range(len(self._columns)) if c not in goes] + goes
         out = np.zeros((len(which), len(now), len(now) + 1))
         sums = logs.copy()
-        time_kernels.sweep(
-            matrices,
-            which,
-            targets,
-            self.sequences.starts,
-            np.array(into),
-            np.array(order),
-            is_forward,
-            self._first,
-            out,
-            sums,
-        )
+        chain = matrices, which, targets, self.sequences.starts
+        columns = np.array(into), np.array(order)
+        time_kernels.sweep(chain, *columns, is_forward, self._first, out, sums)
         return out, sums
 
     @cached_property

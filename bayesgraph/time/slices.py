@@ -156,7 +156,7 @@ def slice_factor(
     factors = [*problem.potentials, *messages]
     scopes = tuple(map(potential_scope, factors))
     plan = network._memo.get(
-        ("time", scopes, tuple(keep)), lambda: make_plan(scopes, keep, order=network.variables)
+        ("time plan", scopes, tuple(keep)), lambda: make_plan(scopes, keep, order=network.variables)
     )
     return multiply(remaining(factors, plan, problem.columns, discrete=algebra))
 
@@ -174,7 +174,7 @@ def submodel(
         free = (v for v in network.variables if v not in columns or v in partial)
         keep = (*keep, *(v for v in free if isinstance(v, Discrete)))
     wanted = tuple(dict.fromkeys(keep))
-    key = ("time", wanted, columns, tuple(partial), soft)
+    key = ("time slice", wanted, columns, tuple(partial), soft)
     return trimmed, network._memo.get(key, lambda: network._slice(columns, partial, soft, wanted))
 
 
@@ -310,28 +310,15 @@ class Program:
 
         What both slices have agrees in them, and what no slice has is in its first state.
         """
-        n = len(logs)
-        now, past = [v for v, _ in self._handed], [v for _, v in self._handed]
         codes = states.codes
         allowed = np.ones((1 if is_first else states.size, states.size), dtype=bool)
         of: dict[Variable, Any] = {}
-        for k, v in enumerate(past):
-            if is_first:
-                continue
-            if v in self.scope:
-                of[v] = codes[k][:, None]
-            else:
-                allowed &= (codes[k] == 0)[:, None]
-        for k, v in enumerate(now):
-            if v not in self.scope:
-                allowed &= codes[k] == 0
-            elif v in of:
-                allowed &= of[v] == codes[k]
-            else:
-                of[v] = codes[k]
+        sides = [] if is_first else [([v for _, v in self._handed], codes[:, :, None])]
+        for names, rows in [*sides, ([v for v, _ in self._handed], codes[:, None])]:
+            for v, own in zip(names, rows, strict=True):
+                allowed &= own == of.setdefault(v, own) if v in self.scope else own == 0
         place = np.broadcast_to(states.place(self.scope, of), allowed.shape)
-        flat = logs.reshape(n, -1)
-        out = np.where(allowed, flat[:, place], -np.inf)
+        out = np.where(allowed, logs.reshape(len(logs), -1)[:, place], -np.inf)
         return np.asarray(out[:, 0] if is_first else out)
 
     def split(self, observed: Sequence[Variable]) -> Split | None:

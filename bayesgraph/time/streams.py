@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,39 +87,36 @@ class Stream:
         number = min(self.n_slices, len(self._model.slices) - 1)
         if number not in self._fast:
             self._fast[number] = _Fast.of(self._model, number, self._handed)
-        fast = self._fast[number]
-        if fast is not None and not do:
-            seen = fast.seen(evidence)
-            if seen is not None:
-                self._step(fast, seen, evidence)
-                return
-        told, settings = as_mapping(evidence), dict(do or {})
-        sequences = self._model._told(
-            1, {0: told}, {0: settings} if settings else {}, (self.n_slices, self._handed)
-        )
-        chain = self._model._chain(sequences, self._message)
-        gain = float(chain.log_likelihood[0])
-        if gain == -np.inf:
+        fast = None if do else self._fast[number]
+        seen = None if fast is None else fast.seen(evidence)
+        told, settings = evidence, dict(do or {})
+        if fast is not None and seen is not None:
+            shares, scale = seen
+            joint = (
+                fast.matrix if self._message is None else self._message[0] @ fast.matrix
+            ) * shares
+            total = float(np.add.reduce(joint))
+            message, gain = (
+                joint[None] / (total or 1.0),
+                math.log(total) + scale if total else -math.inf,
+            )
+        else:
+            chain = self._chain(told, settings, self._message, self.n_slices)
+            message, gain = chain.filtered, float(chain.log_likelihood[0])
+        if gain == -math.inf:
             raise impossible(evidence)
-        self._end(chain.filtered, gain, told, settings)
-
-    def _step(self, fast: _Fast, seen: tuple[Floats, float], evidence: EvidenceLike) -> None:
-        """Take evidence whose likelihoods are known."""
-        shares, scale = seen
-        joint = fast.matrix * shares if self._message is None else self._message[0] @ fast.matrix
-        if self._message is not None:
-            joint *= shares
-        total = float(np.add.reduce(joint))
-        if total <= 0.0:
-            raise impossible(evidence)
-        joint /= total
-        self._end(joint[None], float(np.log(total)) + scale, evidence, None)
-
-    def _end(self, message: Any, gain: float, told: Any, settings: Any) -> None:
         self._last = told, settings, self._message, self.n_slices
         self._message = message[-1:]
         self.log_likelihood += gain
         self.n_slices += 1
+
+    def _chain(self, told: Any, settings: Any, message: Any, n_slices: int) -> Any:
+        """Return one slice with its evidence as a chain after a message."""
+        set_to = {0: settings} if settings else {}
+        past = n_slices, self._handed
+        return self._model._chain(
+            self._model._told(1, {0: as_mapping(told)}, set_to, past), message
+        )
 
     def query(self, target: Name) -> Any:
         """Return the posterior of a variable in the last slice given all evidence so far."""
@@ -126,15 +124,12 @@ class Stream:
         variable = model._target(target)
         if self._last is None:
             return model.query(target, 0)
-        told, settings, message, n = self._last
         handed = [now for now, _ in self._handed]
-        if isinstance(variable, Discrete) and variable in handed:
+        if variable in handed and isinstance(variable, Discrete):
             table = self._message.reshape([v.cardinality for v in handed])
-            others = tuple(k for k, v in enumerate(handed) if v != variable)
-            return answer(variable, table.sum(axis=others), self.log_likelihood)
-        past = n, self._handed
-        sequences = model._told(1, {0: as_mapping(told)}, {0: settings} if settings else {}, past)
-        values = model._chain(sequences, message).marginal(variable, smooth=False)[0]
+            values = table.sum(axis=tuple(k for k, v in enumerate(handed) if v != variable))
+        else:
+            values = self._chain(*self._last).marginal(variable, smooth=False)[0]
         return answer(variable, values, self.log_likelihood)
 
     def forecast(self, target: Name, steps: int = 1) -> Floats:
@@ -163,7 +158,7 @@ class _Fast:
     def __init__(self, matrix: Floats, tables: Mapping[Name, Any]) -> None:
         self.matrix = matrix
         self._tables = tables
-        self._none = np.ones(matrix.shape[-1]), 0.0
+        self._zeros = np.zeros(matrix.shape[-1])
 
     @classmethod
     def of(cls, model: Any, number: int, handed: Any) -> _Fast | None:
@@ -181,29 +176,27 @@ class _Fast:
             if not lag(v)[1]:
                 tables[v.name] = v, np.where(np.arange(v.cardinality)[:, None] == own, 0.0, -np.inf)
         for cpd in network.cpds:
-            v = cpd.variable
-            if v in codes or v in inner or not set(cpd.parents) <= codes.keys():
+            child: Any = cpd.variable
+            if child in codes or child in inner or not set(cpd.parents) <= codes.keys():
                 continue
             at = tuple([codes[p] for p in cpd.parents])
             if isinstance(cpd, TableCPD):
-                tables[v.name] = (
-                    v,
-                    cpd.log_values[at].reshape(-1, v.cardinality).T + np.zeros((1, states.size)),
-                )
+                logs = cpd.log_values[at].reshape(-1, child.cardinality).T
+                tables[child.name] = child, np.broadcast_to(logs, (child.cardinality, states.size))
             elif isinstance(cpd, GaussianCPD):
-                mean, variance = (
-                    np.broadcast_to(x[at], states.size) for x in (cpd.mean, cpd.variance)
+                mean, variance = cpd.mean[at], cpd.variance[at]
+                tables[child.name] = (
+                    child,
+                    (mean, -0.5 / variance, -0.5 * (np.log(variance) + LOG_2PI)),
                 )
-                tables[v.name] = v, (mean, -0.5 / variance, -0.5 * (np.log(variance) + LOG_2PI))
         return cls(matrix, tables)
 
     def seen(self, evidence: EvidenceLike) -> tuple[Floats, float] | None:
         """Return scaled likelihoods and the log of their scale, None if others are needed."""
-        if not evidence:
-            return self._none
+        evidence = {} if evidence is None else evidence
         if type(evidence) is not dict:
             return None
-        logs: Any = None
+        logs: Any = self._zeros
         for name, value in evidence.items():
             entry = self._tables.get(name)
             if entry is None or type(value) not in (str, int, float, bool) or value != value:
@@ -212,11 +205,9 @@ class _Fast:
             code = variable.encode(value)
             if type(table) is tuple:
                 mean, half, constant = table
-                away = code - mean
-                part = away * away * half + constant
+                logs = logs + (code - mean) ** 2 * half + constant
             else:
-                part = table[code]
-            logs = part if logs is None else logs + part
+                logs = logs + table[code]
         scale = float(np.maximum.reduce(logs))
         if scale == -np.inf:
             raise impossible(evidence)

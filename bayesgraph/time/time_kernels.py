@@ -8,7 +8,7 @@ first slice of a sequence has no matrix. The functions do not check their argume
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
 
+Chain: TypeAlias = tuple[Floats, NDArray[np.int64], Floats, NDArray[np.int64]]
 
-def _steps(matrices: Floats, which: Any, *others: Any) -> int:
-    return int(len(which) * matrices.shape[1] ** 2)
+
+def _steps(chain: Chain, *others: Any) -> int:
+    return int(len(chain[1]) * chain[0].shape[1] * chain[0].shape[2])
 
 
 @kernel(error_model="numpy")
@@ -36,31 +38,21 @@ def scale_rows(logs: Floats, scales: Floats) -> None:
 
 
 @kernel(work=_steps, error_model="numpy")
-def forward(
-    matrices: Floats,
-    which: NDArray[np.int64],
-    seen: Floats,
-    starts: NDArray[np.int64],
-    first: Floats,
-    out: Floats,
-    logs: Floats,
-) -> None:
+def forward(chain: Chain, first: Floats, out: Floats, logs: Floats) -> None:
     """Write the filtered distribution of each slice to `out`, and add log masses to `logs`.
 
     Parameters
     ----------
-    matrices : ndarray, shape (n_matrices, K, K)
-    which : ndarray, shape (n,)
-        Index of the matrix into each slice; -1 for none.
-    seen : ndarray, shape (n, K)
-        Likelihoods of the states.
-    starts : ndarray, shape (n_sequences + 1,)
+    chain : tuple of arrays
+        Matrices, shape (n_matrices, K, K); the index of the matrix into each slice, shape (n,), -1
+        for none; likelihoods of the states, (n, K); starts of the sequences, (n_sequences + 1,).
     first : ndarray, shape (n_sequences, K)
         Distributions before the first slice, for sequences whose first slice has a matrix.
     out : ndarray, shape (n, K)
         Zeros from where the evidence is impossible.
     logs : ndarray, shape (n,)
     """
+    matrices, which, seen, starts = chain
     n_states = seen.shape[1]
     for s in range(len(starts) - 1):
         for n in range(starts[s], starts[s + 1]):
@@ -91,18 +83,12 @@ def forward(
 
 
 @kernel(work=_steps, error_model="numpy")
-def backward(
-    matrices: Floats,
-    which: NDArray[np.int64],
-    seen: Floats,
-    starts: NDArray[np.int64],
-    last: Floats,
-    out: Floats,
-) -> None:
+def backward(chain: Chain, last: Floats, out: Floats) -> None:
     """Write to `out` how likely each state makes what follows its slice, up to a factor.
 
     The parameters are those of `forward`; `last` is that of the last slices, (n_sequences, K).
     """
+    matrices, which, seen, starts = chain
     n_states = seen.shape[1]
     weights = np.empty(n_states)
     for s in range(len(starts) - 1):
@@ -127,18 +113,12 @@ def backward(
 
 
 @kernel(work=_steps, error_model="numpy")
-def best_path(
-    matrices: Floats,
-    which: NDArray[np.int64],
-    seen: Floats,
-    starts: NDArray[np.int64],
-    path: NDArray[np.int64],
-    logs: Floats,
-) -> None:
+def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
     """Write the most probable states to `path`, and their log probabilities to `logs`.
 
     Matrices and likelihoods are logarithms here (Viterbi 1967); ties go to the first state.
     """
+    matrices, which, seen, starts = chain
     n_states = seen.shape[1]
     longest = 0
     for s in range(len(starts) - 1):
@@ -174,16 +154,9 @@ def best_path(
             at = back[n - begin, at]
 
 
-def _reflections(loadings: Floats, which: Any, *others: Any) -> int:
-    return int(len(which) * loadings[0].size * loadings.shape[2])
-
-
-@kernel(work=_reflections, error_model="numpy")
+@kernel(work=_steps, error_model="numpy")
 def sweep(
-    loadings: Floats,
-    which: NDArray[np.int64],
-    targets: Floats,
-    starts: NDArray[np.int64],
+    chain: Chain,
     into: NDArray[np.int64],
     order: NDArray[np.int64],
     is_forward: bool,
@@ -199,12 +172,9 @@ def sweep(
 
     Parameters
     ----------
-    loadings : ndarray, shape (n_matrices, m, w)
-        A over the w variables of two slices.
-    which : ndarray, shape (n,)
-        Index of the matrix of each slice.
-    targets : ndarray, shape (n, m)
-    starts : ndarray, shape (n_sequences + 1,)
+    chain : tuple of arrays
+        A over the w variables of two slices, shape (n_matrices, m, w); the index of the matrix of
+        each slice, (n,); b, shape (n, m); starts of the sequences, (n_sequences + 1,).
     into : ndarray, shape (d,)
         Columns of the variables of the message that comes in.
     order : ndarray, shape (w,)
@@ -217,6 +187,7 @@ def sweep(
     logs : ndarray, shape (n,)
         Logs of the constants are added.
     """
+    loadings, which, targets, starts = chain
     m, w, d = loadings.shape[1], loadings.shape[2], len(into)
     work = np.zeros((d + m, w + 1))
     for s in range(len(starts) - 1):
