@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_333,
-    "nodes of syntax trees": 673_397,
-    "files": 232,
+    "lines of code": 58_322,
+    "nodes of syntax trees": 673_364,
+    "files": 231,
     "public names": 76,
     "bytes of the front end": 301_807,
     "comments that silence a check": 109,
