@@ -56,6 +56,7 @@ def estimators() -> dict[str, Callable[..., Any]]:
     """Return the estimators that have a name on the command line, the default first."""
     classes = [getattr(bg, name) for name in dir(bg) if name.endswith(("Classifier", "Regressor"))]
     makers = {_name(kind.__name__): partial(kind) for kind in classes}
+    makers.pop("temporal-network")  # its rows are those of sequences
     # A whole tree is rarely wanted.
     makers["tree"] = partial(makers["tree"], ccp_alpha="cv", smoothing=1.0)
     return {"auto": makers.pop("auto"), **makers}

@@ -386,7 +386,8 @@ def _runner(
             [path for path in written if not is_stream(path)],
             [Path("/dev/stdin") if is_stream(path) else Path(path) for path in read],
         )
-        repeated = [(flag(n), x) for n, v in values.items() if isinstance(v, list) for x in v]
+        several = [(flag(n), x) for n, v in values.items() if isinstance(v, list) for x in v]
+        repeated = [(option, text) for option, text in several if isinstance(text, str)]
         if reads_table:
             values["reading"] = Reading(**{name: values.pop(name) for name in reading})
         try:

@@ -354,6 +354,11 @@ def network_of(loaded: Any) -> Model:
     # Collected statistics name the estimator to make of them; models have none.
     if hasattr(loaded, "estimator"):
         raise DataError(f"The file holds {loaded!r}; 'bayesgraph merge' makes a classifier of it.")
+    if hasattr(loaded, "unrolled"):
+        raise DataError(
+            f"The file holds {loaded!r}, which Python asks; its method `unrolled` returns an "
+            "ordinary network of some slices."
+        )
     model: Model = loaded
     return model
 

@@ -204,6 +204,9 @@ KINDS = {
         .fit(heart().select(["u", "v"]), heart()["class"])
         .network_
     ),
+    "a temporal network": lambda: bg.TemporalNetwork.fit(
+        [(bg.before("class"), "class")], heart().select(["class"])
+    ),
 }
 
 

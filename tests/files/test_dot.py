@@ -492,7 +492,8 @@ def test_of_an_average_with_random_trees_the_network_is_drawn():
         in bg.pictures.to_dot(average)
     )
     assert "scores in nats" in bg.pictures.to_dot(average)
-    twice = bg.Ensemble([average.networks[0], *average.networks], combine="posterior")
+    networks = [average.networks[0], *average.networks]
+    twice = bg.Ensemble(networks, combine="posterior", first=networks[0].variables)
     assert "not drawn" not in bg.pictures.to_dot(twice)
 
 
