@@ -19,6 +19,7 @@ GENERATED = Path(__file__).parents[1] / "generated" / "api"
 SECTIONS = {
     "Classifiers": ("classifiers",),
     "Models": ("models",),
+    "Sequences": ("time",),
     "Distributions": ("models.cpds", "models.families"),
     "Variables and evidence": ("core",),
     "Answers": ("inference",),
