@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_329,
-    "nodes of syntax trees": 673_414,
+    "lines of code": 58_333,
+    "nodes of syntax trees": 673_451,
     "files": 231,
     "public names": 76,
     "bytes of the front end": 301_807,

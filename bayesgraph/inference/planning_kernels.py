@@ -25,6 +25,8 @@ _SCORES = 4
 # one has new noise.
 ONCE, OFTEN = 0.05, 0.5
 _MAXIMUM_WORK = 1e9
+# Steps after which a search stops that has found nothing better in their last two thirds.
+_PATIENCE = 1e8
 _FRESH = 8
 # Maximum number of neighbours of a variable that is tested for being simplicial.
 _MAXIMUM_SIMPLICIAL = 40
@@ -635,7 +637,7 @@ def elimination_order(
     greedy scores, with seeded noise from the second round on. From the third round on, the noise of
     the best order is mutated, a few variables at a time, and kept where the order is not worse (a
     1 + 1 evolution strategy). The search stops when its number of steps exceeds `effort` times the
-    entries of the best order found, or `_MAXIMUM_WORK`.
+    entries of the best order found, or `_MAXIMUM_WORK`, or when it gains nothing any more.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -676,7 +678,7 @@ def elimination_order(
     best_taste = np.ones(m)
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(88172645463325252)
-    work = 0
+    work = last_gain = 0
     winner = 0
     trials = 0
     while True:
@@ -706,13 +708,16 @@ def elimination_order(
         work += steps
         trials += 1
         if cost <= best_cost:
+            if cost < best_cost:
+                last_gain = work
             best_cost = cost
             best[:] = trial
             best_taste[:] = taste
             winner = score
         # Until each score has been tried once, four times the usual number of steps is allowed.
         share = effort if trials >= _SCORES else 4.0 * effort
-        if work > share * best_cost or work > _MAXIMUM_WORK:
+        is_idle = work > max(_PATIENCE, 3.0 * last_gain)
+        if work > share * best_cost or work > _MAXIMUM_WORK or is_idle:
             break
     for i in range(m):
         order[done + i] = core[best[i]]
