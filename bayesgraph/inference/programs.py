@@ -139,9 +139,9 @@ def fits(tree: Tree, limit: float, both: bool) -> bool:
     Large tables are computed tile by tile and never stored, but for the messages between them, of
     one or of both passes.
     """
-    if BYTES * tree.largest <= limit and tree.total <= MOST_COMPUTED:
-        return True
-    return tree.total <= MOST_COMPUTED and BYTES * (1 + both) * _message_sizes(tree).sum() <= limit
+    if tree.total > MOST_COMPUTED or BYTES * tree.largest <= limit:
+        return tree.total <= MOST_COMPUTED
+    return bool(BYTES * (1 + both) * _message_sizes(tree).sum() <= limit)
 
 
 def _message_sizes(tree: Tree) -> Floats:

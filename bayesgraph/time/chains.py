@@ -115,12 +115,12 @@ class Messages:
                     out[part.rows[chosen]] = moments(factor)
             column = part.evidence.columns.get(target)
             if column is not None:
-                seen = part.evidence.observed_rows(target)
-                values: Any = column[seen]
+                is_observed = part.evidence.observed_rows(target)
+                values: Any = column[is_observed]
                 if isinstance(target, Discrete):
-                    out[part.rows[seen]] = np.eye(width)[values]
+                    out[part.rows[is_observed]] = np.eye(width)[values]
                 else:
-                    out[part.rows[seen]] = np.stack([values, np.zeros(len(values))], axis=1)
+                    out[part.rows[is_observed]] = np.stack([values, np.zeros(len(values))], axis=1)
         return out
 
 
@@ -209,7 +209,7 @@ class Chain(Messages):
     def logs(self, algebra: Algebra = SUM) -> Passes:
         """Return logs of matrices and likelihoods; the algebra eliminates all other variables."""
         n, size = self.n_rows, self.states.size
-        which, seen = np.full(n, -1, dtype=np.int64), np.empty((n, size))
+        which, likelihood = np.full(n, -1, dtype=np.int64), np.empty((n, size))
         matrices: list[Floats] = []
         count = 0
         for part in self.sequences.parts:
@@ -219,34 +219,34 @@ class Chain(Messages):
             if split is not None:
                 ahead = slice_logs(split.ahead, Evidence(1, {}), program.scope)
                 matrix = program.spread(self.states, ahead, is_first=part.is_first)
-                seen[part.rows] = self.behind(part)
+                likelihood[part.rows] = self.behind(part)
             else:
                 what = "A matrix for each slice, as evidence bears on two, takes"
                 check_memory(what, len(part.rows) * size**2, "Ask fewer rows at once.", copies=3)
                 logs = slice_logs(part.network, self.open(part), program.scope, algebra=algebra)
                 matrix = program.spread(self.states, logs, is_first=part.is_first)
-                seen[part.rows] = self.judged(part)
+                likelihood[part.rows] = self.judged(part)
             if part.is_first:
-                seen[part.rows] += matrix
+                likelihood[part.rows] += matrix
                 continue
             which[part.rows] = count + (np.arange(len(part.rows)) if len(matrix) > 1 else 0)
             matrices.append(matrix)
             count += len(matrix)
         whole = np.concatenate(matrices) if matrices else np.empty((0, size, size))
-        return whole, which, seen
+        return whole, which, likelihood
 
     @cached_property
     def _scaled(self) -> tuple[Passes, Floats]:
         """Matrices and likelihoods with the maximum one, and the log of the scale of each slice."""
-        whole, which, seen = self.logs()
+        whole, which, likelihood = self.logs()
         count, size = len(whole), self.states.size
-        scales, largest = np.zeros(len(seen)), np.zeros(count)
-        time_kernels.scale_rows(seen, scales)
+        scales, largest = np.zeros(len(likelihood)), np.zeros(count)
+        time_kernels.scale_rows(likelihood, scales)
         matrices = whole.reshape(count, size * size)
         time_kernels.scale_rows(matrices, largest)
         if count:
             scales += np.where(which < 0, 0.0, largest[which])
-        return (matrices.reshape(whole.shape), which, seen), scales
+        return (matrices.reshape(whole.shape), which, likelihood), scales
 
     # --------------------------------------------------------------------------------- messages
 
@@ -289,10 +289,10 @@ class Chain(Messages):
 
     def pair_sums(self, part: Part, variables: Sequence[Discrete]) -> Floats:
         """Return sums of joint posteriors of what two slices hand on, of a part that is split."""
-        (matrices, which, seen), rows = self._scaled[0], part.rows
+        (matrices, which, likelihood), rows = self._scaled[0], part.rows
         matrix = matrices[which[rows[0]]]
         with one_blas_thread():  # the bits of sums depend on the number of threads
-            before, ahead = self._before[rows], seen[rows] * self.later[rows]
+            before, ahead = self._before[rows], likelihood[rows] * self.later[rows]
             total = ((before @ matrix) * ahead).sum(axis=1, keepdims=True)
             table = matrix * (before.T @ divided(ahead, total))
         both = [*self.past, *self.now]

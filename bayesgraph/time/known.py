@@ -59,9 +59,9 @@ def hidden_markov(
             number = kind if isinstance(kind, Continuous) else Continuous(name)
             cpds.append(GaussianCPD(number, np.zeros(k), 1.0, [states]))
         else:
-            seen = kind if isinstance(kind, Discrete) else Discrete(name, kind)
-            shares = np.full((k, seen.cardinality), 1 / seen.cardinality)
-            cpds.append(TableCPD(seen, shares, [states]))
+            emitted = kind if isinstance(kind, Discrete) else Discrete(name, kind)
+            shares = np.full((k, emitted.cardinality), 1 / emitted.cardinality)
+            cpds.append(TableCPD(emitted, shares, [states]))
     move = np.full((k, k), 1 / k) if transition is None else transition
     return TemporalNetwork(cpds, [TableCPD(states, move, [before(states)])])
 
@@ -84,9 +84,9 @@ def local_level(
     start : (mean, variance)
         Of the first level.
     """
-    level, seen = Continuous("level"), Continuous(name)
+    level, observed = Continuous("level"), Continuous(name)
     return TemporalNetwork(
-        [GaussianCPD(level, *start), GaussianCPD(seen, 0.0, noise_variance, [level], [1.0])],
+        [GaussianCPD(level, *start), GaussianCPD(observed, 0.0, noise_variance, [level], [1.0])],
         [GaussianCPD(level, 0.0, level_variance, [before(level)], [1.0])],
     )
 
@@ -142,10 +142,10 @@ def _gaussians(
     cpds = []
     for i, child in enumerate(children):
         # A child given those before it (Anderson 2003, theorem 2.5.1).
-        own: Any = np.linalg.lstsq(spread[:i, :i], spread[:i, i], rcond=None)[0]
-        variance = spread[i, i] - own @ spread[:i, i]
-        used = [j for j in range(i) if own[j]]
-        weights = np.concatenate([gain[i] - own @ gain[:i], own[used]])
+        slope: Any = np.linalg.lstsq(spread[:i, :i], spread[:i, i], rcond=None)[0]
+        variance = spread[i, i] - slope @ spread[:i, i]
+        used = [j for j in range(i) if slope[j]]
+        weights = np.concatenate([gain[i] - slope @ gain[:i], slope[used]])
         above = [*parents, *(children[j] for j in used)]
-        cpds.append(GaussianCPD(child, centre[i] - own @ centre[:i], variance, above, weights))
+        cpds.append(GaussianCPD(child, centre[i] - slope @ centre[:i], variance, above, weights))
     return cpds

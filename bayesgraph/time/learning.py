@@ -71,7 +71,7 @@ def fit_temporal(
     values = {v: table.column(v)[~np.isnan(table.column(v))] for v in table.continuous}
     model = template.drawn(values, random)
     long = read_rows(model, rows, options)
-    given = long.extended(0, model._own_static)
+    sequences = long.extended(0, model._own_static)
     ends: list[tuple[Any, EMHistory]] = []
     while len(ends) < iterations.restarts:
         model, objective, log_likelihood = template.drawn(values, random), list[float](), 0.0
@@ -80,7 +80,7 @@ def fit_temporal(
             # The first estimate is that of counts, if all is observed.
             if sums is not None:
                 model = template.estimated(sums, values, chance)
-            chain = Chain(model._sequences(*given))
+            chain = Chain(model._sequences(*sequences))
             sums, is_whole = expected_statistics(chain, template.families)
             log_likelihood = float(chain.log_likelihood.sum())
             objective.append(log_likelihood + _log_prior(model, chance))

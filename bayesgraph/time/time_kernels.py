@@ -52,8 +52,8 @@ def forward(chain: Chain, first: Floats, out: Floats, logs: Floats) -> None:
         Zeros from where the evidence is impossible.
     logs : ndarray, shape (n,)
     """
-    matrices, which, seen, starts = chain
-    n_states = seen.shape[1]
+    matrices, which, likelihood, starts = chain
+    n_states = likelihood.shape[1]
     for s in range(len(starts) - 1):
         for n in range(starts[s], starts[s + 1]):
             w = which[n]
@@ -61,7 +61,7 @@ def forward(chain: Chain, first: Floats, out: Floats, logs: Floats) -> None:
             row = out[n]
             if w < 0:
                 for j in range(n_states):
-                    row[j] = seen[n, j]
+                    row[j] = likelihood[n, j]
             else:
                 matrix = matrices[w]
                 for j in range(n_states):
@@ -72,7 +72,7 @@ def forward(chain: Chain, first: Floats, out: Floats, logs: Floats) -> None:
                         for j in range(n_states):
                             row[j] += share * matrix[i, j]
                 for j in range(n_states):
-                    row[j] *= seen[n, j]
+                    row[j] *= likelihood[n, j]
             total = 0.0
             for j in range(n_states):
                 total += row[j]
@@ -88,8 +88,8 @@ def backward(chain: Chain, last: Floats, out: Floats) -> None:
 
     The parameters are those of `forward`; `last` is that of the last slices, (n_sequences, K).
     """
-    matrices, which, seen, starts = chain
-    n_states = seen.shape[1]
+    matrices, which, likelihood, starts = chain
+    n_states = likelihood.shape[1]
     weights = np.empty(n_states)
     for s in range(len(starts) - 1):
         for n in range(starts[s + 1] - 1, starts[s] - 1, -1):
@@ -99,7 +99,7 @@ def backward(chain: Chain, last: Floats, out: Floats) -> None:
                 continue
             matrix = matrices[which[n + 1]]
             for j in range(n_states):
-                weights[j] = seen[n + 1, j] * out[n + 1, j]
+                weights[j] = likelihood[n + 1, j] * out[n + 1, j]
             largest = 0.0
             for i in range(n_states):
                 total = 0.0
@@ -118,8 +118,8 @@ def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
 
     Matrices and likelihoods are logarithms here (Viterbi 1967); ties go to the first state.
     """
-    matrices, which, seen, starts = chain
-    n_states = seen.shape[1]
+    matrices, which, likelihood, starts = chain
+    n_states = likelihood.shape[1]
     longest = 0
     for s in range(len(starts) - 1):
         longest = max(longest, starts[s + 1] - starts[s])
@@ -130,7 +130,7 @@ def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
         for n in range(begin, end):
             if n == begin:
                 for j in range(n_states):
-                    values[j] = seen[n, j]
+                    values[j] = likelihood[n, j]
                 continue
             matrix = matrices[which[n]]
             for j in range(n_states):
@@ -139,7 +139,7 @@ def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
                     value = values[i] + matrix[i, j]
                     if value > best:
                         best, at = value, i
-                new[j] = best + seen[n, j]
+                new[j] = best + likelihood[n, j]
                 back[n - begin, j] = at
             for j in range(n_states):
                 values[j] = new[j]
