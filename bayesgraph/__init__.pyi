@@ -63,6 +63,8 @@ from .models import PoissonCPD as PoissonCPD
 from .models import Split as Split
 from .models import TableCPD as TableCPD
 from .models import WeightedNetwork as WeightedNetwork
+from .models import network as network
+from .models import random_network as random_network
 from .pictures import plot as plot
 from .questions import CausalGraph as CausalGraph
 from .questions import diff as diff

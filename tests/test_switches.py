@@ -37,7 +37,7 @@ LIMITS = {
     "files/pgmpy.py": 1,
     "learning/fit.py": 1,
     "learning/leave_one_out.py": 1,
-    "models/network.py": 1,
+    "models/bayesian_network.py": 1,
     "models/weighted.py": 1,
 }
 

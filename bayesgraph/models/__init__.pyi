@@ -4,6 +4,9 @@ from .answering import Answering as Answering
 from .answering import annotated as annotated
 from .answering import expanded as expanded
 from .answering import merged as merged
+from .bayesian_network import BayesianNetwork as BayesianNetwork
+from .bayesian_network import map_networks as map_networks
+from .bayesian_network import networks_in as networks_in
 from .cpds.base import CPD as CPD
 from .cpds.base import SUM_TOLERANCE as SUM_TOLERANCE
 from .cpds.base import Description as Description
@@ -77,7 +80,6 @@ from .model import check_no_belief as check_no_belief
 from .model import under as under
 from .model import warn_of_impossible as warn_of_impossible
 from .model import with_findings as with_findings
-from .network import BayesianNetwork as BayesianNetwork
-from .network import map_networks as map_networks
-from .network import networks_in as networks_in
+from .short import network as network
+from .short import random_network as random_network
 from .weighted import WeightedNetwork as WeightedNetwork

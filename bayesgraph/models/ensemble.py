@@ -47,11 +47,11 @@ from bayesgraph.inference import (
     prior_term,
     tempered,
 )
+from bayesgraph.models.bayesian_network import BayesianNetwork, networks_in
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.editing import new_names
 from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_values
 from bayesgraph.models.model import Model, with_findings
-from bayesgraph.models.network import BayesianNetwork, networks_in
 from bayesgraph.tables import array_names
 
 if TYPE_CHECKING:

@@ -23,13 +23,13 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, State, Variable
 from bayesgraph.inference import Factor, Problem, Slice, weighted_log
 from bayesgraph.models import row_kernels
+from bayesgraph.models.bayesian_network import BayesianNetwork
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.cpds.table import TableCPD
 from bayesgraph.models.editing import new_names, new_states
 from bayesgraph.models.evidence import Finding, evidence_factors
 from bayesgraph.models.factor_graph import FactorGraph, Term, check_negative, checked_exponent
 from bayesgraph.models.model import Addend, Model
-from bayesgraph.models.network import BayesianNetwork
 
 if TYPE_CHECKING:
     import networkx as nx
