@@ -40,6 +40,7 @@ from .core import Discrete as Discrete
 from .core import Grouped as Grouped
 from .core import errors as errors
 from .files import card as card
+from .files import examples as examples
 from .files import from_pgmpy as from_pgmpy
 from .files import load as load
 from .graphs import d_separated as d_separated

@@ -1,6 +1,5 @@
 """Offline pages to look at and touch: a classifier of patients, and a network for alarms."""
 
-import importlib.util
 from pathlib import Path
 
 import bayesgraph as bg
@@ -36,12 +35,7 @@ back = bg.load(OUT / "heart.html")
 print(f"  the same posterior: {back.query(evidence=patient) == clf.query(evidence=patient)}")
 
 print("\nA network: cards with bars to click on.")
-found = importlib.util.find_spec("pgmpy")
-if found is None or found.origin is None:
-    print("  (pgmpy, which carries the network 'alarm', is not installed: the TAN's instead)")
-    net, target, seen = clf.network_, "disease", {"cp": "asympt"}
-else:
-    net = bg.load(Path(found.origin).parent / "utils" / "example_models" / "alarm.bif.gz")
-    target, seen = "LVFAILURE", {"HRBP": "HIGH", "CO": "LOW"}
-net.to_html(OUT / "alarm.html", title="alarm", target=target, evidence=seen)
+net = bg.examples.network("alarm")
+observed = {"HRBP": "HIGH", "CO": "LOW"}
+net.to_html(OUT / "alarm.html", title="alarm", target="LVFAILURE", evidence=observed)
 told(OUT / "alarm.html", f"{len(net.variables)} variables")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,17 @@ import bayesgraph as bg
 
 
 def repository() -> list[Path]:
-    """Return the paths of the 24 networks that ship with pgmpy; none if it is not installed."""
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.bif.gz"))
+    """Return the paths of the twenty discrete networks of the literature that come along."""
+    return sorted(
+        source.path for source in bg.examples.networks().values() if source.path.suffix == ".gz"
+    )
 
 
-def repository_path(name: str) -> Path:
-    """Return the path of one network that ships with pgmpy."""
-    return next(path for path in repository() if path.name == f"{name}.bif.gz")
+def gaussian_files() -> list[Path]:
+    """Return the paths of the four linear Gaussian networks that come along."""
+    return sorted(
+        source.path for source in bg.examples.networks().values() if source.path.suffix == ".json"
+    )
 
 
 def assert_same_bits(one: bg.BayesianNetwork, other: bg.BayesianNetwork) -> None:

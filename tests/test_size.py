@@ -32,10 +32,10 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_446,
-    "nodes of syntax trees": 674_571,
-    "files": 232,
-    "public names": 78,
+    "lines of code": 58_499,
+    "nodes of syntax trees": 674_985,
+    "files": 235,
+    "public names": 79,
     "bytes of the front end": 301_807,
     "comments that silence a check": 109,
 }

@@ -1,3 +1,4 @@
+from . import examples as examples
 from .cards import ModelCard as ModelCard
 from .cards import card as card
 from .exporting import skipped_in_reading as skipped_in_reading

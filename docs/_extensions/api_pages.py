@@ -32,6 +32,7 @@ SECTIONS = {
 }
 MODULES = {
     "errors": "Errors and warnings",
+    "examples": "Data to start with",
     "files": "Formats of files",
     "pictures": "Pictures",
     "questions": "Questions to models",

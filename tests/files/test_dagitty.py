@@ -1,9 +1,8 @@
-"""Causal diagrams of dagitty: the texts of pgmpy's wheel, and what its grammar allows."""
+"""Causal diagrams of dagitty: the texts that come along, and what its grammar allows."""
 
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import re
 import warnings
 from pathlib import Path
@@ -18,18 +17,11 @@ from bayesgraph.questions.dagitty import parse_dagitty
 DEFAULT = ("M-bias", "Didelez_2010", "Thoemmes_2013")
 
 
-def _files() -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.txt"))
-
-
 @pytest.mark.parametrize(
     "path",
     [
         pytest.param(path, marks=[] if path.stem in DEFAULT else [pytest.mark.slow])
-        for path in _files()
+        for path in sorted(source.path for source in bg.examples.diagrams().values())
     ],
     ids=lambda path: path.stem,
 )
@@ -61,9 +53,7 @@ def test_diagrams_of_pgmpy_are_what_pgmpy_reads(path: Path) -> None:
 
 def test_published_adjustment_sets() -> None:
     """Shrier and Platt (2008), as dagitty.net shows for its example."""
-    path = next((path for path in _files() if path.stem == "Shrier_2008"), None)
-    if path is None:
-        pytest.skip("pgmpy is not installed")
+    path = bg.examples.diagrams()["Shrier_2008"].path
     found = bg.questions.read_dagitty(path)
     sets = found.graph.adjustment_sets(found.exposures[0], found.outcomes[0])
     assert {frozenset(s) for s in sets} >= {

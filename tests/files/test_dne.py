@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from network_files import assert_same_bits, chest_clinic, repository, repository_path
+from network_files import assert_same_bits, chest_clinic, repository
 
 import bayesgraph as bg
 from bayesgraph.core.errors import BayesGraphWarning, FileFormatError, LossyExportError
@@ -478,9 +478,8 @@ def test_all_networks_go_round(path: Path) -> None:
     assert_same_bits(net, parse_dne(format_dne(net, strict=False)))
 
 
-@pytest.mark.skipif(not repository(), reason="pgmpy is not installed")
 def test_a_network_goes_round() -> None:
-    net = bg.load(repository_path("alarm"))
+    net = bg.examples.network("alarm")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert_same_bits(net, parse_dne(format_dne(net)))

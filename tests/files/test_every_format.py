@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import pkgutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from network_files import repository
 
 import bayesgraph as bg
 from bayesgraph.core.errors import (
@@ -29,13 +29,6 @@ def _cards() -> dict[str, FileFormat]:
 
 CARDS = _cards()
 EVERY = pytest.mark.parametrize("suffix", CARDS)
-
-
-def _networks() -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.bif.gz"))
 
 
 def _through(network: bg.BayesianNetwork, suffix: str, folder: Path) -> bg.BayesianNetwork:
@@ -62,7 +55,7 @@ _TOO_WIDE = ("link.bif.gz", "munin1.bif.gz")
         pytest.param(
             path, marks=[] if path.name in ("asia.bif.gz", "child.bif.gz") else [pytest.mark.slow]
         )
-        for path in _networks()
+        for path in repository()
     ],
     ids=lambda path: path.name.removesuffix(".bif.gz"),
 )

@@ -1,8 +1,7 @@
-"""pgmpy's JSON files of linear Gaussian networks: the four of its wheel, and its own reader."""
+"""pgmpy's JSON files of linear Gaussian networks: the four that come along, and its own reader."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -10,17 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from network_files import gaussian_files
 
 import bayesgraph as bg
 from bayesgraph.core.errors import FileFormatError
-
-
-def _files() -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.json"))
-
 
 # Nodes and arcs as bnlearn's repository says.
 SIZES = {
@@ -35,7 +27,7 @@ SIZES = {
     "path",
     [
         pytest.param(path, marks=[pytest.mark.slow] if path.stem == "arth150" else [])
-        for path in _files()
+        for path in gaussian_files()
     ],
     ids=lambda path: path.stem,
 )
@@ -65,7 +57,7 @@ def test_networks_of_the_repository(path: Path) -> None:
     assert len(texts) == len(net.names)
 
 
-@pytest.mark.parametrize("path", _files(), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", gaussian_files(), ids=lambda path: path.stem)
 def test_to_pgmpy_and_back_to_the_bit(path: Path, tmp_path: Path) -> None:
     pytest.importorskip("pgmpy.inference", exc_type=ImportError)
     net = bg.load(path)
@@ -84,7 +76,7 @@ def test_to_pgmpy_and_back_to_the_bit(path: Path, tmp_path: Path) -> None:
 
 def test_evidence_is_that_of_pgmpys_joint_gaussian() -> None:
     """Conditioning the joint Gaussian of ecoli70 by hand gives the same posteriors."""
-    path = next((path for path in _files() if path.stem == "ecoli70"), None)
+    path = next((path for path in gaussian_files() if path.stem == "ecoli70"), None)
     if path is None:
         pytest.skip("pgmpy is not installed")
     net = bg.load(path)

@@ -14,7 +14,6 @@ from network_files import (
     chest_clinic,
     largest_difference,
     repository,
-    repository_path,
 )
 
 import bayesgraph as bg
@@ -579,7 +578,7 @@ def _through_pyagrum(net: bg.BayesianNetwork, path: Path) -> Any:
 def test_pyagrum_reads_what_is_written(name: str, tmp_path: Path) -> None:
     """It keeps the numbers of NET files in single precision, and nothing else is different."""
     pyagrum = pytest.importorskip("pyagrum")
-    net = bg.load(repository_path(name))
+    net = bg.examples.network(name)
     read = _through_pyagrum(net, tmp_path / "x.net")
     for cpd in net.cpds:
         table = read.cpt(cpd.variable.name)
@@ -634,7 +633,7 @@ def test_pyagrum_reads_odd_states_and_titles(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["asia", pytest.param("alarm", marks=pytest.mark.slow)])
 def test_pgmpy_reads_what_is_written(name: str, tmp_path: Path) -> None:
     nets = pytest.importorskip("pgmpy.readwrite")
-    net = bg.load(repository_path(name))
+    net = bg.examples.network(name)
     net.save(tmp_path / "x.net")
     read = bg.from_pgmpy(nets.NETReader(str(tmp_path / "x.net")).get_model())
     assert largest_difference(net, read) < 1e-9

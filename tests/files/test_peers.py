@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from network_files import repository
 
 import bayesgraph as bg
 from bayesgraph.files.exporting import Export
@@ -278,7 +279,7 @@ ODD = {
 # `test_weka_reads_our_tables_and_answers_rows` has those of Weka.
 _TREE = "Its junction tree takes minutes, too much memory or indices of more than 32 bits."
 _GRAMMAR = "Its grammar takes minutes for this file, in time that grows faster than the file."
-_LARGE = "barley diabetes link mildew munin munin1 munin2 munin3 munin4 pigs water"
+_LARGE = "barley diabetes link mildew munin1 pigs water"
 TOO_LARGE = {
     ("Weka", ".xml"): (_TREE, f"andes {_LARGE}"),
     ("pgmpy", ".net"): (_GRAMMAR, f"pathfinder {_LARGE}"),
@@ -298,13 +299,6 @@ TOLERANCE = {
 }
 
 # -------------------------------------------------------------------------------- comparing
-
-
-def _networks() -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.bif.gz"))
 
 
 def _normalised(path: Path) -> bg.BayesianNetwork:
@@ -408,7 +402,7 @@ def _cases(what: str) -> Iterator[Any]:
     for peer, suffixes in SUFFIXES.items():
         default = ("asia", "survey") if peer == "pyAgrum" else ("asia",)
         for suffix in suffixes:
-            for path in _networks():
+            for path in repository():
                 name = path.name.removesuffix(".bif.gz")
                 takes_long = name not in default or (peer, suffix) in _SLOW
                 takes_long |= what == "writes" and peer != "pyAgrum"
@@ -515,7 +509,7 @@ def _weka_agrees(network: bg.BayesianNetwork, file: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not INSTALLED["Weka"], reason="Weka is not installed")
-@pytest.mark.parametrize("path", _networks(), ids=lambda path: path.name.removesuffix(".bif.gz"))
+@pytest.mark.parametrize("path", repository(), ids=lambda path: path.name.removesuffix(".bif.gz"))
 def test_weka_reads_our_tables_and_answers_rows(path: Path, tmp_path: Path) -> None:
     """Its classifier knows all variables but one, and needs no junction tree."""
     network, file = _normalised(path), tmp_path / "network.xml"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import importlib.util
 import json
 import lzma
 import struct
@@ -18,6 +17,7 @@ from unittest.mock import ANY
 import numpy as np
 import pytest
 import r_files
+from network_files import gaussian_files, repository
 from r_files import R, named
 
 import bayesgraph as bg
@@ -441,18 +441,11 @@ def test_the_files_of_the_tests_are_those_of_rdata(tmp_path: Path) -> None:
     assert found["z"]["coefficients"].shape == (3, 6)
 
 
-def _example_models(pattern: str) -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob(f"utils/example_models/{pattern}"))
-
-
 @pytest.mark.parametrize(
     "path",
     [
         pytest.param(path, marks=[] if path.name == "survey.bif.gz" else [pytest.mark.slow])
-        for path in _example_models("*.bif.gz")
+        for path in repository()
     ],
     ids=lambda path: path.name,
 )
@@ -464,7 +457,7 @@ def test_networks_of_the_repository_are_read_to_the_bit(path: Path, tmp_path: Pa
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("path", _example_models("*.json"), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", gaussian_files(), ids=lambda path: path.name)
 def test_gaussian_networks_of_the_repository(path: Path, tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     variables = {name: bg.Continuous(name) for name in content["nodes"]}

@@ -1,29 +1,20 @@
-"""The 24 networks that ship with pgmpy, through every format."""
+"""The networks of the literature that come along, through every format."""
 
 from __future__ import annotations
 
 import functools
 import gzip
-import importlib.util
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from network_files import repository
 
 import bayesgraph as bg
 
-
-def _networks() -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.bif.gz"))
-
-
-NETWORKS = _networks()
-pytestmark = pytest.mark.skipif(not NETWORKS, reason="pgmpy is not installed")
+NETWORKS = repository()
 SMALL = [path for path in NETWORKS if path.stat().st_size < 15_000]
 
 

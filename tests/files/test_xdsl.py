@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib.util
 import itertools
 import warnings
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from network_files import repository
 
 import bayesgraph as bg
 from bayesgraph.core.errors import (
@@ -443,18 +443,11 @@ def _saved(text: str, tmp_path: Path) -> str:
     return str(path)
 
 
-def _networks() -> list[Path]:
-    spec = importlib.util.find_spec("pgmpy")
-    if spec is None or spec.origin is None:
-        return []
-    return sorted(Path(spec.origin).parent.glob("utils/example_models/*.bif.gz"))
-
-
 every = pytest.mark.parametrize(
     "path",
     [
         pytest.param(path, marks=[] if path.name[:4] in ("asia", "alar") else [pytest.mark.slow])
-        for path in _networks()
+        for path in repository()
     ],
     ids=lambda path: path.name,
 )
@@ -518,7 +511,7 @@ def test_what_peers_write_is_read(tmp_path: Path) -> None:
     pytest.importorskip("pgmpy.readwrite", exc_type=ImportError)
     from pgmpy.readwrite import XDSLWriter
 
-    alarm = next(path for path in _networks() if path.name.startswith("alarm"))
+    alarm = next(path for path in repository() if path.name.startswith("alarm"))
     net = bg.load(alarm)
     path = tmp_path / "peer.xdsl"
     XDSLWriter(bg.files.to_pgmpy(net)).write(str(path))

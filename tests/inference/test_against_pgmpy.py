@@ -4,7 +4,6 @@ Evidence is drawn from forward samples, so that none of it is impossible.
 """
 
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,17 +11,9 @@ from oracle import Oracle
 
 import bayesgraph as bg
 
-pgmpy = pytest.importorskip("pgmpy")
-MODELS = Path(pgmpy.__file__).parent / "utils" / "example_models"
+pytest.importorskip("pgmpy")
 NETWORKS = ["asia", "cancer", "earthquake", "survey", "sachs", "child", "insurance", "alarm"]
 NETWORKS += ["hailfinder", "hepar2", "win95pts"]
-
-
-def load(name):
-    path = MODELS / f"{name}.bif.gz"
-    if not path.is_file():
-        pytest.skip(f"this pgmpy does not ship {name}")
-    return bg.load(path)
 
 
 def evidence_sets(net, number, seed=0):
@@ -40,7 +31,7 @@ def evidence_sets(net, number, seed=0):
 def compare_with_pgmpy(name, number):
     from pgmpy.inference import VariableElimination
 
-    net = load(name)
+    net = bg.examples.network(name)
     engine = VariableElimination(bg.files.to_pgmpy(net))
     for evidence in evidence_sets(net, number):
         for target in net.names:
@@ -65,7 +56,7 @@ def test_posteriors_equal_pgmpy(name, number):
 
 @pytest.mark.parametrize("name", ["asia", "cancer", "earthquake", "survey"])
 def test_posteriors_equal_enumeration(name):
-    net = load(name)
+    net = bg.examples.network(name)
     enumerated = Oracle.of(net)
     for evidence in evidence_sets(net, 10):
         for target in net.names:

@@ -1,7 +1,6 @@
 """Networks without a class: the arcs of asia, rules, kinds of columns, files, missing values."""
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,9 +24,7 @@ def edges(network):
 
 @pytest.fixture(scope="module")
 def asia():
-    pgmpy = pytest.importorskip("pgmpy")
-    folder = Path(pgmpy.__file__).parent / "utils" / "example_models"
-    return bg.load(folder / "asia.bif.gz")
+    return bg.examples.network("asia")
 
 
 @pytest.mark.one_in(5)

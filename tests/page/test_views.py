@@ -2,7 +2,6 @@
 
 import itertools
 import re
-from pathlib import Path
 from urllib.parse import unquote
 
 import golden_models
@@ -784,9 +783,7 @@ def test_touch_opens_a_menu_and_taps_observe(shown):
 
 @pytest.mark.slow
 def test_a_worker_answers_for_large_networks(shown):
-    pgmpy = pytest.importorskip("pgmpy")
-    models = Path(pgmpy.__file__).parent / "utils" / "example_models"
-    model = bg.load(models / "water.bif.gz")
+    model = bg.examples.network("water")
     page = shown(model)
     name = model.names[0]
     state = model[name].variable.states[0]

@@ -3,7 +3,6 @@
 import itertools
 import re
 import warnings
-from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -108,10 +107,7 @@ def test_adjustment_and_front_door_sets_equal_pgmpy(seed):
 
 def published(name):
     """Return a graph of the collection of dagitty: arcs, latent, exposed and outcome variables."""
-    pgmpy = pytest.importorskip("pgmpy")
-    path = Path(pgmpy.__file__).parent / "utils" / "example_models" / f"{name}.txt"
-    if not path.is_file():
-        pytest.skip(f"this pgmpy does not ship {name}")
+    path = bg.examples.diagrams()[name].path
     arcs, roles = [], {}
     for line in path.read_text().splitlines()[1:]:
         if arc := re.match(r"(\S+) -> (\S+)", line):
