@@ -629,6 +629,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         self._check_levels()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
+        X, y = intake.apart(X, y)
         columns, table, labels, weights = self._table(X, intake.labels_of(y), sample_weight)
         self.classes_, codes = labels.classes, labels.codes
         self._check(columns, table, labels)
@@ -763,6 +764,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         smoothing = self._smoothing()
         if (data := dataset_of(X, y)) is not None:
             X, y, sample_weight = in_memory(data, y, sample_weight)
+        X, y = intake.apart(X, y)
         numbers, name = intake.number_column(y)
         columns, table, numbers, weights = self._table(X, numbers, sample_weight)
         self._check(columns, table, None)

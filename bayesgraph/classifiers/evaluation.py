@@ -14,7 +14,7 @@ import numpy as np
 import scipy.special
 from numpy.typing import NDArray
 
-from bayesgraph.classifiers.intake import is_frame, labels_of
+from bayesgraph.classifiers.intake import apart, is_frame, labels_of
 from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.core.arrays import Floats, whole_number
 from bayesgraph.core.display import Displayed, DisplayedList, DisplayTable
@@ -312,7 +312,7 @@ def evaluate(
     ----------
     models : mapping from name to unfitted estimator, or one estimator
     X : array or data frame, in memory
-    y : array_like
+    y : array_like, or name of a column of X
         Labels of at least two classes.
     cv : int, splitter of scikit-learn, iterable of (train, test), "prefit", or None
         The number of stratified, shuffled folds, at most the number of rows of the largest class;
@@ -349,6 +349,7 @@ def evaluate(
     naive Bayes: 0.95
     TAN: 0.96
     """
+    X, y = apart(X, y)
     labels = labels_of(y).values
     if not is_frame(y) and not hasattr(y, "name"):
         y = labels

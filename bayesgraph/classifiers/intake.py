@@ -71,6 +71,23 @@ RowsT = TypeVar("RowsT", NDArray[Any], Labels)
 _FEW_CLASSES = 0.25
 
 
+def apart(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return a data frame without the column that y names, and that column; others as they are.
+
+    Raises
+    ------
+    DataError
+        If the frame has no column of this name.
+    """
+    if not isinstance(y, str) or isinstance(X, Mapping) or not is_frame(X):
+        return X, y
+    frame = nw.from_native(X)
+    if y not in (names := frame.columns):
+        near = suggestion(y, names) or f" It has {quoted(names)}."
+        raise DataError(f"y={y!r} names no column of X.{near}")
+    return frame.drop(y).to_native(), frame.select(y).to_native()
+
+
 def _column(y: Any, kind: str, item: str) -> tuple[Column, Name | None]:
     """Return y as a column, and its name if it has one.
 
@@ -83,8 +100,8 @@ def _column(y: Any, kind: str, item: str) -> tuple[Column, Name | None]:
         )
     if isinstance(y, (str, bytes)):
         raise DataTypeError(
-            f"y is a {item} for each row; got {y!r:.80}. If it names a column, give the column as "
-            "y and the others as X: y=X.pop(name) of pandas."
+            f"y is a {item} for each row, or the name of a column where X is a data frame or a "
+            f"dataset; got y={y!r:.80} and no such X."
         )
     if type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuf":
         return y, None

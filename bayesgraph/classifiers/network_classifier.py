@@ -739,7 +739,7 @@ class NetworkClassifier(base.GraphClassifier):
             `categorical`. None, NaN and NA are missing values, which are not counted. Or a table
             larger than memory: what :func:`bayesgraph.open_dataset` takes or returns.
         y : array_like, shape (n_rows,)
-            Labels, without missing values. Of a table larger than memory, the name of its column.
+            Labels, without missing values. Or, where X has their column, its name.
         sample_weight : array_like, shape (n_rows,), optional
             Weights that count as rows, or, where a model is trained to predict, what the notes of
             BayesianNetworkClassifier say. Of a table larger than memory, the name of its column.
@@ -779,6 +779,7 @@ class NetworkClassifier(base.GraphClassifier):
                 free, gaussian = self._free_numbers()
                 plain.warn_of_columns(lambda: types, free=free, gaussian=gaussian)
             return self
+        X, y = intake.apart(X, y)
         every = intake.labels_of(y)
         columns, table, labels, weights = intake.training_table(self, X, every, sample_weight)
         if classes is not None:
@@ -1044,6 +1045,7 @@ class NetworkClassifier(base.GraphClassifier):
         """
         if unseen != "error" and dataset_of(X, y) is not None:
             return self._site(X, y, sample_weight, classes, self)
+        X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
         columns = intake.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         sklearn.utils.check_consistent_length(range(columns.n_rows), labels)

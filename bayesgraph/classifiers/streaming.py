@@ -186,7 +186,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         ----------
         X : array or data frame, shape (n_rows, n_features), or dataset
             A dataset is read once, in its order; see `bayesgraph.open_dataset`.
-        y : array_like, shape (n_rows,), or name of a column of the dataset
+        y : array_like, shape (n_rows,), or name of a column of X
         sample_weight : array_like, shape (n_rows,), or name of a column, optional
 
         Returns
@@ -197,6 +197,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             classes = classes_in(data, y, sample_weight)
             return self._fit_batches(named_batches(data, y, sample_weight), classes)
         self._forget_all()
+        X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
         classes = labels[intake.bounded_weights(sample_weight, len(labels)) > 0].classes
         announced = classes if len(classes) else None
@@ -307,6 +308,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         ndarray, shape (n_rows, n_classes)
             Class probabilities; without `predict` there are no rows.
         """
+        X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
         weights = intake.bounded_weights(sample_weight, len(labels))
         if classes is not None:
@@ -708,6 +710,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         """
         if dataset_of(X, y) is not None:
             return super().fit(X, y, sample_weight)
+        X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
         changes = np.count_nonzero(np.diff(labels.codes))
         if len(labels) > _SORTED and 0 < changes < 2 * len(labels.classes):

@@ -242,7 +242,7 @@ BAD_LABELS = {
     "masked": (np.ma.array([0, 1, 0, 1], mask=[1, 0, 0, 0]), DataError, "1 labels are missing"),
     "infinity": ([0.0, 1.0, np.inf, 1.0], DataError, "infinity"),
     "no labels": (None, DataError, "y is None"),
-    "a name": ("dose", DataTypeError, r"y is a label for each row; got 'dose'.*X\.pop"),
+    "a name": ("doze", DataError, r"y='doze' names no column of X\. Did you mean 'dose'"),
     "measurements": ([0.5, 1.5, 2.25, 3.5], ValueError, "continuous"),
     "too few": (["a", "b", "a"], ValueError, "inconsistent numbers of samples"),
     "two columns": (np.ones((4, 2)), ValueError, "1d array"),
