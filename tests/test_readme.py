@@ -19,9 +19,9 @@ NUMBERS = {
     "85.7 %": r"`BayesianNetworkClassifier\(\)` \| 41 \| \**([\d.]+)",
     "84.7 %": r"random forest of 300 trees \| 41 \| ([\d.]+)",
     "0.36": r"`BayesianNetworkClassifier\(\)` \| \*\*[\d.]+\*\* \| \*\*(0[\d.]+)",
+    "0.41": r"HistGradientBoosting, calibrated \| [\d.]+ \| ([\d.]+)",
     "0.57": r"random forest of 300 trees \| [\d.]+ \| ([\d.]+) \| [\d.]+ \| [\d.]+ \| 3",
     "441 MB": r"TAN, 20,000,000 rows, made on the way \| memory \| (\S+)",
-    "532 MB": r"TAN, 1,000,000 rows \| memory \| (\S+)",
 }
 
 
@@ -43,7 +43,7 @@ def test_the_first_lines_print_what_stands_below():
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_numbers_are_those_of_the_benchmarks(number):
-    assert number in README[: README.index("## Set-up")]
+    assert re.search(rf"\b{re.escape(number)}", README[: README.index("## Set-up")])
     measured = float(re.search(NUMBERS[number], MEASURED)[1])
     value = number.partition(" ")[0]
     digits = len(value.partition(".")[2])
