@@ -230,9 +230,11 @@ class Posterior(Displayed, Mapping[State, float]):
         that agree with the evidence. A callable is called when the value is first accessed.
     approximation : optional
         Report of convergence or error, None if the answer is exact.
+    bounds : ndarray, shape (2, cardinality of variables[0], ...), optional
+        Ends of an interval of 95 % for each probability, by likelihood weighting.
     """
 
-    __slots__ = ("_log_evidence", "approximation", "note", "probabilities", "variables")
+    __slots__ = ("_log_evidence", "approximation", "bounds", "note", "probabilities", "variables")
 
     def __init__(
         self,
@@ -240,12 +242,14 @@ class Posterior(Displayed, Mapping[State, float]):
         probabilities: Floats,
         log_evidence: float | Callable[[], float],
         approximation: object = None,
+        bounds: Floats | None = None,
     ) -> None:
         self.variables = variables
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence
         self.approximation = approximation
+        self.bounds = bounds
         # Printed below the states.
         self.note = ""
 
@@ -261,7 +265,8 @@ class Posterior(Displayed, Mapping[State, float]):
             log_evidence = self.log_evidence
         except BayesGraphError:  # computing it may take more memory than the posterior did
             log_evidence = math.nan
-        return Posterior, (self.variables, self.probabilities, log_evidence, self.approximation)
+        numbers = self.probabilities, log_evidence, self.approximation, self.bounds
+        return Posterior, (self.variables, *numbers)
 
     @property
     def names(self) -> tuple[Name, ...]:
@@ -376,10 +381,17 @@ class Posterior(Displayed, Mapping[State, float]):
 
     def _display(self, maximum: int = _MAX_LINES) -> DisplayTable:
         probabilities = self.probabilities.ravel()[:maximum].tolist()
-        rows = [(str(key), f"{p:.6f}") for key, p in zip(self, probabilities, strict=False)]
+        error, rows = (
+            "",
+            [[str(key), f"{p:.6f}"] for key, p in zip(self, probabilities, strict=False)],
+        )
+        if self.bounds is not None:
+            error = f"{self.approximation}\n  in brackets             95 % intervals"
+            for row, (low, high) in zip(rows, self.bounds.reshape(2, -1).T, strict=False):
+                row.append(f"[{low:.4f}, {high:.4f}]")
         note = more(len(self), len(rows), "states")
         title = f"P({', '.join(map(str, self.names))})"
-        lines = [line for line in (self._summary(), note, self.note) if line]
+        lines = [line for line in (self._summary(), note, self.note, error) if line]
         return DisplayTable(title, rows, bars=probabilities, note="\n".join(lines))
 
     def _summary(self) -> str:

@@ -35,6 +35,8 @@ from bayesgraph.inference.results import Posterior
 # ----------- Likelihood weighting: approximate posteriors of Bayesian networks by weighted samples
 
 
+# Standard errors on each side of the mean within which 95 % of a normal distribution are.
+_NORMAL_95 = 1.96
 # Minimum number of effective samples for which the standard errors are reliable.
 FEW_SAMPLES = 100
 # Maximum number of values held while a chunk is drawn (32 MB), and maximum rows of a chunk.
@@ -248,8 +250,10 @@ class WeightedSamples(Displayed):
     def posterior(self, *targets: Name | Variable) -> Posterior:
         """Return the estimated joint posterior of discrete targets as a `Posterior`."""
         variables = tuple(self._column(target, Discrete)[0] for target in targets)
-        p = self.probabilities(*targets).value
-        return Posterior(variables, p, self.log_evidence.value, self.report)
+        p = self.probabilities(*targets)
+        ends = p.value + np.multiply.outer(_NORMAL_95 * np.array([-1.0, 1.0]), p.standard_error)
+        evidence = self.log_evidence.value
+        return Posterior(variables, p.value, evidence, self.report, np.clip(ends, 0.0, 1.0))
 
     def mean(self, target: Name | Variable) -> Estimate:
         """Return the posterior mean of a continuous target, with its standard error."""

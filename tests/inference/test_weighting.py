@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import pickle
 import warnings
 
 import numpy as np
@@ -355,3 +356,22 @@ def test_wrong_questions_are_refused():
     for options, message in (({"n": 0}, "1 or more"), ({"standard_error": 0.0}, "positive")):
         with pytest.raises(DataError, match=message):
             likelihood_weighting(nodes, [x], empty, **options)
+
+
+def test_intervals_hold_the_exact_posterior_as_often_as_they_say():
+    net, evidence = bg.examples.network("asia"), {"xray": "yes", "dysp": "yes"}
+    exact = net.query("lung", evidence).probabilities
+    inside = 0
+    for seed in range(200):
+        options = {"n": 2000, "random_state": seed}
+        drawn = net.query("lung", evidence, method="likelihood-weighting", **options)
+        low, high = drawn.bounds
+        assert ((low >= 0) & (low <= drawn.probabilities) & (high <= 1)).all()
+        inside += bool(low[0] <= exact[0] <= high[0])
+    # Binomial(200, 0.95): three standard deviations below are 0.90; the smallest weight adds to it.
+    assert inside >= 180
+    text = str(drawn)
+    assert f"[{low[0]:.4f}, {high[0]:.4f}]" in text
+    assert "95 % intervals" in text
+    assert pickle.loads(pickle.dumps(drawn)).bounds.tolist() == drawn.bounds.tolist()
+    assert net.query("lung", evidence).bounds is None
