@@ -28,11 +28,13 @@ from .elimination import Slice as Slice
 from .elimination import likelihoods as likelihoods
 from .elimination import linear as linear
 from .elimination import most_probable as most_probable
+from .elimination import planned_slice as planned_slice
 from .elimination import potential_scope as potential_scope
 from .elimination import probabilities as probabilities
 from .elimination import product_of as product_of
 from .elimination import remaining as remaining
 from .elimination import summed_out as summed_out
+from .elimination import summed_to as summed_to
 from .ensembles import grouped as grouped
 from .ensembles import posterior_weights as posterior_weights
 from .factors import Factor as Factor

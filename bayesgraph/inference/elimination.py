@@ -552,14 +552,14 @@ class Calibration:
             message = shared.pop(c) / up[c]
             belief = np.exp(products[c].log_values + message.aligned(scope))
             for f in forest.inside[c]:
-                posteriors[f] = _marginal(belief, scope, factors[f].scope)
+                posteriors[f] = summed_to(belief, scope, factors[f].scope)
             for d in forest.below[c]:
                 separator = forest.separators[d]
-                shared[d] = Factor.from_log(separator, log_of(_marginal(belief, scope, separator)))
+                shared[d] = Factor.from_log(separator, log_of(summed_to(belief, scope, separator)))
         return [posteriors[f] for f in range(len(factors))], log_mass
 
 
-def _marginal(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
+def summed_to(values: Floats, scope: Sequence[Discrete], keep: Sequence[Discrete]) -> Floats:
     """Return the sums of a table with the axes (rows, scope...), with the axes (rows, keep...)."""
     gone = tuple(1 + axis for axis, v in enumerate(scope) if v not in keep)
     left = [v for v in scope if v in keep]

@@ -3,6 +3,9 @@ from .bootstrap import arc_confidence as arc_confidence
 from .discriminant import CovarianceModel as CovarianceModel
 from .discriminant import estimate_discriminant as estimate_discriminant
 from .em import Iterations as Iterations
+from .em import best_climb as best_climb
+from .em import climb as climb
+from .em import weighted_statistics as weighted_statistics
 from .exponents import ALL_SCHEMES as ALL_SCHEMES
 from .exponents import SCHEMES as SCHEMES
 from .exponents import exponents_between as exponents_between

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 from scipy.special import xlogy
 
 from bayesgraph.core.arrays import Floats, random_generator, whole_number
@@ -45,6 +44,8 @@ from bayesgraph.tables import EMHistory, Table
 
 
 Parents = Mapping[Variable, Sequence[Variable]]
+_Model = TypeVar("_Model", bound=Any)
+_Sums = TypeVar("_Sums")
 
 # Minimum number of rows with the same set of missing variables for which this set gets a junction
 # forest of its own, and maximum number of such sets.
@@ -104,7 +105,7 @@ class Expectation:
             for run, blocks in enumerate(self._runs())
         )
         total = {
-            family: expected.statistics.get(child) or _none(family)
+            family: expected.statistics.get(child) or FamilyStatistics.none(family)
             for child, family in self.families.items()
         }
         return total, expected.log_likelihood
@@ -219,13 +220,6 @@ class _Expected:
         mine, theirs = self.statistics, other.statistics
         sums = {child: mine[child] + theirs[child] for child in mine if child in theirs}
         return _Expected({**mine, **theirs, **sums}, self.log_likelihood + other.log_likelihood)
-
-
-def _none(family: Family) -> FamilyStatistics:
-    """Return the statistics of a family in no rows."""
-    cards = tuple(v.cardinality for v in family.discrete)
-    n = len(family.continuous)
-    return FamilyStatistics(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
 
 
 def _relevant_rows(parents: Parents, table: Table) -> dict[Variable, NDArray[np.bool_]]:
@@ -370,36 +364,60 @@ class _Block:
         posterior : ndarray, shape (n_rows, n_configurations of the open variables)
             All ones, with one configuration, for a family without open variables.
         """
-        family, scope = self.families[child], self.scopes[child]
-        observed = tuple(v for v in family.discrete if v not in scope)
-        axes = (*observed, *scope)
+        columns = self.evidence.columns
         weights = np.where(self.relevant[child], self.weights, 0.0)
-        n_rows, n_open = posterior.shape
-        n_observed = int(np.prod([v.cardinality for v in observed], dtype=np.intp))
-        size = n_observed * n_open
-        # The configuration of the observed variables in each row.
-        index = np.zeros(n_rows, dtype=np.intp)
-        for variable in observed:  # a missing value counts as state 0
-            index = index * variable.cardinality + np.maximum(self.evidence.columns[variable], 0)
-        if family.continuous:
-            values = np.stack([self.evidence.columns[v] for v in family.continuous], axis=1)
-            share = weights[:, None] * posterior
-            row, configuration = np.nonzero(share)
-            group = index[row] * n_open + configuration
-            sums = group_comoments(values[row], group, size, share[row, configuration])
-        else:
-            # The sums of the posteriors of the rows with the same observed configuration.
-            of_rows = csr_array((weights, (index, np.arange(n_rows))), (n_observed, n_rows))
-            sums = of_rows @ posterior, np.empty((size, 0)), np.empty((size, 0, 0))
-        shape = tuple(v.cardinality for v in axes)
-        order = [axes.index(v) for v in family.discrete]
-        counts, mean, comoment = sums
-        k, n = len(order), len(family.continuous)
-        return FamilyStatistics(
-            counts.reshape(shape).transpose(order),
-            mean.reshape((*shape, n)).transpose((*order, k)),
-            comoment.reshape((*shape, n, n)).transpose((*order, k, k + 1)),
+        return weighted_statistics(
+            self.families[child], self.scopes[child], columns, weights, posterior
         )
+
+
+def weighted_statistics(
+    family: Family,
+    scope: Sequence[Discrete],
+    columns: Mapping[Variable, NDArray[Any]],
+    weights: Floats,
+    posterior: Floats,
+) -> FamilyStatistics:
+    """Return the statistics of a family, some of whose discrete variables are open.
+
+    Parameters
+    ----------
+    family : Family
+    scope : sequence of Discrete
+        The open variables.
+    columns : mapping from variable to array of shape (n_rows,)
+        Those of the others; where one is missing the weight is zero.
+    weights : ndarray, shape (n_rows,)
+    posterior : ndarray, shape (n_rows, n_configurations of the open variables)
+    """
+    observed = tuple(v for v in family.discrete if v not in scope)
+    axes = (*observed, *scope)
+    n_rows, n_open = posterior.shape
+    n_observed = int(np.prod([v.cardinality for v in observed], dtype=np.intp))
+    size = n_observed * n_open
+    # The configuration of the observed variables in each row.
+    index = np.zeros(n_rows, dtype=np.intp)
+    for variable in observed:  # a missing value counts as state 0
+        index = index * variable.cardinality + np.maximum(columns[variable], 0)
+    if family.continuous:
+        values = np.stack([columns[v] for v in family.continuous], axis=1)
+        share = weights[:, None] * posterior
+        row, configuration = np.nonzero(share)
+        group = index[row] * n_open + configuration
+        sums = group_comoments(values[row], group, size, share[row, configuration])
+    else:
+        # The sums of the posteriors of the rows with the same observed configuration.
+        tables = [np.bincount(index, weights * share, n_observed) for share in posterior.T]
+        sums = np.stack(tables, axis=1), np.empty((size, 0)), np.empty((size, 0, 0))
+    shape = tuple(v.cardinality for v in axes)
+    order = [axes.index(v) for v in family.discrete]
+    counts, mean, comoment = sums
+    k, n = len(order), len(family.continuous)
+    return FamilyStatistics(
+        counts.reshape(shape).transpose(order),
+        mean.reshape((*shape, n)).transpose((*order, k)),
+        comoment.reshape((*shape, n, n)).transpose((*order, k, k + 1)),
+    )
 
 
 # ----------- Expectation-maximisation (EM): parameters from missing data and with hidden variables
@@ -434,6 +452,59 @@ class Iterations:
         whole_number("max_iter=", "iterations", self.max_iter, 1)
         if not (isinstance(self.tol, (int, float)) and 0 <= self.tol < np.inf):
             raise DataError(f"tol takes a finite number that is not negative; got {self.tol!r}.")
+
+
+def best_climb(
+    start: Callable[[int], tuple[_Model, EMHistory]], iterations: Iterations
+) -> tuple[_Model, EMHistory]:
+    """Return the model and the history of the best of several starts of EM, by their numbers."""
+    ends = [start(k) for k in range(iterations.restarts)]
+    last = [history.objective[-1] for _, history in ends]
+    model, history = ends[int(np.argmax(last))]
+    if not history.converged:
+        gain = history.objective[-1] - history.objective[-2]
+        warn(
+            f"EM still gained {rounded(gain, 3)} nats in iteration {history.n_iter}, its last; "
+            "give max_iter a larger number, or tol.",
+            NotConvergedWarning,
+        )
+    return model, replace(history, restarts=tuple(last))
+
+
+def climb(
+    model: _Model,
+    expected: Callable[[_Model], tuple[_Sums, float]],
+    estimated: Callable[[_Sums, Smoothing], _Model],
+    smoothing: Smoothing,
+    iterations: Iterations,
+    total: float,
+) -> tuple[_Model, EMHistory]:
+    """Run EM from a model; return the fitted one and the history of the run.
+
+    Parameters
+    ----------
+    model : model with CPDs
+    expected : callable
+        Returns expected statistics and the log likelihood under a model.
+    estimated : callable
+        Returns the model that statistics give.
+    smoothing : Smoothing
+    iterations : Iterations
+    total : float
+        Weight of all rows.
+    """
+    objective: list[float] = []
+    while True:
+        statistics, log_likelihood = expected(model)
+        tables = [cpd for cpd in model.cpds if isinstance(cpd, TableCPD)]
+        # The unnormalised log densities of the Dirichlet priors.
+        priors = [xlogy(smoothing.state_counts(t.variable), t.values).sum() for t in tables]
+        objective.append(log_likelihood + float(sum(priors)))
+        gain = np.inf if len(objective) < 2 else objective[-1] - objective[-2]
+        converged = gain <= iterations.tol * total
+        if converged or len(objective) > iterations.max_iter:
+            return model, EMHistory(tuple(objective), log_likelihood, bool(converged), ())
+        model = estimated(statistics, smoothing)
 
 
 def expectation_maximization(
@@ -479,16 +550,9 @@ def expectation_maximization(
         )
     problem = _Problem(structure, source, smoothing)
     random = random_generator(iterations.random_state)
-    ends = [problem.climb(random, iterations, first=k == 0) for k in range(iterations.restarts)]
-    last = [history.objective[-1] for _, history in ends]
-    network, history = ends[int(np.argmax(last))]
-    if not history.converged:
-        gain = history.objective[-1] - history.objective[-2]
-        warn(
-            f"EM still gained {rounded(gain, 3)} nats in iteration {history.n_iter}, its last; "
-            "give max_iter a larger number, or tol.",
-            NotConvergedWarning,
-        )
+    network, history = best_climb(
+        lambda k: problem.climb(random, iterations, first=k == 0), iterations
+    )
     for block in network._blocks:
         # Expected counts say more than the rows do: what was missing counts as observed.
         block.parameter_posterior = None
@@ -496,7 +560,7 @@ def expectation_maximization(
         network._blocks,
         arc_scores=network.arc_scores,
         order=network.variables,
-        history=replace(history, restarts=tuple(last)),
+        history=history,
     )
 
 
@@ -531,20 +595,8 @@ class _Problem:
         # Without a pseudo-count a probability of zero would stay zero for ever.
         smooth = replace(self._smoothing, alpha=1.0)
         network = self._estimated(self._drawn(random, first=first), smooth)
-        objective: list[float] = []
-        while True:
-            statistics, log_likelihood = self._expectation.statistics(network)
-            tables = [cpd for cpd in network.cpds if isinstance(cpd, TableCPD)]
-            alphas = [self._smoothing.state_counts(table.variable) for table in tables]
-            # The unnormalised log densities of the Dirichlet priors.
-            priors = [xlogy(a, t.values).sum() for a, t in zip(alphas, tables, strict=True)]
-            objective.append(log_likelihood + float(sum(priors)))
-            gain = np.inf if len(objective) < 2 else objective[-1] - objective[-2]
-            converged = gain <= iterations.tol * self._total
-            if converged or len(objective) > iterations.max_iter:
-                history = EMHistory(tuple(objective), log_likelihood, bool(converged), ())
-                return network, history
-            network = self._estimated(statistics, self._smoothing)
+        expected = self._expectation.statistics
+        return climb(network, expected, self._estimated, self._smoothing, iterations, self._total)
 
     def _estimated(
         self, statistics: Mapping[Family, FamilyStatistics], smoothing: Smoothing

@@ -72,6 +72,12 @@ class FamilyStatistics:
     mean: Floats
     comoment: Floats
 
+    @classmethod
+    def none(cls, family: requests.Family) -> FamilyStatistics:
+        """Return the statistics of a family in no rows."""
+        cards, n = tuple(v.cardinality for v in family.discrete), len(family.continuous)
+        return cls(np.zeros(cards), np.zeros((*cards, n)), np.zeros((*cards, n, n)))
+
     def _moments(self) -> PairMoments:
         """Return the statistics as those of pairs of columns in groups of rows without gaps."""
         size, n = self.counts.size, self.mean.shape[-1]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,17 @@ from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import check_memory, one_blas_thread
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.inference import Factor, GaussianFactor, Potential, divided, normalised_if_possible
+from bayesgraph.inference import (
+    Factor,
+    GaussianFactor,
+    Potential,
+    divided,
+    summed_to,
+)
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.time import time_kernels
-from bayesgraph.time.slices import (
-    Program,
-    States,
-    before,
-    moments,
-    row_parts,
-    slice_factor,
-    slice_logs,
-)
+from bayesgraph.time.slices import Program, States, row_parts, slice_factor, slice_logs, summary
+from bayesgraph.time.time_kernels import Slices
 
 
 class Part(NamedTuple):
@@ -81,19 +80,31 @@ class Messages:
         self.now = [now for now, _ in sequences.handed]
         self.past = [past for _, past in sequences.handed]
 
-    def groups(self, part: Part, target: Variable) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-        """Yield the rows of a part that are asked together about a target, and their evidence."""
+    def groups(
+        self, part: Part, targets: Sequence[Variable]
+    ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
+        """Yield the rows of a part that are asked together about targets, and their evidence."""
         raise NotImplementedError
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
         """Return what the slices around some of a part hand to them."""
         raise NotImplementedError
 
+    def factors(
+        self, part: Part, targets: Sequence[Variable], *, smooth: bool
+    ) -> Iterator[tuple[NDArray[np.intp], Potential]]:
+        """Yield rows of a part, and the unnormalised posterior of targets there.
+
+        Evidence on the targets themselves is left out, unless they are handed on.
+        """
+        for chosen, shown in self.groups(part, targets):
+            messages = self.messages(part, chosen, smooth=smooth)
+            evidence = shown.without(targets)
+            yield chosen, slice_factor(part.network, evidence, targets, messages)
+
     def totals(self, logs: Floats) -> Floats:
         """Return sums over the slices of each sequence."""
-        starts = self.sequences.starts
-        sums = np.add.reduceat(np.append(logs, 0.0), starts[:-1])
-        return np.where(np.diff(starts) > 0, sums, 0.0)
+        return np.asarray(np.add.reduceat(logs, self.sequences.starts[:-1]))
 
     def marginal(self, target: Variable, *, smooth: bool) -> Floats:
         """Return the posterior of a variable in each slice.
@@ -106,27 +117,29 @@ class Messages:
         width = target.cardinality if isinstance(target, Discrete) else 2
         out = np.empty((self.n_rows, width))
         for part in self.sequences.parts:
-            for chosen, shown in self.groups(part, target):
-                messages = self.messages(part, chosen, smooth=smooth)
-                factor = slice_factor(part.network, shown.without([target]), [target], messages)
-                if isinstance(factor, Factor):
-                    out[part.rows[chosen]] = normalised_if_possible(factor.log_values)
-                else:
-                    out[part.rows[chosen]] = moments(factor)
-            column = part.evidence.columns.get(target)
-            if column is not None:
+            for chosen, factor in self.factors(part, [target], smooth=smooth):
+                out[part.rows[chosen]] = summary(factor)
+            if target in part.evidence:
                 is_observed = part.evidence.observed_rows(target)
-                values: Any = column[is_observed]
-                if isinstance(target, Discrete):
-                    out[part.rows[is_observed]] = np.eye(width)[values]
-                else:
-                    out[part.rows[is_observed]] = np.stack([values, np.zeros(len(values))], axis=1)
+                cells: Any = part.evidence.columns[target][is_observed]
+                pairs = np.stack([cells, np.zeros(len(cells))], axis=1)
+                is_state = isinstance(target, Discrete)
+                out[part.rows[is_observed]] = np.eye(width)[cells] if is_state else pairs
         return out
 
 
-# Matrices, shape (n_matrices, K, K), index of each slice's, (n_rows,), and likelihoods, (n_rows,
-# K): see `time_kernels`.
-Passes: TypeAlias = tuple[Floats, NDArray[np.int64], Floats]
+def stacked(
+    pieces: Sequence[tuple[NDArray[np.intp], Floats]], n: int, shape: tuple[int, ...]
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the matrices of rows in one array, and the index of each row's, -1 for none.
+
+    A piece has one matrix for all of its rows, or one for each.
+    """
+    which, count = np.full(n, -1, dtype=np.int64), 0
+    for rows, matrices in pieces:
+        which[rows] = count + np.arange(len(rows)) % len(matrices)
+        count += len(matrices)
+    return np.concatenate([np.empty((0, *shape)), *(whole for _, whole in pieces)]), which
 
 
 class Chain(Messages):
@@ -194,7 +207,7 @@ class Chain(Messages):
                 logs = logs + evidence.likelihoods[now][:, codes]
         return logs
 
-    def behind(self, part: Part, algebra: Algebra = SUM) -> Floats:
+    def behind(self, part: Part) -> Floats:
         """Return log likelihoods of the joint states by all evidence of a part that is split."""
         logs = self.judged(part)
         network = self.split(part).behind
@@ -202,60 +215,50 @@ class Chain(Messages):
             return logs
         scope: list[Any] = [v for v in self.program(part).now if v in network]
         of = dict(zip(self.now, self.states.codes, strict=True))
-        table = slice_logs(network, self.open(part), scope, algebra=algebra)
+        table = slice_logs(network, self.open(part), scope)
         place = self.states.place(scope, of)
         return logs + table.reshape(len(table), -1)[:, place].reshape(len(table), -1)
 
-    def logs(self, algebra: Algebra = SUM) -> Passes:
+    def logs(self, algebra: Algebra = SUM) -> Slices:
         """Return logs of matrices and likelihoods; the algebra eliminates all other variables."""
-        n, size = self.n_rows, self.states.size
-        which, likelihood = np.full(n, -1, dtype=np.int64), np.empty((n, size))
-        matrices: list[Floats] = []
-        count = 0
+        size, likelihood = self.states.size, np.empty((self.n_rows, self.states.size))
+        pieces: list[tuple[NDArray[np.intp], Floats]] = []
         for part in self.sequences.parts:
-            program = self.program(part)
+            program, rows = self.program(part), part.rows
             # A maximum is over everything, which likelihoods of what is observed lack.
             split = self.split(part) if algebra is SUM else None
             if split is not None:
-                ahead = slice_logs(split.ahead, Evidence(1, {}), program.scope)
-                matrix = program.spread(self.states, ahead, is_first=part.is_first)
-                likelihood[part.rows] = self.behind(part)
+                logs = slice_logs(split.ahead, Evidence(1, {}), program.scope)
+                likelihood[rows] = self.behind(part)
             else:
                 what = "A matrix for each slice, as evidence bears on two, takes"
-                check_memory(what, len(part.rows) * size**2, "Ask fewer rows at once.", copies=3)
-                logs = slice_logs(part.network, self.open(part), program.scope, algebra=algebra)
-                matrix = program.spread(self.states, logs, is_first=part.is_first)
-                likelihood[part.rows] = self.judged(part)
+                check_memory(what, len(rows) * size**2, "Ask fewer rows at once.", copies=3)
+                logs = slice_logs(part.network, self.open(part), program.scope, algebra)
+                likelihood[rows] = self.judged(part)
+            matrix = program.spread(self.states, logs, is_first=part.is_first)
             if part.is_first:
-                likelihood[part.rows] += matrix
-                continue
-            which[part.rows] = count + (np.arange(len(part.rows)) if len(matrix) > 1 else 0)
-            matrices.append(matrix)
-            count += len(matrix)
-        whole = np.concatenate(matrices) if matrices else np.empty((0, size, size))
-        return whole, which, likelihood
+                likelihood[rows] += matrix
+            else:
+                pieces.append((rows, matrix))
+        matrices, which = stacked(pieces, self.n_rows, (size, size))
+        return Slices(matrices, which, likelihood, self.sequences.starts)
 
     @cached_property
-    def _scaled(self) -> tuple[Passes, Floats]:
+    def _scaled(self) -> tuple[Slices, Floats]:
         """Matrices and likelihoods with the maximum one, and the log of the scale of each slice."""
-        whole, which, likelihood = self.logs()
-        count, size = len(whole), self.states.size
-        scales, largest = np.zeros(len(likelihood)), np.zeros(count)
-        time_kernels.scale_rows(likelihood, scales)
-        matrices = whole.reshape(count, size * size)
-        time_kernels.scale_rows(matrices, largest)
-        if count:
-            scales += np.where(which < 0, 0.0, largest[which])
-        return (matrices.reshape(whole.shape), which, likelihood), scales
+        slices = self.logs()
+        scales, largest = np.zeros(self.n_rows), np.zeros(len(slices.matrices) + 1)
+        time_kernels.scale_rows(slices.vectors, scales)
+        time_kernels.scale_rows(slices.matrices.reshape(-1, self.states.size**2), largest)
+        return slices, scales + largest[slices.which]  # the last is zero
 
     # --------------------------------------------------------------------------------- messages
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
-        passes, scales = self._scaled
-        out, logs = np.empty_like(passes[2]), scales.copy()
-        starts = self.sequences.starts
-        time_kernels.forward((*passes, starts), self._first, out, logs)
+        slices, scales = self._scaled
+        out, logs = np.empty_like(slices.vectors), scales.copy()
+        time_kernels.forward(slices, self._first, out, logs)
         return out, logs
 
     @property
@@ -266,11 +269,8 @@ class Chain(Messages):
     @cached_property
     def _before(self) -> Floats:
         """The filtered distribution of the slice before each slice, shape (n_rows, K)."""
-        out = np.empty_like(self.filtered)
-        out[1:] = self.filtered[:-1]
-        starts = self.sequences.starts
-        begun = np.diff(starts) > 0
-        out[starts[:-1][begun]] = self._first[begun]
+        out = np.roll(self.filtered, 1, axis=0)
+        out[self.sequences.starts[:-1]] = self._first
         return out
 
     @cached_property
@@ -281,25 +281,23 @@ class Chain(Messages):
     @cached_property
     def later(self) -> Floats:
         """How likely each joint state makes what later slices tell, up to a factor, (n_rows, K)."""
-        passes, _ = self._scaled
-        out, starts = np.empty_like(passes[2]), self.sequences.starts
-        last = np.ones((len(starts) - 1, self.states.size))
-        time_kernels.backward((*passes, starts), last, out)
+        slices = self._scaled[0]
+        out, last = np.empty_like(slices.vectors), np.ones_like(self._first)
+        time_kernels.backward(slices, last, out)
         return out
 
     def pair_sums(self, part: Part, variables: Sequence[Discrete]) -> Floats:
         """Return sums of joint posteriors of what two slices hand on, of a part that is split."""
-        (matrices, which, likelihood), rows = self._scaled[0], part.rows
-        matrix = matrices[which[rows[0]]]
+        slices, rows = self._scaled[0], part.rows
+        matrix = slices.matrices[slices.which[rows[0]]]
         with one_blas_thread():  # the bits of sums depend on the number of threads
-            before, ahead = self._before[rows], likelihood[rows] * self.later[rows]
+            before, ahead = self._before[rows], slices.vectors[rows] * self.later[rows]
             total = ((before @ matrix) * ahead).sum(axis=1, keepdims=True)
             table = matrix * (before.T @ divided(ahead, total))
-        both = [*self.past, *self.now]
-        at = [both.index(v) for v in variables]
-        table = table.reshape(self.states.cards * 2)
-        gone = tuple(k for k in range(len(both)) if k not in at)
-        return np.asarray(table.sum(axis=gone).transpose(np.argsort(np.argsort(at))))
+        # What both slices have agrees in them, and is summed out of one.
+        both: list[Any] = [*self.past, *(None if v in self.past else v for v in self.now)]
+        sums: Floats = summed_to(table.reshape(1, *self.states.cards * 2), both, variables)[0]
+        return sums
 
     @cached_property
     def smoothed(self) -> Floats:
@@ -309,10 +307,12 @@ class Chain(Messages):
 
     # -------------------------------------------------------------------------------- posteriors
 
-    def groups(self, part: Part, target: Variable) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
+    def groups(
+        self, part: Part, targets: Sequence[Variable]
+    ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
         """Yield rows that observe the same of what others depend on; see `Messages`."""
-        keep = [target, *(v for v in (*self.now, *self.past) if v in part.network)]
-        return row_parts(part.network, self.open(part).without([target]), keep)
+        keep = [*targets, *(v for v in (*self.now, *self.past) if v in part.network)]
+        return row_parts(part.network, self.open(part).without(targets), keep)
 
     def factor(self, variables: Sequence[Discrete], part: Part, values: Floats) -> Factor:
         """Return values of the joint states as a factor over those that a network has."""
@@ -337,9 +337,12 @@ class Chain(Messages):
         """Return the posterior of a variable in each slice; see `Messages`."""
         if target not in self.now:
             return super().marginal(target, smooth=smooth)
-        table = (self.smoothed if smooth else self.filtered).reshape(-1, *self.states.cards)
-        others = tuple(1 + k for k, v in enumerate(self.now) if v != target)
-        return np.asarray(table.sum(axis=others))
+        return self.joint([target], smooth=smooth)
+
+    def joint(self, targets: Sequence[Any], *, smooth: bool) -> Floats:
+        """Return the posterior of some of what is handed on in each slice, (n_rows, *cards)."""
+        table = self.smoothed if smooth else self.filtered
+        return summed_to(table.reshape(-1, *self.states.cards), self.now, targets)
 
     # ------------------------------------------------------------------------------ best states
 
@@ -351,11 +354,8 @@ class Chain(Messages):
         path : ndarray, shape (n_rows,)
         logs : ndarray, shape (n_sequences,)
         """
-        passes = self.logs(MAX)
-        starts = self.sequences.starts
-        path = np.zeros(self.n_rows, dtype=np.int64)
-        logs = np.zeros(len(starts) - 1)
-        time_kernels.best_path((*passes, starts), path, logs)
+        path, logs = np.zeros(self.n_rows, dtype=np.int64), np.zeros(len(self._first))
+        time_kernels.best_path(self.logs(MAX), path, logs)
         return path, logs
 
 
@@ -380,7 +380,7 @@ class NumberChain(Messages):
         return [v for v in self._columns if v in part.network and v not in shown]
 
     def groups(
-        self, part: Part, target: Variable | None = None
+        self, part: Part, targets: Sequence[Variable] = ()
     ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
         """Yield rows that observe the same numbers; see `Messages`."""
         handed = [v for v in self._columns if v in part.network]
@@ -388,16 +388,15 @@ class NumberChain(Messages):
             yield chosen, shown.split()[0]
 
     @cached_property
-    def _factors(self) -> tuple[Floats, NDArray[np.int64], Floats, Floats]:
-        """Matrices of all slices, the index of each slice's, its targets and its log constant."""
+    def _factors(self) -> tuple[Slices, Floats]:
+        """Matrices and targets of all slices, and the log constant of each."""
         n, w = self.n_rows, len(self._columns)
-        which, targets = np.empty(n, dtype=np.int64), np.zeros((n, w))
-        logs, matrices = np.empty(n), list[Floats]()
-        count = 0
+        targets, logs = np.zeros((n, w)), np.empty(n)
+        pieces: list[tuple[NDArray[np.intp], Floats]] = []
         for part in self.sequences.parts:
             for chosen, shown in self.groups(part):
-                factor = slice_factor(part.network, shown, self._free(part, shown))
-                rows = part.rows[chosen]
+                free = [v for v in self._columns if v in part.network and v not in shown]
+                factor, rows = slice_factor(part.network, shown, free), part.rows[chosen]
                 if factor.scope:
                     raise UnsupportedModelError(
                         f"Slices hand on numbers that depend on {factor.scope[0].name!r}, which is "
@@ -407,33 +406,27 @@ class NumberChain(Messages):
                 whole = np.zeros((1, w, w))
                 if isinstance(factor, GaussianFactor):
                     factor = factor.compressed()
-                    k, place = (
-                        factor.targets.shape[-1],
-                        [self._columns[v] for v in factor.variables],
-                    )
+                    k = factor.targets.shape[-1]
+                    place = [self._columns[v] for v in factor.variables]
                     whole = np.zeros((len(factor.loadings), w, w))
                     whole[:, :k, place] = factor.loadings
                     whole = whole[:1] if (whole == whole[:1]).all() else whole
                     targets[rows, :k], logs[rows] = factor.targets, factor.log_constant
                 else:  # all is observed
                     logs[rows] = factor.log_values
-                which[rows] = count + (np.arange(len(rows)) if len(whole) > 1 else 0)
-                matrices.append(whole)
-                count += len(whole)
-        return np.concatenate(matrices), which, targets, logs
+                pieces.append((rows, whole))
+        return Slices(*stacked(pieces, n, (w, w)), targets, self.sequences.starts), logs
 
     def _swept(self, *, is_forward: bool) -> tuple[Floats, Floats]:
         """Return the messages of all slices in one direction, and logs of their constants."""
-        matrices, which, targets, logs = self._factors
+        slices, logs = self._factors
         now, past = ([self._columns[v] for v in side] for side in (self.now, self.past))
         into, goes = (past, now) if is_forward else (now, past)
         order = [c for c in range(len(self._columns)) if c not in goes] + goes
-        out = np.zeros((len(which), len(now), len(now) + 1))
-        sums = logs.copy()
-        chain = matrices, which, targets, self.sequences.starts
+        out, logs = np.zeros((self.n_rows, len(now), len(now) + 1)), logs.copy()
         columns = np.array(into), np.array(order)
-        time_kernels.sweep(chain, *columns, is_forward, self._first, out, sums)
-        return out, sums
+        time_kernels.sweep(slices, *columns, is_forward, self._first, out, logs)
+        return out, logs
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
@@ -447,7 +440,7 @@ class NumberChain(Messages):
     def log_likelihood(self) -> Floats:
         """Log density of each sequence, shape (n_sequences,)."""
         out, logs = self._ahead
-        last = out[np.maximum(self.sequences.starts[1:] - 1, 0)]
+        last = out[self.sequences.starts[1:] - 1]
         return self.totals(logs) + log_mass(last) - log_mass(self._first)
 
     @property
@@ -481,27 +474,3 @@ def log_mass(messages: Floats) -> Floats:
     pivot = np.take_along_axis(size, first[..., None], axis=-1)[..., 0]
     terms = np.where(pivot > 0, 0.5 * LOG_2PI - log_of(np.where(pivot > 0, pivot, 1.0)), 0.0)
     return np.asarray(terms.sum(axis=-1))
-
-
-def observed(variable: Variable, column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return which cells of an encoded column are not missing."""
-    return np.asarray(column >= 0 if isinstance(variable, Discrete) else ~np.isnan(column))
-
-
-def lagged_columns(
-    columns: Mapping[Variable, NDArray[Any]],
-    starts: NDArray[np.int64],
-    depths: Mapping[Variable, int],
-) -> dict[Variable, NDArray[Any]]:
-    """Return the columns of variables as earlier slices had them; missing before the first."""
-    lagged: dict[Variable, NDArray[Any]] = {}
-    n = int(starts[-1])
-    positions = np.arange(n) - np.repeat(starts[:-1], np.diff(starts))
-    for variable, depth in depths.items():
-        missing: Any = -1 if isinstance(variable, Discrete) else np.nan
-        for steps in range(1, depth + 1):
-            column = np.full(n, missing, dtype=columns[variable].dtype)
-            rows = np.flatnonzero(positions >= steps)
-            column[rows] = columns[variable][rows - steps]
-            lagged[before(variable, steps)] = column
-    return lagged

@@ -59,40 +59,30 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         restarts: int = 1,
         random_state: RandomState = 0,
     ) -> None:
-        self.arcs, self.hidden, self.variables, self.categorical = (
-            arcs,
-            hidden,
-            variables,
-            categorical,
-        )
-        self.smoothing, self.restarts, self.random_state = smoothing, restarts, random_state
+        self.arcs, self.hidden, self.variables = arcs, hidden, variables
+        self.categorical, self.smoothing = categorical, smoothing
+        self.restarts, self.random_state = restarts, random_state
 
     def fit(self, X: TableLike, y: ArrayLike, **options: Unpack[RowOptions]) -> Self:
         """Fit the network to rows X and a label y for each sequence, in the order they begin.
 
         `options` are `id`, `time`, `step` and `unseen`, as in `TemporalNetwork.log_likelihood`.
         """
-        labels = labels_of(y)
-        columns = dict(columns_of(X))
-        names = [n for n in columns if n not in (options.get("id"), options.get("time"))]
-        target = Discrete(_TARGET, labels.classes.tolist())
+        labels, columns = labels_of(y), dict(columns_of(X))
         if _TARGET in columns:
             raise DataError(f"The table has a column {_TARGET!r}; the labels are y. Rename it.")
-        whole = [*names, *self.hidden]
+        whole = [n for n in columns if n not in (options.get("id"), options.get("time"))]
+        whole += self.hidden
         arcs = [(before(n), n) for n in whole] if self.arcs is None else list(self.arcs)
         below = {child for parent, child in arcs if parent in self.hidden}
         arcs += [(_TARGET, n) for n in whole if n not in below]
-        _, sequence = sequences_of(columns, options.get("id"))
-        if sequence.max() + 1 != len(labels):
-            raise DataError(f"y has {len(labels)} labels, and X {sequence.max() + 1} sequences.")
+        ids, sequence = sequences_of(columns, options.get("id"))
+        if len(ids) != len(labels):
+            raise DataError(f"y has {len(labels)} labels, and X {len(ids)} sequences.")
         columns[_TARGET] = labels.values[sequence]
-        how = {
-            k: x for k, x in self.get_params(deep=False).items() if k not in ("arcs", "variables")
-        }
-        variables = [target, *self.variables]
-        self.model_ = TemporalNetwork.fit(
-            arcs, columns, static=[_TARGET], variables=variables, **how, **options
-        )
+        how = self.get_params(deep=False) | {"static": [_TARGET], "arcs": arcs}
+        how["variables"] = [Discrete(_TARGET, labels.classes.tolist()), *self.variables]
+        self.model_ = TemporalNetwork.fit(rows=columns, **how, **options)
         self.classes_ = labels.classes
         return self
 

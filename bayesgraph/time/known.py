@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bayesgraph.core.errors import CPDError, DataTypeError
 from bayesgraph.core.variables import Continuous, Discrete, Name, State
-from bayesgraph.models import CPD, GaussianCPD, TableCPD
+from bayesgraph.models import CPD, GaussianCPD, JointGaussianCPD, TableCPD
 from bayesgraph.time.network import TemporalNetwork
 from bayesgraph.time.slices import before
 
@@ -48,18 +48,18 @@ def hidden_markov(
     k = states.cardinality
     cpds: list[CPD] = [TableCPD(states, np.full(k, 1 / k) if start is None else start)]
     for name, kind in emissions.items():
-        if isinstance(kind, str) and kind != "gaussian":
+        variable = Continuous(name) if isinstance(kind, str) and kind == "gaussian" else kind
+        if isinstance(variable, str):
             raise DataTypeError(
                 f"emissions= has {kind!r} for {name!r}: it takes 'gaussian', a variable, a list of "
                 "states or a CPD."
             )
-        if isinstance(kind, CPD):
-            cpds.append(kind)
-        elif isinstance(kind, (str, Continuous)):
-            number = kind if isinstance(kind, Continuous) else Continuous(name)
-            cpds.append(GaussianCPD(number, np.zeros(k), 1.0, [states]))
+        if isinstance(variable, Continuous):
+            cpds.append(GaussianCPD(variable, np.zeros(k), 1.0, [states]))
+        elif isinstance(variable, CPD):
+            cpds.append(variable)
         else:
-            emitted = kind if isinstance(kind, Discrete) else Discrete(name, kind)
+            emitted = variable if isinstance(variable, Discrete) else Discrete(name, variable)
             shares = np.full((k, emitted.cardinality), 1 / emitted.cardinality)
             cpds.append(TableCPD(emitted, shares, [states]))
     move = np.full((k, k), 1 / k) if transition is None else transition
@@ -115,8 +115,7 @@ def kalman(
     """
     x, y = [Continuous(name) for name in hidden], [Continuous(name) for name in seen]
     mean, spread = start
-    none = np.zeros((len(x), 0))
-    first = _gaussians(x, [], mean, none, spread)
+    first = _gaussians(x, [], mean, np.zeros((len(x), 0)), spread)
     shown = _gaussians(y, x, np.zeros(len(y)), observation, observation_covariance)
     past = [before(v) for v in x]
     later = _gaussians(x, past, np.zeros(len(x)), transition, transition_covariance)
@@ -131,21 +130,17 @@ def _gaussians(
     covariance: Any,
 ) -> list[GaussianCPD]:
     """Return children with a joint Gaussian given parents, each given those before it."""
-    n = len(children)
-    centre, gain, spread = (np.asarray(a, dtype=np.float64) for a in (mean, slopes, covariance))
-    if centre.shape != (n,) or gain.shape != (n, len(parents)) or spread.shape != (n, n):
+    gain = np.asarray(slopes, dtype=np.float64)
+    if gain.shape != (len(children), len(parents)):
         raise CPDError(
-            f"Of {n} numbers given {len(parents)} the mean, matrix and covariance have shapes "
-            f"({n},), ({n}, {len(parents)}) and ({n}, {n}); got {centre.shape}, {gain.shape} and "
-            f"{spread.shape}."
+            f"The matrix of {len(children)} numbers given {len(parents)} has the shape "
+            f"({len(children)}, {len(parents)}); got {gain.shape}."
         )
     cpds = []
-    for i, child in enumerate(children):
-        # A child given those before it (Anderson 2003, theorem 2.5.1).
-        slope: Any = np.linalg.lstsq(spread[:i, :i], spread[:i, i], rcond=None)[0]
-        variance = spread[i, i] - slope @ spread[:i, i]
-        used = [j for j in range(i) if slope[j]]
-        weights = np.concatenate([gain[i] - slope @ gain[:i], slope[used]])
+    cpd: Any
+    for i, cpd in enumerate(JointGaussianCPD(children, mean, covariance).singles()):
+        used = np.flatnonzero(cpd.coefficients).tolist()
+        weights = np.concatenate([gain[i] - cpd.coefficients @ gain[:i], cpd.coefficients[used]])
         above = [*parents, *(children[j] for j in used)]
-        cpds.append(GaussianCPD(child, centre[i] - slope @ centre[:i], variance, above, weights))
+        cpds.append(GaussianCPD(cpd.variable, cpd.mean, cpd.variance, above, weights))
     return cpds

@@ -12,7 +12,7 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from bayesgraph.core.arrays import LOG_2PI, Floats, whole_number
+from bayesgraph.core.arrays import LOG_2PI, Floats, log_of, whole_number
 from bayesgraph.core.errors import (
     EvidenceError,
     ImpossibleEvidenceError,
@@ -27,14 +27,19 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike
 from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
-from bayesgraph.inference import GaussianComponents, NumberMixture, Posterior, most_probable
+from bayesgraph.inference import (
+    GaussianComponents,
+    NumberMixture,
+    Posterior,
+    most_probable,
+    summed_to,
+)
 from bayesgraph.learning import Iterations
 from bayesgraph.models import (
     CPD,
     Answering,
     BayesianNetwork,
     GaussianCPD,
-    TableCPD,
     as_mapping,
     check_no_belief,
     impossible,
@@ -45,7 +50,7 @@ from bayesgraph.models import (
 )
 from bayesgraph.statistics import SmoothingLike
 from bayesgraph.tables import columns_of, to_frame
-from bayesgraph.time.chains import Chain, NumberChain, Part, Sequences, lagged_columns, observed
+from bayesgraph.time.chains import Chain, NumberChain, Part, Sequences
 from bayesgraph.time.learning import fit_temporal
 from bayesgraph.time.rows import LongRows, RowOptions, read_rows
 from bayesgraph.time.slices import Given, Program, States, before, lag, now, renamed, slice_logs
@@ -102,34 +107,27 @@ class TemporalNetwork(Answering):
     def __init__(
         self, first: Iterable[Any], later: Iterable[CPD] = (), *, static: Iterable[CPD] = ()
     ) -> None:
-        self.static = _singles("static=", static)
         self.training: Any = None
+        self.static = tuple(_singles("static=", static).values())
         several = isinstance(first, (list, tuple)) and {*map(type, first)} & {list, tuple}
+        named: list[tuple[str, Any]] = [("first=", x) for x in (first if several else [first])]
         slices: list[dict[Variable, CPD]] = []
-        for what, cpds in [
-            *(("first=", x) for x in (first if several else [first])),
-            ("later=", later),
-        ]:
-            own = _singles(what, cpds)
-            chosen = {cpd.variable: cpd for cpd in own}
-            if len(chosen) < len(own):
-                names = quoted(cpd.variable.name for cpd in own)
-                raise ModelError(f"{what} has two CPDs of one variable of {names}.")
-            slices.append({**(slices[-1] if slices else {}), **chosen})
+        for what, cpds in [*named, ("later=", later)]:
+            slices.append((slices[-1] if slices else {}) | _singles(what, cpds))
             if slices[0].keys() != slices[-1].keys() or not slices[0]:
                 new = [v.name for v in slices[-1] if v not in slices[0]]
                 raise ModelError(f"The first slice needs a CPD of each variable; it lacks {new}.")
-        self.slices = tuple([tuple(cpds.values()) for cpds in slices])
-        self._own = tuple(slices[0])
+        self.slices = tuple([tuple(each.values()) for each in slices])
         if self.static:
             BayesianNetwork(self.static)  # refuses parents that are not static
-        self.variables = (*(cpd.variable for cpd in self.static), *self._own)
+        self._fixed = frozenset(cpd.variable for cpd in self.static)
+        self.variables = (*(cpd.variable for cpd in self.static), *slices[0])
         self._by_name = {v.name: v for v in self.variables}
         self._depths: dict[Variable, int] = {}
-        for number, each in enumerate(self.slices):
-            for parent in [parent for cpd in each for parent in cpd.parents if lag(parent)[1]]:
+        for number, each in enumerate(slices):
+            for parent in [p for cpd in each.values() for p in cpd.parents if lag(p)[1]]:
                 variable, steps = now(parent), lag(parent)[1]
-                if variable not in self._own:
+                if variable not in each:
                     near = suggestion(variable.name, self._by_name)
                     raise ModelError(
                         f"No slice has {variable!r}, the parent {parent.name!r}.{near}"
@@ -141,11 +139,7 @@ class TemporalNetwork(Answering):
                     )
                 self._depths[variable] = max(self._depths.get(variable, 0), steps)
         self.order = max(self._depths.values(), default=0)
-        self._networks = tuple([self._network(number) for number in range(len(self.slices))])
-
-    @cached_property
-    def _own_static(self) -> frozenset[Variable]:
-        return frozenset(cpd.variable for cpd in self.static)
+        self._networks = tuple([self._network(number) for number in range(len(slices))])
 
     def _network(self, number: int) -> BayesianNetwork:
         """Return the network of a slice, conditional on those before and on static variables."""
@@ -155,17 +149,18 @@ class TemporalNetwork(Answering):
         return BayesianNetwork([*blocks, *self.slices[number]])
 
     @cached_property
-    def _handed_on(self) -> frozenset[Variable]:
-        return self._own_static | frozenset(self._depths)
-
-    @cached_property
     def _handed(self) -> tuple[tuple[Variable, Variable], ...]:
         """What a slice hands on, as it calls it and as the next one does."""
         handed = [(cpd.variable, cpd.variable) for cpd in self.static]
         for variable, depth in self._depths.items():
-            names = [variable, *(before(variable, n) for n in range(1, depth + 1))]
-            handed += pairwise(names)
+            handed += pairwise([variable, *(before(variable, n) for n in range(1, depth + 1))])
         return tuple(handed)
+
+    @property
+    def cpds(self) -> tuple[CPD, ...]:
+        """All CPDs, those that slices share once."""
+        cpds = {id(cpd): cpd for cpds in (self.static, *self.slices) for cpd in cpds}
+        return tuple(cpds.values())
 
     save = Upward()
     render = Upward()
@@ -226,12 +221,13 @@ class TemporalNetwork(Answering):
         >>> model.forecast(rows, "act", id="who").round(2).tolist()
         [[[0.75, 0.25]], [[0.75, 0.25]]]
         """
-        declared, fixed, unseen = list(variables), static, dict(hidden)
+        fixed = [static] if isinstance(static, str) else [*static]
+        declared, unseen = [*variables], dict(hidden)
         if isinstance(arcs, TemporalNetwork):
             template, columns = arcs, columns_of(rows)
             declared += [v for v in template.variables if v.name in columns]
             unseen |= {v.name: v for v in template.variables if v.name not in columns}
-            fixed = [*fixed, *(v.name for v in template._own_static)]
+            fixed += [v.name for v in template._fixed]
             cpds = (*template.static, *template.slices[-1])
             arcs = [(p.name, c.variable.name) for c in cpds for p in c.parents]
         how = Iterations(restarts, max_iter, tol, random_state)
@@ -263,33 +259,34 @@ class TemporalNetwork(Answering):
             Number of slices before the only sequence, and what they hand on.
         """
         n, soft, others = int(starts[-1]), soft or {}, others or {}
-        begin, handed = (0, self._handed) if past is None else past
-        full = {
-            v for v, column in columns.items() if v in self._handed_on and observed(v, column).all()
-        }
+        begun, handed = past or (0, self._handed)
+        table = Evidence(n, columns)
+        full = {v for v in columns if v in self._fixed or v in self._depths}
+        full = {v for v in full if table.observed_rows(v).all()}
         full -= {self._by_name[v.name] for _, values in others.values() for v in values}
         if past is None:
             handed = tuple([pair for pair in handed if now(pair[0]) not in full])
-        numbers = all(isinstance(v, Continuous) for v, _ in handed)
-        wanted = {v: d for v, d in self._depths.items() if v in (columns if numbers else full)}
-        columns = {**columns, **lagged_columns(columns, starts, wanted)}
-        positions = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)) + begin
-        number = np.minimum(positions, len(self.slices) - 1)
-        kinds: list[Any] = [(network, {}, number == k) for k, network in enumerate(self._networks)]
+        are_numbers = all(isinstance(v, Continuous) for v, _ in handed)
+        place, columns = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)), dict(columns)
+        for v, depth in self._depths.items():
+            missing: Any = -1 if isinstance(v, Discrete) else np.nan
+            for k in range(1, depth + 1) if v in (table if are_numbers else full) else ():
+                columns[before(v, k)] = np.where(place < k, missing, np.roll(columns[v], k))
+        number = np.minimum(place + begun, len(self.slices) - 1)
+        number[list(others)] = -1
+        kinds: list[tuple[Any, Any, Any]] = [
+            (np.flatnonzero(number == k), network, {}) for k, network in enumerate(self._networks)
+        ]
         for row, (network, values) in others.items():
-            kinds[number[row]][2][row] = False
-            kinds.append(
-                (network, {v: np.array([x]) for v, x in values.items()}, np.arange(n) == row)
-            )
+            alone = {v: np.array([x]) for v, x in values.items()}
+            kinds.append((np.array([row]), network, alone))
         parts = []
-        for network, more, mask in kinds:
-            chosen = np.flatnonzero(mask)
-            if len(chosen):
-                shown = {v: column[chosen] for v, column in columns.items() if v in network}
-                judged = {v: logs[chosen] for v, logs in soft.items() if v in network}
-                judged = {v: logs for v, logs in judged.items() if logs.any()}
-                evidence = Evidence(len(chosen), {**shown, **more}, judged).split()[0]
-                parts.append(Part(chosen, network, evidence, not number[chosen[0]]))
+        for rows, network, alone in kinds:
+            if len(rows):
+                shown = {v: column[rows] for v, column in columns.items() if v in network}
+                judged = {v: x[rows] for v, x in soft.items() if v in network and x[rows].any()}
+                evidence = Evidence(len(rows), shown | alone, judged).split()[0]
+                parts.append(Part(rows, network, evidence, place[rows[0]] + begun == 0))
         return Sequences(starts, parts, handed)
 
     def _chain(self, sequences: Sequences, first: Any = None) -> Any:
@@ -300,25 +297,7 @@ class TemporalNetwork(Answering):
 
     def _of_rows(self, rows: LongRows, ahead: int = 0) -> Any:
         """Return the chain of a long table, with empty slices behind each sequence."""
-        starts, columns = rows.extended(ahead, self._own_static)
-        return self._chain(self._sequences(starts, columns))
-
-    def _marginal(self, chain: Any, target: Variable, *, smooth: bool) -> Floats:
-        """Return posteriors; sequences of probability zero get those without evidence."""
-        out: Floats = chain.marginal(target, smooth=smooth)
-        bad = np.flatnonzero(np.isneginf(chain.log_likelihood))
-        if len(bad):
-            starts = chain.sequences.starts
-            warn(
-                f"{len(bad)} of {len(starts) - 1} sequences have probability zero under the model; "
-                f"they get the distribution of {target.name!r} without evidence.",
-                ImpossibleEvidenceWarning,
-            )
-            longest = np.array([0, np.diff(starts)[bad].max()])
-            prior = self._chain(self._sequences(longest, {})).marginal(target, smooth=False)
-            for s in bad:
-                out[starts[s] : starts[s + 1]] = prior[: starts[s + 1] - starts[s]]
-        return out
+        return self._chain(self._sequences(*rows.extended(ahead, self._fixed)))
 
     # ------------------------------------------------------------------------- questions of rows
 
@@ -364,22 +343,14 @@ class TemporalNetwork(Answering):
             Probabilities; mean and variance of a number. Where it is observed it has its value.
             Sequences of probability zero get the distribution without evidence, with a warning.
         """
-        return self._posteriors(rows, target, options, smooth=True)
+        return self._marginals(rows, target, options, smooth=True)
 
     def filter(self, rows: TableLike, target: Name, **options: Unpack[RowOptions]) -> Floats:
         """Return the posterior of a variable in each row given the rows up to this one.
 
         Parameters and result are those of `smooth`.
         """
-        return self._posteriors(rows, target, options, smooth=False)
-
-    def _posteriors(
-        self, rows: TableLike, target: Name, options: RowOptions, *, smooth: bool
-    ) -> Floats:
-        long = read_rows(self, rows, options)
-        values = self._marginal(self._of_rows(long), self._target(target), smooth=smooth)
-        chosen: Floats = values[long.place]
-        return chosen
+        return self._marginals(rows, target, options)
 
     def forecast(
         self, rows: TableLike, target: Name, steps: int = 1, **options: Unpack[RowOptions]
@@ -398,12 +369,28 @@ class TemporalNetwork(Answering):
         -------
         ndarray, shape (n_sequences, steps, n_states), or (n_sequences, steps, 2) for a number
         """
-        ahead = whole_number("steps", "slices", steps, 1)
-        long = read_rows(self, rows, options)
+        return self._marginals(rows, target, options, whole_number("steps", "slices", steps, 1))
+
+    def _marginals(
+        self, rows: TableLike, target: Name, options: Any, ahead: int = 0, *, smooth: bool = False
+    ) -> Floats:
+        """Return posteriors in the rows, or ahead; without evidence where it is impossible."""
+        long, variable = read_rows(self, rows, options), self._target(target)
         chain = self._of_rows(long, ahead)
-        out = self._marginal(chain, self._target(target), smooth=False)
-        last: Floats = out[chain.sequences.starts[1:, None] - ahead + np.arange(ahead)]
-        return last
+        starts, out = chain.sequences.starts, chain.marginal(variable, smooth=smooth)
+        if len(bad := np.flatnonzero(np.isneginf(chain.log_likelihood))):
+            warn(
+                f"{len(bad)} of {len(starts) - 1} sequences have probability zero under the model; "
+                f"they get the distribution of {variable.name!r} without evidence.",
+                ImpossibleEvidenceWarning,
+            )
+            longest = np.array([0, np.diff(starts)[bad].max()])
+            prior = self._chain(self._sequences(longest, {})).marginal(variable, smooth=False)
+            for s in bad:
+                out[starts[s] : starts[s + 1]] = prior[: starts[s + 1] - starts[s]]
+        place = starts[1:, None] - ahead + np.arange(ahead) if ahead else long.place
+        chosen: Floats = out[place]
+        return chosen
 
     def most_probable(
         self, rows: TableLike, *, frame: str | None = None, **options: Unpack[RowOptions]
@@ -448,16 +435,13 @@ class TemporalNetwork(Answering):
         }
         for part in chain.sequences.parts:
             columns = dict(part.evidence.columns)
-            for side, rows in ((chain.past, part.rows - 1), (chain.now, part.rows)):
-                for variable, codes in zip(side, chain.states.codes, strict=True):
-                    if variable in part.network and not (part.is_first and side is chain.past):
-                        columns[variable] = codes[path[rows]]
+            sides = [(chain.now, part.rows), (chain.past, part.rows - 1)]
+            for side, rows in sides[: 1 if part.is_first else 2]:
+                codes = zip(side, chain.states.codes[:, path[rows]], strict=True)
+                columns |= {v: code for v, code in codes if v in part.network}
             shown = Evidence(len(part.rows), columns, chain.open(part).likelihoods)
-            free = [
-                v
-                for v in part.network.variables
-                if isinstance(v, Discrete) and (v not in columns or (columns[v] < 0).any())
-            ]
+            discrete = [v for v in part.network.variables if isinstance(v, Discrete)]
+            free = [v for v in discrete if v not in columns or (columns[v] < 0).any()]
             best = most_probable(part.network, free, shown, joint=False)[0] if free else {}
             for v, whole in out.items():
                 column = columns.get(v, np.array(-1))
@@ -515,9 +499,8 @@ class TemporalNetwork(Answering):
         if log_evidence == -np.inf:
             raise impossible(evidence)
         entered = {**told.get(number, {}), **settings.get(number, {})}
-        if any(
-            self.variable(k) == variable and not isinstance(x, Mapping) for k, x in entered.items()
-        ):
+        plain = [self.variable(k) for k, x in entered.items() if not isinstance(x, Mapping)]
+        if variable in plain:
             raise EvidenceError(
                 f"{variable.name!r} is both the target and observed or set in slice {number}."
             )
@@ -533,26 +516,25 @@ class TemporalNetwork(Answering):
         """Return one sequence of n slices with evidence and interventions by slice."""
         columns: dict[Variable, NDArray[Any]] = {}
         soft: dict[Discrete, Floats] = {}
-        others: dict[int, tuple[BayesianNetwork, dict[Variable, Any]]] = {}
+        others: dict[int, tuple[Any, dict[Variable, Any]]] = {}
+        begun = past[0] if past else 0
         for t in sorted({*told, *settings}):
             entered = {self.variable(k).name: x for k, x in as_mapping(told.get(t)).items()}
             check_no_belief(entered)
-            number = min(t + (past[0] if past else 0), len(self.slices) - 1)
-            network = own = self._networks[number]
+            network: Any = self._networks[min(t + begun, len(self.slices) - 1)]
+            asked = network
             if t in settings:
                 values = read_values(self, settings[t])
                 if both := [name for name in values if name in entered]:
                     raise EvidenceError(f"{quoted(both)} is both set by do= and observed.")
-                if fixed := [v.name for v in self._own_static if v.name in values]:
+                if fixed := [v.name for v in self._fixed if v.name in values]:
                     raise EvidenceError(
                         f"{quoted(fixed)} has one value in all slices, not one here."
                     )
-                network = self._cut(number, frozenset(values))
+                asked = network.with_cpd(*[Given(self.variable(name)) for name in values])
                 entered |= values
-            asked: Any
-            asked, states = with_findings(network, entered)
-            case = read_case(asked, states)
-            special: dict[Variable, Any] = {}
+            asked, states = with_findings(asked, entered)
+            case, special = read_case(asked, states), {}
             for index, value in case.hard.items():
                 variable = asked.variables[index]
                 if self._by_name[variable.name] != variable:
@@ -560,26 +542,15 @@ class TemporalNetwork(Answering):
                     continue
                 empty: Any = np.full(n, -1 if isinstance(variable, Discrete) else np.nan)
                 column = columns.setdefault(variable, empty)
-                column[slice(None) if variable in self._own_static else t] = value
+                column[slice(None) if variable in self._fixed else t] = value
             for index, logs in case.soft.items():
                 judged: Any = asked.variables[index]
                 if self._by_name[judged.name] != judged:
                     raise UnsupportedModelError(f"{judged.name!r} takes a value or an interval.")
                 soft.setdefault(judged, np.zeros((n, len(logs))))[t] = logs
-            if asked is not own:
+            if asked is not network:
                 others[t] = asked, special
         return self._sequences(np.array([0, n]), columns, soft, others, past=past)
-
-    def _cut(self, number: int, names: frozenset[Name]) -> BayesianNetwork:
-        """Return the network of a slice without the distributions of variables that are set."""
-        cpds = self._networks[number].cpds
-        cut: BayesianNetwork = self._networks[number]._memo.get(
-            ("cut", names),
-            lambda: BayesianNetwork(
-                [Given(c.variable) if c.variable.name in names else c for c in cpds]
-            ),
-        )
-        return cut
 
     def start(self) -> Stream:
         """Return a state that takes evidence slice by slice, in constant memory."""
@@ -598,49 +569,46 @@ class TemporalNetwork(Answering):
 
         Static variables keep their names.
         """
-        size = whole_number("n", "slices", n, 1)
         blocks: list[CPD] = [*self.static]
-        for t in range(size):
-            number = min(t, len(self.slices) - 1)
-            new: dict[Variable, Variable] = {}
-            for v in self._own:
-                for steps in range(self._depths.get(v, 0) + 1):
-                    place = before(v, steps) if steps else v
-                    new[place] = renamed(v, f"{v.name}_{t - steps}")
-            blocks += [substituted(cpd, new) for cpd in self.slices[number]]
+        for t in range(whole_number("n", "slices", n, 1)):
+            cpds = self.slices[min(t, len(self.slices) - 1)]
+            repeated = {v for cpd in cpds for v in cpd.scope if now(v) not in self._fixed}
+            steps = {v: t - lag(v)[1] for v in repeated}
+            new = {v: renamed(v, f"{lag(v)[0]}_{k}") for v, k in steps.items()}
+            blocks += [substituted(cpd, new) for cpd in cpds]
         return BayesianNetwork(blocks)
 
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of the CPDs, those that slices share once."""
-        cpds = {id(cpd): cpd for cpds in (self.static, *self.slices) for cpd in cpds}
-        return sum(cpd.n_parameters for cpd in cpds.values())
+        return sum(cpd.n_parameters for cpd in self.cpds)
 
     def __repr__(self) -> str:
         return (
-            f"TemporalNetwork of order {self.order} with {len(self._own)} variables, "
+            f"TemporalNetwork of order {self.order} with {len(self.slices[0])} variables, "
             f"{len(self.static)} static ones and {self.n_parameters} parameters"
         )
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, TemporalNetwork) and (self.static, self.slices) == (
-            other.static,
-            other.slices,
-        )
+    def __eq__(self, other: Any) -> bool:
+        is_one = isinstance(other, TemporalNetwork)
+        return is_one and (self.static, self.slices) == (other.static, other.slices)
 
     def __hash__(self) -> int:
         return id(self)
 
 
-def _singles(what: str, cpds: Any) -> tuple[CPD, ...]:
-    """Return CPDs of one child each."""
-    items: list[Any] = (
-        [*cpds] if isinstance(cpds, Iterable) and not isinstance(cpds, CPD) else [None]
-    )
+def _singles(what: str, cpds: Any) -> dict[Variable, CPD]:
+    """Return CPDs of one child each, by child."""
+    is_list = isinstance(cpds, Iterable) and not isinstance(cpds, CPD)
+    items: list[Any] = [*cpds] if is_list else [None]
     if wrong := [cpd for cpd in items if not isinstance(cpd, CPD)]:
         shown = wrong[0] or getattr(cpds, "title", cpds)
         raise ModelError(f"{what} takes a list of CPDs; got {shown!r:.80}.")
-    return tuple([single for cpd in items for single in cpd.singles()])
+    singles = [single for cpd in items for single in cpd.singles()]
+    if len({cpd.variable for cpd in singles}) < len(singles):
+        names = quoted(cpd.variable.name for cpd in singles)
+        raise ModelError(f"{what} has two CPDs of one variable of {names}.")
+    return {cpd.variable: cpd for cpd in singles}
 
 
 def _by_slice(what: str, values: Any) -> dict[int, Any]:
@@ -707,7 +675,7 @@ class Stream:
         self._message: Any = None
         # The last slice, to ask it of what is not handed on.
         self._last: Any = None
-        self._fast: dict[int, _Fast | None] = {}
+        self._slices: dict[int, _Slice] = {}
 
     def update(self, evidence: EvidenceLike = None, *, do: Intervention = None) -> None:
         """Take the evidence of the next slice.
@@ -724,39 +692,36 @@ class Stream:
         ImpossibleEvidenceError
             If the evidence has probability zero; the state stays as it was.
         """
-        number = min(self.n_slices, len(self._model.slices) - 1)
-        if number not in self._fast:
-            self._fast[number] = _Fast.of(self._model, number, self._handed)
-        fast = None if do else self._fast[number]
-        seen = None if fast is None else fast.seen(evidence)
-        told, settings = evidence, dict(do or {})
-        if fast is not None and seen is not None:
-            shares, scale = seen
-            joint = (
-                fast.matrix if self._message is None else self._message[0] @ fast.matrix
-            ) * shares
-            total = float(np.add.reduce(joint))
-            message, gain = (
-                joint[None] / (total or 1.0),
-                math.log(total) + scale if total else -math.inf,
-            )
+        settings = {0: dict(do)} if do else {}
+        likelihood = None if do else self._slice.likelihood(evidence)
+        if likelihood is None:
+            chain = self._chain(evidence, settings, self._message, self.n_slices)
+            message, gain = chain.filtered[-1:], float(chain.log_likelihood[0])
         else:
-            chain = self._chain(told, settings, self._message, self.n_slices)
-            message, gain = chain.filtered, float(chain.log_likelihood[0])
+            matrix, (shares, scale) = self._slice.matrix, likelihood
+            joint = (matrix if self._message is None else self._message[0] @ matrix) * shares
+            total = float(np.add.reduce(joint))
+            message = joint[None] / (total or 1.0)
+            gain = math.log(total) + scale if total else -math.inf
         if gain == -math.inf:
             raise impossible(evidence)
-        self._last = told, settings, self._message, self.n_slices
-        self._message = message[-1:]
+        self._last = evidence, settings, self._message, self.n_slices
+        self._message = message
         self.log_likelihood += gain
         self.n_slices += 1
 
+    @property
+    def _slice(self) -> _Slice:
+        number = min(self.n_slices, len(self._model.slices) - 1)
+        if number not in self._slices:
+            self._slices[number] = _Slice(self._model, number, self._handed)
+        return self._slices[number]
+
     def _chain(self, told: Any, settings: Any, message: Any, n_slices: int) -> Any:
         """Return one slice with its evidence as a chain after a message."""
-        set_to = {0: settings} if settings else {}
         past = n_slices, self._handed
-        return self._model._chain(
-            self._model._told(1, {0: as_mapping(told)}, set_to, past), message
-        )
+        sequences = self._model._told(1, {0: as_mapping(told)}, settings, past)
+        return self._model._chain(sequences, message)
 
     def query(self, target: Name) -> Any:
         """Return the posterior of a variable in the last slice given all evidence so far."""
@@ -766,8 +731,8 @@ class Stream:
             return model.query(target, 0)
         handed = [now for now, _ in self._handed]
         if variable in handed and isinstance(variable, Discrete):
-            table = self._message.reshape([v.cardinality for v in handed])
-            values = table.sum(axis=tuple(k for k, v in enumerate(handed) if v != variable))
+            table = self._message.reshape(1, *(v.cardinality for v in handed))
+            values = summed_to(table, handed, [variable])[0]
         else:
             values = self._chain(*self._last).marginal(variable, smooth=False)[0]
         return answer(variable, values, self.log_likelihood)
@@ -787,63 +752,55 @@ class Stream:
         return values
 
 
-class _Fast:
-    """Likelihoods of the joint states by evidence on variables that depend on these alone.
+class _Slice:
+    """A slice for evidence on variables that depend on the joint states alone.
 
     Attributes
     ----------
     matrix : ndarray, shape (K, K), or (K,) of the first slice
     """
 
-    def __init__(self, matrix: Floats, tables: Mapping[Name, Any]) -> None:
-        self.matrix = matrix
-        self._tables = tables
-        self._zeros = np.zeros(matrix.shape[-1])
-
-    @classmethod
-    def of(cls, model: Any, number: int, handed: Any) -> _Fast | None:
-        """Return what a slice needs, None if numbers are handed on."""
+    def __init__(self, model: Any, number: int, handed: Any) -> None:
+        self._tables: dict[Name, tuple[Any, Any]] = {}
         if any(isinstance(v, Continuous) for v in model._depths) or not handed:
-            return None
+            return
         states, network = States([now for now, _ in handed]), model._networks[number]
         program = Program(network, handed)
         logs = slice_logs(network, Evidence(1, {}), program.scope)
-        matrix = np.exp(program.spread(states, logs, is_first=not number)[0])
-        codes = {now: states.codes[k] for k, (now, _) in enumerate(handed)}
+        self.matrix = np.exp(program.spread(states, logs, is_first=not number)[0])
+        codes: dict[Any, Any] = dict(zip(states.variables, states.codes, strict=True))
         inner = {parent for cpd in network.cpds for parent in cpd.parents}
-        tables: dict[Name, Any] = {}
-        for v, own in codes.items():
-            if not lag(v)[1]:
-                tables[v.name] = v, np.where(np.arange(v.cardinality)[:, None] == own, 0.0, -np.inf)
+        table: Any
         for cpd in network.cpds:
             child: Any = cpd.variable
-            if child in codes or child in inner or not set(cpd.parents) <= codes.keys():
+            if child in codes and not lag(child)[1]:
+                table = log_of(np.equal.outer(np.arange(child.cardinality), codes[child]) * 1.0)
+            elif child in inner or not {*cpd.parents} <= codes.keys():
                 continue
-            at = tuple([codes[p] for p in cpd.parents])
-            if isinstance(cpd, TableCPD):
-                logs = cpd.log_values[at].reshape(-1, child.cardinality).T
-                tables[child.name] = child, np.broadcast_to(logs, (child.cardinality, states.size))
+            elif isinstance(child, Discrete):
+                cells = Evidence(child.cardinality, {child: np.arange(child.cardinality)})
+                table = cpd.potential(cells).aligned(cpd.parents).reshape(child.cardinality, -1)
+                table = table[:, states.place(cpd.parents, codes)]
             elif isinstance(cpd, GaussianCPD):
+                at = tuple([codes[p] for p in cpd.parents])
                 mean, variance = cpd.mean[at], cpd.variance[at]
-                tables[child.name] = (
-                    child,
-                    (mean, -0.5 / variance, -0.5 * (np.log(variance) + LOG_2PI)),
-                )
-        return cls(matrix, tables)
+                table = mean, -0.5 / variance, -0.5 * (np.log(variance) + LOG_2PI)
+            else:
+                continue
+            self._tables[child.name] = child, table
 
-    def seen(self, evidence: EvidenceLike) -> tuple[Floats, float] | None:
+    def likelihood(self, evidence: EvidenceLike) -> tuple[Floats, float] | None:
         """Return scaled likelihoods and the log of their scale, None if others are needed."""
         evidence = {} if evidence is None else evidence
-        if type(evidence) is not dict:
+        if not self._tables or type(evidence) is not dict:
             return None
-        logs: Any = self._zeros
+        logs: Any = np.zeros(self.matrix.shape[-1])
         for name, value in evidence.items():
-            entry = self._tables.get(name)
-            if entry is None or type(value) not in (str, int, float, bool) or value != value:
+            child, table = self._tables.get(name, (None, None))
+            if child is None or type(value) not in (str, int, float, bool) or value != value:
                 return None
-            variable, table = entry
-            code = variable.encode(value)
-            if type(table) is tuple:
+            code = child.encode(value)
+            if isinstance(table, tuple):
                 mean, half, constant = table
                 logs = logs + (code - mean) ** 2 * half + constant
             else:

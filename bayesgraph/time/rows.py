@@ -58,38 +58,29 @@ class LongRows:
         DataError
             For two values of a static variable in one sequence.
         """
-        n_sequences = len(self.starts) - 1
-        sequence = self.sequence
-        place = self.place + ahead * sequence
-        starts = self.starts + ahead * np.arange(n_sequences + 1)
+        place = self.place + ahead * self.sequence
+        starts = self.starts + ahead * np.arange(len(self.starts))
         columns: dict[Variable, NDArray[Any]] = {}
         for variable in self.table.variables:
             column = self.table.column(variable)
             if not isinstance(column, np.ndarray):
                 raise DataTypeError(f"{variable.name!r} is a sparse matrix; pass it dense.")
             missing: Any = -1 if isinstance(variable, Discrete) else np.nan
-            if variable in static:
-                values = self._constant(variable, column, sequence, missing)
-                columns[variable] = np.repeat(values, np.diff(starts))
-                continue
             whole = np.full((int(starts[-1]), *column.shape[1:]), missing, dtype=column.dtype)
             whole[place] = column
+            if variable in static:
+                told = np.flatnonzero(self.table.evidence().observed_rows(variable))
+                values = np.full(len(self.ids), missing, dtype=column.dtype)
+                values[self.sequence[told]] = column[told]
+                wrong = told[values[self.sequence[told]] != column[told]]
+                if len(wrong):
+                    raise DataError(
+                        f"{variable.name!r} is static and has more than one value in sequence "
+                        f"{self.ids[self.sequence[wrong[0]]]!r}."
+                    )
+                whole = np.repeat(values, np.diff(starts))
             columns[variable] = whole
         return starts, columns
-
-    def _constant(
-        self, variable: Variable, column: NDArray[Any], sequence: NDArray[np.intp], missing: Any
-    ) -> NDArray[Any]:
-        shown = np.flatnonzero(column >= 0 if missing == -1 else ~np.isnan(column))
-        values = np.full(len(self.ids), missing, dtype=column.dtype)
-        values[sequence[shown]] = column[shown]
-        wrong = np.flatnonzero(values[sequence[shown]] != column[shown])
-        if len(wrong):
-            name = self.ids[sequence[shown[wrong[0]]]]
-            raise DataError(
-                f"{variable.name!r} is static and has more than one value in sequence {name!r}."
-            )
-        return values
 
 
 class RowOptions(TypedDict, total=False):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,11 @@ from bayesgraph.inference import (
     make_plan,
     multiply,
     normalised_if_possible,
+    planned_slice,
     potential_scope,
     remaining,
 )
-from bayesgraph.models import CPD, BayesianNetwork
+from bayesgraph.models import BayesianNetwork, SetCPD
 
 # Maximum number of entries of the largest product for one block of rows.
 _BLOCK_ENTRIES = 2**22
@@ -108,23 +109,19 @@ def lag(variable: Variable) -> tuple[Name, int]:
     return (name.name, name.steps) if isinstance(name, Before) else (name, 0)
 
 
-class Given(CPD):
+class Given(SetCPD):
     """A variable that a network is conditional on: each value has the potential 1."""
 
     is_linear = True
 
-    def __init__(self, variable: Variable) -> None:
-        self.variable, self.parents = variable, ()
-
     def potential(self, evidence: Evidence) -> Potential:
         """Return 1 for each row and value; see CPD."""
-        if self.variable in evidence:
-            return Factor.from_log((), np.zeros(evidence.n_rows))
-        if isinstance(self.variable, Discrete):
+        if isinstance(self.variable, Discrete) and self.variable not in evidence:
             return Factor.from_log((self.variable,), np.zeros((1, self.variable.cardinality)))
-        assert isinstance(self.variable, Continuous)  # vectors of counts have no children
-        nothing = np.zeros((1, 0, 1)), np.zeros((1, 0))
-        return GaussianFactor((), (self.variable,), np.zeros(1), *nothing)
+        if isinstance(self.variable, Continuous) and self.variable not in evidence:
+            nothing = np.zeros((1, 0, 1)), np.zeros((1, 0))
+            return GaussianFactor((), (self.variable,), np.zeros(1), *nothing)
+        return super().potential(evidence)
 
 
 # -------------------------------------------------------------------------- factors of a slice
@@ -169,13 +166,11 @@ def submodel(
     For a maximum they are those of all discrete variables.
     """
     trimmed, partial = evidence.split()
-    columns, soft = tuple(trimmed.columns), tuple(trimmed.likelihoods)
     if algebra is not SUM:
-        free = (v for v in network.variables if v not in columns or v in partial)
+        free = (v for v in network.variables if v not in trimmed or v in partial)
         keep = (*keep, *(v for v in free if isinstance(v, Discrete)))
     wanted = tuple(dict.fromkeys(keep))
-    key = ("time slice", wanted, columns, tuple(partial), soft)
-    return trimmed, network._memo.get(key, lambda: network._slice(columns, partial, soft, wanted))
+    return trimmed, planned_slice(network, trimmed, partial, wanted).slice
 
 
 def row_parts(
@@ -199,26 +194,23 @@ def slice_logs(
     network: BayesianNetwork | None,
     evidence: Evidence,
     keep: Sequence[Discrete],
-    messages: Sequence[Factor] = (),
     algebra: Algebra = SUM,
 ) -> Floats:
     """Return `slice_factor` over discrete variables for all rows, shape (n_rows, *cards)."""
     if network is None:
         return np.zeros(evidence.n_rows)
     out = np.empty((evidence.n_rows, *(v.cardinality for v in keep)))
-    wanted = (*keep, *(v for message in messages for v in message.scope))
-    for chosen, part in row_parts(network, evidence, wanted, algebra):
-        mine = [
-            m if m.n_rows == 1 else Factor.from_log(m.scope, m.log_values[chosen]) for m in messages
-        ]
-        factor = slice_factor(network, part, keep, mine, algebra)
+    for chosen, part in row_parts(network, evidence, keep, algebra):
+        factor = slice_factor(network, part, keep, algebra=algebra)
         assert isinstance(factor, Factor)  # the variables are discrete
         out[chosen] = factor.aligned(keep)
     return out
 
 
-def moments(factor: GaussianFactor) -> Floats:
-    """Return mean and variance of a factor's only number, shape (n_rows, 2)."""
+def summary(factor: Potential) -> Floats:
+    """Return probabilities, or mean and variance, of a factor's only variable, (n_rows, width)."""
+    if isinstance(factor, Factor):
+        return normalised_if_possible(factor.log_values)
     mass, mean, variance = (x.reshape(len(x), -1) for x in factor.moments())
     shares = normalised_if_possible(mass)
     centre = (shares * mean).sum(axis=1)
@@ -269,8 +261,7 @@ class States:
         return place
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
+class Split(NamedTuple):
     """A slice as the product of one matrix and of likelihoods of the states that it hands on.
 
     Attributes
@@ -298,25 +289,22 @@ class Program:
 
     def __init__(self, network: BayesianNetwork, handed: Sequence[tuple[Any, Any]]) -> None:
         self.network = network
-        here = [(now, past) for now, past in handed]
-        self.now = tuple([v for v, _ in here if v in network])
-        self.past = tuple([v for _, v in here if v in network])
+        self._sides = [list(side) for side in zip(*handed, strict=True)] or [[], []]
+        self.now, self.past = (tuple([v for v in side if v in network]) for side in self._sides)
         # A static variable is both, and so is what is handed on twice.
         self.scope = tuple(dict.fromkeys([*self.past, *self.now]))
-        self._handed = here
 
     def spread(self, states: States, logs: Floats, *, is_first: bool) -> Floats:
         """Return logs over `scope` as matrices of joint states, shape (n, K, K), or (n, K).
 
         What both slices have agrees in them, and what no slice has is in its first state.
         """
-        codes = states.codes
         allowed = np.ones((1 if is_first else states.size, states.size), dtype=bool)
         of: dict[Variable, Any] = {}
-        sides = [] if is_first else [([v for _, v in self._handed], codes[:, :, None])]
-        for names, rows in [*sides, ([v for v, _ in self._handed], codes[:, None])]:
-            for v, own in zip(names, rows, strict=True):
-                allowed &= own == of.setdefault(v, own) if v in self.scope else own == 0
+        codes = states.codes[:, None], states.codes[:, :, None]
+        for side, rows in [*zip(self._sides, codes, strict=True)][: 1 if is_first else 2]:
+            for v, row in zip(side, rows, strict=True):
+                allowed &= row == (of.setdefault(v, row) if v in self.scope else 0)
         place = np.broadcast_to(states.place(self.scope, of), allowed.shape)
         out = np.where(allowed, logs.reshape(len(logs), -1)[:, place], -np.inf)
         return np.asarray(out[:, 0] if is_first else out)
@@ -327,18 +315,15 @@ class Program:
         It is one if all paths from what is observed up to earlier slices, and to what else decides
         the variables that are handed on, lead through these.
         """
-        net = self.network
-        parents = {cpd.variable: cpd.parents for cpd in net.cpds}
+        parents = {cpd.variable: cpd.parents for cpd in self.network.cpds}
         ahead = ancestral_set(parents, self.scope)
-        below = ancestral_set(parents, observed, without=self.now)
         # Those of the observed that are handed on are no part of it.
-        own = below - set(self.now)
-        if own & ahead:
+        below = ancestral_set(parents, observed, without=self.now) - {*self.now}
+        if below & ahead:
             return None
-        cpds = [cpd for cpd in net.cpds if cpd.variable in own]
+        cpds = [cpd for cpd in self.network.cpds if cpd.variable in below]
         roots = {p for cpd in cpds for p in cpd.parents if p in self.now}
         behind = [*(Given(v) for v in self.now if v in roots), *cpds]
-        first = [cpd for cpd in net.cpds if cpd.variable in ahead]
-        return Split(
-            BayesianNetwork(first) if first else None, BayesianNetwork(behind) if behind else None
-        )
+        first = [cpd for cpd in self.network.cpds if cpd.variable in ahead]
+        networks = [BayesianNetwork(blocks) if blocks else None for blocks in (first, behind)]
+        return Split(*networks)

@@ -8,7 +8,7 @@ first slice of a sequence has no matrix. The functions do not check their argume
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,30 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.compilation import kernel
 
-Chain: TypeAlias = tuple[Floats, NDArray[np.int64], Floats, NDArray[np.int64]]
+
+class Slices(NamedTuple):
+    """The slices of sequences, one after the other.
+
+    Attributes
+    ----------
+    matrices : ndarray, shape (n_matrices, ...)
+        Factors over the variables of two slices, without those of a single slice.
+    which : ndarray, shape (n,)
+        The index of the matrix into each slice, -1 for none.
+    vectors : ndarray, shape (n, K)
+        Likelihoods of the states of each slice; of numbers, the targets of its matrix.
+    starts : ndarray, shape (n_sequences + 1,)
+        Numbers of the first slices.
+    """
+
+    matrices: Floats
+    which: NDArray[np.int64]
+    vectors: Floats
+    starts: NDArray[np.int64]
 
 
-def _steps(chain: Chain, *others: Any) -> int:
-    return int(len(chain[1]) * chain[0].shape[1] * chain[0].shape[2])
+def _steps(slices: Slices, *others: Any) -> int:
+    return int(len(slices.which) * slices.matrices.shape[1] * slices.matrices.shape[2])
 
 
 @kernel(error_model="numpy")
@@ -38,64 +57,54 @@ def scale_rows(logs: Floats, scales: Floats) -> None:
 
 
 @kernel(work=_steps, error_model="numpy")
-def forward(chain: Chain, first: Floats, out: Floats, logs: Floats) -> None:
+def forward(slices: Slices, first: Floats, out: Floats, logs: Floats) -> None:
     """Write the filtered distribution of each slice to `out`, and add log masses to `logs`.
 
     Parameters
     ----------
-    chain : tuple of arrays
-        Matrices, shape (n_matrices, K, K); the index of the matrix into each slice, shape (n,), -1
-        for none; likelihoods of the states, (n, K); starts of the sequences, (n_sequences + 1,).
+    slices : Slices
+        With matrices of shape (n_matrices, K, K).
     first : ndarray, shape (n_sequences, K)
         Distributions before the first slice, for sequences whose first slice has a matrix.
     out : ndarray, shape (n, K)
         Zeros from where the evidence is impossible.
     logs : ndarray, shape (n,)
     """
-    matrices, which, likelihood, starts = chain
+    matrices, which, likelihood, starts = slices
     n_states = likelihood.shape[1]
     for s in range(len(starts) - 1):
         for n in range(starts[s], starts[s + 1]):
             w = which[n]
             before = first[s] if n == starts[s] else out[n - 1]
             row = out[n]
-            if w < 0:
+            for j in range(n_states):
+                row[j] = 1.0 if w < 0 else 0.0
+            for i in range(n_states if w >= 0 else 0):
+                share = before[i]
                 for j in range(n_states):
-                    row[j] = likelihood[n, j]
-            else:
-                matrix = matrices[w]
-                for j in range(n_states):
-                    row[j] = 0.0
-                for i in range(n_states):
-                    share = before[i]
-                    if share > 0.0:
-                        for j in range(n_states):
-                            row[j] += share * matrix[i, j]
-                for j in range(n_states):
-                    row[j] *= likelihood[n, j]
+                    row[j] += share * matrices[w, i, j]
             total = 0.0
             for j in range(n_states):
+                row[j] *= likelihood[n, j]
                 total += row[j]
-            logs[n] += math.log(total)
-            if total > 0.0:
-                for j in range(n_states):
-                    row[j] /= total
+            logs[n] += math.log(total) if total > 0.0 else -math.inf
+            for j in range(n_states):
+                row[j] /= total if total > 0.0 else 1.0
 
 
 @kernel(work=_steps, error_model="numpy")
-def backward(chain: Chain, last: Floats, out: Floats) -> None:
+def backward(slices: Slices, last: Floats, out: Floats) -> None:
     """Write to `out` how likely each state makes what follows its slice, up to a factor.
 
     The parameters are those of `forward`; `last` is that of the last slices, (n_sequences, K).
     """
-    matrices, which, likelihood, starts = chain
+    matrices, which, likelihood, starts = slices
     n_states = likelihood.shape[1]
     weights = np.empty(n_states)
     for s in range(len(starts) - 1):
         for n in range(starts[s + 1] - 1, starts[s] - 1, -1):
             if n == starts[s + 1] - 1:
-                for i in range(n_states):
-                    out[n, i] = last[s, i]
+                out[n] = last[s]
                 continue
             matrix = matrices[which[n + 1]]
             for j in range(n_states):
@@ -113,24 +122,20 @@ def backward(chain: Chain, last: Floats, out: Floats) -> None:
 
 
 @kernel(work=_steps, error_model="numpy")
-def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
+def best_path(slices: Slices, path: NDArray[np.int64], logs: Floats) -> None:
     """Write the most probable states to `path`, and their log probabilities to `logs`.
 
     Matrices and likelihoods are logarithms here (Viterbi 1967); ties go to the first state.
     """
-    matrices, which, likelihood, starts = chain
+    matrices, which, likelihood, starts = slices
     n_states = likelihood.shape[1]
-    longest = 0
-    for s in range(len(starts) - 1):
-        longest = max(longest, starts[s + 1] - starts[s])
-    back = np.zeros((longest, n_states), dtype=np.int32)
+    back = np.zeros((np.diff(starts).max(), n_states), dtype=np.int32)
     values, new = np.empty(n_states), np.empty(n_states)
     for s in range(len(starts) - 1):
         begin, end = starts[s], starts[s + 1]
         for n in range(begin, end):
             if n == begin:
-                for j in range(n_states):
-                    values[j] = likelihood[n, j]
+                values[:] = likelihood[n]
                 continue
             matrix = matrices[which[n]]
             for j in range(n_states):
@@ -141,14 +146,9 @@ def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
                         best, at = value, i
                 new[j] = best + likelihood[n, j]
                 back[n - begin, j] = at
-            for j in range(n_states):
-                values[j] = new[j]
-        at = 0
-        for j in range(n_states):
-            if values[j] > values[at]:
-                at = j
-        if end > begin:
-            logs[s] = values[at]
+            values[:] = new
+        at = int(np.argmax(values))
+        logs[s] = values[at]
         for n in range(end - 1, begin - 1, -1):
             path[n] = at
             at = back[n - begin, at]
@@ -156,7 +156,7 @@ def best_path(chain: Chain, path: NDArray[np.int64], logs: Floats) -> None:
 
 @kernel(work=_steps, error_model="numpy")
 def sweep(
-    chain: Chain,
+    slices: Slices,
     into: NDArray[np.int64],
     order: NDArray[np.int64],
     is_forward: bool,
@@ -172,9 +172,8 @@ def sweep(
 
     Parameters
     ----------
-    chain : tuple of arrays
-        A over the w variables of two slices, shape (n_matrices, m, w); the index of the matrix of
-        each slice, (n,); b, shape (n, m); starts of the sequences, (n_sequences + 1,).
+    slices : Slices
+        Matrices A over the w variables of two slices, shape (n_matrices, m, w), and vectors b.
     into : ndarray, shape (d,)
         Columns of the variables of the message that comes in.
     order : ndarray, shape (w,)
@@ -187,7 +186,7 @@ def sweep(
     logs : ndarray, shape (n,)
         Logs of the constants are added.
     """
-    loadings, which, targets, starts = chain
+    loadings, which, targets, starts = slices
     m, w, d = loadings.shape[1], loadings.shape[2], len(into)
     work = np.zeros((d + m, w + 1))
     for s in range(len(starts) - 1):
@@ -197,21 +196,16 @@ def sweep(
                 continue
             # The factor of slice n takes the message of n - 1 to n, or that of n to n - 1.
             source, end = (n - 1, n) if is_forward else (n, n - 1)
-            for i in range(d + m):
-                for j in range(w + 1):
-                    work[i, j] = 0.0
+            work[:] = 0.0
             message = first[s] if is_forward and n == starts[s] else out[source]
             for i in range(d):
                 for j in range(d):
                     work[i, into[j]] = message[i, j]
                 work[i, w] = message[i, d]
             for i in range(m):
-                for j in range(w):
-                    work[d + i, j] = loadings[which[n], i, j]
+                work[d + i, :w] = loadings[which[n], i]
                 work[d + i, w] = targets[n, i]
-            for i in range(d):
-                for j in range(d + 1):
-                    out[end, i, j] = 0.0
+            out[end] = 0.0
             top, kept = 0, 0
             for c in range(w):
                 column = order[c]

@@ -21,7 +21,7 @@ def test_expected_counts_as_enumeration(seed):
     if seed % 5 == 0:
         rows["a"] = [None] * n
     long = read_rows(model, rows, {})
-    given = long.extended(0, model._own_static)
+    given = long.extended(0, model._fixed)
     families = {
         Family.of(*cpd.parents, cpd.variable): (cpd.variable, cpd.parents)
         for cpds in (model.static, *model.slices)

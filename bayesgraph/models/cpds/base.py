@@ -740,7 +740,7 @@ class SetCPD(CPD):
         self.variable = variable
         self.parents = ()
 
-    def potential(self, evidence: Evidence) -> Factor:
+    def potential(self, evidence: Evidence) -> Potential:
         """Return 1 for each row; see CPD.
 
         Raises
