@@ -8,6 +8,7 @@ bayesgraph                     pgmpy
 BayesianNetwork, discrete      DiscreteBayesianNetwork
 BayesianNetwork, continuous    LinearGaussianBayesianNetwork
 FactorGraph, discrete          DiscreteMarkovNetwork
+TemporalNetwork, discrete      DynamicBayesianNetwork
 =============================  ==================================================
 
 A factor graph is not converted to pgmpy's FactorGraph, in which factors are nodes and two equal
@@ -41,6 +42,7 @@ from bayesgraph.files.exporting import Export, Sidecar, content_of
 from bayesgraph.files.formats import AnySpelling, Capabilities
 from bayesgraph.files.readers import RoundedRows
 from bayesgraph.inference import Factor
+from bayesgraph.time import TemporalNetwork, before, renamed
 
 # Attributes of pgmpy's nodes and arcs that hold for `from_pgmpy` what pgmpy itself does not store.
 _VARIANCE = "variance"
@@ -71,8 +73,9 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
 
     Parameters
     ----------
-    model : BayesianNetwork, FactorGraph or WeightedNetwork, or fitted estimator of these
+    model : BayesianNetwork, FactorGraph, WeightedNetwork or TemporalNetwork, or fitted estimator
         A network of discrete variables, a network of continuous ones, or a factor graph of tables.
+        A temporal network has discrete variables and arcs from the slice before at most.
         A weighted network is converted by way of its factor graph, which gives the same answers if
         all features are observed.
     strict : bool
@@ -89,6 +92,8 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     pgmpy.models.DiscreteMarkovNetwork
         From a factor graph, with its factors in their order. Exponents become part of the tables
         (a warning says so); log values become plain numbers, up to the rounding of exp.
+    pgmpy.models.DynamicBayesianNetwork
+        From a temporal network.
     LossReport
         Only if `strict` is false, after one of these: what pgmpy has in another form, and what is
         lost.
@@ -119,6 +124,8 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     """
     if hasattr(type(model), "_fitted_model"):
         model = model._fitted_model
+    if isinstance(model, TemporalNetwork):
+        return _to_dynamic(model, strict=strict)
     if not isinstance(model, models.Model):
         raise DataTypeError(
             f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
@@ -178,6 +185,26 @@ def _to_linear_gaussian(model: Any, export: Export) -> Any:
     return result
 
 
+def _to_dynamic(model: TemporalNetwork, *, strict: bool) -> Any:
+    """Return a temporal network as pgmpy's, by way of the ordinary network of two slices."""
+    refused = LossyExportError(
+        "pgmpy's DynamicBayesianNetwork has plain discrete variables, each with arcs, in two "
+        "slices with the same arcs inside; unrolled(n) gives networks that pgmpy holds."
+    )
+    if model.static or len(model.slices) > 2 or {*map(type, model.variables)} != {Discrete}:
+        raise refused
+    names: dict[Name, Name] = {f"{v}_{t}": (v, t) for v in model.names for t in (0, 1)}
+    plain = to_pgmpy(model.unrolled(2).renamed(names), strict=strict)
+    network, *report = (plain,) if strict else plain
+    result = _pgmpy("models").DynamicBayesianNetwork(network.edges)
+    # pgmpy repeats the arcs of a slice in the other, and has no nodes without arcs there.
+    sides = [({*each.nodes}, {*each.edges}) for each in (network, result)]
+    if sides[0] != sides[1] or _SIDECAR in network.graph:
+        raise refused
+    result.add_cpds(*network.cpds)
+    return (result, *report) if report else result
+
+
 def _with_graph(result: Any, model: Any) -> Any:
     """Return `result`, an empty pgmpy network, with the nodes, arcs and arc scores of a model.
 
@@ -232,7 +259,7 @@ def _to_markov_network(model: Any, export: Export) -> Any:
 
 def from_pgmpy(
     model: Any, *, normalize: bool = True
-) -> models.BayesianNetwork | models.FactorGraph:
+) -> models.BayesianNetwork | models.FactorGraph | TemporalNetwork:
     """Return a pgmpy model as a bayesgraph model of the same names, states and numbers.
 
     The order of the variables is that of the model's nodes, the order of parents that of each
@@ -242,7 +269,7 @@ def from_pgmpy(
     ----------
     model : pgmpy model
         DiscreteBayesianNetwork or LinearGaussianBayesianNetwork, or one of their subclasses with
-        such CPDs (NaiveBayes); DiscreteMarkovNetwork or FactorGraph.
+        such CPDs (NaiveBayes); DiscreteMarkovNetwork or FactorGraph; DynamicBayesianNetwork.
     normalize : bool
         Treatment of probabilities whose sum is off by more than 1e-6 and up to 0.02 (pgmpy accepts
         0.01): they are divided by their sum with one warning, or refused if false. Smaller
@@ -254,6 +281,8 @@ def from_pgmpy(
         For the networks.
     FactorGraph
         For the graphs of factors.
+    TemporalNetwork
+        For a dynamic network; a variable without a CPD in the second slice has that of the first.
 
     Raises
     ------
@@ -274,6 +303,8 @@ def from_pgmpy(
             network = _from_network(model, kind, partial(_table, rounded=rounded))
             rounded.warn("The pgmpy model")
             return network
+        if isinstance(model, models.DynamicBayesianNetwork):
+            return _from_dynamic(model, RoundedRows(normalize=normalize))
         if isinstance(model, models.LinearGaussianBayesianNetwork):
             return _from_network(model, _pgmpy("factors.continuous").LinearGaussianCPD, _gaussian)
         if isinstance(model, (models.DiscreteMarkovNetwork, models.FactorGraph)):
@@ -288,8 +319,8 @@ def from_pgmpy(
         ) from error
     raise DataTypeError(
         "Expected a pgmpy DiscreteBayesianNetwork, LinearGaussianBayesianNetwork, "
-        f"DiscreteMarkovNetwork or FactorGraph; got {type(model).__module__}."
-        f"{type(model).__qualname__}."
+        "DynamicBayesianNetwork, DiscreteMarkovNetwork or FactorGraph; got "
+        f"{type(model).__module__}.{type(model).__qualname__}."
     )
 
 
@@ -327,6 +358,20 @@ def _from_network(
     arcs = model.edges(data=_SCORE)
     scores = {(a, b): score for a, b, score in arcs if isinstance(score, float)}
     return _sidecar(model).restore(models.BayesianNetwork(cpds, arc_scores=scores))
+
+
+def _from_dynamic(model: Any, rounded: RoundedRows) -> TemporalNetwork:
+    """Return a temporal network, in whose second slice parents of the first are of the past."""
+    model.check_model()
+    slices: tuple[list[models.CPD], ...] = [], []
+    for cpd in model.cpds:
+        table, now = _table(cpd, {}, rounded=rounded), cpd.variable[1]
+        scope: list[Any] = [*table.scope]
+        new = {v: renamed(v, v.name[0]) for v in scope}
+        new = {v: x if v.name[1] == now else before(x) for v, x in new.items()}
+        slices[now].append(models.substituted(table, new))
+    rounded.warn("The pgmpy model")
+    return TemporalNetwork(*slices)
 
 
 def _table(cpd: Any, attributes: Mapping[str, Any], *, rounded: RoundedRows) -> models.TableCPD:

@@ -27,10 +27,11 @@ pytest.importorskip("pgmpy.inference", exc_type=ImportError)
 
 from pgmpy.factors.continuous import LinearGaussianCPD
 from pgmpy.factors.discrete import DiscreteFactor, TabularCPD
-from pgmpy.inference import VariableElimination
+from pgmpy.inference import DBNInference, VariableElimination
 from pgmpy.models import (
     DiscreteBayesianNetwork,
     DiscreteMarkovNetwork,
+    DynamicBayesianNetwork,
     FactorGraph,
     JunctionTree,
     LinearGaussianBayesianNetwork,
@@ -413,3 +414,87 @@ def test_models_that_were_damaged_are_refused_in_words(attribute: str, value: An
     setattr(child, attribute, value)
     with pytest.raises(ModelError, match=r"inconsistent|complex|parents"):
         bg.from_pgmpy(model)
+
+
+Z, X, Y = bg.Discrete("z", ["a", "b"]), bg.Discrete("x", [0, 1, 2]), bg.Discrete("y", [False, True])
+
+
+def temporal(**more: Any) -> bg.TemporalNetwork:
+    """A state with two things that are seen of it, one of which depends on the other."""
+    random = np.random.default_rng(4)
+    first = [
+        bg.TableCPD(Z, random.dirichlet(np.ones(2))),
+        bg.TableCPD(X, random.dirichlet(np.ones(3), 2), [Z]),
+        bg.TableCPD(Y, random.dirichlet(np.ones(2), 3), [X]),
+    ]
+    later = [bg.TableCPD(Z, random.dirichlet(np.ones(2), 2), [bg.before(Z)])]
+    return bg.TemporalNetwork(first, later, **more)
+
+
+def test_temporal_networks_are_dynamic_ones() -> None:
+    model = temporal()
+    converted = to_pgmpy(model)
+    assert type(converted) is DynamicBayesianNetwork
+    assert converted.check_model()
+    assert bg.from_pgmpy(converted) == model
+    assert to_pgmpy(model, strict=False)[1].lost == ()
+    rows = {"y": [True, False, None, True]}
+    # pgmpy takes the numbers of states.
+    told = {("y", t): int(y) for t, y in enumerate(rows["y"]) if y is not None}
+    inference = DBNInference(converted)
+    for name in ("z", "x"):
+        ahead, whole = model.filter(rows, name), model.smooth(rows, name)
+        for node in [(name, t) for t in range(4)]:
+            # Of several nodes at once pgmpy 1.1.2 gives other numbers than of each alone.
+            filtered = inference.forward_inference([node], told)[node].values
+            smoothed = inference.query([node], told)[node].values
+            np.testing.assert_allclose(filtered, ahead[node[1]], atol=1e-12)
+            np.testing.assert_allclose(smoothed, whole[node[1]], atol=1e-12)
+
+
+def test_dynamic_networks_without_all_cpds_repeat_those_of_the_first_slice() -> None:
+    other = DynamicBayesianNetwork([(("z", 0), ("x", 0)), (("z", 0), ("z", 1))])
+    other.add_cpds(
+        TabularCPD(("z", 0), 2, [[0.3], [0.7]]),
+        TabularCPD(("x", 0), 2, [[0.6, 0.9], [0.4, 0.1]], [("z", 0)], [2]),
+        TabularCPD(("z", 1), 2, [[0.2, 0.5], [0.8, 0.5]], [("z", 0)], [2]),
+    )
+    model = bg.from_pgmpy(other)
+    assert model.variable("x").states == (0, 1)
+    assert model.slices[0][1] in model.slices[1]
+    # By hand: P(z_1 = 0) and P(x_1 = 0).
+    z = 0.3 * 0.2 + 0.7 * 0.5
+    np.testing.assert_allclose(model.query("x", 1).probabilities[0], 0.6 * z + 0.9 * (1 - z))
+    other.initialize_initial_state()
+    assert bg.from_pgmpy(other) == model
+    with pytest.raises(ModelError, match="first slice"):
+        bg.from_pgmpy(DynamicBayesianNetwork([(("z", 0), ("z", 1))]))
+
+
+NUMBER, BINNED = bg.Continuous("n"), bg.Binned("cut", [1.0, 2.0])
+TIME = bg.TableCPD(bg.Discrete("s", [0, 1]), [0.5, 0.5])
+LATER = [bg.TableCPD(Z, np.full((2, 2, 2), 0.5), [bg.before(Z), bg.before(Z, 2)])]
+OTHERS = {
+    "static": lambda: temporal(static=[TIME]),
+    "order 2": lambda: bg.TemporalNetwork(
+        [[bg.TableCPD(Z, [0.5, 0.5])], [bg.TableCPD(Z, [0.5, 0.5])]], LATER
+    ),
+    "no arcs": lambda: bg.TemporalNetwork([bg.TableCPD(Z, [0.5, 0.5])]),
+    "other arcs": lambda: bg.TemporalNetwork(
+        [bg.TableCPD(Z, [0.5, 0.5]), bg.TableCPD(X, np.full(3, 1 / 3))],
+        [bg.TableCPD(X, np.full((2, 2, 3), 1 / 3), [Z, bg.before(Z)])],
+    ),
+    "intervals": lambda: bg.TemporalNetwork(
+        [bg.TableCPD(Z, [0.5, 0.5]), bg.TableCPD(BINNED, np.full((2, 3), 1 / 3), [Z])],
+        [bg.TableCPD(Z, np.full((2, 2), 0.5), [bg.before(Z)])],
+    ),
+    "numbers": lambda: bg.local_level("n", level_variance=1.0, noise_variance=1.0),
+    "both": lambda: bg.hidden_markov(2, {"n": "gaussian"}),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_other_temporal_networks_are_refused_in_a_line(what: str) -> None:
+    with pytest.raises(LossyExportError, match="pgmpy") as caught:
+        to_pgmpy(OTHERS[what]())
+    assert "\n" not in str(caught.value)
