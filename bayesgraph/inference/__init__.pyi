@@ -63,6 +63,7 @@ from .programs import restrict as restrict
 from .programs import with_intermediates as with_intermediates
 from .results import Assignment as Assignment
 from .results import Components as Components
+from .results import Course as Course
 from .results import GaussianComponents as GaussianComponents
 from .results import ItemsMixture as ItemsMixture
 from .results import Marginals as Marginals

@@ -17,6 +17,7 @@ from bayesgraph.core.arrays import LOG_2PI, Floats, log_integral, random_generat
 from bayesgraph.core.display import Displayed, DisplayTable, cut_texts, more, rounded
 from bayesgraph.core.errors import (
     BayesGraphError,
+    DataError,
     EvidenceError,
     UnsupportedModelError,
     optional_module,
@@ -1144,3 +1145,56 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
             bars=list(shown.values()),
             note=more(len(self), len(shown), "items"),
         )
+
+
+# --------------------------------------------- Posteriors of one variable over slices of sequences
+
+
+class Course(np.ndarray[Any, np.dtype[np.float64]]):
+    """Posteriors of a variable in slices of sequences, which :func:`bayesgraph.plot` draws.
+
+    It is an array, and what is computed of it is an ordinary one; a part of it is of no variable.
+
+    Attributes
+    ----------
+    variable : Variable or None
+    ids : list
+        Of the sequences.
+    starts : ndarray, shape (n_sequences + 1,)
+        Numbers of the first slices.
+    place : ndarray
+        The slice of each posterior.
+    """
+
+    variable: Any = None
+    ids: list[Any]
+    starts: NDArray[np.int64]
+    place: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, values: Floats, variable: Any, ids: list[Any], starts: Any, place: Any) -> Course:
+        """Return an array with attributes."""
+        course = values.view(cls)
+        course.variable, course.ids, course.starts, course.place = variable, ids, starts, place
+        return course
+
+    def __array_wrap__(self, array: Any, *_: Any) -> Any:
+        return np.asarray(array)[()]
+
+    def sequence(self, name: Any = None) -> tuple[NDArray[np.int64], Floats]:
+        """Return the numbers of the slices of a sequence, and their posteriors.
+
+        Raises
+        ------
+        DataError
+            If there are several sequences and none of this id.
+        """
+        ids = self.ids if self.variable is not None else []
+        if name not in ids and (len(ids) != 1 or name is not None):
+            raise DataError(
+                f"sequence= is the id of one of the sequences of a whole result, which has "
+                f"{len(ids)}: {quoted(ids[:4])}; got {name!r:.80}."
+            )
+        k = ids.index(name) if name in ids else 0
+        chosen = (self.place >= self.starts[k]) & (self.place < self.starts[k + 1])
+        return self.place[chosen] - self.starts[k], np.asarray(self)[chosen]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from statistics import NormalDist
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +14,8 @@ from bayesgraph.classifiers import PrequentialResult
 from bayesgraph.core.arrays import whole_number
 from bayesgraph.core.display import COLOURS, FRAME, INK, MUTED, more
 from bayesgraph.core.errors import DataError, quoted, suggestion
-from bayesgraph.inference import ItemsMixture, NumberMixture, Posterior
+from bayesgraph.core.variables import Discrete
+from bayesgraph.inference import Course, ItemsMixture, NumberMixture, Posterior
 from bayesgraph.models import number, state_texts, texts
 from bayesgraph.pictures import style
 
@@ -98,6 +100,70 @@ def _draw_curve(
     axes.plot(x, total, color=INK, linewidth=1.2)
     inside = (x >= ends[0]) & (x <= ends[1])
     axes.fill_between(x, total, where=inside, color=COLOURS[0], alpha=0.35, linewidth=0)
+
+
+@style.styled()
+def course_figure(
+    course: Course, *, sequence: Any = None, probability: float = 0.95, title: str | None = None
+) -> style.Figure:
+    """Return a figure of a variable in the slices of a sequence: smoothed, filtered or ahead.
+
+    The probabilities of states are stacked. Of a number there is the mean, and the band that holds
+    it with a probability if it is Gaussian. Slices without a row are gaps.
+
+    Parameters
+    ----------
+    course : Course
+        What `smooth`, `filter` and `forecast` of a temporal network return.
+    sequence : optional
+        Its id, if there are several.
+    probability : float
+        That of the band.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        If no sequence has this id, or the probability is not between 0 and 1.
+    MissingDependencyError
+        If matplotlib is not installed.
+    """
+    if not 0.0 < probability < 1.0:
+        raise DataError(f"probability= is between 0 and 1; got {probability!r:.80}.")
+    numbers, values = course.sequence(sequence)
+    variable: Any = course.variable
+    whole = np.full((numbers[-1] - numbers[0] + 1, values.shape[1]), np.nan)
+    whole[numbers - numbers[0]] = values
+    # A slice is as wide as a step, so that one alone is seen, and gaps are.
+    x = np.repeat(np.arange(len(whole) + 1) + numbers[0] - 0.5, 2)[1:-1]
+    columns = np.repeat(whole, 2, axis=0).T
+    axes = style.new_figure(1.7 * style.PANEL + 0.6, _HEIGHT).add_subplot()
+    where = "" if sequence is None else f"{texts([sequence], 40)[0]}: "
+    if isinstance(variable, Discrete):
+        colours = [COLOURS[i % len(COLOURS)] for i in range(variable.cardinality)]
+        labels = state_texts(variable, 24)
+        axes.stackplot(x, columns, labels=labels, colors=colours, alpha=0.75, linewidth=0)
+        axes.set_ylim(0, 1)
+        look = {"frameon": False, "fontsize": 8.5, "labelcolor": MUTED, "reverse": True}
+        axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), **look)
+        note = f"{where}probabilities of its states"
+    else:
+        half = NormalDist().inv_cdf(0.5 + probability / 2) * np.sqrt(columns[1])
+        mean, look = columns[0], {"color": COLOURS[0], "alpha": 0.35, "linewidth": 0}
+        axes.fill_between(x, mean - half, mean + half, **look)
+        axes.plot(x, mean, color=INK, linewidth=1.2)
+        axes.grid(axis="y")
+        note = f"{where}mean, and a band of {100 * probability:g} %"
+    axes.set_xlim(x[0], x[-1])
+    axes.set_xlabel("slice")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.spines[["top", "right"]].set_visible(False)
+    style.heading(axes, texts([variable.name], 40)[0] if title is None else title, note)
+    return axes.figure
 
 
 def items_figure(posterior: ItemsMixture, *, n: int = 15, title: str | None = None) -> style.Figure:

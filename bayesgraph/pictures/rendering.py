@@ -248,6 +248,7 @@ def _environment() -> Iterator[dict[str, str]]:
 FIGURES = {
     "Axes": "bayesgraph.pictures.maps:axes_figure",
     "Contributions": "bayesgraph.pictures.contributions:contributions_figure",
+    "Course": "bayesgraph.pictures.mixtures:course_figure",
     "Correspondence": "bayesgraph.pictures.maps:correspondence_figure",
     "Evaluation": "bayesgraph.pictures.classifiers:evaluation_figure",
     "ItemsMixture": "bayesgraph.pictures.mixtures:items_figure",
@@ -287,6 +288,9 @@ def plot(result: Any, **options: Any) -> Figure:
           `probability`, `title`; see :func:`bayesgraph.pictures.mixtures.density_figure`.
         * Posterior, bars of states or intervals: `n`, `title`; see
           :func:`bayesgraph.pictures.mixtures.posterior_figure`.
+        * Course, what `smooth`, `filter` and `forecast` of a temporal network return, over the
+          slices: `sequence`, `probability`, `title`; see
+          :func:`bayesgraph.pictures.mixtures.course_figure`.
         * ItemsMixture, bars of items: `n`, `title`; see
           :func:`bayesgraph.pictures.mixtures.items_figure`.
         * Correspondence, a map of states: `axes`, `table`, `title`; see

@@ -28,6 +28,7 @@ from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, Tabl
 from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
 from bayesgraph.inference import (
+    Course,
     GaussianComponents,
     NumberMixture,
     Posterior,
@@ -342,6 +343,7 @@ class TemporalNetwork(Answering):
         ndarray, shape (n_rows, n_states), or (n_rows, 2) for a number
             Probabilities; mean and variance of a number. Where it is observed it has its value.
             Sequences of probability zero get the distribution without evidence, with a warning.
+            ``bayesgraph.plot(result, sequence=id)`` draws one of them.
         """
         return self._marginals(rows, target, options, smooth=True)
 
@@ -389,8 +391,7 @@ class TemporalNetwork(Answering):
             for s in bad:
                 out[starts[s] : starts[s + 1]] = prior[: starts[s + 1] - starts[s]]
         place = starts[1:, None] - ahead + np.arange(ahead) if ahead else long.place
-        chosen: Floats = out[place]
-        return chosen
+        return Course.of(out[place], variable, long.ids, starts, place)
 
     def most_probable(
         self, rows: TableLike, *, frame: str | None = None, **options: Unpack[RowOptions]
