@@ -72,13 +72,36 @@ class Messages:
     Parameters
     ----------
     sequences : Sequences
+    first : ndarray, shape (n_sequences, *shape), optional
+        What was handed on before, if the first slices are not the very first.
+    shape : tuple of int
+        That of what one slice hands on.
     """
 
-    def __init__(self, sequences: Sequences) -> None:
+    def __init__(self, sequences: Sequences, first: Floats | None, shape: tuple[int, ...]) -> None:
         self.sequences = sequences
         self.n_rows = int(sequences.starts[-1])
         self.now = [now for now, _ in sequences.handed]
         self.past = [past for _, past in sequences.handed]
+        none = np.zeros((len(sequences.starts) - 1, *shape))
+        self._first = none if first is None else first
+
+    @cached_property
+    def _ahead(self) -> tuple[Floats, Floats]:
+        """The messages of all slices to the next, and logs of their constants."""
+        raise NotImplementedError
+
+    @property
+    def filtered(self) -> Floats:
+        """What all slices so far tell of what is handed on: distributions, or messages."""
+        return self._ahead[0]
+
+    @cached_property
+    def _before(self) -> Floats:
+        """What the slice before each slice hands to it, shape (n_rows, ...)."""
+        out = np.roll(self.filtered, 1, axis=0)
+        out[self.sequences.starts[:-1]] = self._first
+        return out
 
     def groups(
         self, part: Part, targets: Sequence[Variable]
@@ -158,8 +181,7 @@ class Chain(Messages):
     """
 
     def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
-        super().__init__(sequences)
-        numbers = [now.name for now in self.now if isinstance(now, Continuous)]
+        numbers = [now.name for now, _ in sequences.handed if isinstance(now, Continuous)]
         if numbers:
             raise UnsupportedModelError(
                 f"Slices hand on the numbers {quoted(numbers)} beside states, and neither are "
@@ -167,9 +189,8 @@ class Chain(Messages):
                 "Observe one of the two in every slice, or discretise the numbers; linear "
                 "Gaussians alone, and discrete variables alone, are exact."
             )
-        self.states = States(self.now)
-        shape = len(sequences.starts) - 1, self.states.size
-        self._first = np.zeros(shape) if first is None else first
+        self.states = States([now for now, _ in sequences.handed])
+        super().__init__(sequences, first, (self.states.size,))
 
     # ------------------------------------------------------------------------ what kernels take
 
@@ -261,18 +282,6 @@ class Chain(Messages):
         time_kernels.forward(slices, self._first, out, logs)
         return out, logs
 
-    @property
-    def filtered(self) -> Floats:
-        """The distribution of the joint states given what slices so far tell, (n_rows, K)."""
-        return self._ahead[0]
-
-    @cached_property
-    def _before(self) -> Floats:
-        """The filtered distribution of the slice before each slice, shape (n_rows, K)."""
-        out = np.roll(self.filtered, 1, axis=0)
-        out[self.sequences.starts[:-1]] = self._first
-        return out
-
     @cached_property
     def log_likelihood(self) -> Floats:
         """Log probability (density) of each sequence, shape (n_sequences,)."""
@@ -316,10 +325,8 @@ class Chain(Messages):
 
     def factor(self, variables: Sequence[Discrete], part: Part, values: Floats) -> Factor:
         """Return values of the joint states as a factor over those that a network has."""
-        table = values.reshape(-1, *self.states.cards)
-        for axis in range(len(variables) - 1, -1, -1):
-            if variables[axis] not in part.network:
-                table = np.asarray(table.take(0, axis=1 + axis))
+        place = tuple([slice(None) if v in part.network else 0 for v in variables])
+        table = values.reshape(-1, *self.states.cards)[:, *place]
         return Factor.from_log([v for v in variables if v in part.network], log_of(table))
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
@@ -370,10 +377,9 @@ class NumberChain(Messages):
     """
 
     def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
-        super().__init__(sequences)
+        d = len(sequences.handed)
+        super().__init__(sequences, first, (d, d + 1))
         self._columns = {v: k for k, v in enumerate(dict.fromkeys([*self.past, *self.now]))}
-        shape = len(sequences.starts) - 1, len(self.now), len(self.now) + 1
-        self._first = np.zeros(shape) if first is None else first
 
     def _free(self, part: Part, shown: Evidence) -> list[Variable]:
         """Return what is handed on and is not observed."""
@@ -443,19 +449,12 @@ class NumberChain(Messages):
         last = out[self.sequences.starts[1:] - 1]
         return self.totals(logs) + log_mass(last) - log_mass(self._first)
 
-    @property
-    def filtered(self) -> Floats:
-        """The messages of all slices to the next, shape (n_rows, d, d + 1)."""
-        return self._ahead[0]
-
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
         """Return what the slices around say of numbers that are not observed; see `Messages`."""
-        rows, starts = part.rows[chosen], self.sequences.starts
+        rows = part.rows[chosen]
         sides = [(self.now, self._behind[rows])] if smooth else []
         if not part.is_first:
-            at = np.searchsorted(starts, rows, side="right") - 1
-            begun = (rows == starts[at])[:, None, None]
-            sides.append((self.past, np.where(begun, self._first[at], self.filtered[rows - 1])))
+            sides.append((self.past, self._before[rows]))
         out: list[Potential] = []
         for side, values in sides:
             # Columns of what is observed, or is in no slice, are zeros.

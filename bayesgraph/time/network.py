@@ -296,9 +296,10 @@ class TemporalNetwork(Answering):
         kind = NumberChain if numbers and all(numbers) else Chain
         return kind(sequences, first)
 
-    def _of_rows(self, rows: LongRows, ahead: int = 0) -> Any:
-        """Return the chain of a long table, with empty slices behind each sequence."""
-        return self._chain(self._sequences(*rows.extended(ahead, self._fixed)))
+    def _read(self, rows: TableLike, options: Any, ahead: int = 0) -> tuple[LongRows, Any]:
+        """Return a long table and its chain, with empty slices behind each sequence."""
+        long = read_rows(self, rows, options)
+        return long, self._chain(self._sequences(*long.extended(ahead, self._fixed)))
 
     # ------------------------------------------------------------------------- questions of rows
 
@@ -325,8 +326,7 @@ class TemporalNetwork(Answering):
         ndarray, shape (n_sequences,)
             In the order in which the sequences begin.
         """
-        long = read_rows(self, rows, options)
-        logs: Floats = self._of_rows(long).log_likelihood
+        logs: Floats = self._read(rows, options)[1].log_likelihood
         return logs
 
     def smooth(self, rows: TableLike, target: Name, **options: Unpack[RowOptions]) -> Floats:
@@ -377,8 +377,7 @@ class TemporalNetwork(Answering):
         self, rows: TableLike, target: Name, options: Any, ahead: int = 0, *, smooth: bool = False
     ) -> Floats:
         """Return posteriors in the rows, or ahead; without evidence where it is impossible."""
-        long, variable = read_rows(self, rows, options), self._target(target)
-        chain = self._of_rows(long, ahead)
+        variable, (long, chain) = self._target(target), self._read(rows, options, ahead)
         starts, out = chain.sequences.starts, chain.marginal(variable, smooth=smooth)
         if len(bad := np.flatnonzero(np.isneginf(chain.log_likelihood))):
             warn(
@@ -413,8 +412,7 @@ class TemporalNetwork(Answering):
         table of the rows' discrete variables
             Those of the model with observed states as they were given.
         """
-        long = read_rows(self, rows, options)
-        chain = self._of_rows(long)
+        long, chain = self._read(rows, options)
         values, logs = self._best(chain)
         if np.isneginf(logs).any():
             raise ImpossibleEvidenceError(
@@ -676,7 +674,7 @@ class Stream:
         self._message: Any = None
         # The last slice, to ask it of what is not handed on.
         self._last: Any = None
-        self._slices: dict[int, _Slice] = {}
+        self._slices = [_Slice(model, k, self._handed) for k in range(len(model.slices))]
 
     def update(self, evidence: EvidenceLike = None, *, do: Intervention = None) -> None:
         """Take the evidence of the next slice.
@@ -694,12 +692,13 @@ class Stream:
             If the evidence has probability zero; the state stays as it was.
         """
         settings = {0: dict(do)} if do else {}
-        likelihood = None if do else self._slice.likelihood(evidence)
+        fast = self._slices[min(self.n_slices, len(self._slices) - 1)]
+        likelihood = None if do else fast.likelihood(evidence)
         if likelihood is None:
             chain = self._chain(evidence, settings, self._message, self.n_slices)
             message, gain = chain.filtered[-1:], float(chain.log_likelihood[0])
         else:
-            matrix, (shares, scale) = self._slice.matrix, likelihood
+            matrix, (shares, scale) = fast.matrix, likelihood
             joint = (matrix if self._message is None else self._message[0] @ matrix) * shares
             total = float(np.add.reduce(joint))
             message = joint[None] / (total or 1.0)
@@ -710,13 +709,6 @@ class Stream:
         self._message = message
         self.log_likelihood += gain
         self.n_slices += 1
-
-    @property
-    def _slice(self) -> _Slice:
-        number = min(self.n_slices, len(self._model.slices) - 1)
-        if number not in self._slices:
-            self._slices[number] = _Slice(self._model, number, self._handed)
-        return self._slices[number]
 
     def _chain(self, told: Any, settings: Any, message: Any, n_slices: int) -> Any:
         """Return one slice with its evidence as a chain after a message."""
