@@ -64,8 +64,8 @@ def fit_temporal(
     if chance.is_hierarchy:
         raise DataError(f"Temporal networks take smoothing='dirichlet' or 'm'; got {smoothing!r}.")
     numbers = {v: table.column(v)[~np.isnan(table.column(v))] for v in table.continuous}
-    template = _Template(make, _parents(arcs, by_name, static), static, numbers)
-    model, history = template.drawn(random), None
+    template = _Template(make, _parents(arcs, by_name, static), static)
+    model, history = template.drawn(numbers, random), None
     long = read_rows(model, rows, options)
     sequences = long.extended(0, model._fixed)
 
@@ -75,15 +75,38 @@ def fit_temporal(
 
     def start(_: int) -> tuple[Any, EMHistory]:
         size = len(long.place)
-        return climb(template.drawn(random), expected, template.estimated, chance, iterations, size)
+        return climb(
+            template.drawn(numbers, random), expected, template.estimated, chance, iterations, size
+        )
 
     sums, is_whole = expected_statistics(Chain(model._sequences(*sequences)), template.families)
     if is_whole:
-        model = template.estimated(sums, chance)
+        model = template.counted(sums, chance)
     else:
         model, history = best_climb(start, iterations)
     model.training = Training("TemporalNetwork.fit", len(columns), history=history)
     return model
+
+
+def count_more(model: Any, rows: TableLike, options: RowOptions) -> Any:
+    """Return a network with the counts of more sequences; see `TemporalNetwork.partial_fit`."""
+    if model._counted is None:
+        raise DataError(
+            "partial_fit adds to the counts that fit has made of rows without hidden or missing "
+            "variables above others; this network has none. Fit all rows together."
+        )
+    template, sums, smoothing = model._counted
+    sequences = read_rows(model, rows, options).extended(0, model._fixed)
+    chain = Chain(model._sequences(*sequences))
+    more, is_whole = expected_statistics(chain, template.families)
+    if not is_whole:
+        raise DataError(
+            "partial_fit adds up counts, and a variable that others depend on is missing in some "
+            "slice. Fit all rows together, by EM."
+        )
+    new = template.counted({family: sums[family] + more[family] for family in sums}, smoothing)
+    new.training = model.training
+    return new
 
 
 def _parents(
@@ -116,9 +139,8 @@ class _Template:
         make: Callable[..., Any],
         parents: Mapping[Variable, Sequence[Variable]],
         static: Sequence[Name],
-        numbers: Mapping[Any, Floats],
     ) -> None:
-        self._make, self._numbers = make, numbers
+        self._make = make
         steps = [lag(p)[1] for above in parents.values() for p in above]
         repeated = [v for v in parents if v.name not in static]
 
@@ -131,7 +153,7 @@ class _Template:
         pairs = [pair for pairs in self._parts for pair in pairs]
         self.families: Families = {Family.of(*above, v): (v, above) for v, above in pairs}
 
-    def drawn(self, random: np.random.Generator) -> Any:
+    def drawn(self, numbers: Mapping[Any, Floats], random: np.random.Generator) -> Any:
         """Return a network to start from; Gaussians have the means of rows drawn at random."""
         cpds: dict[Family, CPD] = {}
         child: Any
@@ -142,9 +164,11 @@ class _Template:
                 shares = _MIN_SHARE + random.exponential(size=shape)
                 cpds[family] = TableCPD(child, shares / shares.sum(-1, keepdims=True), above)
             else:
-                numbers = self._numbers[child]
                 slopes = np.zeros((*shape, len(above) - len(shape)))
-                centres, variance = random.choice(numbers, shape), numbers.var() or 1.0
+                centres, variance = (
+                    random.choice(numbers[child], shape),
+                    numbers[child].var() or 1.0,
+                )
                 cpds[family] = GaussianCPD(child, centres, variance, above, slopes)
         return self._model(cpds)
 
@@ -156,10 +180,16 @@ class _Template:
             if isinstance(child, Discrete):
                 cpds[family] = estimate_table(child, above, sums[family], smoothing, None, None)
             else:
-                spread = np.array([self._numbers[now(v)].var() for v in family.continuous])
-                ridge = smoothing.ridge(spread)
+                whole = sums[family].part(family, Family((), family.continuous))
+                ridge = smoothing.ridge(np.diagonal(whole.comoment) / np.maximum(whole.counts, 1.0))
                 cpds[family] = estimate_gaussian(child, above, sums[family], smoothing, ridge, None)
         return self._model(cpds)
+
+    def counted(self, sums: Mapping[Family, FamilyStatistics], smoothing: Smoothing) -> Any:
+        """Return the network that statistics give, to which more can be added."""
+        model = self.estimated(sums, smoothing)
+        model._counted = self, sums, smoothing
+        return model
 
     def _model(self, cpds: Mapping[Family, CPD]) -> Any:
         static, *slices = ([cpds[Family.of(*above, v)] for v, above in p] for p in self._parts)

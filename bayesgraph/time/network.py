@@ -52,7 +52,7 @@ from bayesgraph.models import (
 from bayesgraph.statistics import SmoothingLike
 from bayesgraph.tables import columns_of, to_frame
 from bayesgraph.time.chains import Chain, NumberChain, Part, Sequences
-from bayesgraph.time.learning import fit_temporal
+from bayesgraph.time.learning import count_more, fit_temporal
 from bayesgraph.time.rows import LongRows, RowOptions, read_rows
 from bayesgraph.time.slices import Given, Program, States, before, lag, now, renamed, slice_logs
 
@@ -109,6 +109,8 @@ class TemporalNetwork(Answering):
         self, first: Iterable[Any], later: Iterable[CPD] = (), *, static: Iterable[CPD] = ()
     ) -> None:
         self.training: Any = None
+        # The families, their counts and the smoothing, if fit has counted.
+        self._counted: Any = None
         self.static = tuple(_singles("static=", static).values())
         several = isinstance(first, (list, tuple)) and {*map(type, first)} & {list, tuple}
         named: list[tuple[str, Any]] = [("first=", x) for x in (first if several else [first])]
@@ -235,6 +237,26 @@ class TemporalNetwork(Answering):
         words = unseen, fixed, declared, categorical, smoothing, how, options
         fitted: TemporalNetwork = fit_temporal(cls, arcs, rows, *words)
         return fitted
+
+    def partial_fit(self, rows: TableLike, **options: Unpack[RowOptions]) -> TemporalNetwork:
+        """Return the network that more sequences give together with those it was fitted to.
+
+        Their counts are added up. They have values of all variables that others depend on, and no
+        other states.
+
+        Parameters
+        ----------
+        rows, **options
+            As in `log_likelihood`.
+
+        Raises
+        ------
+        DataError
+            If such a value is missing here, or was hidden or missing in the rows that `fit` took,
+            or if the network was read from a file.
+        """
+        counted: TemporalNetwork = count_more(self, rows, options)
+        return counted
 
     # --------------------------------------------------------------------------------- sequences
 

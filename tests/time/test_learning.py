@@ -144,3 +144,29 @@ def test_a_step_of_em_is_that_of_baum_and_welch():
     np.testing.assert_allclose(sums[Family.of(z)].counts, gamma[0], rtol=1e-10)
     counts = np.stack([gamma[y == code].sum(axis=0) for code in range(m)], axis=1)
     np.testing.assert_allclose(sums[Family.of(z, seen)].counts, counts, rtol=1e-10)
+
+
+def test_more_sequences_are_counted_as_all_together(tmp_path):
+    rows = sequences(np.random.default_rng(3), [30, 20, 25])
+    arcs = [(bg.before("z"), "z"), ("z", "act"), ("z", "x"), (bg.before("x"), "x")]
+    parts = [
+        {name: column[chosen] for name, column in rows.items()}
+        for chosen in (rows["who"] < 2, rows["who"] == 2)
+    ]
+    first = bg.TemporalNetwork.fit(arcs, parts[0], id="who")
+    whole, more = (
+        bg.TemporalNetwork.fit(arcs, rows, id="who"),
+        first.partial_fit(parts[1], id="who"),
+    )
+    assert first != whole
+    for one, other in zip(more.cpds, whole.cpds, strict=True):
+        for name, values in one.to_arrays().items():
+            np.testing.assert_allclose(values, other.to_arrays()[name], rtol=1e-12, atol=1e-12)
+    assert more.partial_fit(parts[1], id="who") != more
+    with pytest.raises(bg.errors.DataError, match="missing in some slice"):
+        first.partial_fit({**parts[1], "z": [None, *parts[1]["z"][1:]]}, id="who")
+    hidden = bg.TemporalNetwork.fit(arcs, {**rows, "z": [None, *rows["z"][1:]]}, id="who")
+    whole.save(tmp_path / "whole.bayesgraph")
+    for model in (hidden, bg.load(tmp_path / "whole.bayesgraph")):
+        with pytest.raises(bg.errors.DataError, match="Fit all rows together"):
+            model.partial_fit(parts[0], id="who")
