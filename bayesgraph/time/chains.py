@@ -103,11 +103,16 @@ class Messages:
         out[self.sequences.starts[:-1]] = self._first
         return out
 
+    def open(self, part: Part) -> Evidence:
+        """Return the evidence of a part without that which messages have."""
+        return part.evidence
+
     def groups(
-        self, part: Part, targets: Sequence[Variable]
+        self, part: Part, targets: Sequence[Variable] = ()
     ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-        """Yield the rows of a part that are asked together about targets, and their evidence."""
-        raise NotImplementedError
+        """Yield rows that observe the same of what others depend on, without the targets."""
+        handed = [v for v in (*self.now, *self.past) if v in part.network]
+        return row_parts(part.network, self.open(part).without(targets), [*targets, *handed])
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
         """Return what the slices around some of a part hand to them."""
@@ -122,8 +127,7 @@ class Messages:
         """
         for chosen, shown in self.groups(part, targets):
             messages = self.messages(part, chosen, smooth=smooth)
-            evidence = shown.without(targets)
-            yield chosen, slice_factor(part.network, evidence, targets, messages)
+            yield chosen, slice_factor(part.network, shown, targets, messages)
 
     def totals(self, logs: Floats) -> Floats:
         """Return sums over the slices of each sequence."""
@@ -316,13 +320,6 @@ class Chain(Messages):
 
     # -------------------------------------------------------------------------------- posteriors
 
-    def groups(
-        self, part: Part, targets: Sequence[Variable]
-    ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-        """Yield rows that observe the same of what others depend on; see `Messages`."""
-        keep = [*targets, *(v for v in (*self.now, *self.past) if v in part.network)]
-        return row_parts(part.network, self.open(part).without(targets), keep)
-
     def factor(self, variables: Sequence[Discrete], part: Part, values: Floats) -> Factor:
         """Return values of the joint states as a factor over those that a network has."""
         place = tuple([slice(None) if v in part.network else 0 for v in variables])
@@ -381,18 +378,6 @@ class NumberChain(Messages):
         super().__init__(sequences, first, (d, d + 1))
         self._columns = {v: k for k, v in enumerate(dict.fromkeys([*self.past, *self.now]))}
 
-    def _free(self, part: Part, shown: Evidence) -> list[Variable]:
-        """Return what is handed on and is not observed."""
-        return [v for v in self._columns if v in part.network and v not in shown]
-
-    def groups(
-        self, part: Part, targets: Sequence[Variable] = ()
-    ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
-        """Yield rows that observe the same numbers; see `Messages`."""
-        handed = [v for v in self._columns if v in part.network]
-        for chosen, shown in row_parts(part.network, part.evidence, handed):
-            yield chosen, shown.split()[0]
-
     @cached_property
     def _factors(self) -> tuple[Slices, Floats]:
         """Matrices and targets of all slices, and the log constant of each."""
@@ -401,6 +386,7 @@ class NumberChain(Messages):
         pieces: list[tuple[NDArray[np.intp], Floats]] = []
         for part in self.sequences.parts:
             for chosen, shown in self.groups(part):
+                shown = shown.split()[0]
                 free = [v for v in self._columns if v in part.network and v not in shown]
                 factor, rows = slice_factor(part.network, shown, free), part.rows[chosen]
                 if factor.scope:
