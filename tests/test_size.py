@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_477,
-    "nodes of syntax trees": 674_980,
+    "lines of code": 58_472,
+    "nodes of syntax trees": 674_919,
     "files": 235,
     "public names": 79,
     "bytes of the front end": 301_807,

@@ -223,23 +223,20 @@ def sweep(
                 norm = math.sqrt(square) * largest
                 if work[top, column] > 0.0:
                     norm = -norm
-                # The reflection takes the column to (norm, 0, ..., 0).
+                # The reflection takes the column to (norm, 0, ..., 0). The square of its vector,
+                # which is (head, the column below), is -2 norm head.
                 head = work[top, column] - norm
-                length = head * head
-                for i in range(top + 1, d + m):
-                    length += work[i, column] ** 2
                 for j in range(w + 1):
                     if j != column:
                         product = head * work[top, j]
                         for i in range(top + 1, d + m):
                             product += work[i, column] * work[i, j]
-                        share = 2.0 * product / length
+                        share = -product / (norm * head)
                         work[top, j] -= share * head
                         for i in range(top + 1, d + m):
                             work[i, j] -= share * work[i, column]
                 work[top, column] = norm
-                for i in range(top + 1, d + m):
-                    work[i, column] = 0.0
+                work[top + 1 :, column] = 0.0
                 if c < w - d:
                     logs[end] += 0.9189385332046727 - math.log(abs(norm))
                 else:
@@ -248,5 +245,4 @@ def sweep(
                     out[end, kept, d] = work[top, w]
                     kept += 1
                 top += 1
-            for i in range(top, d + m):
-                logs[end] -= 0.5 * work[i, w] ** 2
+            logs[end] -= 0.5 * np.sum(work[top:, w] ** 2)
