@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "sphinx_design",
     "api_pages",
     "live_pages",
     "mathtext",

@@ -1,11 +1,10 @@
 """Run the Python of all pages and examples when the documentation is built, and show what it makes.
 
-After each block of a page comes what it printed and the pictures that it wrote; each example gets a
-page with its source, output and pictures. Results are kept in `generated/runs` as long as neither
-the page nor the library changes.
+After each block of a page comes what it printed and the pictures that it wrote, and below its title
+the page as a notebook; each example gets a page with its source, output and pictures. Results are
+kept in `generated/runs` as long as neither the page nor the library changes.
 """
 
-import ast
 import hashlib
 import json
 import os
@@ -16,6 +15,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import gallery
+import notebooks
 from run_pages import BLOCK
 from sphinx.util import logging
 
@@ -36,10 +37,16 @@ def _library():
     return digest.hexdigest()
 
 
+def _name(source):
+    """Return a page's name below docs, or an example's."""
+    below = source.relative_to(DOCS) if source.is_relative_to(DOCS) else Path(source.name)
+    return below.as_posix()
+
+
 def _run(source, library):
     """Run a page or an example, unless that was done; return its records."""
-    kept = GENERATED / "runs" / f"{source.stem}{source.suffix}.json"
-    shown = GENERATED / "pictures" / source.name
+    kept = GENERATED / "runs" / f"{_name(source)}.json"
+    shown = GENERATED / "pictures" / _name(source)
     key = hashlib.sha256(source.read_bytes() + library.encode()).hexdigest()
     if kept.is_file():
         known = json.loads(kept.read_text(encoding="utf-8"))
@@ -74,25 +81,21 @@ def _run(source, library):
 
 
 def _run_all(app):
-    """Run all pages and examples, two at a time, and write the pages of the examples."""
+    """Run all pages and examples, two at a time, and write what is made of them."""
     library = _library()
     examples = sorted((ROOT / "examples").glob("*.py"))
-    pages = [path for path in sorted(DOCS.glob("*.md")) if BLOCK.search(path.read_text("utf-8"))]
+    texts = sorted([*DOCS.glob("*.md"), *DOCS.glob("course/*.md")])
+    pages = [path for path in texts if BLOCK.search(path.read_text(encoding="utf-8"))]
+    sources = [*examples, *pages]
     with ThreadPoolExecutor(WORKERS) as pool:
-        found = dict(
-            zip(
-                [*examples, *pages],
-                pool.map(lambda path: _run(path, library), [*examples, *pages]),
-                strict=True,
-            )
-        )
-    app.live_pages = {path.stem: found[path] for path in pages}
-    _write_examples({path: found[path] for path in examples})
-
-
-def _picture(path, folder):
-    """Return the name by which pages show a picture."""
-    return f"/generated/pictures/{folder}/{path}"
+        runs = pool.map(lambda path: _run(path, library), sources)
+        records = dict(zip(sources, runs, strict=True))
+    app.live_pages = {_name(path).removesuffix(".md"): records[path] for path in pages}
+    for path in pages:
+        notebook = notebooks.from_page(path.read_text(encoding="utf-8"))
+        target = (GENERATED / "notebooks" / _name(path)).with_suffix(".ipynb")
+        notebooks.write(notebook, target)
+    gallery.write_examples({path: records[path] for path in examples})
 
 
 def _after(record, folder):
@@ -103,54 +106,34 @@ def _after(record, folder):
     if record["text"]:
         shown += f"\n```{{code-block}} text\n:class: output\n\n{record['text']}\n```\n"
     for path in record["pictures"]:
-        shown += f"\n![{Path(path).stem}]({_picture(path, folder)})\n"
+        shown += f"\n![{Path(path).stem}]({gallery.picture(path, folder)})\n"
     return shown
 
 
 def _show(app, docname, source):
-    """Put what the blocks of a page made below them."""
-    records = iter(app.live_pages.get(docname, ()))
-    source[0] = BLOCK.sub(
+    """Put what the blocks of a page made below them, and its notebook below its title."""
+    if docname not in app.live_pages:
+        return
+    records = iter(app.live_pages[docname])
+    text = BLOCK.sub(
         lambda block: (
             f"```python\n{block['code']}```\n" + _after(next(records, _NOTHING), f"{docname}.md")
         ),
         source[0],
     )
+    if docname == app.config.root_doc:
+        source[0] = gallery.with_cards(text)
+    else:
+        title, _, rest = text.partition("\n")
+        source[0] = f"{title}\n\n{_DOWNLOAD.format(docname)}\n{rest}"
 
 
 _NOTHING = {"text": "", "pictures": [], "lacking": []}
-
-
-def _indented(text):
-    return "".join(f"   {line}\n" if line else "\n" for line in text.splitlines())
-
-
-def _write_examples(found):
-    """Write a page for each example, and one that lists them."""
-    folder = GENERATED / "examples"
-    folder.mkdir(parents=True, exist_ok=True)
-    cards = []
-    for path, records in found.items():
-        code = path.read_text(encoding="utf-8")
-        title, _, intro = ast.get_docstring(ast.parse(code)).partition("\n")
-        heading = f"{path.stem}.py"
-        lines = [heading, "=" * len(heading), "", title, "", intro, ""]
-        drawn = [_picture(p, path.name) for record in records for p in record["pictures"]]
-        lines += [".. code-block:: python", "", _indented(code)]
-        for record in records:
-            lines += ["It prints:", "", ".. code-block:: text", "   :class: output", ""]
-            lines += [_indented(record["text"])]
-        for picture in drawn:
-            lines += [f".. image:: {picture}", f"   :alt: {Path(picture).stem}", ""]
-        (folder / f"{path.stem}.rst").write_text("\n".join(lines), encoding="utf-8")
-        cards.append((path.stem, title, drawn[0] if drawn else None))
-    lines = ["Examples", "========", "", "Each runs in seconds: ``python examples/NAME.py``.", ""]
-    for name, title, picture in cards:
-        lines += [f".. rubric:: :doc:`{name}.py <{name}>`", "", title, ""]
-        if picture:
-            lines += [f".. image:: {picture}", "   :class: thumbnail", f"   :alt: {name}", ""]
-    lines += [".. toctree::", "   :hidden:", "", *(f"   {name}" for name, *_ in cards), ""]
-    (folder / "index.rst").write_text("\n".join(lines), encoding="utf-8")
+_DOWNLOAD = """\
+:::{{container}} download
+{{download}}`This page as a notebook </generated/notebooks/{0}.ipynb>`
+:::
+"""
 
 
 def setup(app):
