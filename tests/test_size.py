@@ -32,9 +32,9 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_472,
-    "nodes of syntax trees": 674_919,
-    "files": 235,
+    "lines of code": 58_479,
+    "nodes of syntax trees": 674_939,
+    "files": 236,
     "public names": 79,
     "bytes of the front end": 301_807,
     "comments that silence a check": 109,

@@ -35,7 +35,7 @@ from bayesgraph.core.parallel import (
     memory_error,
 )
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
-from bayesgraph.inference import planning_kernels
+from bayesgraph.inference import order_kernels
 from bayesgraph.inference.junction import Tree
 
 # ------ Plans: the eliminations of a query with their cost and memory, without computing any table
@@ -294,8 +294,8 @@ def _eliminated(
     # Variables of stage 0 are first in the order; the others are not eliminated.
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[index_of[v] for v in leaving]] = 0
-    order = planning_kernels.elimination_order(
-        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, planning_kernels.ONCE
+    order = order_kernels.elimination_order(
+        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, order_kernels.ONCE
     )
     turn_of = {variables[v]: turn for turn, v in enumerate(order[: len(leaving)].tolist())}
     # Each scope waits in the bucket of the variable in it that is eliminated first; scopes without

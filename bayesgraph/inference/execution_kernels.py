@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from bayesgraph.core.compilation import kernel
 from bayesgraph.core.parallel import by_rows
 from bayesgraph.inference.junction import Floats, Ints, Program
-from bayesgraph.inference.planning_kernels import filled, linked, lower_bound
+from bayesgraph.inference.order_kernels import filled, lower_bound
+from bayesgraph.inference.planning_kernels import linked
 from bayesgraph.inference.program_kernels import (
     ADD,
     CLEAR,

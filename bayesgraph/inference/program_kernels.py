@@ -13,7 +13,8 @@ import numpy as np
 
 from bayesgraph.core.compilation import kernel
 from bayesgraph.inference.junction import Ints, TableArrays, Tree
-from bayesgraph.inference.planning_kernels import filled, grown, linked, packed
+from bayesgraph.inference.order_kernels import filled, grown
+from bayesgraph.inference.planning_kernels import linked, packed
 
 # Operations. An instruction consists of: operation, length, target, source, kind of source, number
 # of dimensions, number of loop dimensions, then (count, target step, source step) for each

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.core.parallel import BYTES, default_memory_limit, memory_error
-from bayesgraph.inference import execution_kernels, planning_kernels, program_kernels
+from bayesgraph.inference import execution_kernels, order_kernels, planning_kernels, program_kernels
 from bayesgraph.inference.contract import SECONDS_AN_ENTRY, Case
 from bayesgraph.inference.junction import Ints, Program, Restricted, Tree, unpacked
 from bayesgraph.inference.tables import (
@@ -79,7 +79,7 @@ def plan_tree(
     question: Restricted,
     *,
     stage: Ints | None = None,
-    effort: float = planning_kernels.ONCE,
+    effort: float = order_kernels.ONCE,
 ) -> Tree:
     """Return a junction tree of the relevant factors, of any size, with its roots.
 
@@ -104,7 +104,7 @@ def plan_tree(
             item = np.concatenate((item, targets))
     else:
         stages, wanted = stage[question.variables], np.zeros_like(wanted)
-    order = planning_kernels.elimination_order(question.cards, start, item, stages, effort)
+    order = order_kernels.elimination_order(question.cards, start, item, stages, effort)
     packed, total, largest = planning_kernels.junction_tree(
         question, start, item, stages, wanted, order
     )
@@ -262,7 +262,7 @@ class CompiledTables:
         relevance: Relevance = Relevance.EVERYTHING,
         *,
         maximized: Sequence[int] | None = None,
-        effort: float = planning_kernels.ONCE,
+        effort: float = order_kernels.ONCE,
     ) -> Tree:
         """Return the junction tree of a query, of any size; see `program` and `plan_tree`."""
         restricted = self.restricted(observed, soft, targets, relevance)

@@ -20,7 +20,7 @@ from bayesgraph.core.variables import Discrete, Variable
 from bayesgraph.inference import (
     contract,
     execution_kernels,
-    planning_kernels,
+    order_kernels,
     program_kernels,
     sensitivity,
 )
@@ -437,7 +437,7 @@ class _Program(_TableWork):
             return self._narrowed(case, memory_limit)
         self._runs += 1
         if self._runs == _RUNS_BEFORE and general.tree.total >= SMALLEST:
-            tree = tree_of(*self._query, effort=planning_kernels.OFTEN)
+            tree = tree_of(*self._query, effort=order_kernels.OFTEN)
             if tree.total < self._tree.total:
                 self._tree = tree
             with suppress(MemoryLimitError):
@@ -511,7 +511,7 @@ def tree_of(
     compiled: CompiledTables,
     question: contract.Question,
     pattern: contract.Pattern,
-    effort: float = planning_kernels.ONCE,
+    effort: float = order_kernels.ONCE,
 ) -> Tree:
     """Return the junction tree of a query on tables, of any size; see `plan_tree`."""
     targets, relevance, maximized = _terms(compiled, question, pattern)

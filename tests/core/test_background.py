@@ -244,8 +244,8 @@ def test_a_wrong_mode_is_refused(tmp_path):
 
 DAMAGED = """
 import numpy as np
-from bayesgraph.inference.planning_kernels import _ones
-print(_ones(np.uint64(7)), sum(_ones.compiled._cache_hits.values()))
+from bayesgraph.inference.order_kernels import ones
+print(ones(np.uint64(7)), sum(ones.compiled._cache_hits.values()))
 """
 
 
@@ -363,15 +363,15 @@ import time
 import numpy as np
 import bayesgraph as bg
 from bayesgraph.core.compilation import tiers
-from bayesgraph.inference.planning_kernels import _ones
-while not tiers.library.has(_ones.name):
-    _ones(np.uint64(7))
-    _ones.spent += 0.02
+from bayesgraph.inference.order_kernels import ones
+while not tiers.library.has(ones.name):
+    ones(np.uint64(7))
+    ones.spent += 0.02
     time.sleep(0.01)
-print(_ones._run == _ones._choose, tiers.background.helps, "numba" in sys.modules)
-print(_ones(np.uint64(7)), tiers.interprets(_ones))
+print(ones._run == ones._choose, tiers.background.helps, "numba" in sys.modules)
+print(ones(np.uint64(7)), tiers.interprets(ones))
 tiers.spent += 1.0
-print(_ones(np.uint64(7)), _ones._run == _ones._choose, "numba" in sys.modules)
+print(ones(np.uint64(7)), ones._run == ones._choose, "numba" in sys.modules)
 """
 
 
@@ -409,7 +409,7 @@ from pathlib import Path
 sys.path.insert(0, {sources!r})
 from bayesgraph.core import compilation
 one = compilation.Background(compilation.Library())
-one.ask("some", lambda: '["bayesgraph.inference.planning_kernels", "_ones", ["number", "uint64"]]')
+one.ask("some", lambda: '["bayesgraph.inference.order_kernels", "ones", ["number", "uint64"]]')
 print(one._process.wait(), len(list(Path({cache!r}).rglob("*.nbi"))))
 """
 

@@ -47,17 +47,17 @@ SITUATIONS = [
 WARM = """
 import numpy as np
 from bayesgraph.core.compilation import tiers
-from bayesgraph.inference.planning_kernels import _ones
-print(_ones(np.uint64(7)))
+from bayesgraph.inference.order_kernels import ones
+print(ones(np.uint64(7)))
 tiers.library.add("", tiers.library.ALL)
 """
 USE = """
 import numpy as np
 from bayesgraph.core.compilation import PACKAGE, tiers
-from bayesgraph.inference.planning_kernels import _ones
+from bayesgraph.inference.order_kernels import ones
 assert PACKAGE.parent.name == "moved"
 tiers.spent = 1.0  # as after a second of interpreted work
-print(_ones(np.uint64(7)), sum(_ones.compiled._cache_hits.values()), tiers.background._process)
+print(ones(np.uint64(7)), sum(ones.compiled._cache_hits.values()), tiers.background._process)
 """
 
 

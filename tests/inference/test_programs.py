@@ -11,6 +11,7 @@ import pytest
 import bayesgraph as bg
 from bayesgraph.core.errors import MemoryLimitError
 from bayesgraph.inference import FEW_VARIABLES, All, Case, Memo, Relevance, plan_tree, restrict
+from bayesgraph.inference import order_kernels as orders
 from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels as programs
 from bayesgraph.inference.junction import Cliques
@@ -94,9 +95,7 @@ def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
     tables = net._compiled_tables.tables
     stage = random.integers(0, 3, 16)
-    order = planning.elimination_order(
-        tables.cards, tables.start, tables.item, stage, planning.ONCE
-    )
+    order = orders.elimination_order(tables.cards, tables.start, tables.item, stage, orders.ONCE)
     assert sorted(order.tolist()) == list(range(16))
     assert (np.diff(stage[order]) >= 0).all()
 

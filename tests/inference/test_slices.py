@@ -9,8 +9,7 @@ from joint import Joint, random_network
 
 import bayesgraph as bg
 from bayesgraph.core.errors import ImpossibleEvidenceError, MemoryLimitError
-from bayesgraph.inference import All, Mass, Pattern
-from bayesgraph.inference import planning_kernels as planning
+from bayesgraph.inference import All, Mass, Pattern, order_kernels
 from bayesgraph.inference.programs import held_bytes
 from bayesgraph.inference.table_solvers import sliced_program, tree_of
 
@@ -138,7 +137,7 @@ def entries_of(n, pairs, order):
 def order_of(n, pairs, effort):
     start, item = 2 * np.arange(len(pairs) + 1), np.array(pairs).ravel()
     stage = np.zeros(n, np.int64)
-    return planning.elimination_order(np.full(n, 2), start, item, stage, effort).tolist()
+    return order_kernels.elimination_order(np.full(n, 2), start, item, stage, effort).tolist()
 
 
 def test_more_effort_finds_better_orders():
@@ -147,7 +146,9 @@ def test_more_effort_finds_better_orders():
         random = np.random.default_rng(seed)
         n = 80
         pairs = [(i, j) for i in range(n) for j in random.choice(n, 2) if i != j]
-        orders = [order_of(n, pairs, effort) for effort in (0.0, planning.ONCE, planning.OFTEN)]
+        orders = [
+            order_of(n, pairs, effort) for effort in (0.0, order_kernels.ONCE, order_kernels.OFTEN)
+        ]
         assert all(sorted(order) == list(range(n)) for order in orders)
         first, once, often = (entries_of(n, pairs, order) for order in orders)
         assert often <= once <= first
