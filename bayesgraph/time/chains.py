@@ -169,6 +169,14 @@ def stacked(
     return np.concatenate([np.empty((0, *shape)), *(whole for _, whole in pieces)]), which
 
 
+def scale(logs: Floats) -> Floats:
+    """Replace logs, (n, K), by exponentials with the maximum one; return logs of the scales."""
+    largest: Floats = logs.max(axis=1)
+    largest[np.isneginf(largest)] = 0.0
+    np.exp(logs - largest[:, None], out=logs)
+    return largest
+
+
 class Chain(Messages):
     """Sequences whose slices hand on discrete variables.
 
@@ -272,10 +280,9 @@ class Chain(Messages):
     def _scaled(self) -> tuple[Slices, Floats]:
         """Matrices and likelihoods with the maximum one, and the log of the scale of each slice."""
         slices = self.logs()
-        scales, largest = np.zeros(self.n_rows), np.zeros(len(slices.matrices) + 1)
-        time_kernels.scale_rows(slices.vectors, scales)
-        time_kernels.scale_rows(slices.matrices.reshape(-1, self.states.size**2), largest)
-        return slices, scales + largest[slices.which]  # the last is zero
+        scales = scale(slices.vectors)
+        largest = np.append(scale(slices.matrices.reshape(-1, self.states.size**2)), 0.0)
+        return slices, scales + largest[slices.which]
 
     # --------------------------------------------------------------------------------- messages
 

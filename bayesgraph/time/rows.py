@@ -145,9 +145,7 @@ def sequences_of(
         raise DataError(f"id={key!r} is missing in row {int(np.argmax(codes < 0))}.")
     present, first, index = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first, kind="stable")
-    rank = np.empty(len(order), dtype=np.intp)
-    rank[order] = np.arange(len(order))
-    return [factorised.states[c] for c in present[order].tolist()], rank[index]
+    return [factorised.states[c] for c in present[order].tolist()], np.argsort(order)[index]
 
 
 def _offsets(

@@ -42,20 +42,6 @@ def _steps(slices: Slices, *others: Any) -> int:
     return int(len(slices.which) * slices.matrices.shape[1] * slices.matrices.shape[2])
 
 
-@kernel(error_model="numpy")
-def scale_rows(logs: Floats, scales: Floats) -> None:
-    """Replace logs, (n, K), by exponentials of which the largest is one; add logs of the scales."""
-    for n in range(len(logs)):
-        peak = -np.inf
-        for j in range(logs.shape[1]):
-            peak = max(peak, logs[n, j])
-        if peak == -np.inf:
-            peak = 0.0
-        for j in range(logs.shape[1]):
-            logs[n, j] = math.exp(logs[n, j] - peak)
-        scales[n] += peak
-
-
 @kernel(work=_steps, error_model="numpy")
 def forward(slices: Slices, first: Floats, out: Floats, logs: Floats) -> None:
     """Write the filtered distribution of each slice to `out`, and add log masses to `logs`.
