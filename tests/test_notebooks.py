@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import sys
 from pathlib import Path
 
 import notebooks
@@ -111,15 +112,17 @@ def test_comments_that_begin_a_paragraph_of_a_script_are_text():
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
-def test_the_notebook_of_an_example_has_its_code(path):
+def test_the_notebook_of_an_example_has_its_code(path, monkeypatch):
     text = path.read_text(encoding="utf-8")
     code = "\n".join(cells(notebooks.from_script(text, path.name), "code"))
     assert statements(code)[-len(statements(text)) + 1 :] == statements(text)[1:]
-    if "__file__" in text:
+    if "__file__" in text or "sys.argv" in text:
         # The cell that comes first finds the folder of the examples.
         names = {}
-        exec(cells(notebooks.from_script(text, path.name), "code")[0], names)
+        monkeypatch.setattr(sys, "argv", ["-f", "connection.json"])
+        exec(cells(notebooks.from_script(text, path.name, ["9"]), "code")[0], names)
         assert Path(names["__file__"]).resolve() == path.resolve()
+        assert sys.argv == [names["__file__"], "9"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

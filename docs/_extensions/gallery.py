@@ -23,6 +23,8 @@ SECTIONS = {
     "Streams, sequences, large tables": ("stream", "sequences", "large"),
     "Files and reviews": ("files", "card", "compare"),
 }
+# Arguments by which an example takes seconds.
+ARGUMENTS = {"large": ["400000"]}
 # Of an example that draws several pictures, the one that says most.
 THUMBNAILS = {
     "quickstart": "heart_tan",
@@ -118,6 +120,12 @@ def _indented(text, by=3):
     return "".join(f"{' ' * by}{line}\n" if line else "\n" for line in text.splitlines())
 
 
+_INTRO = (
+    "Each runs in seconds in a checkout: ``python examples/NAME.py`` (``large.py`` with a number of "
+    "rows, such as 400000). A card leads to the source with what it prints and draws."
+)
+
+
 def write_examples(runs):
     """Write a page and a notebook for each example, and the gallery that shows all.
 
@@ -131,7 +139,7 @@ def write_examples(runs):
     cards = {}
     for path, records in runs.items():
         code = path.read_text(encoding="utf-8")
-        notebook = notebooks.from_script(code, path.name)
+        notebook = notebooks.from_script(code, path.name, ARGUMENTS.get(path.stem, ()))
         notebooks.write(notebook, GENERATED / "notebooks" / "examples" / f"{path.stem}.ipynb")
         title, _, intro = ast.get_docstring(ast.parse(code)).partition("\n")
         lines = [path.name, "=" * len(path.name), "", title, "", intro, ""]
@@ -158,7 +166,7 @@ def write_examples(runs):
             "",
         ]
     sections = SECTIONS | {"More": sorted(set(cards) - {n for s in SECTIONS.values() for n in s})}
-    lines = ["Examples", "========", "", "Each runs in seconds: ``python examples/NAME.py``.", ""]
+    lines = ["Examples", "========", "", _INTRO, ""]
     for title, names in sections.items():
         if names:
             lines += [title, "-" * len(title), "", ".. grid:: 1 2 3 3", "   :gutter: 3", ""]

@@ -24,8 +24,6 @@ logger = logging.getLogger(__name__)
 DOCS = Path(__file__).parents[1]
 ROOT = DOCS.parent
 GENERATED = DOCS / "generated"
-# Arguments by which an example takes seconds.
-ARGUMENTS = {"large": ["400000"]}
 WORKERS = 2
 
 
@@ -58,7 +56,7 @@ def _run(source, library):
         result = Path(name) / "result.json"
         command = [sys.executable, Path(__file__).with_name("run_pages.py"), source, result]
         done = subprocess.run(
-            [*command, *ARGUMENTS.get(source.stem, [])],
+            [*command, *gallery.ARGUMENTS.get(source.stem, [])],
             cwd=folder,
             env=os.environ
             | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "BAYESGRAPH_COMPILE": "inline"},

@@ -23,14 +23,14 @@ ROLE = re.compile(r"\{[\w-]+\}`([^`<]*?)(?:\s*<[^>`]*>)?`")
 IMPORTS = (ast.Import, ast.ImportFrom)
 # What a script reads of itself, which a notebook has to be told.
 PLACE = """\
-# As if this were {name} in the folder examples of a checkout, without arguments.
+# As if this were {name} in the folder examples of a checkout.
 import sys
 from pathlib import Path
 
 import bayesgraph as bg
 
 __file__ = str(Path(bg.__file__).parents[1] / "examples" / "{name}")
-sys.argv = [__file__]"""
+sys.argv = [__file__, *{arguments}]"""
 
 
 def from_page(text):
@@ -56,7 +56,7 @@ def from_page(text):
     return _notebook([*cells, ("markdown", _passage(text[end:]))])
 
 
-def from_script(text, name="script.py"):
+def from_script(text, name="script.py", arguments=()):
     """Return the notebook of a script: its docstring, and its paragraphs of code.
 
     Parameters
@@ -65,6 +65,8 @@ def from_script(text, name="script.py"):
         The source of the script. Lines of comment that begin a paragraph become text.
     name : str
         The file that it is, in the folder examples.
+    arguments : sequence of str
+        Its arguments on the command line.
 
     Returns
     -------
@@ -75,7 +77,7 @@ def from_script(text, name="script.py"):
     title, _, intro = (ast.get_docstring(tree) or name).partition("\n")
     cells = [("markdown", f"# {title}\n{intro}")]
     if re.search(r"\b__file__\b|\bsys\.argv\b", text):
-        cells.append(("code", PLACE.format(name=name)))
+        cells.append(("code", PLACE.format(name=name, arguments=[*arguments])))
     for paragraph in _paragraphs(text, tree):
         comment = re.match(r"(?:#[^\n]*(?:\n|$))*", paragraph)[0]
         cells += [
