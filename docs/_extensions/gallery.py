@@ -121,8 +121,8 @@ def _indented(text, by=3):
 
 
 _INTRO = (
-    "Each runs in seconds in a checkout: ``python examples/NAME.py`` (``large.py`` with a number of "
-    "rows, such as 400000). A card leads to the source with what it prints and draws."
+    "Each runs in seconds in a checkout: ``python examples/NAME.py`` (``large.py`` with a number "
+    "of rows, such as 400000). A card leads to the source with what it prints and draws."
 )
 
 
