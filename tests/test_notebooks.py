@@ -12,8 +12,7 @@ from run_pages import BLOCK
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
-TEXTS = sorted([*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "course").glob("*.md")])
-PAGES = [path for path in TEXTS if BLOCK.search(path.read_text(encoding="utf-8"))]
+PAGES = notebooks.pages(ROOT / "docs")
 PAGE = """\
 # A title
 
@@ -123,6 +122,14 @@ def test_the_notebook_of_an_example_has_its_code(path, monkeypatch):
         exec(cells(notebooks.from_script(text, path.name, ["9"]), "code")[0], names)
         assert Path(names["__file__"]).resolve() == path.resolve()
         assert sys.argv == [names["__file__"], "9"]
+
+
+def test_pages_are_those_with_blocks_and_not_what_is_generated(tmp_path):
+    for name in ("a.md", "course/b.md", "generated/c.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(PAGE, encoding="utf-8")
+    (tmp_path / "words.md").write_text("# Words\n", encoding="utf-8")
+    assert notebooks.pages(tmp_path) == [tmp_path / "a.md", tmp_path / "course" / "b.md"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

@@ -82,8 +82,7 @@ def _run_all(app):
     """Run all pages and examples, two at a time, and write what is made of them."""
     library = _library()
     examples = sorted((ROOT / "examples").glob("*.py"))
-    texts = sorted([*DOCS.glob("*.md"), *DOCS.glob("course/*.md")])
-    pages = [path for path in texts if BLOCK.search(path.read_text(encoding="utf-8"))]
+    pages = notebooks.pages(DOCS)
     sources = [*examples, *pages]
     with ThreadPoolExecutor(WORKERS) as pool:
         runs = pool.map(lambda path: _run(path, library), sources)

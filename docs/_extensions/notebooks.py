@@ -33,6 +33,12 @@ __file__ = str(Path(bg.__file__).parents[1] / "examples" / "{name}")
 sys.argv = [__file__, *{arguments}]"""
 
 
+def pages(docs):
+    """Return the pages of a folder and of those below that have blocks of Python."""
+    paths = sorted(p for p in docs.rglob("*.md") if "generated" not in p.relative_to(docs).parts)
+    return [path for path in paths if BLOCK.search(path.read_text(encoding="utf-8"))]
+
+
 def from_page(text):
     """Return the notebook of a page of Markdown: its passages, and its blocks of Python.
 
