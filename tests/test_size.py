@@ -32,8 +32,8 @@ LINES = "lines of code"
 
 # No number of the package is above its limit.
 LIMITS = {
-    "lines of code": 58_470,
-    "nodes of syntax trees": 674_801,
+    "lines of code": 58_493,
+    "nodes of syntax trees": 675_295,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_807,

@@ -1171,13 +1171,6 @@ class Course(np.ndarray[Any, np.dtype[np.float64]]):
     starts: NDArray[np.int64]
     place: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, values: Floats, variable: Any, ids: list[Any], starts: Any, place: Any) -> Course:
-        """Return an array with attributes."""
-        course = values.view(cls)
-        course.variable, course.ids, course.starts, course.place = variable, ids, starts, place
-        return course
-
     def __array_wrap__(self, array: Any, *_: Any) -> Any:
         return np.asarray(array)[()]
 

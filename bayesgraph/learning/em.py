@@ -364,11 +364,9 @@ class _Block:
         posterior : ndarray, shape (n_rows, n_configurations of the open variables)
             All ones, with one configuration, for a family without open variables.
         """
-        columns = self.evidence.columns
+        family, scope = self.families[child], self.scopes[child]
         weights = np.where(self.relevant[child], self.weights, 0.0)
-        return weighted_statistics(
-            self.families[child], self.scopes[child], columns, weights, posterior
-        )
+        return weighted_statistics(family, scope, self.evidence.columns, weights, posterior)
 
 
 def weighted_statistics(

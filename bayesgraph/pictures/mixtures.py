@@ -144,9 +144,8 @@ def course_figure(
     axes = style.new_figure(1.7 * style.PANEL + 0.6, _HEIGHT).add_subplot()
     where = "" if sequence is None else f"{texts([sequence], 40)[0]}: "
     if isinstance(variable, Discrete):
-        colours = [COLOURS[i % len(COLOURS)] for i in range(variable.cardinality)]
         labels = state_texts(variable, 24)
-        axes.stackplot(x, columns, labels=labels, colors=colours, alpha=0.75, linewidth=0)
+        axes.stackplot(x, columns, labels=labels, colors=COLOURS, alpha=0.75, linewidth=0)
         axes.set_ylim(0, 1)
         look = {"frameon": False, "fontsize": 8.5, "labelcolor": MUTED, "reverse": True}
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), **look)
@@ -158,8 +157,7 @@ def course_figure(
         axes.plot(x, mean, color=INK, linewidth=1.2)
         axes.grid(axis="y")
         note = f"{where}mean, and a band of {100 * probability:g} %"
-    axes.set_xlim(x[0], x[-1])
-    axes.set_xlabel("slice")
+    axes.set(xlim=(x[0], x[-1]), xlabel="slice")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     style.heading(axes, texts([variable.name], 40)[0] if title is None else title, note)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import LOG_2PI, MAX, SUM, Algebra, Floats, log_of
 from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import check_memory, one_blas_thread
+from bayesgraph.core.parallel import check_memory, default_memory_limit, one_blas_thread
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import (
     Factor,
@@ -63,6 +63,16 @@ class Sequences(NamedTuple):
     parts: list[Part]
     handed: tuple[tuple[Any, Any], ...]
 
+    def piece(self, begin: int, end: int) -> Sequences:
+        """Return some of the slices, which may begin and end within a sequence."""
+        starts, parts = np.unique(np.clip(self.starts, begin, end)) - begin, []
+        for part in self.parts:
+            chosen = np.flatnonzero((part.rows >= begin) & (part.rows < end))
+            if len(chosen):
+                rows, evidence = part.rows[chosen] - begin, part.evidence.rows(chosen)
+                parts.append(part._replace(rows=rows, evidence=evidence))
+        return Sequences(starts, parts, self.handed)
+
 
 class Messages:
     """Sequences with what each slice hears from those before and those behind it.
@@ -72,8 +82,8 @@ class Messages:
     Parameters
     ----------
     sequences : Sequences
-    first : ndarray, shape (n_sequences, *shape), optional
-        What was handed on before, if the first slices are not the very first.
+    first : ndarray, shape (1, *shape), optional
+        What was handed on to the first sequence, if its first slice is not the very first.
     shape : tuple of int
         That of what one slice hands on.
     """
@@ -83,8 +93,8 @@ class Messages:
         self.n_rows = int(sequences.starts[-1])
         self.now = [now for now, _ in sequences.handed]
         self.past = [past for _, past in sequences.handed]
-        none = np.zeros((len(sequences.starts) - 1, *shape))
-        self._first = none if first is None else first
+        self._first = np.zeros((len(sequences.starts) - 1, *shape))
+        self._first[:1] = 0.0 if first is None else first
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
@@ -128,10 +138,6 @@ class Messages:
         for chosen, shown in self.groups(part, targets):
             messages = self.messages(part, chosen, smooth=smooth)
             yield chosen, slice_factor(part.network, shown, targets, messages)
-
-    def totals(self, logs: Floats) -> Floats:
-        """Return sums over the slices of each sequence."""
-        return np.asarray(np.add.reduceat(logs, self.sequences.starts[:-1]))
 
     def marginal(self, target: Variable, *, smooth: bool) -> Floats:
         """Return the posterior of a variable in each slice.
@@ -183,8 +189,8 @@ class Chain(Messages):
     Parameters
     ----------
     sequences : Sequences
-    first : ndarray, shape (n_sequences, K), optional
-        Distributions of what was handed on before, if the first slices are not the very first.
+    first : ndarray, shape (1, K), optional
+        Distribution of what was handed on before the first slice.
 
     Raises
     ------
@@ -203,6 +209,8 @@ class Chain(Messages):
             )
         self.states = States([now for now, _ in sequences.handed])
         super().__init__(sequences, first, (self.states.size,))
+        # How likely each joint state makes what follows the last slice, up to a factor.
+        self.last: Floats | None = None
 
     # ------------------------------------------------------------------------ what kernels take
 
@@ -296,13 +304,14 @@ class Chain(Messages):
     @cached_property
     def log_likelihood(self) -> Floats:
         """Log probability (density) of each sequence, shape (n_sequences,)."""
-        return self.totals(self._ahead[1])
+        return np.asarray(np.add.reduceat(self._ahead[1], self.sequences.starts[:-1]))
 
     @cached_property
     def later(self) -> Floats:
         """How likely each joint state makes what later slices tell, up to a factor, (n_rows, K)."""
         slices = self._scaled[0]
         out, last = np.empty_like(slices.vectors), np.ones_like(self._first)
+        last[-1:] = 1.0 if self.last is None else self.last
         time_kernels.backward(slices, last, out)
         return out
 
@@ -350,6 +359,35 @@ class Chain(Messages):
             return super().marginal(target, smooth=smooth)
         return self.joint([target], smooth=smooth)
 
+    def marginals(self, target: Variable, limit: Any, *, smooth: bool) -> tuple[Floats, Floats]:
+        """Return what `marginal` does, and log likelihoods, within a limit of memory in bytes.
+
+        Slices are worked through in pieces. The message to each is kept, and what is inside is
+        computed again on the way back.
+        """
+        is_split = all(self.split(part) is not None for part in self.sequences.parts)
+        # Eight arrays of numbers of all slices are held at a time.
+        slice_bytes = 64.0 * self.states.size ** (1 if is_split else 2)
+        size = max(1, int((limit or default_memory_limit()) / slice_bytes))
+        if size >= self.n_rows:
+            return self.marginal(target, smooth=smooth), self.log_likelihood
+        chains, out, logs = list[Chain](), list[Floats](), list[Floats]()
+        message, last = None, None
+        for begin in range(0, self.n_rows, size):
+            piece = self.sequences.piece(begin, begin + size)
+            chains.append(Chain(piece, message))
+            message = Chain(piece, message).filtered[-1:]
+        while chains:
+            chain = chains.pop()
+            chain.last = last
+            out.append(chain.marginal(target, smooth=smooth))
+            logs.append(chain._ahead[1])
+            slices = chain._scaled[0]
+            ahead = slices.vectors[0] * chain.later[0]
+            last = None if slices.which[0] < 0 else slices.matrices[slices.which[0]] @ ahead
+        sums = np.add.reduceat(np.concatenate(logs[::-1]), self.sequences.starts[:-1])
+        return np.concatenate(out[::-1]), sums
+
     def joint(self, targets: Sequence[Any], *, smooth: bool) -> Floats:
         """Return the posterior of some of what is handed on in each slice, (n_rows, *cards)."""
         table = self.smoothed if smooth else self.filtered
@@ -376,8 +414,8 @@ class NumberChain(Messages):
     Parameters
     ----------
     sequences : Sequences
-    first : ndarray, shape (n_sequences, d, d + 1), optional
-        Messages from before, if the first slices are not the very first.
+    first : ndarray, shape (1, d, d + 1), optional
+        Message from before the first slice.
     """
 
     def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
@@ -427,6 +465,10 @@ class NumberChain(Messages):
         time_kernels.sweep(slices, *columns, is_forward, self._first, out, logs)
         return out, logs
 
+    def marginals(self, target: Variable, _: Any, *, smooth: bool) -> tuple[Floats, Floats]:
+        """Return what `marginal` does, and log likelihoods; see `Chain.marginals`."""
+        return self.marginal(target, smooth=smooth), self.log_likelihood
+
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
         return self._swept(is_forward=True)
@@ -439,8 +481,9 @@ class NumberChain(Messages):
     def log_likelihood(self) -> Floats:
         """Log density of each sequence, shape (n_sequences,)."""
         out, logs = self._ahead
-        last = out[self.sequences.starts[1:] - 1]
-        return self.totals(logs) + log_mass(last) - log_mass(self._first)
+        starts = self.sequences.starts
+        sums = np.add.reduceat(logs, starts[:-1])
+        return np.asarray(sums + log_mass(out[starts[1:] - 1]) - log_mass(self._first))
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
         """Return what the slices around say of numbers that are not observed; see `Messages`."""

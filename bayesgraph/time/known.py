@@ -114,8 +114,7 @@ def kalman(
         Of the first state.
     """
     x, y = [Continuous(name) for name in hidden], [Continuous(name) for name in seen]
-    mean, spread = start
-    first = _gaussians(x, [], mean, np.zeros((len(x), 0)), spread)
+    first = _gaussians(x, [], start[0], np.zeros((len(x), 0)), start[1])
     shown = _gaussians(y, x, np.zeros(len(y)), observation, observation_covariance)
     past = [before(v) for v in x]
     later = _gaussians(x, past, np.zeros(len(x)), transition, transition_covariance)

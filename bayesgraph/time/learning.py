@@ -88,27 +88,6 @@ def fit_temporal(
     return model
 
 
-def count_more(model: Any, rows: TableLike, options: RowOptions) -> Any:
-    """Return a network with the counts of more sequences; see `TemporalNetwork.partial_fit`."""
-    if model._counted is None:
-        raise DataError(
-            "partial_fit adds to the counts that fit has made of rows without hidden or missing "
-            "variables above others; this network has none. Fit all rows together."
-        )
-    template, sums, smoothing = model._counted
-    sequences = read_rows(model, rows, options).extended(0, model._fixed)
-    chain = Chain(model._sequences(*sequences))
-    more, is_whole = expected_statistics(chain, template.families)
-    if not is_whole:
-        raise DataError(
-            "partial_fit adds up counts, and a variable that others depend on is missing in some "
-            "slice. Fit all rows together, by EM."
-        )
-    new = template.counted({family: sums[family] + more[family] for family in sums}, smoothing)
-    new.training = model.training
-    return new
-
-
 def _parents(
     arcs: Iterable[Any], by_name: Mapping[Name, Any], static: Sequence[Name]
 ) -> dict[Variable, list[Variable]]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bayesgraph.core.arrays import LOG_2PI, Floats, log_of, whole_number
 from bayesgraph.core.errors import (
+    DataError,
     EvidenceError,
     ImpossibleEvidenceError,
     ImpossibleEvidenceWarning,
@@ -52,7 +53,7 @@ from bayesgraph.models import (
 from bayesgraph.statistics import SmoothingLike
 from bayesgraph.tables import columns_of, to_frame
 from bayesgraph.time.chains import Chain, NumberChain, Part, Sequences
-from bayesgraph.time.learning import count_more, fit_temporal
+from bayesgraph.time.learning import expected_statistics, fit_temporal
 from bayesgraph.time.rows import LongRows, RowOptions, read_rows
 from bayesgraph.time.slices import Given, Program, States, before, lag, now, renamed, slice_logs
 
@@ -255,8 +256,23 @@ class TemporalNetwork(Answering):
             If such a value is missing here, or was hidden or missing in the rows that `fit` took,
             or if the network was read from a file.
         """
-        counted: TemporalNetwork = count_more(self, rows, options)
-        return counted
+        if self._counted is None:
+            raise DataError(
+                "partial_fit adds to the counts that fit has made of rows without hidden or "
+                "missing variables above others; this network has none. Fit all rows together."
+            )
+        template, sums, smoothing = self._counted
+        chain = Chain(self._sequences(*read_rows(self, rows, options).extended(0, self._fixed)))
+        more, is_whole = expected_statistics(chain, template.families)
+        if not is_whole:
+            raise DataError(
+                "partial_fit adds up counts, and a variable that others depend on is missing in "
+                "some slice. Fit all rows together, by EM."
+            )
+        whole = {family: sums[family] + more[family] for family in sums}
+        network: TemporalNetwork = template.counted(whole, smoothing)
+        network.training = self.training
+        return network
 
     # --------------------------------------------------------------------------------- sequences
 
@@ -342,6 +358,9 @@ class TemporalNetwork(Answering):
             Time from slice to slice, such as 1 or "1d". Not needed where all are equal.
         unseen : {"error", "missing", "warn"}
             What a value becomes that is not a state.
+        memory_limit : float, optional
+            Bytes that the messages of `smooth`, `filter` and `forecast` may take; by default half
+            of the machine's memory. With less, slices are worked through in pieces, twice.
 
         Returns
         -------
@@ -400,8 +419,9 @@ class TemporalNetwork(Answering):
     ) -> Floats:
         """Return posteriors in the rows, or ahead; without evidence where it is impossible."""
         variable, (long, chain) = self._target(target), self._read(rows, options, ahead)
-        starts, out = chain.sequences.starts, chain.marginal(variable, smooth=smooth)
-        if len(bad := np.flatnonzero(np.isneginf(chain.log_likelihood))):
+        limit, starts = options.get("memory_limit"), chain.sequences.starts
+        out, logs = chain.marginals(variable, limit, smooth=smooth)
+        if len(bad := np.flatnonzero(np.isneginf(logs))):
             warn(
                 f"{len(bad)} of {len(starts) - 1} sequences have probability zero under the model; "
                 f"they get the distribution of {variable.name!r} without evidence.",
@@ -412,7 +432,9 @@ class TemporalNetwork(Answering):
             for s in bad:
                 out[starts[s] : starts[s + 1]] = prior[: starts[s + 1] - starts[s]]
         place = starts[1:, None] - ahead + np.arange(ahead) if ahead else long.place
-        return Course.of(out[place], variable, long.ids, starts, place)
+        course: Course = out[place].view(Course)
+        course.variable, course.ids, course.starts, course.place = variable, long.ids, starts, place
+        return course
 
     def most_probable(
         self, rows: TableLike, *, frame: str | None = None, **options: Unpack[RowOptions]
@@ -614,8 +636,7 @@ class TemporalNetwork(Answering):
         is_one = isinstance(other, TemporalNetwork)
         return is_one and (self.static, self.slices) == (other.static, other.slices)
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
 
 def _singles(what: str, cpds: Any) -> dict[Variable, CPD]:

@@ -19,8 +19,7 @@ from bayesgraph.models import table_for
 from bayesgraph.tables import Table, check_unseen, columns_of, factorise, length, of_rows, tell
 
 # Nanoseconds of the units that a step is written in.
-_UNITS = {"s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
-_UNITS |= {"w": 7 * _UNITS["d"], "ms": 10**6}
+_UNITS = {"ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "d": 8.64e13, "w": 6.048e14}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +89,7 @@ class RowOptions(TypedDict, total=False):
     time: Name | None
     step: Any
     unseen: str
+    memory_limit: float | None
 
 
 def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from time_templates import gaussian
+from time_templates import cells, gaussian, of_random
 
 import bayesgraph as bg
 
@@ -160,3 +160,33 @@ def test_a_number_that_is_seen_may_go_back_beside_hidden_states():
         model.start()
     with pytest.raises(bg.errors.UnsupportedModelError, match="switching"):
         model.smooth({"y": [0.1, None, 0.3]}, "z")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pieces_that_fit_into_memory_give_the_same(seed):
+    rng = np.random.default_rng(seed)
+    model = of_random(rng, order=1 + seed % 2, numbers=seed % 3 == 0, static=seed % 4 >= 2)
+    parts = [cells(rng, model, n) for n in (1, 4, 7, 3)]
+    rows = {name: [x for part in parts for x in part[name]] for name in parts[0]}
+    options = {"id": "who"}
+    rows["who"] = np.repeat(list("abcd"), [1, 4, 7, 3])
+    # By default all slices are one piece; the lower limits are of one and of a few slices.
+    for v in model.variables[-3:]:
+        for limit in (1.0, 3e3, 4e4):
+            for ask in (model.smooth, model.filter):
+                whole = ask(rows, v.name, **options)
+                pieces = ask(rows, v.name, memory_limit=limit, **options)
+                np.testing.assert_allclose(pieces, whole, rtol=1e-12, atol=1e-12)
+            ahead = model.forecast(rows, v.name, 5, memory_limit=limit, **options)
+            whole = model.forecast(rows, v.name, 5, **options)
+            np.testing.assert_allclose(ahead, whole, rtol=1e-12, atol=1e-12)
+
+
+def test_an_impossible_sequence_is_found_in_pieces():
+    z = bg.Discrete("z", ["a", "b"])
+    never = bg.TableCPD(z, [[1.0, 0.0], [0.0, 1.0]], [bg.before(z)])
+    model = bg.TemporalNetwork([bg.TableCPD(z, [0.5, 0.5])], [never])
+    rows = {"z": ["a", None, "b", "a", "a"], "who": [1, 1, 1, 2, 2]}
+    with pytest.warns(bg.errors.ImpossibleEvidenceWarning, match="1 of 2 sequences"):
+        smoothed = model.smooth(rows, "z", id="who", memory_limit=1)
+    np.testing.assert_array_equal(smoothed, [[0.5, 0.5]] * 3 + [[1.0, 0.0]] * 2)
