@@ -20,7 +20,9 @@ import bayesgraph as bg
 from bayesgraph.cli.options import CHOICES, registered
 from bayesgraph.core.errors import MissingDependencyError
 
-PAGES = sorted((Path(__file__).parents[1] / "docs").glob("*.md"))
+DOCS = Path(__file__).parents[1] / "docs"
+# What the build of the documentation writes is made of these.
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "generated" not in path.parts)
 # Pages with the same tasks there and here; of those, one runs by default.
 COMPARISONS = [path for path in PAGES if path.stem.startswith("coming-from-")]
 RUN = [
@@ -28,6 +30,11 @@ RUN = [
     for path in PAGES
 ]
 _BLOCK = re.compile(r"^```python(?P<needs>[^\n]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def below_docs(path):
+    """Return where a page is, as the names of tests have it."""
+    return os.path.relpath(path, DOCS)
 
 
 def run(path):
@@ -50,7 +57,7 @@ def run(path):
 
 @pytest.mark.one_in(4)
 @pytest.mark.usefixtures("figures_are_not_drawn")
-@pytest.mark.parametrize("path", RUN, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", RUN, ids=below_docs)
 def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     missing = run(path)
@@ -59,7 +66,7 @@ def test_the_blocks_of_a_page_run(path, tmp_path, monkeypatch, capfd):
         pytest.skip(f"Some blocks need {', '.join(sorted(missing))}.")
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", PAGES, ids=below_docs)
 def test_links_lead_somewhere(path):
     text = path.read_text(encoding="utf-8")
     titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
@@ -81,7 +88,7 @@ def test_pages_for_other_libraries_have_the_same_tasks():
 
 
 def test_the_calls_of_one_question_are_those_of_this_version():
-    page = PAGES[0].parent / "one-question.md"
+    page = DOCS / "one-question.md"
     assert page.read_text(encoding="utf-8").count("Posterior.__init__") == 2
     script = page.parent / "_extensions" / "one_question.py"
     environment = os.environ | {"PYTHONPATH": str(page.parents[1])}
@@ -186,7 +193,7 @@ def test_a_function_takes_each_value_that_its_docstring_lists(call, name, value)
     call(**{name: value})
 
 
-@pytest.mark.parametrize("path", [*PAGES, PAGES[0].parents[1] / "README.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [*PAGES, DOCS.parent / "README.md"], ids=below_docs)
 def test_values_that_a_page_names_are_listed_where_they_are_taken(path):
     # Blocks of Python run; what is named beside them has to be in a list that code is tried with.
     texts = [thing.__doc__ for thing in CLASSIFIERS]
