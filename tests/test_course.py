@@ -65,7 +65,6 @@ def test_the_notebook_of_a_unit_is_valid(unit, tmp_path):
         validate(notebook)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.usefixtures("figures_are_not_drawn")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
 def test_the_notebook_of_a_unit_runs_without_a_network(unit, tmp_path, monkeypatch, capfd):
