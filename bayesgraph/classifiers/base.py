@@ -174,14 +174,16 @@ class ModelQuestions:
         check_fitted(self, "network_")
         return cast("LossReport", upward("save")(self, path, **options))
 
-    def to_html(self, path: PathLike | None = None, **options: Any) -> str:
-        """Return the estimator as one offline page that answers questions exactly, and write it.
+    def to_html(self, path: PathLike | None = None, **options: Any) -> str | None:
+        """Write the estimator as one offline page that answers questions exactly.
+
+        Without a path the page is returned as text.
 
         Options are those of :func:`bayesgraph.page.page.to_html`; the target is that of the
         estimator.
         """
         check_fitted(self, "network_")
-        return str(upward("to_html")(self, path, **options))
+        return cast("str | None", upward("to_html")(self, path, **options))
 
 
 # ----------------- Updates of a classifier: one after the other, and each as a whole or not at all

@@ -625,7 +625,7 @@ class NextQuestion(DisplayedByName):
         if (largest := max((q.error for q in self.questions), default=0.0)) > 1e-6:
             notes.append(f"errors of integrals below {rounded(largest, 1)}")
         if shown and max(q.gain for q in shown) < NOTHING:
-            notes.append("gain is 0: the most probable state stays so whatever the answer")
+            notes.append("gain is 0: the decision stays the same whatever the answer")
         if self.best is None:
             notes.append(f"nothing is worth {'its price' if self.is_priced else 'asking'}")
         notes += [f"not ranked: {name}. {reason}" for name, reason in self.refused.items()]

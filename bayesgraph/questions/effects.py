@@ -238,6 +238,7 @@ def adjusted_effect(
     categorical : list of column names or "all", optional
         Numeric columns to treat as discrete.
     sample_weight : array_like, shape (n_rows,), optional
+        How often each row counts, in the standard error too.
 
     Returns
     -------
@@ -282,7 +283,9 @@ def adjusted_effect(
     averaged = _among(rows, given or {}) * weights
     mean, influence = _standardised(rows, values[0], y, weights, averaged)
     control_mean, control_influence = _standardised(rows, values[1], y, weights, averaged)
-    error = float(np.sqrt(np.sum((influence - control_influence) ** 2)))
+    # A row of weight w counts as w rows, each with a share of 1 / w of its influence.
+    difference = (influence - control_influence)[weights > 0]
+    error = float(np.sqrt(np.sum(difference**2 / weights[weights > 0])))
     adjusted = tuple(names[2:])
     return Effect(
         treatment, outcome, *values, compared, mean, control_mean, error, rows.n_rows, adjusted

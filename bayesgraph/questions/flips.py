@@ -956,7 +956,10 @@ class Flip(Displayed):
             )
         q = self.posterior_after[self.after]
         title = f"{self.target}: {self.before!r} ({p:.4f}) becomes {self.after!r} ({q:.4f}) if"
-        rows = [(str(c.name), f"{c.old!r} → {c.new!r}", rounded(c.cost)) for c in self.changes]
+        rows = [
+            (str(c.name), f"{plain(c.old)!r} → {plain(c.new)!r}", rounded(c.cost))
+            for c in self.changes
+        ]
         which = "no change to the proposed values" if self.on_grid else "no change"
         reason = f"; {which} costs less than {rounded(self.bound)}"
         if self.proved:

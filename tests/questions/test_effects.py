@@ -298,3 +298,20 @@ def test_an_effect_against_the_arcs_says_so():
     two = bg.Ensemble([net.without("x"), none], [0.5, 0.5], combine="joint")
     assert two.ask.effect("sprinkler", "wet").is_linked
     assert not bg.Ensemble([none, none], combine="joint").ask.effect("sprinkler", "wet").is_linked
+
+
+@pytest.mark.parametrize("number", [True, False])
+def test_a_weight_counts_as_so_many_rows(number):
+    rng = np.random.default_rng(0)
+    rows = {
+        "x": rng.normal(size=12) if number else np.array(list("aabb") * 3),
+        "z": rng.integers(0, 2, 12).astype(str),
+        "y": rng.normal(size=12),
+    }
+    weights = rng.integers(0, 9, 12)
+    options = {"treated": 1.0, "control": 0.0} if number else {"treated": "b", "control": "a"}
+    effect = bg.questions.adjusted_effect(rows, "x", "y", sample_weight=weights, **options)
+    repeated = {name: np.repeat(column, weights) for name, column in rows.items()}
+    expected = bg.questions.adjusted_effect(repeated, "x", "y", **options)
+    assert effect.value == pytest.approx(expected.value, rel=1e-12)
+    assert effect.standard_error == pytest.approx(expected.standard_error, rel=1e-12)

@@ -536,3 +536,11 @@ def test_what_cannot_be_asked():
     one = bg.BayesianNetwork([bg.TableCPD(bg.Discrete("one", ["only"]), [1.0])])
     with pytest.raises(EvidenceError, match="one state only"):
         one.ask.flip("one", {})
+
+
+def test_numbers_of_numpy_are_printed_as_numbers():
+    clf = bg.NaiveBayesClassifier(check_columns=False)
+    clf.fit({"b": np.arange(40.0) % 7}, ["n", "p", "p", "n"] * 10)
+    text = repr(clf.ask.flip(evidence={"b": np.float64(3.25)}))
+    assert "3.25" in text
+    assert "np." not in text
