@@ -236,9 +236,8 @@ class Chain(Messages):
         columns = {v: x for v, x in part.evidence.columns.items() if v not in now}
         return Evidence(part.evidence.n_rows, columns, likelihoods)
 
-    def judged(self, part: Part) -> Floats:
+    def judged(self, evidence: Evidence) -> Floats:
         """Return log likelihoods of the joint states by evidence on what is handed on."""
-        evidence = part.evidence
         logs = np.zeros((evidence.n_rows, self.states.size))
         for now, codes in zip(self.now, self.states.codes, strict=True):
             if now in evidence.columns:
@@ -250,7 +249,7 @@ class Chain(Messages):
 
     def behind(self, part: Part) -> Floats:
         """Return log likelihoods of the joint states by all evidence of a part that is split."""
-        logs = self.judged(part)
+        logs = self.judged(part.evidence)
         network = self.split(part).behind
         if network is None:
             return logs
@@ -275,7 +274,7 @@ class Chain(Messages):
                 what = "A matrix for each slice, as evidence bears on two, takes"
                 check_memory(what, len(rows) * size**2, "Ask fewer rows at once.", copies=3)
                 logs = slice_logs(part.network, self.open(part), program.scope, algebra)
-                likelihood[rows] = self.judged(part)
+                likelihood[rows] = self.judged(part.evidence)
             matrix = program.spread(self.states, logs, is_first=part.is_first)
             if part.is_first:
                 likelihood[rows] += matrix
@@ -344,8 +343,7 @@ class Chain(Messages):
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
         """Return distributions before, and likelihoods behind and by evidence; see `Messages`."""
-        judged = np.exp(self.judged(part)[chosen])
-        rows = part.rows[chosen]
+        judged, rows = np.exp(self.judged(part.evidence.rows(chosen))), part.rows[chosen]
         if smooth:
             judged *= self.later[rows]
         sides: list[Potential] = [self.factor(self.now, part, judged)]
