@@ -38,5 +38,6 @@ for i in range(10):
 
 print("\nThe next three days of the first two patients:")
 print(model.forecast(rows, "mood", 3, **where)[:2].round(3))
+bg.pictures.save_figure(bg.plot(course, sequence=0), out / "course.svg")
 model.render(out / "template.svg")
 model.save(out / "patients.bayesgraph")
