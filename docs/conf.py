@@ -26,7 +26,7 @@ exclude_patterns = ["_extensions"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 root_doc = "index"
 
-myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "colon_fence", "html_image"]
 myst_heading_anchors = 3
 html_math_renderer = "mathtext"
 
