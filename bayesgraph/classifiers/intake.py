@@ -81,7 +81,10 @@ def apart(X: Any, y: Any) -> tuple[Any, Any]:
     """
     if not isinstance(y, str) or isinstance(X, Mapping) or not is_frame(X):
         return X, y
-    frame = nw.from_native(X)
+    try:
+        frame = nw.from_native(X)
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(f"Each column of X needs a name of its own. {error}") from error
     if y not in (names := frame.columns):
         near = suggestion(y, names) or f" It has {quoted(names)}."
         raise DataError(f"y={y!r} names no column of X.{near}")
@@ -132,6 +135,8 @@ def labels_of(y: Any) -> Labels:
     dtype = (column.head(0).to_numpy() if isinstance(column, nw.Series) else column).dtype
     if dtype.kind == "f" and np.isinf(np.asarray(column)).any():
         raise DataError("Input y contains infinity; labels must be finite.")
+    if not len(column):
+        raise DataError("The table has no rows; got y of length 0. Give one row or more to learn.")
     factorised = factorise(column, "y")
     if len(missing := np.flatnonzero(factorised.codes < 0)):
         raise DataError(

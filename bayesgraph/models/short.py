@@ -21,7 +21,10 @@ from bayesgraph.core.variables import Discrete
 from bayesgraph.models.bayesian_network import BayesianNetwork
 from bayesgraph.models.cpds.table import TableCPD
 
-_NODE = re.compile(r"(?P<name>[^][{}]+?)\s*(?:\{(?P<states>[^{}]*)\}|\[(?P<number>\d+)\])?")
+# A name, and its states; names have no characters that look like another arrow or separator.
+_NODE = re.compile(
+    r"(?P<name>(?!-)[^][{}<>=,→←]+?(?<![-\s]))\s*(?:\{(?P<states>[^{},]*)\}|\[(?P<number>\d+)\])?"
+)
 
 
 def network(
@@ -65,6 +68,11 @@ def network(
     """
     if not isinstance(text, str):
         raise DataTypeError(f"text is arrows such as 'rain -> wet'; got {text!r:.80}.")
+    if isinstance(states, (str, Mapping)) or not isinstance(tables or {}, Mapping):
+        raise DataTypeError(
+            "states= is one list for all variables, those of one stand in the text, 'a{x|y}'; "
+            f"tables= is a mapping from name to table; got {states!r:.80} and {tables!r:.80}."
+        )
     variables, parents = _read(text, states)
     for name in tables or {}:
         if name not in variables:
@@ -154,8 +162,8 @@ def _declared(word: str, said: dict[str, list[Any] | None]) -> str:
     parts = _NODE.fullmatch(word)
     if parts is None:
         raise ModelError(
-            f"Expected a name, name{{low|high}} or name[3] between arrows; got {word!r}. Chains "
-            "are separated by semicolons: 'rain -> wet; sprinkler -> wet'."
+            f"Expected a name, name{{low|high}} or name[3] between arrows -> or <-; got {word!r}. "
+            "Chains are separated by semicolons: 'rain -> wet; sprinkler -> wet'."
         )
     name, listed, number = parts["name"].strip(), parts["states"], parts["number"]
     states: list[Any] | None = None

@@ -86,6 +86,15 @@ def test_rows_are_drawn_uniformly_from_all_distributions():
         ("rain -> wet", {"tables": {"wet": [1, 0]}}, CPDError, "shape"),
         ("rain -> wet", {"random_state": "x"}, DataTypeError, "random_state"),
         (7, {}, DataTypeError, "text"),
+        ("a => b", {}, ModelError, "got 'a => b'"),
+        ("a → b", {}, ModelError, "got 'a → b'"),
+        ("a --> b", {}, ModelError, "got 'a -'"),
+        ("a <-> b", {}, ModelError, "got '> b'"),
+        ("a -> b, b -> c", {}, ModelError, "got 'b, b'"),
+        ("a{no,yes} -> b", {}, ModelError, r"name\{low\|high\}"),
+        ("a -> b", {"states": {"a": ["x", "y"]}}, DataTypeError, "one list for all"),
+        ("a -> b", {"states": "xy"}, DataTypeError, "one list for all"),
+        ("a -> b", {"tables": [[0.5, 0.5]]}, DataTypeError, "mapping from name to table"),
     ],
 )
 def test_what_is_no_network_is_refused(text, options, error, words):
