@@ -583,7 +583,8 @@ class TemporalNetwork(Answering):
                 if self._by_name[variable.name] != variable:
                     special[variable] = value
                     continue
-                empty: Any = np.full(n, -1 if isinstance(variable, Discrete) else np.nan)
+                missing = -1 if isinstance(variable, Discrete) else np.nan
+                empty: Any = np.full((n, *np.shape(value)), missing)
                 column = columns.setdefault(variable, empty)
                 column[slice(None) if variable in self._fixed else t] = value
             for index, logs in case.soft.items():

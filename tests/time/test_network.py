@@ -161,3 +161,23 @@ def test_intervals_and_counts_are_evidence_in_a_slice():
         state.update(told.get(t))
     np.testing.assert_allclose(state.query("z").probabilities, expected, atol=1e-12)
     assert state.log_likelihood == pytest.approx(unrolled.log_probability(evidence), abs=1e-12)
+
+
+def test_vectors_of_counts_are_evidence_in_a_slice():
+    z, words = bg.Discrete("z", ["a", "b"]), bg.CountVector("words", ["red", "blue"])
+    model = bg.TemporalNetwork(
+        [bg.TableCPD(z, [0.5, 0.5]), bg.MultinomialCPD(words, [[0.2, 0.8], [0.7, 0.3]], [z])],
+        [bg.TableCPD(z, [[0.9, 0.1], [0.2, 0.8]], [bg.before(z)])],
+    )
+    told = {0: {"words": {"red": 2}}, 2: {"words": {"blue": 1}}}
+    evidence = {f"words_{t}": value["words"] for t, value in told.items()}
+    rows = {"words": np.array([[2, 0], [0, 1]]), "day": [0, 2]}
+    smoothed = model.smooth(rows, "z", time="day", step=1)
+    state = model.start()
+    for t in range(3):
+        state.update(told.get(t))
+        expected = model.unrolled(3).query(f"z_{t}", evidence).probabilities
+        np.testing.assert_allclose(model.query("z", t, told).probabilities, expected, atol=1e-12)
+        if t != 1:
+            np.testing.assert_allclose(smoothed[t // 2], expected, atol=1e-12)
+    np.testing.assert_allclose(state.query("z").probabilities, expected, atol=1e-12)
