@@ -177,7 +177,8 @@ def stacked(
 
 def scale(logs: Floats) -> Floats:
     """Replace logs, (n, K), by exponentials with the maximum one; return logs of the scales."""
-    largest: Floats = logs.max(axis=1)
+    # Along few states, reductions of rows take ten times as long.
+    largest: Floats = np.ascontiguousarray(logs.T).max(axis=0)
     largest[np.isneginf(largest)] = 0.0
     np.exp(logs - largest[:, None], out=logs)
     return largest
@@ -320,7 +321,7 @@ class Chain(Messages):
         matrix = slices.matrices[slices.which[rows[0]]]
         with one_blas_thread():  # the bits of sums depend on the number of threads
             before, ahead = self._before[rows], slices.vectors[rows] * self.later[rows]
-            total = ((before @ matrix) * ahead).sum(axis=1, keepdims=True)
+            total = np.einsum("nk,nk->n", before @ matrix, ahead)[:, None]
             table = matrix * (before.T @ divided(ahead, total))
         # What both slices have agrees in them, and is summed out of one.
         both: list[Any] = [*self.past, *(None if v in self.past else v for v in self.now)]
@@ -331,7 +332,7 @@ class Chain(Messages):
     def smoothed(self) -> Floats:
         """The distribution of the joint states given all evidence, shape (n_rows, K)."""
         product: Floats = self.filtered * self.later
-        return divided(product, product.sum(axis=1, keepdims=True))
+        return divided(product, np.einsum("nk->n", product)[:, None])
 
     # -------------------------------------------------------------------------------- posteriors
 
