@@ -351,7 +351,7 @@ def evaluate(
     """
     X, y = apart(X, y)
     labels = labels_of(y).values
-    if not is_frame(y) and not hasattr(y, "name"):
+    if is_frame(y) or not hasattr(y, "name"):
         y = labels
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
@@ -659,6 +659,7 @@ class Calibration:
 
 def conformalize(classifier: Any, X: Any, y: Any, *, cv: Any, by_class: bool) -> Calibration:
     """Return the calibration of a fitted classifier; see `GraphClassifier.conformalize`."""
+    X, y = apart(X, y)
     labels, classes = labels_of(y), classifier.classes_
     unknown = set(labels.classes.tolist()) - set(classes.tolist())
     if unknown:

@@ -135,8 +135,6 @@ def labels_of(y: Any) -> Labels:
     dtype = (column.head(0).to_numpy() if isinstance(column, nw.Series) else column).dtype
     if dtype.kind == "f" and np.isinf(np.asarray(column)).any():
         raise DataError("Input y contains infinity; labels must be finite.")
-    if not len(column):
-        raise DataError("The table has no rows; got y of length 0. Give one row or more to learn.")
     factorised = factorise(column, "y")
     if len(missing := np.flatnonzero(factorised.codes < 0)):
         raise DataError(
@@ -146,7 +144,8 @@ def labels_of(y: Any) -> Labels:
         )
     states: Any = factorised.states
     if dtype.kind not in ("biuf" if isinstance(column, nw.Series) else "biufUS"):
-        check_are_text(states)
+        if states:  # a table without rows is told by its columns
+            check_are_text(states)
         dtype = np.dtype(object)
     classes = np.empty(len(states), dtype=dtype)
     classes[:] = sorted(states)

@@ -128,7 +128,8 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
         return _to_dynamic(model, strict=strict)
     if not isinstance(model, models.Model):
         raise DataTypeError(
-            f"Expected a BayesianNetwork, a FactorGraph or a WeightedNetwork; got {model!r}."
+            f"Expected a network, a FactorGraph, a WeightedNetwork or a TemporalNetwork; got "
+            f"{model!r:.200}."
         )
     lost: tuple[str, ...] = ()
     if model.target is not None:

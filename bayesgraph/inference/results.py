@@ -1182,11 +1182,16 @@ class Course(np.ndarray[Any, np.dtype[np.float64]]):
         DataError
             If there are several sequences and none of this id.
         """
-        ids = self.ids if self.variable is not None else []
+        if self.variable is None:
+            raise DataError(
+                "This is a copy or a part of posteriors over slices; plot what smooth, filter or "
+                "forecast returned."
+            )
+        ids = self.ids
         if name not in ids and (len(ids) != 1 or name is not None):
             raise DataError(
-                f"sequence= is the id of one of the sequences of a whole result, which has "
-                f"{len(ids)}: {quoted(ids[:4])}; got {name!r:.80}."
+                f"sequence= is the id of one of {len(ids)} sequences, such as {quoted(ids[:4])}; "
+                f"got {name!r:.80}."
             )
         k = ids.index(name) if name in ids else 0
         chosen = (self.place >= self.starts[k]) & (self.place < self.starts[k + 1])

@@ -251,7 +251,9 @@ class WeightedSamples(Displayed):
         """Return the estimated joint posterior of discrete targets as a `Posterior`."""
         variables = tuple(self._column(target, Discrete)[0] for target in targets)
         p = self.probabilities(*targets)
-        ends = p.value + np.multiply.outer(_NORMAL_95 * np.array([-1.0, 1.0]), p.standard_error)
+        # Three errors where all samples agree: the rule of three, as of `probabilities`.
+        width = np.where((p.value > 0) & (p.value < 1), _NORMAL_95, 3.0) * p.standard_error
+        ends = np.array([p.value - width, p.value + width])
         evidence = self.log_evidence.value
         return Posterior(variables, p.value, evidence, self.report, np.clip(ends, 0.0, 1.0))
 

@@ -41,6 +41,7 @@ from .ensemble import Ensemble as Ensemble
 from .evidence import Belief as Belief
 from .evidence import Between as Between
 from .evidence import as_mapping as as_mapping
+from .evidence import check_memory_limit as check_memory_limit
 from .evidence import evidence_rows as evidence_rows
 from .evidence import has_intervals as has_intervals
 from .evidence import impossible as impossible

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from bayesgraph.core.errors import (
     quoted,
     unknown_variable,
 )
+from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import RandomState
 from bayesgraph.core.variables import Discrete
 from bayesgraph.models.bayesian_network import BayesianNetwork
@@ -23,7 +25,7 @@ from bayesgraph.models.cpds.table import TableCPD
 
 # A name, and its states; names have no characters that look like another arrow or separator.
 _NODE = re.compile(
-    r"(?P<name>(?!-)[^][{}<>=,→←]+?(?<![-\s]))\s*(?:\{(?P<states>[^{},]*)\}|\[(?P<number>\d+)\])?"
+    r"(?P<name>(?!-)(?:(?!--)[^][{}<>=,#→←])+?(?<![-\s]))\s*(?:\{(?P<states>[^{},]*)\}|\[(?P<number>\d{1,6})\])?"
 )
 
 
@@ -68,17 +70,18 @@ def network(
     """
     if not isinstance(text, str):
         raise DataTypeError(f"text is arrows such as 'rain -> wet'; got {text!r:.80}.")
-    if isinstance(states, (str, Mapping)) or not isinstance(tables or {}, Mapping):
+    tables = {} if tables is None else tables
+    if isinstance(states, (str, Mapping)) or not isinstance(tables, Mapping):
         raise DataTypeError(
             "states= is one list for all variables, those of one stand in the text, 'a{x|y}'; "
             f"tables= is a mapping from name to table; got {states!r:.80} and {tables!r:.80}."
         )
     variables, parents = _read(text, states)
-    for name in tables or {}:
+    for name in tables:
         if name not in variables:
             raise unknown_variable(name, variables, where="The text")
     arcs = {variables[name]: [variables[parent] for parent in parents[name]] for name in variables}
-    return _with_tables(arcs, tables or {}, random_state)
+    return _with_tables(arcs, tables, random_state)
 
 
 def random_network(
@@ -180,7 +183,7 @@ def _declared(word: str, said: dict[str, list[Any] | None]) -> str:
 
 def _with_tables(
     arcs: Mapping[Discrete, Sequence[Discrete]],
-    tables: Mapping[str, Any],
+    tables: Mapping[Any, Any],
     random_state: RandomState,
 ) -> BayesianNetwork:
     """Return the network of variables with their parents; tables that are not there are drawn."""
@@ -188,8 +191,13 @@ def _with_tables(
     cpds = []
     for child, parents in arcs.items():
         shape = [parent.cardinality for parent in parents]
-        table = tables.get(str(child.name))
+        table = tables.get(child.name)
         if table is None:
+            check_memory(
+                f"The table of {child.name!r} takes",
+                math.prod(shape) * child.cardinality,
+                "Give it fewer parents or states.",
+            )
             table = random.dirichlet(np.ones(child.cardinality), shape)
         cpds.append(TableCPD(child, table, parents))
     return BayesianNetwork(cpds)

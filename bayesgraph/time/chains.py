@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bayesgraph.core.arrays import LOG_2PI, MAX, SUM, Algebra, Floats, log_of
 from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
-from bayesgraph.core.parallel import check_memory, default_memory_limit, one_blas_thread
+from bayesgraph.core.parallel import check_memory, one_blas_thread
 from bayesgraph.core.variables import Continuous, Discrete, Variable
 from bayesgraph.inference import (
     Factor,
@@ -25,6 +25,9 @@ from bayesgraph.models import BayesianNetwork
 from bayesgraph.time import time_kernels
 from bayesgraph.time.slices import Program, States, row_parts, slice_factor, slice_logs, summary
 from bayesgraph.time.time_kernels import Slices
+
+# The least number of slices of a piece, however small the limit of memory.
+_FEWEST = 100
 
 
 class Part(NamedTuple):
@@ -201,6 +204,11 @@ class Chain(Messages):
 
     def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
         numbers = [now.name for now, _ in sequences.handed if isinstance(now, Continuous)]
+        if len(numbers) == len(sequences.handed) > 0:
+            raise UnsupportedModelError(
+                f"EM completes discrete variables, not numbers that slices hand on, such as "
+                f"{numbers[0]!r}. Fill in the numbers that are missing, or leave their rows out."
+            )
         if numbers:
             raise UnsupportedModelError(
                 f"Slices hand on the numbers {quoted(numbers)} beside states, and neither are "
@@ -358,7 +366,7 @@ class Chain(Messages):
             return super().marginal(target, smooth=smooth)
         return self.joint([target], smooth=smooth)
 
-    def marginals(self, target: Variable, limit: Any, *, smooth: bool) -> tuple[Floats, Floats]:
+    def marginals(self, target: Variable, limit: float, *, smooth: bool) -> tuple[Floats, Floats]:
         """Return what `marginal` does, and log likelihoods, within a limit of memory in bytes.
 
         Slices are worked through in pieces. The message to each is kept, and what is inside is
@@ -367,7 +375,7 @@ class Chain(Messages):
         is_split = all(self.split(part) is not None for part in self.sequences.parts)
         # Eight arrays of numbers of all slices are held at a time.
         slice_bytes = 64.0 * self.states.size ** (1 if is_split else 2)
-        size = max(1, int((limit or default_memory_limit()) / slice_bytes))
+        size = max(_FEWEST, int(limit / slice_bytes))
         if size >= self.n_rows:
             return self.marginal(target, smooth=smooth), self.log_likelihood
         chains, out, logs = list[Chain](), list[Floats](), list[Floats]()

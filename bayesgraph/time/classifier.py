@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Literal, Self, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.classifiers import BaseEstimator, ClassifierMixin, check_fitted, labels_of
@@ -89,7 +90,7 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     def predict_proba(self, X: TableLike, **options: Unpack[RowOptions]) -> Floats:
         """Return the probabilities of the classes of each sequence, (n_sequences, n_classes)."""
         check_fitted(self, "model_")
-        return self.model_.forecast(X, _TARGET, 1, **options)[:, 0]
+        return np.asarray(self.model_.forecast(X, _TARGET, 1, **options))[:, 0]
 
     def predict(self, X: TableLike, **options: Unpack[RowOptions]) -> NDArray[Any]:
         """Return the most probable class of each sequence, shape (n_sequences,)."""

@@ -105,6 +105,10 @@ def _parents(
         for end in (name, child):
             if end not in by_name:
                 raise unknown_variable(end, by_name, where="The table")
+        if child in static and steps:
+            raise GraphError(
+                f"{child!r} is static: it has no parent of an earlier slice, {name!r}."
+            )
         above = before(by_name[name], steps) if steps else by_name[name]
         parents[by_name[child]].append(above)
     return parents

@@ -25,6 +25,7 @@ from bayesgraph.core.errors import (
     warn,
 )
 from bayesgraph.core.evidence import Evidence
+from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike
 from bayesgraph.core.upward import Upward
 from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
@@ -118,8 +119,10 @@ class TemporalNetwork(Answering):
         slices: list[dict[Variable, CPD]] = []
         for what, cpds in [*named, ("later=", later)]:
             slices.append((slices[-1] if slices else {}) | _singles(what, cpds))
-            if slices[0].keys() != slices[-1].keys() or not slices[0]:
-                new = [v.name for v in slices[-1] if v not in slices[0]]
+            if not slices[0]:
+                raise ModelError("first= has no CPDs; a network has one variable or more.")
+            if slices[0].keys() != slices[-1].keys():
+                new = quoted(v.name for v in slices[-1] if v not in slices[0])
                 raise ModelError(f"The first slice needs a CPD of each variable; it lacks {new}.")
         self.slices = tuple([tuple(each.values()) for each in slices])
         if self.static:
@@ -240,7 +243,7 @@ class TemporalNetwork(Answering):
         return fitted
 
     def partial_fit(self, rows: TableLike, **options: Unpack[RowOptions]) -> TemporalNetwork:
-        """Return the network that more sequences give together with those it was fitted to.
+        """Return the network that more sequences give with those of `fit`; this one stays as it is.
 
         Their counts are added up. They have values of all variables that others depend on, and no
         other states.
@@ -420,6 +423,7 @@ class TemporalNetwork(Answering):
         """Return posteriors in the rows, or ahead; without evidence where it is impossible."""
         variable, (long, chain) = self._target(target), self._read(rows, options, ahead)
         limit, starts = options.get("memory_limit"), chain.sequences.starts
+        limit = default_memory_limit() if limit is None else limit
         out, logs = chain.marginals(variable, limit, smooth=smooth)
         if len(bad := np.flatnonzero(np.isneginf(logs))):
             warn(
@@ -586,6 +590,11 @@ class TemporalNetwork(Answering):
                 missing = -1 if isinstance(variable, Discrete) else np.nan
                 empty: Any = np.full((n, *np.shape(value)), missing)
                 column = columns.setdefault(variable, empty)
+                if variable in self._fixed and t and column[0] not in (missing, value):
+                    raise EvidenceError(
+                        f"{variable.name!r} has one value in all slices; got two, the second in "
+                        f"slice {t}."
+                    )
                 column[slice(None) if variable in self._fixed else t] = value
             for index, logs in case.soft.items():
                 judged: Any = asked.variables[index]

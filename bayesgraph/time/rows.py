@@ -15,7 +15,7 @@ from bayesgraph.core.errors import DataError, DataTypeError, quoted, unknown_var
 from bayesgraph.core.parallel import check_memory
 from bayesgraph.core.typing import TableLike
 from bayesgraph.core.variables import Discrete, Name, Variable, is_missing
-from bayesgraph.models import table_for
+from bayesgraph.models import check_memory_limit, table_for
 from bayesgraph.tables import Table, check_unseen, columns_of, factorise, length, of_rows, tell
 
 # Nanoseconds of the units that a step is written in.
@@ -103,6 +103,8 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     """
     if wrong := [name for name in options if name not in RowOptions.__annotations__]:
         raise TypeError(f"{quoted(wrong)} is no option; {quoted(RowOptions.__annotations__)} are.")
+    if (limit := options.get("memory_limit")) is not None:
+        check_memory_limit(limit)
     columns = dict(columns_of(rows))
     key, time = options.get("id"), options.get("time")
     unseen: Any = options.get("unseen", "error")
@@ -118,6 +120,8 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     names = {v.name for v in model.variables}
     for name in {key, time} - names - {None}:
         del columns[name]
+    if not columns:
+        raise DataError("The table has no columns besides id= and time=.")
     policy = of_rows(unseen, n_rows)
     table = table_for(model, columns, None, unseen=policy)
     tell(policy, unseen, n_rows)

@@ -375,3 +375,12 @@ def test_intervals_hold_the_exact_posterior_as_often_as_they_say():
     assert "95 % intervals" in text
     assert pickle.loads(pickle.dumps(drawn)).bounds.tolist() == drawn.bounds.tolist()
     assert net.query("lung", evidence).bounds is None
+
+
+def test_a_state_that_no_sample_reaches_has_the_rule_of_three():
+    net = bg.network("a", {"a": [0.996, 0.004]})
+    inside = 0
+    for seed in range(300):
+        drawn = net.weighted_samples("a", n=500, random_state=seed).posterior("a")
+        inside += bool(drawn.bounds[0, 1] <= 0.004 <= drawn.bounds[1, 1])
+    assert inside >= 270  # with 1.96 in place of 3 about 260

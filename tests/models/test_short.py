@@ -124,3 +124,14 @@ def test_every_arc_is_as_likely():
             counts[int(parent[1]), int(child[1])] += 1
     shares = counts[np.triu_indices(4, 1)] / 600
     assert shares == pytest.approx(np.full(6, 0.5), abs=0.08)
+
+
+def test_what_no_memory_holds_is_told_before_it_is_made():
+    text = "; ".join(f"x{i} -> y" for i in range(40))
+    with pytest.raises(bg.errors.MemoryLimitError, match="The table of 'y'"):
+        bg.network(text)
+    with pytest.raises(ModelError, match="a\\[99999999"):
+        bg.network("a[99999999] -> b")
+    for wrong in ("a -- b", "a -> b # c"):
+        with pytest.raises(ModelError, match="Expected a name"):
+            bg.network(wrong)

@@ -7,6 +7,7 @@ import pytest
 from time_templates import cells, gaussian, of_random
 
 import bayesgraph as bg
+from bayesgraph.time import chains
 
 
 def linear(rng, order):
@@ -163,7 +164,8 @@ def test_a_number_that_is_seen_may_go_back_beside_hidden_states():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_pieces_that_fit_into_memory_give_the_same(seed):
+def test_pieces_that_fit_into_memory_give_the_same(seed, monkeypatch):
+    monkeypatch.setattr(chains, "_FEWEST", 1)
     rng = np.random.default_rng(seed)
     model = of_random(rng, order=1 + seed % 2, numbers=seed % 3 == 0, static=seed % 4 >= 2)
     parts = [cells(rng, model, n) for n in (1, 4, 7, 3)]
@@ -182,7 +184,8 @@ def test_pieces_that_fit_into_memory_give_the_same(seed):
             np.testing.assert_allclose(ahead, whole, rtol=1e-12, atol=1e-12)
 
 
-def test_an_impossible_sequence_is_found_in_pieces():
+def test_an_impossible_sequence_is_found_in_pieces(monkeypatch):
+    monkeypatch.setattr(chains, "_FEWEST", 1)
     z = bg.Discrete("z", ["a", "b"])
     never = bg.TableCPD(z, [[1.0, 0.0], [0.0, 1.0]], [bg.before(z)])
     model = bg.TemporalNetwork([bg.TableCPD(z, [0.5, 0.5])], [never])
@@ -190,3 +193,27 @@ def test_an_impossible_sequence_is_found_in_pieces():
     with pytest.warns(bg.errors.ImpossibleEvidenceWarning, match="1 of 2 sequences"):
         smoothed = model.smooth(rows, "z", id="who", memory_limit=1)
     np.testing.assert_array_equal(smoothed, [[0.5, 0.5]] * 3 + [[1.0, 0.0]] * 2)
+
+
+def test_odd_arguments_are_told():
+    z, s = bg.Discrete("z", ["a", "b"]), bg.Discrete("s", ["u", "v"])
+    moves = bg.TableCPD(z, [[[0.9, 0.1], [0.1, 0.9]], [[0.5, 0.5]] * 2], [s, bg.before(z)])
+    first = bg.TableCPD(z, [[0.5, 0.5], [0.2, 0.8]], [s])
+    model = bg.TemporalNetwork([first], [moves], static=[bg.TableCPD(s, [0.5, 0.5])])
+    with pytest.raises(bg.errors.EvidenceError, match="'s' has one value in all slices"):
+        model.query("z", 2, {0: {"s": "u"}, 1: {"s": "v"}})
+    same = model.query("z", 2, {0: {"s": "u"}, 1: {"s": "u"}})
+    assert same.probabilities == pytest.approx(model.query("z", 2, {0: {"s": "u"}}).probabilities)
+    with pytest.raises(bg.errors.DataTypeError, match="memory_limit is a number"):
+        model.smooth({"z": ["a"]}, "z", memory_limit="x")
+    with pytest.raises(bg.errors.DataError, match="no columns besides"):
+        model.log_likelihood({"who": [1, 2]}, id="who")
+    rows = {"z": ["a", "b"], "s": ["u", "u"]}
+    with pytest.raises(bg.errors.GraphError, match="'s' is static"):
+        bg.TemporalNetwork.fit([(bg.before("z"), "s")], rows, static=["s"])
+    with pytest.raises(bg.errors.UnsupportedModelError, match="EM completes discrete variables"):
+        bg.TemporalNetwork.fit([(bg.before("x"), "x")], {"x": [1.0, 2.0, 3.0, None]})
+    with pytest.raises(bg.errors.ModelError, match="first= has no CPDs"):
+        bg.TemporalNetwork([])
+    with pytest.raises(bg.errors.DataError, match="copy or a part"):
+        bg.plot(model.smooth({"z": ["a", "b"]}, "z").copy())

@@ -126,5 +126,8 @@ def _named(name: str, kind: str) -> Source:
     sources = _sources(kind)
     if name not in sources:
         near = suggestion(name, sources) or f" There are {quoted(sources, maximum=30)}."
+        for other in ("network", "table", "diagram"):
+            if name in _sources(f"{other}s"):
+                near = f" {name!r} is a {other}."
         raise DataError(f"bayesgraph.examples has no {kind[:-1]} {name!r}.{near}")
     return sources[name]
