@@ -207,7 +207,7 @@ def test_a_file_format(module_of, monkeypatch, tmp_path):
     formats = suite("test_every_format", monkeypatch)
     assert formats.CARDS[".lines"] is module.FORMAT
     assert run(formats, suffix=".lines", tmp_path=tmp_path) == 2
-    for path in formats._networks():
+    for path in formats.repository():
         if path.name in ("asia.bif.gz", "child.bif.gz", "alarm.bif.gz"):
             formats.test_networks_come_back_to_the_bit(path, ".lines", tmp_path)
     # Whatever is in a file, it is a network or a FileFormatError.

@@ -83,7 +83,7 @@ def test_states_over_time_are_stacked_and_days_without_a_row_are_gaps(tmp_path):
     for sequence in (None, "c", ["a"]):
         with pytest.raises(DataError, match="sequence="):
             bg.plot(course, sequence=sequence)
-    with pytest.raises(DataError, match="whole result"):
+    with pytest.raises(DataError, match="copy or a part"):
         bg.plot(course[:2])
 
 
