@@ -10,7 +10,6 @@ import contextlib
 import importlib.util
 import io
 import json
-import os
 import re
 import runpy
 import sys
@@ -83,7 +82,3 @@ if __name__ == "__main__":
     source, result = Path(sys.argv[1]), Path(sys.argv[2])
     found = run_page(source) if source.suffix == ".md" else run_example(source)
     result.write_text(json.dumps(found), encoding="utf-8")
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Threads that other libraries leave may abort an interpreter that ends by itself.
-    os._exit(0)
