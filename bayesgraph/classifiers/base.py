@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bayesgraph.classifiers.discretizers import DISCRETIZERS, Discretizer
 from bayesgraph.classifiers.evaluation import conformalize, prediction_sets
-from bayesgraph.classifiers.intake import check_fitted, known_columns, row_evidence
+from bayesgraph.classifiers.intake import apart, check_fitted, known_columns, row_evidence
 from bayesgraph.classifiers.rows import Layout, encoded_chunks, joined, known_table, warn_of_empty
 from bayesgraph.classifiers.scikit_learn import BaseEstimator, ClassifierMixin, available_if
 from bayesgraph.core.arrays import Floats, check_flags, check_share
@@ -706,6 +706,11 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         model = self._fitted_model
         rows = None if X is None else self._encoded(X)
         return shapes(model, self.target_, rows, positive=positive, negative=negative)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict` for rows and their labels, or the name of y's column."""
+        accuracy: float = super().score(*apart(X, y), sample_weight)
+        return accuracy
 
     def _encoded(self, X: Any) -> Evidence:
         """Return all rows of X as evidence."""

@@ -794,6 +794,11 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         self._note(table, weights)
         return self
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² of `predict` for rows and their numbers, or the name of the column of y."""
+        share: float = super().score(*intake.apart(X, y), sample_weight)
+        return share
+
     def _evidence(self, X: Any) -> Evidence:
         intake.check_fitted(self, "network_")
         return intake.known_rows(self, X).evidence()

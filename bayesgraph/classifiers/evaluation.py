@@ -353,6 +353,11 @@ def evaluate(
     labels = labels_of(y).values
     if is_frame(y) or not hasattr(y, "name"):
         y = labels
+    if isinstance(models, (str, list, tuple, set)):
+        raise DataTypeError(
+            "models= takes an estimator, or a mapping from name to estimator, such as "
+            f"{{'TAN': TANClassifier()}}; got {models!r:.80}."
+        )
     if not isinstance(models, Mapping):
         models = {type(models).__name__: models}
     whole_number("repeats=", "repeats", repeats, 1)

@@ -503,9 +503,15 @@ def fit_columns(
                 "name for each column."
             )
         columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
-    if n_labels not in (None, columns_of_x.n_rows):  # the check itself takes longer than a row
-        sklearn.utils.check_consistent_length(range(columns_of_x.n_rows), range(n_labels))
+    check_lengths(columns_of_x.n_rows, n_labels)
     return columns_of_x
+
+
+def check_lengths(n_rows: int, n_labels: int | None) -> None:
+    """Refuse another number of labels, unless there are none, than of rows."""
+    if n_labels not in (None, n_rows):
+        hint = " To name a column of X as y, leave out the brackets." if n_labels == 1 else ""
+        raise DataError(f"X has {n_rows:,} rows, and y {n_labels:,} labels.{hint}")
 
 
 def plain_items(items: Any) -> list[Name]:

@@ -1048,7 +1048,7 @@ class NetworkClassifier(base.GraphClassifier):
         X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
         columns = intake.known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
-        sklearn.utils.check_consistent_length(range(columns.n_rows), labels)
+        intake.check_lengths(columns.n_rows, len(labels))
         columns, labels, weights = intake.weighted(
             columns, labels, sample_weight, self.class_weight
         )

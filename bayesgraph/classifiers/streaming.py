@@ -22,7 +22,6 @@ from bayesgraph.classifiers.network_classifier import (
     named_batches,
 )
 from bayesgraph.classifiers.rows import Columns, Layout, encoded_chunks, make_layout
-from bayesgraph.classifiers.scikit_learn import sklearn
 from bayesgraph.classifiers.stream_columns import NO_COLUMNS, Encoded, StreamColumns
 from bayesgraph.core.arrays import Floats
 from bayesgraph.core.errors import BayesGraphWarning, ModelError, quoted, warn
@@ -397,8 +396,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             n_rows = length(next(iter(columns.values())))
             joined = self._columns.joined(fresh)
             table = joined.completed(columns, (*names, *fresh.names), n_rows)
-        if n_labels is not None:
-            sklearn.utils.check_consistent_length(range(table.n_rows), range(n_labels))
+        intake.check_lengths(table.n_rows, n_labels)
         return table, fresh
 
     def _extend(self, fresh: StreamColumns, columns: StreamColumns) -> None:

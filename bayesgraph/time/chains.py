@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,13 +15,7 @@ from bayesgraph.core.errors import UnsupportedModelError, quoted
 from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import check_memory, one_blas_thread
 from bayesgraph.core.variables import Continuous, Discrete, Variable
-from bayesgraph.inference import (
-    Factor,
-    GaussianFactor,
-    Potential,
-    divided,
-    summed_to,
-)
+from bayesgraph.inference import Factor, GaussianFactor, Potential, divided, summed_to
 from bayesgraph.models import BayesianNetwork
 from bayesgraph.time import time_kernels
 from bayesgraph.time.slices import Program, States, row_parts, slice_factor, slice_logs, summary
@@ -36,7 +31,7 @@ class Part(NamedTuple):
     Attributes
     ----------
     rows : ndarray of int
-        Which slices of all sequences.
+        Which slices of all sequences, ascending.
     network : BayesianNetwork
     evidence : Evidence
         On variables of the network, of earlier slices too.
@@ -70,7 +65,7 @@ class Sequences(NamedTuple):
         """Return some of the slices, which may begin and end within a sequence."""
         starts, parts = np.unique(np.clip(self.starts, begin, end)) - begin, []
         for part in self.parts:
-            chosen = np.flatnonzero((part.rows >= begin) & (part.rows < end))
+            chosen = np.arange(*np.searchsorted(part.rows, [begin, end]))
             if len(chosen):
                 rows, evidence = part.rows[chosen] - begin, part.evidence.rows(chosen)
                 parts.append(part._replace(rows=rows, evidence=evidence))
@@ -89,7 +84,14 @@ class Messages:
         What was handed on to the first sequence, if its first slice is not the very first.
     shape : tuple of int
         That of what one slice hands on.
+
+    Attributes
+    ----------
+    last : ndarray, shape (1, *shape), or None
+        What the last slice hears from those behind it, if there are any.
     """
+
+    last: Floats | None = None
 
     def __init__(self, sequences: Sequences, first: Floats | None, shape: tuple[int, ...]) -> None:
         self.sequences = sequences
@@ -101,13 +103,28 @@ class Messages:
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
-        """The messages of all slices to the next, and logs of their constants."""
+        """The messages of all slices to the next, and what each adds to the log likelihood."""
         raise NotImplementedError
+
+    @cached_property
+    def later(self) -> Floats:
+        """What each slice hears from those behind it, shape (n_rows, *shape)."""
+        raise NotImplementedError
+
+    @cached_property
+    def slice_bytes(self) -> float:
+        """Bytes that a slice takes: eight arrays of what it hands on are held at a time."""
+        return 64.0 * math.prod(self._first.shape[1:])
 
     @property
     def filtered(self) -> Floats:
         """What all slices so far tell of what is handed on: distributions, or messages."""
         return self._ahead[0]
+
+    @cached_property
+    def log_likelihood(self) -> Floats:
+        """Log probability (density) of each sequence, shape (n_sequences,)."""
+        return np.asarray(np.add.reduceat(self._ahead[1], self.sequences.starts[:-1]))
 
     @cached_property
     def _before(self) -> Floats:
@@ -163,6 +180,34 @@ class Messages:
                 out[part.rows[is_observed]] = np.eye(width)[cells] if is_state else pairs
         return out
 
+    def marginals(self, target: Variable, limit: float, *, smooth: bool) -> tuple[Floats, Floats]:
+        """Return what `marginal` does, and log likelihoods, within a limit of memory in bytes.
+
+        Slices are worked through in pieces. The message to each is kept, and to smooth, what is
+        inside is computed again on the way back.
+        """
+        size = max(_FEWEST, int(limit / self.slice_bytes))
+        if size >= self.n_rows:
+            return self.marginal(target, smooth=smooth), self.log_likelihood
+        make: Any = type(self)
+        out, logs, ends, message = list[Floats](), list[Floats](), list[Any](), None
+        for start in range(0, self.n_rows, size):
+            # The last slice of the piece before is the first of this one, to hear what follows it.
+            piece = self.sequences.piece(max(start - 1, 0), start + size)
+            ends.append((piece, None if start - 1 in self.sequences.starts else message))
+            chain = make(*ends[-1])
+            message = chain.filtered[-2:-1].copy()
+            logs.append(chain._ahead[1][start > 0 :])
+            out.append(np.empty(0) if smooth else chain.marginal(target, smooth=False)[start > 0 :])
+        message = None
+        for k in range(len(ends) - 1 if smooth else -1, -1, -1):
+            chain = make(*ends[k])
+            chain.last = message
+            out[k] = chain.marginal(target, smooth=True)[k > 0 :]
+            message = chain.later[:1]
+        sums = np.add.reduceat(np.concatenate(logs), self.sequences.starts[:-1])
+        return np.concatenate(out), sums
+
 
 def stacked(
     pieces: Sequence[tuple[NDArray[np.intp], Floats]], n: int, shape: tuple[int, ...]
@@ -204,22 +249,15 @@ class Chain(Messages):
 
     def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
         numbers = [now.name for now, _ in sequences.handed if isinstance(now, Continuous)]
-        if len(numbers) == len(sequences.handed) > 0:
-            raise UnsupportedModelError(
-                f"EM completes discrete variables, not numbers that slices hand on, such as "
-                f"{numbers[0]!r}. Fill in the numbers that are missing, or leave their rows out."
-            )
         if numbers:
             raise UnsupportedModelError(
-                f"Slices hand on the numbers {quoted(numbers)} beside states, and neither are "
-                "observed everywhere: a switching state has no exact answer of bounded size. "
-                "Observe one of the two in every slice, or discretise the numbers; linear "
-                "Gaussians alone, and discrete variables alone, are exact."
+                f"Slices hand on the numbers {quoted(numbers)}, and not all observe them. EM "
+                "completes discrete variables alone; beside states that are handed on it is a "
+                "switching state, which has no exact answer of bounded size. Observe the numbers "
+                "(for a switching state: them, or the states) in every slice, or discretise them."
             )
         self.states = States([now for now, _ in sequences.handed])
         super().__init__(sequences, first, (self.states.size,))
-        # How likely each joint state makes what follows the last slice, up to a factor.
-        self.last: Floats | None = None
 
     # ------------------------------------------------------------------------ what kernels take
 
@@ -310,9 +348,10 @@ class Chain(Messages):
         return out, logs
 
     @cached_property
-    def log_likelihood(self) -> Floats:
-        """Log probability (density) of each sequence, shape (n_sequences,)."""
-        return np.asarray(np.add.reduceat(self._ahead[1], self.sequences.starts[:-1]))
+    def slice_bytes(self) -> float:
+        """Bytes that a slice takes, those of a matrix if each slice has its own."""
+        is_split = all(self.split(part) is not None for part in self.sequences.parts)
+        return 64.0 * self.states.size ** (1 if is_split else 2)
 
     @cached_property
     def later(self) -> Floats:
@@ -365,35 +404,6 @@ class Chain(Messages):
         if target not in self.now:
             return super().marginal(target, smooth=smooth)
         return self.joint([target], smooth=smooth)
-
-    def marginals(self, target: Variable, limit: float, *, smooth: bool) -> tuple[Floats, Floats]:
-        """Return what `marginal` does, and log likelihoods, within a limit of memory in bytes.
-
-        Slices are worked through in pieces. The message to each is kept, and what is inside is
-        computed again on the way back.
-        """
-        is_split = all(self.split(part) is not None for part in self.sequences.parts)
-        # Eight arrays of numbers of all slices are held at a time.
-        slice_bytes = 64.0 * self.states.size ** (1 if is_split else 2)
-        size = max(_FEWEST, int(limit / slice_bytes))
-        if size >= self.n_rows:
-            return self.marginal(target, smooth=smooth), self.log_likelihood
-        chains, out, logs = list[Chain](), list[Floats](), list[Floats]()
-        message, last = None, None
-        for begin in range(0, self.n_rows, size):
-            piece = self.sequences.piece(begin, begin + size)
-            chains.append(Chain(piece, message))
-            message = Chain(piece, message).filtered[-1:]
-        while chains:
-            chain = chains.pop()
-            chain.last = last
-            out.append(chain.marginal(target, smooth=smooth))
-            logs.append(chain._ahead[1])
-            slices = chain._scaled[0]
-            ahead = slices.vectors[0] * chain.later[0]
-            last = None if slices.which[0] < 0 else slices.matrices[slices.which[0]] @ ahead
-        sums = np.add.reduceat(np.concatenate(logs[::-1]), self.sequences.starts[:-1])
-        return np.concatenate(out[::-1]), sums
 
     def joint(self, targets: Sequence[Any], *, smooth: bool) -> Floats:
         """Return the posterior of some of what is handed on in each slice, (n_rows, *cards)."""
@@ -468,34 +478,27 @@ class NumberChain(Messages):
         into, goes = (past, now) if is_forward else (now, past)
         order = [c for c in range(len(self._columns)) if c not in goes] + goes
         out, logs = np.zeros((self.n_rows, len(now), len(now) + 1)), logs.copy()
+        out[-1:] = 0.0 if self.last is None else self.last
         columns = np.array(into), np.array(order)
         time_kernels.sweep(slices, *columns, is_forward, self._first, out, logs)
         return out, logs
 
-    def marginals(self, target: Variable, _: Any, *, smooth: bool) -> tuple[Floats, Floats]:
-        """Return what `marginal` does, and log likelihoods; see `Chain.marginals`."""
-        return self.marginal(target, smooth=smooth), self.log_likelihood
-
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
-        return self._swept(is_forward=True)
+        out, logs = self._swept(is_forward=True)
+        starts, before = self.sequences.starts, np.roll(mass := log_mass(out), 1)
+        before[starts[:-1]] = log_mass(self._first)
+        return out, logs + mass - before
 
     @cached_property
-    def _behind(self) -> Floats:
+    def later(self) -> Floats:
+        """Messages from the slices behind each, shape (n_rows, d, d + 1)."""
         return self._swept(is_forward=False)[0]
-
-    @cached_property
-    def log_likelihood(self) -> Floats:
-        """Log density of each sequence, shape (n_sequences,)."""
-        out, logs = self._ahead
-        starts = self.sequences.starts
-        sums = np.add.reduceat(logs, starts[:-1])
-        return np.asarray(sums + log_mass(out[starts[1:] - 1]) - log_mass(self._first))
 
     def messages(self, part: Part, chosen: NDArray[np.intp], *, smooth: bool) -> list[Potential]:
         """Return what the slices around say of numbers that are not observed; see `Messages`."""
         rows = part.rows[chosen]
-        sides = [(self.now, self._behind[rows])] if smooth else []
+        sides = [(self.now, self.later[rows])] if smooth else []
         if not part.is_first:
             sides.append((self.past, self._before[rows]))
         out: list[Potential] = []

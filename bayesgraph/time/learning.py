@@ -74,10 +74,8 @@ def fit_temporal(
         return expected_statistics(chain, template.families)[0], chain.log_likelihood.sum()
 
     def start(_: int) -> tuple[Any, EMHistory]:
-        size = len(long.place)
-        return climb(
-            template.drawn(numbers, random), expected, template.estimated, chance, iterations, size
-        )
+        drawn = template.drawn(numbers, random)
+        return climb(drawn, expected, template.estimated, chance, iterations, len(long.place))
 
     sums, is_whole = expected_statistics(Chain(model._sequences(*sequences)), template.families)
     if is_whole:
@@ -148,11 +146,8 @@ class _Template:
                 cpds[family] = TableCPD(child, shares / shares.sum(-1, keepdims=True), above)
             else:
                 slopes = np.zeros((*shape, len(above) - len(shape)))
-                centres, variance = (
-                    random.choice(numbers[child], shape),
-                    numbers[child].var() or 1.0,
-                )
-                cpds[family] = GaussianCPD(child, centres, variance, above, slopes)
+                centres, variance = random.choice(numbers[child], shape), numbers[child].var()
+                cpds[family] = GaussianCPD(child, centres, variance or 1.0, above, slopes)
         return self._model(cpds)
 
     def estimated(self, sums: Mapping[Family, FamilyStatistics], smoothing: Smoothing) -> Any:

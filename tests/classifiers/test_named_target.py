@@ -66,12 +66,29 @@ def test_evaluation_takes_names():
     assert (named.accuracy, named.log_loss) == (apart.accuracy, apart.log_loss)
 
 
+@pytest.mark.parametrize("library", FRAMES)
+def test_scores_take_names(library):
+    whole, X, y = FRAMES[library]
+    clf = bg.NaiveBayesClassifier().fit(X, y)
+    predicted = clf.predict(X)
+    assert clf.score(whole, "disease") == clf.score(X, y) == (predicted == HEART["disease"]).mean()
+    frame, options = HEART.to_pandas(), {"check_columns": False, "max_leaf_nodes": 4}
+    tree = bg.DecisionTreeNetworkRegressor(**options).fit(frame, "chol")
+    error = frame["chol"] - tree.predict(frame.drop(columns="chol"))
+    share = 1 - (error**2).mean() / frame["chol"].var(ddof=0)
+    assert tree.score(frame, "chol") == pytest.approx(share)
+
+
 def test_what_is_no_column_is_told():
     whole, X, _ = FRAMES["polars"]
     with pytest.raises(DataError, match=r"y='diseas' names no column of X. Did you mean 'disease'"):
         bg.TANClassifier().fit(whole, "diseas")
     with pytest.raises(DataError, match="It has 'age'"):
         bg.TANClassifier().fit(X, "zzzzzz")
+    with pytest.raises(DataError, match="303 rows, and y 1 labels. To name a column"):
+        bg.TANClassifier().fit(whole, ["disease"])
+    with pytest.raises(DataTypeError, match=r"a mapping from name to estimator.*got \[TANClass"):
+        bg.evaluate([bg.TANClassifier()], whole, "disease")
     with pytest.raises(DataTypeError, match="no such X"):
         bg.TANClassifier().fit([[1, 2], [3, 4]], "y")
 

@@ -184,6 +184,27 @@ def test_pieces_that_fit_into_memory_give_the_same(seed, monkeypatch):
             np.testing.assert_allclose(ahead, whole, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_pieces_of_numbers_give_the_same(seed, monkeypatch):
+    monkeypatch.setattr(chains, "_FEWEST", 1)
+    rng = np.random.default_rng(seed)
+    model = bg.kalman(
+        ["a", "b"],
+        ["y"],
+        transition=rng.normal(size=(2, 2)) / 2,
+        observation=rng.normal(size=(1, 2)),
+        transition_covariance=np.eye(2),
+        observation_covariance=[[0.5]],
+        start=([0.0, 1.0], np.eye(2)),
+    )
+    y = np.where(rng.random(20) < 0.3, np.nan, rng.normal(size=20))
+    rows = {"y": y, "who": np.repeat([1, 2, 3], [1, 12, 7])}
+    for limit in (1.0, 3e3):
+        for ask in (model.smooth, model.filter, model.forecast):
+            pieces = ask(rows, "b", id="who", memory_limit=limit)
+            np.testing.assert_allclose(pieces, ask(rows, "b", id="who"), rtol=1e-10, atol=1e-12)
+
+
 def test_an_impossible_sequence_is_found_in_pieces(monkeypatch):
     monkeypatch.setattr(chains, "_FEWEST", 1)
     z = bg.Discrete("z", ["a", "b"])
