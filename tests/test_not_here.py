@@ -99,6 +99,7 @@ CHECKS = {
     "numbers that depend on numbers": partial(unnamed, "spline", "nonlinear"),
     "switching linear Gaussians": switching,
     "relations, individuals": partial(unnamed, "relational", "lifted"),
+    "probabilities known as intervals": partial(unnamed, "credal", "imprecise"),
     "counting models of a CNF": uncounted,
     "priors of any shape": partial(unnamed, "mcmc", "hmc", "variational"),
     "neural networks": partial(unnamed, "neural", "torch", "embedding"),

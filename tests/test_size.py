@@ -33,10 +33,10 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 58_553,
-    "nodes of syntax trees": 675_865,
+    "nodes of syntax trees": 675_896,
     "files": 236,
     "public names": 79,
-    "bytes of the front end": 301_807,
+    "bytes of the front end": 301_805,
     "comments that silence a check": 109,
 }
 # What is measured of each file.

@@ -84,7 +84,7 @@ def evaluation_figure(
         names, is_binary = style.shown_names(result.classes), len(result.classes) == 2
         matrix = ConfusionMatrixDisplay(result.confusion, display_labels=names)
         look = {"cmap": "Blues", "colorbar": False, "values_format": ",d"}
-        matrix.plot(ax=confusion, xticks_rotation=45 if len(names) > 4 else 0, **look)
+        matrix.plot(ax=confusion, xticks_rotation=45 if len("".join(names)) > 24 else 0, **look)
         style.heading(confusion, result.name, f"accuracy {result.accuracy:.1%}")
         # The ROC curve of the first of two classes mirrors that of the second.
         for code in range(1 if is_binary else 0, len(names)):
@@ -93,7 +93,7 @@ def evaluation_figure(
         if curve == "roc":
             ranking.plot([0, 1], [0, 1], "k:", linewidth=0.8)
         ranking.set(**labels, **_SIDES)
-        ranking.legend(fontsize=7, loc="lower right", ncols=1 + len(names) // 14)
+        ranking.legend(fontsize=8, loc="lower right", ncols=1 + len(names) // 14)
         note, what = "each class against the rest", "probability of the predicted class"
         if is_binary:
             note, what = f"class {names[1]} against {names[0]}", f"P({names[1]})"

@@ -232,9 +232,7 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
         lower = figure.add_subplot(parts[1], sharex=upper)
         _draw_single(upper, lower, term, curves)
         upper.set_ylim(-top, top)
-        if panel % n_columns:
-            upper.tick_params(labelleft=False)
-        else:
+        if not panel % n_columns:
             upper.set_ylabel("log odds", labelpad=2)
     _head(figure, shapes, len(shapes) - len(shown), curves, title)
     return figure

@@ -376,7 +376,7 @@ class _Drawing:
                 look["label"] = f" {probability:.2f} "
             text = f"{parent} {'↔' if both else '→'} {child}: {display.rounded(probability, 6)}"
             lines.append(self.arc(parent, child, look | {"tooltip": text}))
-        return lines, ["numbers on arcs: their probability"] if differ else []
+        return lines, ["numbers on arcs: their probability; others are 1"] if differ else []
 
     def arc(self, tail: Name, head: Name, attributes: Mapping[str, str]) -> str:
         """Return the statement of the arc from `tail` to `head`."""

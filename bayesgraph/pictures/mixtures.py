@@ -157,6 +157,7 @@ def course_figure(
         axes.plot(x, mean, color=INK, linewidth=1.2)
         axes.grid(axis="y")
         note = f"{where}mean, and a band of {100 * probability:g} %"
+    note += "; gaps: no row" if np.isnan(whole).any() else ""
     axes.set(xlim=(x[0], x[-1]), xlabel="slice")
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -153,8 +153,9 @@ def horizontal_bars(
     right = max((len(bar.note) + 2 for bar in bars if not bar.leftward), default=0)
     unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * (left + right))
     axes.set_xlim(low - unit * _CHARACTER * left, high + unit * _CHARACTER * right)
-    axes.locator_params(axis="x", nbins=5)
-    axes.set_xticks([tick for tick in axes.get_xticks() if low <= tick <= high])
+    axes.locator_params(axis="x", nbins=5, min_n_ticks=3)
+    ticks = axes.xaxis.get_major_locator().tick_values(low, high)
+    axes.set_xticks([tick for tick in ticks if low <= tick <= high])
     axes.set_xlabel(xlabel, labelpad=6)
     heading(axes, title, note)
     return axes.figure

@@ -149,7 +149,7 @@ def write_examples(runs):
             lines += ["It prints:", "", ".. code-block:: text", "   :class: output", ""]
             lines += [_indented(record["text"])]
             for shown in record["pictures"]:
-                lines += [f".. image:: {picture(shown, path.name)}", f"   :alt: {shown}", ""]
+                lines += [f".. figure:: {picture(shown, path.name)}", f"   :alt: {shown}", ""]
         (folder / f"{path.stem}.rst").write_text("\n".join(lines), encoding="utf-8")
         cards[path.stem] = [
             f"   .. grid-item-card:: {path.name}",

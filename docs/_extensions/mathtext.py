@@ -11,7 +11,8 @@ from matplotlib.mathtext import math_to_image
 def svg(formula, size):
     """Return a formula of LaTeX as an SVG element in the colour of the text around it."""
     buffer = io.BytesIO()
-    with rc_context({"svg.hashsalt": "bayesgraph", "mathtext.fontset": "stix"}):
+    look = {"svg.hashsalt": "bayesgraph", "mathtext.fontset": "stix", "figure.facecolor": "none"}
+    with rc_context(look):
         depth = math_to_image(f"${formula}$", buffer, format="svg", dpi=72, color="#010203")
     drawn = buffer.getvalue().decode()
     drawn = drawn[drawn.index("<svg") :]

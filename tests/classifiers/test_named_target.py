@@ -85,7 +85,7 @@ def test_what_is_no_column_is_told():
         bg.TANClassifier().fit(whole, "diseas")
     with pytest.raises(DataError, match="It has 'age'"):
         bg.TANClassifier().fit(X, "zzzzzz")
-    with pytest.raises(DataError, match="303 rows, and y 1 labels. To name a column"):
+    with pytest.raises(DataError, match="303 rows, and y 1 labels"):
         bg.TANClassifier().fit(whole, ["disease"])
     with pytest.raises(DataTypeError, match=r"a mapping from name to estimator.*got \[TANClass"):
         bg.evaluate([bg.TANClassifier()], whole, "disease")

@@ -180,7 +180,7 @@ export class Network {
     const whole = Math.min(1.3, (w - 2 * MARGIN) / width, (tall - 3 * MARGIN) / height);
     const isNarrow = isFirst && w < 700 && whole < READABLE;
     this.scale = Math.max(SMALLEST, isNarrow ? READABLE : whole);
-    this.shift = [(w - this.scale * width) / 2, isNarrow ? MARGIN : (tall - this.scale * height) / 2];
+    this.shift = [(w - this.scale * width) / 2, Math.max(MARGIN, (tall - this.scale * height) / 2)];
     this.move();
     if (isNarrow) this.reveal(this.app.state.target ?? this.current);
   }
