@@ -709,8 +709,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict` for rows and their labels, or the name of y's column."""
-        accuracy: float = super().score(*apart(X, y), sample_weight)
-        return accuracy
+        return float(super().score(*apart(X, y), sample_weight))
 
     def _encoded(self, X: Any) -> Evidence:
         """Return all rows of X as evidence."""

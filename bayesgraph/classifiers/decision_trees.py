@@ -796,8 +796,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R² of `predict` for rows and their numbers, or the name of the column of y."""
-        share: float = super().score(*intake.apart(X, y), sample_weight)
-        return share
+        return float(super().score(*intake.apart(X, y), sample_weight))
 
     def _evidence(self, X: Any) -> Evidence:
         intake.check_fitted(self, "network_")

@@ -503,7 +503,8 @@ def fit_columns(
                 "name for each column."
             )
         columns_of_x = Columns(tuple(names), matrix.shape[0], None, matrix)
-    check_lengths(columns_of_x.n_rows, n_labels)
+    if n_labels != columns_of_x.n_rows:
+        check_lengths(columns_of_x.n_rows, n_labels)
     return columns_of_x
 
 
@@ -595,7 +596,10 @@ def weighted(
 
 
 def known_rows(estimator: Any, X: Any) -> Table:
-    """Return X as a table encoded with the variables of a fitted estimator."""
+    """Return X as a table encoded with the variables of a fitted estimator.
+
+    Values that training had not seen are refused, or told with a warning, as its `unseen` says.
+    """
     columns = known_columns(estimator, X, estimator.layout_.columns, sparse=False)
     policy = of_rows(estimator.unseen, columns.n_rows)
     table = known_table(columns, policy, estimator.layout_, estimator.features_)

@@ -685,7 +685,7 @@ class NetworkClassifier(base.GraphClassifier):
         return star
 
     def _counts_ahead(self) -> bool:
-        """Return whether the statistics to collect are known before the data are seen."""
+        """Return whether what to count is known before the data are: one reading does."""
         return counts_ahead(self._learner())
 
     def _discretizer(self) -> discretizers.Discretizer | None:

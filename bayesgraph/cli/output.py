@@ -64,7 +64,10 @@ _LONGEST, _QUANTILES = 10_000, (0.025, 0.25, 0.5, 0.75, 0.975)
 
 
 def say(answer: Any, text: str | None = None, *, err: bool = False) -> None:
-    """Print an answer as text, by default its `repr`, or with --json what it holds."""
+    """Print an answer as text, by default its `repr`, or with --json what it holds.
+
+    On standard error it is text always. The line of progress is off the screen meanwhile.
+    """
     if LINE.json and not err:
         text = json.dumps(as_json(answer))
     elif text is None:

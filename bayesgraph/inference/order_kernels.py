@@ -362,10 +362,10 @@ def elimination_order(
 
     `start` and `item` are the scopes of the factors, `stage` is the stage of each variable.
     Simplicial variables of stage 0 are eliminated first; the others are ordered by a portfolio of
-    greedy scores, with seeded noise from the second round on. From the third round on, the noise of
-    the best order is mutated, a few variables at a time, and kept where the order is not worse (a
-    1 + 1 evolution strategy). The search stops when its number of steps exceeds `effort` times the
-    entries of the best order found, or `_MAXIMUM_WORK`, or when it gains nothing any more.
+    greedy scores, with seeded noise, the taste, from the second round on. From the third round on,
+    that of the best order is mutated, a few variables at a time, and kept where the order is not
+    worse (a 1 + 1 evolution strategy). The search stops when its number of steps exceeds `effort`
+    times the entries of the best order found, or `_MAXIMUM_WORK`, or when it gains nothing more.
     """
     n = len(cards)
     order = np.empty(n, np.int64)
@@ -410,6 +410,7 @@ def elimination_order(
     winner = 0
     trials = 0
     while True:
+        # The first rounds begin anew, and a trial now and then; the others mutate the best.
         is_fresh = trials < 2 * _SCORES or trials % _FRESH == 0
         score = trials % _SCORES if is_fresh else winner
         if is_fresh and trials >= _SCORES:

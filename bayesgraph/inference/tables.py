@@ -648,12 +648,16 @@ class Layout:
         self.places[[OPERAND, OWN]] -= 2 * self.n_data
 
     def _messages(self, keys: Sequence[Ints | None]) -> Iterator[tuple[int, Ints]]:
-        """Yield the messages between compressed cliques and their keys: those of the receiver."""
+        """Yield messages that are compressed, each with the keys that its receiver has.
+
+        The length of each is written to `places`.
+        """
         shape = self._shape
         for c, p in enumerate(shape.parent):
             of_parent = keys[p] if p >= 0 else None
             if keys[c] is not None and of_parent is not None:
                 of_message = _of_message(shape, self._cards, c, of_parent)
+                # Others stay whole: a message pays where it is half of the table at most.
                 if len(of_message) <= shape.shared[c] // 2:
                     self.places[SEPARATOR, len(self.tree.factors) + c] = len(of_message)
                     yield c, of_message

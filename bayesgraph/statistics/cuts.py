@@ -440,6 +440,7 @@ def split_intervals(column: SortedColumn, cuts: Floats) -> Floats:
     n = column.low.size
     ends = np.concatenate([[0], np.searchsorted(column.low, cuts, side="right"), [n]])
     rows = column.low, column.classes, column.weights, column.n_classes
+    # Rows before which an interval is split: between the largest value below and theirs.
     at = np.flatnonzero(cut_kernels.splits_of_parts(ends, *rows, total))
     return np.unique(np.concatenate([cuts, round_between(column.high[at - 1], column.low[at])]))
 

@@ -520,7 +520,7 @@ class FrequentValues(ArrayState):
 
     def _leave_out(self, excess: int) -> None:
         """Remove at least `excess` values from the list."""
-        # The smallest credit that is left out, so that at most `size` values keep some.
+        # The largest credit that is left out; all lose as much, so that at most `size` keep some.
         lost = float(np.partition(self.credit, excess - 1)[excess - 1])
         self.missed += lost
         self.credit = self.credit - lost

@@ -113,7 +113,10 @@ def _parents(
 
 
 class _Template:
-    """The families of a temporal network, and the network of their distributions."""
+    """The families of a temporal network, and the network of their distributions.
+
+    `make` is the class of the network; `static` are the names of its static variables.
+    """
 
     def __init__(
         self,
@@ -131,7 +134,8 @@ class _Template:
 
         slices = [families(repeated, number) for number in range(max(steps, default=0) + 1)]
         self._parts = [families([v for v in parents if v.name in static], 0), *slices]
-        pairs = [pair for pairs in self._parts for pair in pairs]
+        # Slices share most families, which are listed once.
+        pairs = [pair for part in self._parts for pair in part]
         self.families: Families = {Family.of(*above, v): (v, above) for v, above in pairs}
 
     def drawn(self, numbers: Mapping[Any, Floats], random: np.random.Generator) -> Any:

@@ -784,6 +784,7 @@ def _push(
         at = counts[level]
         totals[level, at], squares[level, at] = total, square
         counts[level] += 1
+        # No stream is so long that the last level, of buckets of the largest size, is full.
         if counts[level] <= maximum or level + 1 == len(counts):
             return
         size = 2.0**level
