@@ -708,7 +708,7 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         return shapes(model, self.target_, rows, positive=positive, negative=negative)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict` for rows and their labels, or the name of y's column."""
+        """Return the accuracy of `predict`; y may be the name of a column, as in `fit`."""
         return float(super().score(*apart(X, y), sample_weight))
 
     def _encoded(self, X: Any) -> Evidence:

@@ -795,7 +795,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R² of `predict` for rows and their numbers, or the name of the column of y."""
+        """Return R² of `predict`; y may be the name of a column, as in `fit`."""
         return float(super().score(*intake.apart(X, y), sample_weight))
 
     def _evidence(self, X: Any) -> Evidence:

@@ -509,7 +509,7 @@ def fit_columns(
 
 
 def check_lengths(n_rows: int, n_labels: int | None) -> None:
-    """Refuse another number of labels, unless there are none, than of rows."""
+    """Raise an error if there are labels, but not one for each row."""
     if n_labels not in (None, n_rows):
         hint = " To name a column of X as y, leave out the brackets." if n_labels == 1 else ""
         raise DataError(f"X has {n_rows:,} rows, and y {n_labels:,} labels.{hint}")

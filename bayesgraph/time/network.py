@@ -363,7 +363,8 @@ class TemporalNetwork(Answering):
             What a value becomes that is not a state.
         memory_limit : float, optional
             Bytes that the messages of `smooth`, `filter` and `forecast` may take; by default half
-            of the machine's memory. With less, slices are worked through in pieces, twice.
+            of the machine's memory. With less, slices are worked through in pieces; `smooth` does
+            so twice.
 
         Returns
         -------
