@@ -63,6 +63,9 @@ def restrict(
     targets : indices of variables
     relevance : Relevance
     """
+    if relevance is Relevance.TARGETS and tables.pending and (observed or soft):
+        # What the evidence separates from the targets is looked at for zeros.
+        tables.load(restrict(tables, observed, soft, targets, Relevance.EVIDENCE).factors.tolist())
     arrays = tables.arrays
     scopes = arrays.start, arrays.item, arrays.child
     if soft:  # one more factor for each variable with soft evidence
@@ -317,6 +320,7 @@ class CompiledTables:
         if tree is None:
             tree = self.tree(observed, soft, targets, relevance, maximized=maximized)
         tables, arrays = self.tables, self.tables.arrays
+        tables.load(tree.factors.tolist())
         # With variables to maximise the result is the maximum, not the table of the targets.
         targets = targets if maximized is None else ()
         stages = self.stages(maximized)
@@ -410,7 +414,7 @@ class CompiledTables:
         offsets = tables.offsets(np.array([*hard, *hard.values()], dtype=np.int64))
         space = np.empty(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
-        values = tables.log_values if logarithmic else tables.values
+        values = tables.log_values if logarithmic else tables.arrays.values
         if everything:
             values = tables.contradicted(case.hard, logarithmic=logarithmic)
         log_scale = tables.log_scale + case.log_scale
@@ -455,6 +459,7 @@ class CompiledTables:
             Indices of the relevant tables.
         """
         tables = self.tables
+        tables.load(factors)
         sizes = map(len, (tables.cards, tables.start, tables.item, targets))
         chosen = *targets, *factors
         # Several times faster than `concatenate` for few numbers.
@@ -482,7 +487,7 @@ class CompiledTables:
             return None
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
         status, log_mass, result = execution_kernels.enumerate_joint(
-            layout, tables.values, findings
+            layout, tables.arrays.values, findings
         )
         if status != execution_kernels.OK:
             return None

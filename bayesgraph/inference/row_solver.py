@@ -298,7 +298,7 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
         likelihoods = [np.ones((tables.cards[v], n_together)) for v in observed]
         extended = Tables(
             Scopes.of_variables([*tables.variables, row], scopes),
-            [tables.values, *likelihoods],
+            [*(tables.table(f)[1] for f in range(len(tables))), *likelihoods],
             sums_to_one=False,
         )
         # The model's tables still are distributions of their children, which likelihoods are not.

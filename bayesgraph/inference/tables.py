@@ -30,6 +30,8 @@ from bayesgraph.inference.program_kernels import (
 # ------------------ The tables of a discrete model as flat arrays for the compiled (Numba) kernels
 
 
+# Number of entries up to which all tables are joined at once: it takes no longer than to choose.
+_FEW_ENTRIES = 2**14
 # Smallest normal number, below which digits are lost; a table with this entry makes programs run
 # on logarithms.
 _TINY = float(np.finfo(np.float64).tiny)
@@ -102,6 +104,8 @@ class Scopes:
 class Tables:
     """Non-negative tables over discrete variables, stored in one flat array.
 
+    Entries of large models are copied into it when a question needs them: see `load`.
+
     Parameters
     ----------
     scopes : Scopes
@@ -128,6 +132,8 @@ class Tables:
         Scopes as indices of variables: the scope of table f is ``item[start[f]:start[f + 1]]``.
     indices
         `cards`, `start` and `item`, one after the other.
+    arrays : TableArrays
+        All arrays as one named tuple, which the compiled kernels take.
     has_lost_digits : bool
         Whether entries underflow, so that only the logarithms are right.
     """
@@ -146,20 +152,41 @@ class Tables:
         self.log_scale = float(sum(log_scales))
         self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
         self.indices = scopes.indices
-        self.values = _joined(values)
         self.has_lost_digits = log_values is not None
         self._log_values: Floats | None = None
         if log_values is not None:
             self._log_values = np.concatenate(log_values, axis=None)
-        self._sums_to_one = sums_to_one
+        step, base, child = planning_kernels.table_layout(
+            self.cards, self.start, self.item, sums_to_one
+        )
+        # Tables by index, None for those in the flat array; empty if all are.
+        self.pending: list[Floats | None] = []
+        n_entries = int(base[-1]) + values[-1].size if len(values) else 0
+        if n_entries <= _FEW_ENTRIES:
+            flat = _joined(values)
+        else:
+            flat, self.pending = np.empty(n_entries), [*values]
+        self.arrays = TableArrays(self.cards, self.start, self.item, step, base, child, flat)
+
+    def load(self, factors: Iterable[int]) -> None:
+        """Copy some tables to the flat array, whose other entries may be arbitrary.
+
+        Indices above those of the tables, which factors of soft evidence have, are left out.
+        """
+        arrays, pending = self.arrays, self.pending
+        for f in factors if pending else ():
+            table = pending[f] if f < len(pending) else None
+            if table is not None:
+                begin = arrays.base[f]
+                arrays.values[begin : begin + table.size] = table.reshape(-1)
+                pending[f] = None  # not before, as other threads may load it too
 
     @cached_property
-    def arrays(self) -> TableArrays:
-        """All arrays as one named tuple, which the compiled kernels take."""
-        step, base, child = planning_kernels.table_layout(
-            self.cards, self.start, self.item, self._sums_to_one
-        )
-        return TableArrays(self.cards, self.start, self.item, step, base, child, self.values)
+    def values(self) -> Floats:
+        """Entries of all tables, one table after the other."""
+        self.load(range(len(self)))
+        self.pending = []
+        return self.arrays.values
 
     @classmethod
     def from_logs(cls, scopes: Scopes, logs: Sequence[Floats]) -> Tables:
@@ -179,18 +206,18 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return self.values.nbytes
+        return self.arrays.values.nbytes
 
     @cached_property
     def log_values(self) -> Floats:
         """Natural logarithms of all table entries: those given to the constructor, or computed."""
-        return self.log_at(slice(None))
+        return log_of(self.values) if self._log_values is None else self._log_values
 
-    def log_at(self, places: Ints | slice) -> Floats:
-        """Return the natural logarithms of the entries at the given indices of the flat array."""
+    def log_at(self, places: Ints) -> Floats:
+        """Return the natural logarithms of entries of loaded tables, by index in the flat array."""
         if self._log_values is not None:
             return self._log_values[places]
-        return log_of(self.values[places])
+        return log_of(self.arrays.values[places])
 
     def offsets(self, findings: Ints) -> Ints:
         """Return the offset of the first entry of each table that agrees with the evidence.
@@ -242,7 +269,9 @@ class Tables:
         numbers = self.item[self.start[f] : self.start[f + 1]].tolist()
         shape = self.cards[numbers]
         begin = int(self.arrays.base[f])
-        values = self.log_values if logs else self.values
+        if not logs:
+            self.load((f,))
+        values = self.log_values if logs else self.arrays.values
         return numbers, values[begin : begin + int(shape.prod())].reshape(shape)
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -143,7 +144,7 @@ class BayesianNetwork(Model):
         self._check_parents()
         arcs = dict.fromkeys([arc for cpd in self._blocks for arc in cpd.arcs()])
         names = list(self._by_name)
-        index_of = {name: i for i, name in enumerate(names)}
+        self._index_of = index_of = {name: i for i, name in enumerate(names)}
         # The indices of the parents of each variable, in the order of its CPD.
         self._above: dict[int, list[int]] = {v: [] for v in range(len(names))}
         for parent, child in arcs:
@@ -369,20 +370,20 @@ class BayesianNetwork(Model):
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        tables: list[TableCPD] = []
-        item: list[int] = []
-        ends = [0]
-        for child, cpd in enumerate(self.cpds):
-            if isinstance(cpd, TableCPD):
-                tables.append(cpd)
-                item += self._above[child]
-                item.append(child)
-                ends.append(len(item))
-            elif not (isinstance(cpd, SetCPD) and isinstance(cpd.variable, Discrete)):
+        tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
+        children: Iterable[int] = range(len(self.cpds))
+        if len(tables) < len(self.cpds):
+            others = [cpd for cpd in self.cpds if not isinstance(cpd, TableCPD)]
+            if any(
+                not isinstance(c, SetCPD) or not isinstance(c.variable, Discrete) for c in others
+            ):
                 return None
+            children = [self._index_of[table.variable.name] for table in tables]
+        item = [v for child in children for v in (*self._above[child], child)]
+        ends = [0, *itertools.accumulate([len(table.scope) for table in tables])]
         scopes = Scopes(self.variables, self._index_of, ends, item)  # type: ignore[arg-type]
         logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
-        values = [t.values for t in tables]
+        values = [table.values for table in tables]
         return CompiledTables(Tables(scopes, values, sums_to_one=True, log_values=logs))
 
     @cached_property

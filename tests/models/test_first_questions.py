@@ -1,6 +1,7 @@
 """The first questions to a network, and marginals of the same variables with other values."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import oracle as brute
@@ -8,6 +9,15 @@ import pytest
 
 import bayesgraph as bg
 from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnknownStateError
+from bayesgraph.inference import tables
+
+
+@pytest.fixture(autouse=True, params=["joined at once", "copied when needed"])
+def few_entries(request, monkeypatch):
+    """Every test runs with tables that are joined at once, and with tables copied when needed."""
+    if request.param == "copied when needed":
+        monkeypatch.setattr(tables, "_FEW_ENTRIES", 0)
+    return request.param
 
 
 def chains(n=30, seed=0):
@@ -68,6 +78,39 @@ def test_the_first_posterior_of_impossible_evidence():
     net = bg.BayesianNetwork([bg.TableCPD(a, [0.5, 0.5]), table, *rest])
     with pytest.raises(ImpossibleEvidenceError):
         net.query("a", {"b": 1})
+
+
+def test_only_the_tables_that_a_question_needs_are_copied(few_entries):
+    net = chains()
+    net.query("x6", {"x2": "a"})
+    kept = net._compiled_tables.tables.pending
+    if few_entries == "joined at once":
+        assert not kept
+    else:
+        assert [i for i, table in enumerate(kept) if table is None] == [0, 1, 2, 3, 4, 6]
+    asked = chains()
+    asked.marginals()
+    assert np.array_equal(net._compiled_tables.tables.values, asked._compiled_tables.tables.values)
+
+
+def test_a_zero_that_the_evidence_separates_is_noticed_before_its_table_is_needed():
+    net = chains()
+    a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", [0, 1])
+    apart = [bg.TableCPD(a, [0.5, 0.5]), bg.TableCPD(b, [[1, 0], [1, 0]], parents=[a])]
+    net = bg.BayesianNetwork([*net.cpds, *apart])
+    with pytest.raises(ImpossibleEvidenceError):
+        net.query("x29", {"b": 1})
+    assert net.query("x29", {"b": 0}) == chains().query("x29")
+
+
+def test_first_questions_of_many_threads():
+    expected = {name: p.probabilities for name, p in chains().marginals().items()}
+    for _ in range(20):
+        net = chains()
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(net.query, net.names))
+        for name, posterior in zip(net.names, answers, strict=True):
+            assert posterior.probabilities == pytest.approx(expected[name], abs=1e-12)
 
 
 def test_a_copy_of_a_network_is_asked_anew():
