@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from enum import Enum
 from struct import pack
 from typing import Any, NamedTuple
@@ -216,6 +217,28 @@ class Run(NamedTuple):
     log_mass: float
     logarithmic: bool
 
+    def release(self) -> None:
+        """Keep the workspace for the next run of any model: it is not read any more."""
+        whole = self.space if self.space.base is None else self.space.base
+        if _SMALLEST_KEPT <= len(whole) <= _LARGEST_KEPT:
+            _spare[:] = [whole]
+
+
+# One workspace at most, for the next run: the operating system clears new memory, which takes
+# longer than many a run. Small arrays come from memory that the process has; large ones go back.
+_spare: list[Floats] = []
+_SMALLEST_KEPT, _LARGEST_KEPT = 2**16, 2**23
+
+
+def _workspace(n: int) -> Floats:
+    """Return an array of n arbitrary entries: of the spare workspace if that is large enough."""
+    if n >= _SMALLEST_KEPT:
+        with suppress(IndexError):  # there is none, or another thread uses it
+            whole = _spare.pop()
+            if len(whole) >= n:
+                return whole[:n]
+    return np.empty(n)
+
 
 class CompiledTables:
     """The tables of a model, with methods that compile and run programs on them.
@@ -412,7 +435,7 @@ class CompiledTables:
         tables = self.tables
         hard = {} if everything else case.hard
         offsets = tables.offsets(np.array([*hard, *hard.values()], dtype=np.int64))
-        space = np.empty(program.n_work)
+        space = _workspace(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
         values = tables.log_values if logarithmic else tables.arrays.values
         if everything:

@@ -469,6 +469,7 @@ class _Program(_TableWork):
         if limit not in self._slices:
             with suppress(MemoryLimitError):
                 run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
+                run.release()
                 return run.result, run.log_mass
             self._slices[limit] = sliced_program(*self._query, self._tree, limit)
         return self._sum_of_slices(case, *self._slices[limit])
@@ -489,6 +490,7 @@ class _Program(_TableWork):
         for states in itertools.product(*map(range, cards[cut])):
             hard = {**case.hard, **dict(zip(cut, states, strict=True))}
             run = self.compiled.run(program, case._replace(hard=hard), np.inf)
+            run.release()
             if run.log_mass == -np.inf:
                 continue
             if run.log_mass > unit + _LARGE:
@@ -602,6 +604,7 @@ class ProgramPosteriors(_Program, _TablePosteriors):
         if self._shared is None:
             return self._answer(self._result(case, memory_limit), case, memory_limit)
         run = self.compiled.run(self._shared, case, everything=True)
+        run.release()
         return self._answer((run.result[self._asked], run.log_mass), case, memory_limit)
 
 

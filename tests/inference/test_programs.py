@@ -14,6 +14,7 @@ from bayesgraph.inference import FEW_VARIABLES, All, Case, Memo, Relevance, plan
 from bayesgraph.inference import order_kernels as orders
 from bayesgraph.inference import planning_kernels as planning
 from bayesgraph.inference import program_kernels as programs
+from bayesgraph.inference import programs as querying
 from bayesgraph.inference.junction import Cliques
 
 SEEDS = range(40)
@@ -308,6 +309,23 @@ def test_questions_to_a_table_that_is_made_in_tiles(n):
     best = graph.most_probable()
     expected = np.unravel_index(int(table.argmax()), table.shape)
     assert [best[i] for i in range(n)] == [int(code) for code in expected]
+
+
+def test_runs_share_a_workspace_and_no_numbers(monkeypatch):
+    monkeypatch.setattr(querying, "_SMALLEST_KEPT", 1)
+    querying._spare.clear()
+    nets = [random_network(seed, n=14)[0] for seed in range(6)]
+    first = [net.marginals() for net in nets]
+    expected = [{name: p.probabilities.copy() for name, p in found.items()} for found in first]
+    (whole,) = querying._spare
+    nets[0].marginals()
+    assert querying._spare[0] is whole
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: nets[i % 6].marginals(), range(120)))
+    for i, answer in enumerate(answers):
+        for name, probabilities in expected[i % 6].items():
+            assert answer[name].probabilities == pytest.approx(probabilities, abs=1e-12)
+            assert np.array_equal(first[i % 6][name].probabilities, probabilities)
 
 
 @pytest.mark.parametrize("seed", range(12))
