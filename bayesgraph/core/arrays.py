@@ -35,6 +35,7 @@ def log_of(values: Floats) -> Floats:
 def log_sum_exp(values: Floats, axis: int | tuple[int, ...]) -> Floats:
     """Return log(sum(exp(values))) along one or several axes, -inf if all values are -inf."""
     peak = np.max(values, axis=axis, keepdims=True)
+    # Where all are -inf, their difference from the peak would be NaN.
     peak[np.isneginf(peak)] = 0.0
     total = np.sum(np.exp(values - peak), axis=axis)
     return np.asarray(log_of(total) + np.squeeze(peak, axis=axis))
@@ -111,11 +112,15 @@ def log_normal_mass(low: Any, high: Any, mean: Floats, scale: Floats) -> Floats:
     A narrow interval is integrated: its ends have nearly the same distribution function.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # Both ends in standard deviations from the mean, and half of the width.
         a, b, half = (low - mean) / scale, (high - mean) / scale, (high - low) / (2 * scale)
         upper, middle = a + b > 0, (a + b) / 2
+        # An interval in the upper tail is mirrored: below the mean log_ndtr has all digits.
         a, b = np.where(upper, -b, a), np.where(upper, -a, b)
-        top = scipy.special.log_ndtr(b)
-        wide = top + np.log1p(-np.exp(scipy.special.log_ndtr(a) - top))
+        log_below = scipy.special.log_ndtr(b)
+        # log(ndtr(b) - ndtr(a)).
+        wide = log_below + np.log1p(-np.exp(scipy.special.log_ndtr(a) - log_below))
+        # The density at each node as a share of that in the middle, integrated over (-1, 1).
         away = half[..., None] * NODES
         share = np.exp(-away * (middle[..., None] + away / 2)) @ NODE_WEIGHTS
         narrow = np.log(half * share) - (middle**2 + LOG_2PI) / 2
@@ -235,6 +240,7 @@ class ItemTerms:
 
         `exponent` has shape () or (cells,).
         """
+        # To the power 0 also an impossible count, of log minus infinity, has the potential 1.
         logs = np.where(exponent == 0, 0.0, self.logs * np.where(exponent == 0, 1.0, exponent))
         return type(self)(self.names, self.values, logs)
 
@@ -264,6 +270,7 @@ def extremes(values: Floats) -> tuple[Floats, Floats]:
     # NumPy reduces few long rows much faster than many short ones.
     together = 1 + _LONG_ROW // max(1, n_columns) if values.flags.c_contiguous else 1
     rest = n_rows - n_rows % together
+    # `together` rows side by side in each row of `wide`; the rows that are left over follow below.
     wide = values[:rest].reshape(rest // together, together * n_columns)
     ends = []
     for function, of_none in ((np.fmin, np.inf), (np.fmax, -np.inf)):

@@ -198,6 +198,7 @@ class Background:
             return
         with self._lock, suppress(OSError):
             self._next_look = perf_counter() + AGAIN
+            # A forked process has no child of its parent.
             if self._owner != os.getpid():
                 self._owner, self._process = os.getpid(), None
                 atexit.register(self._end)
@@ -324,9 +325,11 @@ class Tiers:
         if self.mode != "background":
             return self.mode == "never"
         seconds = _UNIT * work
+        # A kernel in the cache costs the import of the compiler, others cost compiling.
         if self.library.has(kernel.name):
             is_loaded = "bayesgraph.core.compiler" in sys.modules
             return not is_loaded and self.spent + seconds < LOADS
+        # Without a process that compiles it, all of the kernel's interpreted calls count.
         if not self.background.helps:
             seconds += kernel.spent
         return kernel.may_interpret and seconds < PAYS
@@ -335,6 +338,7 @@ class Tiers:
         """Count the time of an interpreted call, and let kernels that take much be compiled."""
         self.spent += seconds
         kernel.spent += seconds
+        # Only at the call that passes the limit.
         if self.spent > _TOLD >= self.spent - seconds and not HAS_COMPILER:
             warn(
                 f"{_TOLD:.0f} seconds went to loops that Numba would compile to run up to a "
@@ -443,6 +447,7 @@ class Kernel:
         return self.function.__qualname__
 
     def _choose(self, *args: Any) -> Any:
+        # The tier is that which `tiers` chooses; the time of interpreted calls is counted.
         if tiers.interprets(self, self._work(*args) if self._work else entries(args)):
             start = perf_counter()
             with np.errstate(all="ignore"):
@@ -533,6 +538,8 @@ def _with_globals(function: FunctionType, tier: dict[int, dict[str, Any]]) -> Fu
 
 
 def _globals_of(function: FunctionType, tier: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    # The globals of the function's module in which kernels are those of a tier; `tier` keeps them
+    # by the address of the module's own globals.
     names = function.__globals__
     if id(names) not in tier:
         # Kernels may call themselves and each other: what they find is filled in afterwards.

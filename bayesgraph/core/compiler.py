@@ -109,6 +109,7 @@ def compile_wanted() -> None:
     with suppress(AttributeError, OSError):
         os.nice(10)
     library, done = tiers.library, set()
+    # Lines are added while this process compiles; it ends when none is new.
     while wanted := [line for line in library.lines(".wanted") if line not in done]:
         done.update(wanted)
         for line in wanted:

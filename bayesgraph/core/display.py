@@ -137,6 +137,7 @@ def cut_texts(cuts: Sequence[float], longest: int = 10) -> list[str]:
     """
     exact = [repr(float(cut)).removesuffix(".0") for cut in cuts]
     texts = [_first_digits(text, longest) for text in exact]
+    # One more digit, until different cuts have different texts.
     while len(set(texts)) < len(set(exact)):
         longest += 1
         texts = [_first_digits(text, longest) for text in exact]
@@ -147,6 +148,7 @@ def _first_digits(text: str, longest: int) -> str:
     """Return a number's text, or if that is long its first decimals: ``0.123…``, ``1.23…e-07``."""
     mantissa, e, exponent = text.partition("e")
     places = longest - len(f"…{e}{exponent}")
+    # At least one decimal, however long the whole part is.
     kept = mantissa[: max(places, mantissa.find(".") + 2)]
     short = f"{kept}…{e}{exponent}"
     return short if "." in kept and len(text) > max(longest, len(short)) else text
@@ -191,6 +193,7 @@ class DisplayTable:
         if widths and widths[-1] > _SENTENCE and sum(widths) + 2 * len(widths) > _LINE:
             below = [f"\n    {line.pop()}".rstrip() for line in lines]
             widths.pop()
+        # What a line has left for the bar: two spaces are before each column and before the bar.
         room = _LINE - sum(widths) - 2 * (len(widths) + 1)
         longest = max(0, min(_BAR_CHARACTERS, room))
         bars = [(("█" if share >= 0 else "▒") * round(longest * abs(share))) for share in self.bars]
@@ -218,6 +221,7 @@ class DisplayTable:
         body = self._body()
         widths = [max(map(len, map(printable, column))) + 2 for column in zip(*body, strict=True)]
         parts: list[list[int]] = []
+        # Columns of each part: as many as have room beside the repeated first ones.
         room = 0
         for column, width in enumerate(widths[keys:], keys):
             if not parts or width > room:

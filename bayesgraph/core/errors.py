@@ -162,6 +162,7 @@ class LossyExportWarning(BayesGraphWarning):
 
 def warn(message: str, category: type[Warning]) -> None:
     """Issue a warning that names the user's line which called bayesgraph or scikit-learn."""
+    # Level 1 is the line of `warnings.warn` here, level 2 that of the caller.
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         frame, level = frame.f_back, level + 1

@@ -201,6 +201,7 @@ class Evidence:
                 return matrix
         if not variables:
             return np.empty((self.n_rows, 0), dtype=np.int8)
+        # One column after the other, then rows first: a view in Fortran order.
         stacked = np.concatenate([self.columns[variable] for variable in variables])
         return stacked.reshape(len(variables), self.n_rows).T
 

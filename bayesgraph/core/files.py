@@ -367,6 +367,7 @@ def _temporary(directory: Path, suffix: str, mode: int | None) -> Iterator[Path]
 
     It is locked as long as it is in use, so that other processes do not take it for abandoned.
     """
+    # Again if another process removed the file as abandoned before it was locked.
     while True:
         path = directory / f"{_TEMPORARY}{secrets.token_hex(8)}{suffix}"
         permissions = 0o666 if mode is None else stat.S_IMODE(mode)
@@ -410,6 +411,7 @@ def _remove_abandoned(directory: Path) -> None:
     if sys.platform == "win32":
         return
     for path in directory.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}*"):
+        # Locking raises an OSError where another process uses the file.
         with contextlib.suppress(OSError):
             descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:

@@ -372,9 +372,11 @@ def tree_sum(parts: Iterable[Any]) -> Any:
 
     The logarithm of the number of parts bounds how many sums are held at a time. None without any.
     """
+    # Sums of 2^level parts, in their order: levels descend, as the digits 1 of a binary number.
     pending: list[tuple[int, Any]] = []
     for part in parts:
         level = 0
+        # Two sums of as many parts are added, the earlier one on the left.
         while pending and pending[-1][0] == level:
             part = pending.pop()[1] + part
             level += 1
@@ -402,4 +404,5 @@ def sampled(first: int, n_rows: int, share: float) -> NDArray[np.bool_]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     x ^= x >> np.uint64(31)
+    # The greatest float below 2^64 is 2^64 - 2048.
     return np.asarray(x < np.uint64(min(share, 1.0) * (2.0**64 - 2048)))

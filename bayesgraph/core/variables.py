@@ -142,6 +142,7 @@ class _Unique(type):
 
     def __call__(cls: type[_VariableT], *args: Any, **options: Any) -> _VariableT:
         variable: _VariableT = super().__call__(*args, **options)  # type: ignore[misc]
+        # The arguments that make the variable again.
         key = variable.__reduce__()[1]
         with _LOCK:
             unique: _VariableT = _VARIABLES.setdefault((cls, key, _types(key)), variable)
@@ -153,6 +154,7 @@ def _types(value: Any) -> Any:
     if type(value) is not tuple:
         return math.copysign(1.0, value) if type(value) is float else type(value)
     types = tuple(map(type, value))
+    # 0.0 and -0.0 are equal, and only their sign tells them apart.
     if set(types) == {float}:
         return tuple(map(math.copysign, repeat(1.0), value))
     return tuple(map(_types, value)) if tuple in types or float in types else types
@@ -308,6 +310,7 @@ class Binned(Discrete):
         cuts = np.array(self.cuts)
         if len(numbers) >= _MANY and 0 < len(cuts) <= _FEW_CUTS and numbers.dtype == np.float64:
             return np.asarray(find_intervals(cuts, numbers))  # the same codes, faster
+        # A number that equals a cut is in the interval below it, which is closed above.
         codes = np.searchsorted(cuts, numbers, side="left")
         codes[np.isnan(numbers)] = -1
         return np.asarray(codes)
@@ -382,6 +385,7 @@ def find_intervals(cuts: NDArray[np.float64], numbers: NDArray[np.float64]) -> N
         size = min(_BLOCK, len(numbers) - start)
         values[:size] = numbers[start : start + size]
         for i in range(_BLOCK):
+            # NaN differs from itself, and no comparison below holds for it.
             codes[i] = 0 if values[i] == values[i] else -1
         for cut in cuts:
             for i in range(_BLOCK):
@@ -709,6 +713,7 @@ def decode(variable: Variable, column: NDArray[Any]) -> NDArray[Any]:
         states = np.array(variable.states)
         if states.dtype.kind != "O":
             return np.asarray(states[codes])
+    # The last entry, None, is that of the code -1.
     objects = np.empty(len(variable.states) + 1, dtype=object)
     objects[:-1] = variable.states
     return np.asarray(objects[codes])
@@ -737,7 +742,7 @@ Arc: TypeAlias = tuple[Node, Node]
 def parents_first(parents: Mapping[_N, Collection[_N]]) -> list[_N] | None:
     """Return the nodes in topological order, or None if there is a cycle.
 
-    It is the order of `graph.topological_order`.
+    It is the order of `graphs.topological_order`.
 
     Parameters
     ----------
@@ -747,6 +752,7 @@ def parents_first(parents: Mapping[_N, Collection[_N]]) -> list[_N] | None:
     nodes = list(parents)
     place = {node: i for i, node in enumerate(nodes)}
     children: list[list[int]] = [[] for _ in nodes]
+    # Number of parents of each node that are not in the order yet.
     waiting = []
     for i, above in enumerate(parents.values()):
         waiting.append(len(above))

@@ -91,6 +91,7 @@ def union_of_arcs(
         for arc, share in arcs.items():
             before = union.edges[arc]["probability"] if union.has_edge(*arc) else 0.0
             union.add_edge(*arc, probability=min(before + weight * share, 1.0))
+    # Only of arcs that some graph has.
     fixed = {arc: p for arc, p in probabilities.items() if union.has_edge(*arc)}
     nx.set_edge_attributes(union, fixed, "probability")
     return nx.freeze(union)
@@ -139,6 +140,7 @@ def directed_graph(graph: Any) -> nx.DiGraph:
         independences.
     """
     dag = graph
+    # Networks and weighted ones; a factor graph is a product too, but its graph has no directions.
     if getattr(graph, "_kind", None) in ("product", "tempered"):
         dag = graph.graph
     if isinstance(dag, nx.DiGraph):
@@ -241,12 +243,16 @@ def reachable(
         Trails have no others. All ancestors of start and evidence, others are only at their ends.
     """
     among = dag if within is None else within
+    # Visits of a node, from one of its children or from a parent; a start is as if from a child.
+    # The list grows while it is gone through.
     waiting = [(node, True) for node in start]
     reached = set(waiting)
     for node, is_from_child in waiting:
         steps: list[tuple[Node, bool]] = []
         if node not in evidence:
             steps += [(child, False) for child in dag.succ[node] if child in among]
+        # A visit from a child goes on to the parents unless the node is observed; one from a parent
+        # does only if it is, as of a collider.
         if is_from_child == (node not in evidence):
             steps += [(parent, True) for parent in dag.pred[node]]
         waiting += [step for step in steps if step not in reached]
@@ -414,11 +420,13 @@ def structural_hamming_distance(one: Any, other: Any, *, equivalent: bool = True
             f"{quoted(sorted(map(str, different)))}."
         )
     marks, others = first._marks, second._marks
+    # The mark None is an undirected edge; pairs without an edge get another one.
     absent = object()
     return sum(marks.get(pair, absent) != others.get(pair, absent) for pair in {*marks, *others})
 
 
 def _partial(graph: Any, equivalent: bool) -> PDAG:
+    # What is compared of a graph: a PDAG as it is, else the CPDAG or the arcs alone.
     if isinstance(graph, PDAG):
         return graph
     if equivalent:
@@ -470,6 +478,7 @@ class Pattern:
     def of_class(cls, parents: Sequence[Sequence[int]]) -> Pattern:
         """Return the CPDAG of a directed acyclic graph, given the parents of each node."""
         pattern = cls(len(parents), ((p, c) for c, above in enumerate(parents) for p in above))
+        # The arcs of v-structures, which all graphs of the class have.
         for child, above in enumerate(parents):
             for a, b in combinations(above, 2):
                 if not pattern.adjacent(a, b):
@@ -552,6 +561,7 @@ class Pattern:
     def extend(self) -> None:
         """Direct all edges without new v-structures, or else along an order of the arcs."""
         rest = set(range(len(self.parents)))
+        # Neighbours do not change; nodes that were sinks are no longer in `rest`.
         around = [self.around(node) for node in rest]
         waiting = sorted(rest, reverse=True)
         while waiting and any(self.undirected):
@@ -575,6 +585,7 @@ class Pattern:
         """Return whether all edges of a node may point to it, with no new v-structure."""
         if self.children[node] & rest:
             return False
+        # Each node that would become a parent is linked to all others near it.
         near = around[node] & rest
         return all(near - {other} <= around[other] for other in self.undirected[node])
 

@@ -114,6 +114,7 @@ def network_part(
     MemoryLimitError
         For a part beyond the stated sizes.
     """
+    # Canonical distributions, such as noisy-or, are divided into tables if they can be.
     writer = Writer(network._unfolded or network, index_of, numbers)
     tables: list[tuple[tuple[Variable, ...], Floats]] = []
     parts: list[Json] = []
@@ -150,6 +151,7 @@ def _with_tables(
     ones = [np.ones([v.cardinality for v in scope]) for scope in of_ones]
     scopes = inference.Scopes.of_variables(discrete, [*of_tables, *of_ones])
     product = inference.Tables(scopes, [*(t for _, t in tables), *ones], sums_to_one=True)
+    # The index among the tables' variables of each variable of the snapshot.
     place = {v.name: i for i, v in enumerate(discrete)}
     nodes = [place.get(name, -1) for name in writer.index_of]
     engine = tables_part(product, nodes, writer.numbers)
@@ -221,6 +223,7 @@ def _numeric(cpd: models.CPD, writer: Writer, family: str) -> Json:
 def _density(cpd: Any, writer: Writer) -> Json:
     """Return the local part of a number whose density is that of named parameters."""
     stored = (family.stored for family in models.FAMILIES.values())
+    # The name of the family of each class of distributions.
     names = {kind: name for kinds in stored for name, kind in kinds.items()}
     family = names.get(type(cpd), "")
     if family not in DENSITIES:
@@ -361,6 +364,7 @@ def _component(cpds: Sequence[models.GaussianCPD], writer: Writer) -> Json:
     nodes = []
     for cpd in cpds:
         cards = [parent.cardinality for parent in cpd.discrete_parents]
+        # The last parent varies fastest.
         strides = [math.prod(cards[i + 1 :]) for i in range(len(cards))]
         places = map(scope.index, cpd.discrete_parents)
         nodes.append(
@@ -403,6 +407,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
     tree = inference.plan_tree(question)
     if tree.total > numbers.limit:
         cliques = _lists(tree.c_start, tree.variables[tree.member])
+        # Numbers of entries, as floats, which do not overflow.
         sizes = [np.prod(tables.cards[members], dtype=float) for members in cliques]
         largest = cliques[int(np.argmax(sizes))]
         widest = [tables.variables[v].name for v in sorted(largest)[:10]]
@@ -444,7 +449,10 @@ def _lists(start: Any, item: Any) -> list[list[int]]:
 
 
 def _weighted_part(model: Any, numbers: Numbers) -> Json:
-    """Return the part of a weighted network: its network's, exponents and biases."""
+    """Return the part of a weighted network: its network's, exponents and biases.
+
+    Exponents and parents are by the index of the child; that of the target's prior is ``prior``.
+    """
     index_of = model._index_of
     part = network_part(model.network, index_of, numbers)
     writer = Writer(model.network, index_of, numbers)
@@ -476,19 +484,23 @@ def _ensemble_part(model: Any, numbers: Numbers) -> Json:
     if model._is_joint:
         members = [network_part(m.network, model._index_of, numbers) for m in model.members]
         return {"kind": "mixture", "members": members} | part
-    ratios = {str(model._index_of[n]): list(r) for n, r in model.prior_ratios.items()}
+    prior_ratios = {str(model._index_of[n]): list(r) for n, r in model.prior_ratios.items()}
     cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in model.variables]
     return part | {
         "kind": "average",
         "members": [_member_part(model, member, numbers) for member in model.members],
-        "ratios": ratios,
+        "ratios": prior_ratios,
         "cards": cards,
         "cuts": {str(v): list(variable.cuts) for v, variable in model._cut_numbers.items()},
     }
 
 
 def _member_part(model: Any, member: Any, numbers: Numbers) -> Json:
-    """Return the part of a network of an average, and how to read the average's cases in it."""
+    """Return the part of a network of an average, and how to read the average's cases in it.
+
+    ``own`` has the index in the network of each variable of the average, -1 if it has none;
+    ``maps`` turn values of the average's variables, by their index, into those of the network.
+    """
     network = member.network
     if not network.networks or (len(network.weights) and not network._is_joint):
         raise UnsupportedModelError(
@@ -520,6 +532,7 @@ def _factors_part(model: Any, numbers: Numbers) -> Json:
             counts = _items(term.source, writer, term.exponent)
             parts.append(_base(term.source, writer) | counts)
     others = [v.name for v in model.variables if not isinstance(v, Discrete)]
+    # Some term is neither a table nor counts, or nothing is discrete.
     if len(tables) + len(parts) < len(model.terms) or len(others) == len(model.variables):
         raise UnsupportedModelError(
             f"A page answers exactly for factors of tables and counts; those over "
@@ -553,6 +566,7 @@ def model_part(model: models.Model, numbers: Numbers) -> Json:
         If the clique tree has more entries than the limit, or a part more than the stated sizes.
     """
     answering = model._unfolded or model
+    # Not all of the model are tables.
     if answering._compiled_tables is None:
         part = _part_of(model, numbers)
         # Walks through trees sum their roots out, and have no most probable states of them.

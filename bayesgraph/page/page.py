@@ -61,6 +61,7 @@ def front() -> tuple[str, str]:
         texts[name] = (FRONT / name).read_text("utf-8")
         for names, source in _IMPORT.findall(texts[name]):
             visit(source)
+            # Names as the module that exports them has them: "a as b" imports a.
             imported = [item.split(" as ")[0].strip() for item in names.split(",")]
             exported.setdefault(source, set()).update(filter(None, imported))
         order.append(name)
@@ -84,6 +85,7 @@ def _scoped(name: str, module: str, exported: set[str]) -> str:
         names, source = statement.groups()
         return f"const {{{names.replace(' as ', ': ')}}} = {_constant(source)};\n"
 
+    # An import becomes a constant taken from the module's own.
     text = _IMPORT.sub(as_constants, bare_module(module))
     text = "".join(map(_tight, text.splitlines(keepends=True)))
     returned = f"return {{ {', '.join(sorted(exported))} }};\n" if exported else ""

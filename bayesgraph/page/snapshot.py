@@ -71,6 +71,7 @@ def flips_part(model: models.Model, numbers: Numbers) -> Json:
             for code, state in enumerate(variable.states):
                 evidence: Mapping[Any, Any] = {variable.name: state}
                 for choice in choices_of(model, None, evidence, rules):
+                    # The first option keeps the interval, at no cost.
                     for option in choice.options[1:]:
                         costs[code, int(option.code)] = option.cost
             flips[key] = {"costs": {"at": numbers.add(costs), "n": costs.size}}
@@ -174,6 +175,7 @@ def take_snapshot(
         content["variables"][index]["kind"] = "continuous"
         code = content["initial"].get(str(index), {}).get("state")
         if code is not None:
+            # The finding is an interval, whose middle the number takes.
             low, high = variable.edges[code : code + 2].tolist()
             content["initial"][str(index)] = {"value": (low + high) / 2}
     return Snapshot(content, numbers.joined())
@@ -221,6 +223,7 @@ def findings(model: models.Model, evidence: EvidenceLike) -> Json:
         else:
             entries[str(index)] = {"state" if isinstance(variable, Discrete) else "value": value}
     for index, logs in case.soft.items():
+        # Likelihoods so small that floats lose digits of them, or all, are given as logs too.
         is_tiny, weights = logs.max() <= _LOG_TINY, np.exp(logs)
         excluded = np.flatnonzero(weights == 0)
         if np.isin(weights, (0.0, 1.0)).all() and len(excluded) and not is_tiny:
@@ -321,6 +324,7 @@ def rows_of(model: models.Model, target: Discrete, data: TableLike) -> dict[str,
     # The columns with unknown states as missing, as the page has them.
     states_of = dict(columns)
     for variable in table.discrete:
+        # The last entry is for missing and unknown states, whose code is -1.
         states = np.array([*variable.states, None], dtype=object)
         states_of[variable.name] = states[table.column(variable)]
     posterior = model.query_rows(target.name, states_of)

@@ -81,6 +81,7 @@ def _end(value: Any) -> str:
 
 def _labels(names: Sequence[str]) -> list[str]:
     """Return different labels of at most two lines, whose long names lack their middle."""
+    # The longest names that leave all labels different and in two lines.
     for longest in _NAMES:
         lines_of = [wrap(_with_short_names(name, longest), _LINE) for name in names]
         labels = ["\n".join(lines) for lines in lines_of]

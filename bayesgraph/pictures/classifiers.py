@@ -95,6 +95,7 @@ def evaluation_figure(
         ranking.set(**labels, **_SIDES)
         ranking.legend(fontsize=8, loc="lower right", ncols=1 + len(names) // 14)
         note, what = "each class against the rest", "probability of the predicted class"
+        # Of two classes, `truth` and `shares` are still those of the second.
         if is_binary:
             note, what = f"class {names[1]} against {names[0]}", f"P({names[1]})"
         else:
@@ -117,9 +118,11 @@ def _draw_calibration(axes: style.Axes, truth: NDArray[np.bool_], shares: Floats
     n_rows = np.diff(starts, append=len(shares))
     hits = np.add.reduceat(truth[order].astype(np.float64), starts)
     predicted, share = np.add.reduceat(shares[order], starts) / n_rows, hits / n_rows
+    # The posterior of the share: a beta distribution.
     a, b = hits + 0.5, n_rows - hits + 0.5
     reach = [share - betaincinv(a, b, 0.025), betaincinv(a, b, 0.975) - share]
     axes.plot([0, 1], [0, 1], "k:", linewidth=0.8)
+    # Lengths below and above the point, not negative where the share is 0 or 1.
     look = {"fmt": "o-", "color": COLOURS[0], "markersize": 4, "linewidth": 1.0}
     axes.errorbar(predicted, share, np.maximum(reach, 0.0), ecolor=FRAME, **look)
     return int(np.median(n_rows))
@@ -175,6 +178,7 @@ def ranking_figure(
             area, chance, steps = auc(x, y), [0.0, 1.0], "default"
         else:
             y, x, _ = precision_recall_curve(truth, shares)
+            # The line of chance is level: there the precision is the share of the class.
             area, chance = average_precision_score(truth, shares), [truth.mean()] * 2
             steps = "steps-post"
         if not k:
@@ -370,6 +374,7 @@ def _background(proba: Floats) -> Floats:
     The more probable the class, the deeper its colour.
     """
     n = proba.shape[-1]
+    # 0 where all classes are equally probable, 1 where one is certain.
     share = (proba.max(axis=-1) - 1 / n) / (1 - 1 / n) if n > 1 else np.ones(proba.shape[:-1])
     palette = style.matplotlib("colors").to_rgba_array(COLOURS)[:, :3]
     strength = (0.08 + 0.37 * np.clip(share, 0, 1))[..., None]

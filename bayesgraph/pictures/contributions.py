@@ -106,6 +106,7 @@ class _Bar(NamedTuple):
 
 def _pieces(term: Contribution, label: str) -> list[_Bar]:
     """Return the bars of a finding alone, and of what each observed parent changes."""
+    # The remainder is NaN if the finding or a piece of it is infinite.
     if not math.isfinite(term.beyond):
         return [_Bar(label, term.log_odds)]
     names = texts(term.arcs, _LONGEST_LABEL - 10)
@@ -122,6 +123,8 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
     """Draw the bars, each from the end of the one above it; the total starts at 0."""
     *parts, total = bars
     finite = [bar.value if math.isfinite(bar.value) else 0.0 for bar in parts]
+    # Each part ends at the sum of those down to it (an infinite one adds nothing), the total at its
+    # own value.
     ends = [*np.cumsum(finite).tolist(), total.value]
     starts = [0.0, *ends[:-2], 0.0]
     low, high = min(0.0, *ends[:-1]), max(0.0, *ends[:-1])
@@ -148,7 +151,8 @@ def _draw(axes: style.Axes, bars: Sequence[_Bar]) -> None:
     for label, bar in zip(axes.get_yticklabels(), bars, strict=True):
         label.set(color=MUTED if bar.piece else INK)
     axes.get_yticklabels()[-1].set_fontweight("bold")
-    # Label the horizontal axis with log odds and, below them, the corresponding probabilities.
+    # Label the horizontal axis with log odds and, below them, the corresponding probabilities; tanh
+    # is the logistic function without overflow.
     ticks = [tick for tick in axes.get_xticks() if edges[0] <= tick <= edges[1]]
     labels = [f"{number(t)}\n{percentage(0.5 * (1 + math.tanh(0.5 * t)))}" for t in ticks]
     axes.set_xticks(ticks, labels)
@@ -160,6 +164,7 @@ def _arrow(
 ) -> None:
     """Draw an infinite contribution: an arrow to the edge on its side."""
     side = math.copysign(1.0, value)
+    # The right edge if it is positive, with some distance from it.
     end = edges[value > 0] - 0.06 * (edges[1] - edges[0]) * side
     arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 4, "shrinkA": 0}
     axes.annotate("", (end, row), xytext=(start, row), arrowprops=arrow, zorder=2)
@@ -212,7 +217,8 @@ def shapes_figure(shapes: Shapes, *, max_terms: int = 12, title: str | None = No
     if not len(shapes):
         raise DataError(f"No feature has an effect on {shapes.target.name!r}: nothing to draw.")
     shown = [term for term in shapes.terms if len(term.variables) <= 2][:max_terms]
-    # The indices of the curves to draw, those of the largest effects if there are many.
+    # The indices of the curves to draw, those of the largest effects if there are many. The last
+    # axis of `log_odds` has the curves, the others the states.
     effects = sum(np.abs(t.log_odds).reshape(-1, t.log_odds.shape[-1]).max(axis=0) for t in shown)
     curves = sorted(np.argsort(-np.asarray(effects), kind="stable")[:_MAX_CURVES].tolist())
     single = np.concatenate([t.log_odds[..., curves].ravel() for t in shown if not _is_pair(t)])
@@ -309,6 +315,7 @@ def _spaced(cuts: Floats, width: float) -> Floats:
     """Return the cuts whose labels have room beside each other on an axis of this width."""
     kept: list[float] = []
     for cut, label in zip(cuts.tolist(), _cut_labels(cuts.tolist()), strict=True):
+        # A gap, and a share of the axis for each character.
         room = width * (0.05 + 0.022 * len(label))
         if not kept or cut - kept[-1] >= room:
             kept.append(cut)
@@ -326,6 +333,7 @@ def _draw_bars(
         colour = COLOURS[at]
         if len(curves) == 1:
             colour = np.where(values >= 0, COLOURS[0], COLOURS[1]).tolist()
+        # The bars of a state stand around its number.
         places = np.arange(len(shown)) + (at - (len(curves) - 1) / 2) * width
         upper.bar(places, values, width, color=colour, zorder=3)
     lower.bar(np.arange(len(shown)), term.share[shown], 0.8, color=FRAME)

@@ -295,6 +295,7 @@ class _Drawing:
         nodes += [*lines, *self.rows(lonely)]
         if hub is None:
             return [*nodes, *caption]
+        # Nodes with a parent other than the hub.
         children = {child for _, child in arcs}
         # The top row of the box: nodes without parents in it, and a row of those without arcs.
         tops = [name for name in members if name in linked and name not in children]
@@ -314,6 +315,7 @@ class _Drawing:
         net, numbers = self.model, {}
         if self.arc_probabilities is not None:
             return {}, ""
+        # Only weighted networks have a target, and exponents on the arcs from it.
         if net.target is None:
             scores = net.arc_scores if self.scores else {}
             for arc in arcs:
@@ -343,6 +345,8 @@ class _Drawing:
             look, tooltip = {}, "{} → {}".format(*arc)
             if arc in drawn:
                 value, label, whole, _ = drawn[arc]
+                # The width is by the share of the highest number; negative and infinite ones have
+                # none.
                 share = max(value / highest, 0.0) if highest > 0 and math.isfinite(value) else 0.0
                 look = {"label": f" {label} ", "penwidth": f"{0.7 + 2.3 * share:.2f}"}
                 if weighted and not share:
@@ -361,8 +365,8 @@ class _Drawing:
         joined: dict[frozenset[Name], float] = {}
         for arc in arcs:
             joined[frozenset(arc)] = joined.get(frozenset(arc), 0.0) + probabilities.get(arc, 1.0)
-        differ = len({f"{p:.2f}" for p in joined.values()}) > 1
-        differ = differ and self.scores and len(joined) <= _MAX_NUMBERED
+        are_numbered = len({f"{p:.2f}" for p in joined.values()}) > 1
+        are_numbered = are_numbered and self.scores and len(joined) <= _MAX_NUMBERED
         lines = []
         for parent, child in arcs:
             probability = joined.pop(frozenset((parent, child)), None)
@@ -371,12 +375,13 @@ class _Drawing:
             both = (child, parent) in arcs
             opacity = _MIN_OPACITY + (1.0 - _MIN_OPACITY) * min(probability, 1.0)
             look = {"dir": "both"} if both else {}
+            # The last two hexadecimal digits are the opacity.
             look["color"] = f"{display.ARC}{round(255 * opacity):02x}"
-            if differ and probability < _CERTAIN:
+            if are_numbered and probability < _CERTAIN:
                 look["label"] = f" {probability:.2f} "
             text = f"{parent} {'↔' if both else '→'} {child}: {display.rounded(probability, 6)}"
             lines.append(self.arc(parent, child, look | {"tooltip": text}))
-        return lines, ["numbers on arcs: their probability; others are 1"] if differ else []
+        return lines, ["numbers on arcs: their probability; others are 1"] if are_numbered else []
 
     def arc(self, tail: Name, head: Name, attributes: Mapping[str, str]) -> str:
         """Return the statement of the arc from `tail` to `head`."""
@@ -399,6 +404,7 @@ class _Drawing:
         length, hidden = _row_length(len(nodes)), {"style": "invis"}
         if len(nodes) <= length:
             return []
+        # An edge to the node at the same place in the next row.
         below = zip(nodes, nodes[length:], strict=False)
         lines = [self.arc(*pair, hidden) for pair in below]
         for start in range(0, len(nodes), length):

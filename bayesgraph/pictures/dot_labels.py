@@ -118,6 +118,7 @@ def _to_scale(value: float, sd: float, *, digits: int = 4) -> str:
     `digits` is the number of significant digits if `sd` gives no such place.
     """
     if math.isfinite(value) and math.isfinite(sd) and sd > 0:
+        # Places after the point of the second significant digit of `sd`.
         decimals = 1 - math.floor(math.log10(sd))
         if -4 < decimals <= 6 and abs(value) < 1e6:
             # Adding zero turns minus zero into zero.
@@ -179,6 +180,7 @@ def small(text: str) -> str:
 
 def _several(values: Sequence[str], maximum: int, n: int) -> str:
     """Return the first `maximum` of `n` texts as HTML-like text, broken into lines."""
+    # One value too many takes no more room than the note that it is left out.
     shown = values if len(values) == n == maximum + 1 else values[:maximum]
     rest = n - len(shown)
     lines = [""]
@@ -278,11 +280,13 @@ def histogram(variable: Binned, probabilities: Floats, colour: str, heading: str
     text = font(heading, bold=True)
     if not variable.cuts:
         return _column_plot(text, [], [], "")
+    # Ends of the intervals, and edges of the columns that are drawn.
     ends = variable.edges
     edges = np.linspace(ends[0], ends[-1], _CURVE_COLUMNS + 1)
     # The probability below each edge of a column, if numbers are uniform in their interval.
     below = np.interp(edges, ends, np.concatenate([[0.0], np.cumsum(probabilities)]))
     middle = 0.5 * (edges[:-1] + edges[1:])
+    # Columns in the first or the last interval.
     is_outer = (middle <= variable.cuts[0]) | (middle > variable.cuts[-1])
     # A fainter shade of a colour ``#rrggbb``.
     colours = [
@@ -298,6 +302,7 @@ def _column_plot(text: str, masses: Sequence[float], colours: Sequence[str], axi
     """Return text above a plot of masses in columns above an axis, if there are any."""
     rows = [text]
     if masses:
+        # The highest column has the whole height.
         heights = [round(_CURVE_HEIGHT / max(masses) * mass) for mass in masses]
         columns = "".join(map(_column, heights, colours))
         rows += [_fixed_table(_CURVE_COLUMNS * _CURVE_STEP, _CURVE_HEIGHT, columns), axis]

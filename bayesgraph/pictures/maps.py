@@ -51,6 +51,7 @@ def write_labels(panel: Axes, groups: Sequence[tuple[Floats, Sequence[str], str]
     panel.autoscale_view()
     panel.figure.draw_without_rendering()
     scale = 72.0 / panel.figure.dpi
+    # Places in the picture, in points (1/72 inch) as font sizes are.
     points = panel.transData.transform(np.concatenate([where for where, _, _ in groups])) * scale
     # What is taken, as left, bottom, right and top: points, tick labels and the legend.
     left, low, right, high = panel.bbox.extents * scale
@@ -68,6 +69,7 @@ def write_labels(panel: Axes, groups: Sequence[tuple[Floats, Sequence[str], str]
         text = panel.annotate(name, place, (0, 0), textcoords="offset points", **look)
         size = text.get_window_extent().size * scale
         shifts = _PLACES - _FACING * size
+        # Boxes of the label at each of its places, with an axis for all that is taken.
         boxes = np.hstack([point + shifts, point + shifts + size])[:, None]
         # The sides of what each place shares with all that is taken; negative ones are gaps.
         sides = np.minimum(boxes[..., 2:], taken[:, 2:]) - np.maximum(boxes[..., :2], taken[:, :2])
@@ -199,6 +201,7 @@ def axes_figure(
         panel.legend(loc="best", frameon=False)
     centres = _padded(principal.centres, pair)
     panel.scatter(*centres.T, s=40, color=INK, marker="x", zorder=4)
+    # The longest possible arrow is as long as the largest coordinate of a point.
     size = np.abs(np.concatenate([scores, centres]))
     # The length of an arrow of correlation 1.
     reach = np.nanmax(size) if np.isfinite(size).any() else 1.0
@@ -305,6 +308,7 @@ def _draw_distributions(
         look = {"linewidth": 1.4, "linestyle": "--", "zorder": 3}
         text = f"mean of {texts([label], _LONGEST_ROW)[0]}"
         panel.axvline(centre, color=colours.get(str(label), INK), label=text, **look)
+    # Rows without classes need no legend.
     if colours.keys() != {"rows"} or principal.classes:
         panel.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, fontsize=8)
     panel.set(xlabel="position on the axis", ylabel="rows")

@@ -89,6 +89,7 @@ def _draw_curve(
 ) -> None:
     """Draw density and components, with the part between the ends of the interval darker."""
     x = np.unique(np.concatenate([np.linspace(*limits, _POINTS), ends]))
+    # A count has probabilities at whole numbers only: its curve has steps.
     x = np.floor(x) if posterior.whole else x
     logs = posterior.log_densities(x)
     parts = np.exp(logs) * posterior.weights
@@ -136,6 +137,7 @@ def course_figure(
         raise DataError(f"probability= is between 0 and 1; got {probability!r:.80}.")
     numbers, values = course.sequence(sequence)
     variable: Any = course.variable
+    # All slices from the first to the last; those without a row are NaN.
     whole = np.full((numbers[-1] - numbers[0] + 1, values.shape[1]), np.nan)
     whole[numbers - numbers[0]] = values
     # A slice is as wide as a step, so that one alone is seen, and gaps are.
@@ -151,6 +153,7 @@ def course_figure(
         axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), **look)
         note = f"{where}probabilities of its states"
     else:
+        # Columns of a number are its mean and its variance.
         half = NormalDist().inv_cdf(0.5 + probability / 2) * np.sqrt(columns[1])
         mean, look = columns[0], {"color": COLOURS[0], "alpha": 0.35, "linewidth": 0}
         axes.fill_between(x, mean - half, mean + half, **look)
@@ -315,6 +318,8 @@ def prequential_figure(
 
 
 def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: str) -> None:
+    # Each result has a colour of its own; after the last colour, dashes begin. The legend has the
+    # last value of the curve.
     for i, (name, (_, result)) in enumerate(zip(names, named, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         dash = style.DASHES[i // len(COLOURS) % len(style.DASHES)]
@@ -329,12 +334,14 @@ def _draw_curves(axes: style.Axes, named: Named, names: Sequence[str], measure: 
 def _shown(named: Named) -> list[str]:
     """Return the names of the results as short texts; repeated names get a number."""
     names = [name for name, _ in named]
+    # How often each name has come up to its place.
     occurrences = [names[: i + 1].count(name) for i, name in enumerate(names)]
     pairs = zip(names, occurrences, strict=True)
     return texts([name if n == 1 else f"{name} ({n})" for name, n in pairs], _LONGEST_NAME)
 
 
 def _note(results: Sequence[PrequentialResult], n_changes: int) -> str:
+    # The line below the title: over which rows values are means, and what lines are.
     over = ", ".join(dict.fromkeys(result.averaging for result in results))
     parts = [f"over {over}"]
     if any(len(result.alarms) for result in results):

@@ -165,6 +165,7 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
     tens = np.arange(0, _POINTS + 1, 10)
     _scale(axes, 0, ends, tens, [f"{tick:.0f}" for tick in tens], _LEVELS[:1], MUTED)
     for row, (ruler, low) in enumerate(zip(rulers, lows, strict=True), 1):
+        # The lowest value of each feature has no points.
         points = (ruler.log_odds - low) * unit
         if isinstance(ruler.variable, Discrete):
             _scale(axes, row, points, points, texts(ruler.variable.states, 22), _LEVELS)
@@ -180,6 +181,7 @@ def _draw(axes: style.Axes, rulers: Sequence[_Ruler], prior: float, probability:
     if least >= most:  # all sums are outside the limits
         least, most = offset, offset + max(span, 1e-12)
     totals = _ticks((least - offset) * unit, (most - offset) * unit)
+    # From log odds to places on the ruler, which is as long as that of the points.
     at = np.interp(offset + totals / unit, [least, most], ends)
     _scale(axes, row, ends, at, [f"{total:.0f}" for total in totals], _LEVELS[:1])
     shares = np.array([*_PROBABILITIES, *(1 - p for p in _PROBABILITIES[-2::-1])])
@@ -213,6 +215,7 @@ def _branches(axes: style.Axes, row: int, values: Floats, points: Floats) -> Non
         The position of each value on the ruler.
     """
     directions = np.sign(np.diff(points))
+    # Indices of values at which points turn from rising to falling or back.
     turns = (np.flatnonzero(directions[1:] * directions[:-1] < 0) + 1).tolist()
     ticks = _ticks(values[0], values[-1])
     for first, last in itertools.pairwise([0, *turns, len(values) - 1]):
@@ -246,6 +249,7 @@ def _scale(
     taken = dict.fromkeys(levels, -math.inf)
     for i in np.argsort(places, kind="stable"):
         x, label = float(places[i]), labels[i]
+        # Half of the width of the label.
         half = 0.5 * _CHARACTER * len(label)
         free = [level for level in levels if taken[level] + _GAP <= x - half]
         level = free[0] if free else math.copysign(0.1, levels[0])

@@ -151,6 +151,7 @@ def horizontal_bars(
     # Characters of the longest note on the left and on the right, and units of the axis by inch.
     left = max((len(bar.note) + 2 for bar in bars if bar.leftward), default=0)
     right = max((len(bar.note) + 2 for bar in bars if not bar.leftward), default=0)
+    # The bars have what the notes leave of the width of the axis.
     unit = max(high - low, 1e-3) / (_AXIS - _CHARACTER * (left + right))
     axes.set_xlim(low - unit * _CHARACTER * left, high + unit * _CHARACTER * right)
     axes.locator_params(axis="x", nbins=5, min_n_ticks=3)
@@ -172,6 +173,7 @@ def draw_bars(axes: Axes, labels: Sequence[str], bars: Iterable[Bar]) -> None:
         shift, side = (-4, "right") if bar.leftward else (4, "left")
         end = (bar.end, bar.row)
         axes.annotate(bar.note, end, (shift, 0), textcoords="offset points", ha=side, **look)
+    # Rows are numbered downwards.
     axes.set_ylim(len(labels) - 0.4, -0.6)
     axes.set_yticks(range(len(labels)), labels, linespacing=1.0)
     if any("\n" in label for label in labels):

@@ -157,12 +157,14 @@ def _split(cpd: TreesCPD, node: int) -> str:
 
 def _leaf(cpd: TreesCPD, node: int, numbers: GaussianCPD | None, max_states: int) -> str:
     """Return the DOT statement of a leaf, with the shares of its states or its mean."""
+    # Of a leaf, `below` is the index of its values.
     shares = cpd.trees.values[cpd.trees.below[node]]
     # In a regression tree this is the only state of the leaf: which row of `numbers` it has.
     most_probable = int(np.argmax(shares))
     if numbers is None:
         n_bars = max_states
         if len(shares) > max_states:
+            # As few of the most probable states as have `_SHOWN` of the rows.
             totals = np.cumsum(np.sort(shares)[::-1][:max_states])
             n_bars = min(max_states, int(np.searchsorted(totals, _SHOWN)) + 1)
         text = dot_labels.bars(cpd.variable, shares, BLUE, n_bars)
@@ -182,6 +184,7 @@ def _cut(cpd: TreesCPD, node: int) -> str:
         if cpd.trees.feature[descendant] < 0:
             n_leaves += 1
         else:
+            # The two children of a node are neighbours.
             waiting += [int(cpd.trees.below[descendant]) + side for side in (0, 1)]
     look = {"style": "rounded,filled,dashed", "fillcolor": CARD}
     note = dot_labels.muted(f"… {n_leaves} leaves")

@@ -77,33 +77,37 @@ def count_pairs(
         Offset in `out` of the table of each pair, of shape (n_groups, cards[i], cards[j]); pairs
         are in lexicographic order.
     out : ndarray, one-dimensional
+        The tables, to which the counts are added.
     counted : ndarray of bool, shape (n_columns,)
         Pairs of two of these columns are left out.
     first, last : int
         The pairs with ``first <= i < last`` are counted.
     """
     n_columns, n_rows = codes.shape
-    base = np.empty(_BLOCK, dtype=np.int64)
-    whole = np.empty(n_columns, dtype=np.bool_)
+    keys = np.empty(_BLOCK, dtype=np.int64)
+    is_complete = np.empty(n_columns, dtype=np.bool_)
     for begin in range(0, n_rows, _BLOCK):
         n = min(_BLOCK, n_rows - begin)
         block = codes[:, begin : begin + n]
         groups = group[begin : begin + n]
-        heavy = weights[begin : begin + n]
+        row_weights = weights[begin : begin + n]
+        # Whether no code of column j is missing in this block.
         for j in range(first, n_columns):
-            whole[j] = block[j].min() >= 0
+            is_complete[j] = block[j].min() >= 0
+        # Number of the first pair of column `first`, in lexicographic order.
         pair = first * n_columns - first * (first + 1) // 2
         for i in range(first, last):
-            complete = _row_keys(block[i], groups, cards[i], base)
+            # The key of a row is its index along the first two axes of a table, taken as one.
+            left_complete = _row_keys(block[i], groups, cards[i], keys)
             for j in range(i + 1, n_columns):
                 table = out[start[pair] : start[pair + 1]]
                 pair += 1
                 if counted[i] and counted[j]:
                     continue
-                if complete and whole[j] and len(weights) == 0:
-                    _count_all(base[:n], block[j], cards[j], table)
+                if left_complete and is_complete[j] and len(weights) == 0:
+                    _count_all(keys[:n], block[j], cards[j], table)
                 else:
-                    _count_some(base[:n], block[j], cards[j], heavy, table)
+                    _count_some(keys[:n], block[j], cards[j], row_weights, table)
 
 
 @kernel()
@@ -135,21 +139,23 @@ def pack_states(
     sets : ndarray, shape (number of states of these columns, number of words of all groups)
         Zeros, of which bits are set.
     """
-    taken = word * 64
-    at, bit = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)
+    # Per group the number of the bit of its next row; word w holds the bits from 64 w on.
+    next_bit = word * 64
+    # Word and bit of each row of a block; no bit if the row is in no group.
+    word_at, bit_at = np.empty(_BLOCK, np.uint64), np.empty(_BLOCK, np.uint64)
     for first in range(0, len(group), _BLOCK):
         size = min(_BLOCK, len(group) - first)
         for row in range(size):
             g = group[first + row]
-            at[row], bit[row] = 0, 0
+            word_at[row], bit_at[row] = 0, 0
             if g >= 0:
-                at[row], bit[row] = taken[g] // 64, _1 << np.uint64(taken[g] % 64)
-                taken[g] += 1
+                word_at[row], bit_at[row] = next_bit[g] // 64, _1 << np.uint64(next_bit[g] % 64)
+                next_bit[g] += 1
         for j in range(len(columns)):
             column = codes[columns[j], first : first + size]
             for row in range(size):
                 if column[row] >= 0:
-                    sets[np.uint64(start[j] + column[row]), at[row]] |= bit[row]
+                    sets[np.uint64(start[j] + column[row]), word_at[row]] |= bit_at[row]
 
 
 @kernel(work=lambda sets, *_: sets.size * len(sets))
@@ -180,6 +186,7 @@ def count_bits(
     """
     for p in range(first, last):
         for q in range(p + 1, len(columns)):
+            # Place in `out` of the next cell of the pair's table.
             at = start[_pair_number(columns[p], columns[q], n_columns)]
             for g in range(len(word) - 1):
                 for a in range(states[p], states[p + 1]):
@@ -195,6 +202,8 @@ def _n_common(sets: NDArray[np.uint64], a: int, b: int, begin: int, end: int) ->
     one, other = sets[a, begin:end], sets[b, begin:end]
     for k in range(len(one)):
         x = one[k] & other[k]
+        # Sums of 2, 4 and 8 neighbouring bits side by side; the product has the sum of all eight
+        # bytes in its highest byte.
         x = x - ((x >> _1) & _TWOS)
         x = (x & _FOURS) + ((x >> _2) & _FOURS)
         x = (x + (x >> _4)) & _EIGHTS
@@ -204,7 +213,7 @@ def _n_common(sets: NDArray[np.uint64], a: int, b: int, begin: int, end: int) ->
 
 @kernel()
 def _pair_number(i: int, j: int, n_columns: int) -> int:
-    """Return the number of the pair i < j in lexicographic order."""
+    """Return the number of the pair of columns i < j in lexicographic order, from 0 on."""
     return i * n_columns - i * (i + 1) // 2 + j - i - 1
 
 
@@ -272,7 +281,8 @@ def count_extensions(
     places, cards : ndarray, shape (n_columns,)
         Row of each column in `codes`, and its number of states.
     plan : ndarray, one-dimensional
-        See `Extensions.plan`.
+        For each group how many columns are new, how many are others, and the indices of these
+        columns in `places`: see `Extensions.plan`.
     weights : ndarray, shape (n_rows,) or (0,)
         Empty if every row weighs 1.
     out : ndarray, one-dimensional
@@ -281,31 +291,33 @@ def count_extensions(
     """
     n_rows = codes.shape[1]
     keys = np.empty(min(_BLOCK, n_rows), dtype=np.int64)
-    begin = place = 0
-    while place < len(plan):
-        split = place + 2 + plan[place]
-        stop = split + plan[place + 1]
-        new, others = plan[place + 2 : split], plan[split:stop]
-        size = 1
+    # Where in `out` the tables of a group begin, and where in the plan the group is described.
+    group_start = in_plan = 0
+    while in_plan < len(plan):
+        # A group of the plan: the number of its new columns, that of the others, and these columns.
+        end_of_new = in_plan + 2 + plan[in_plan]
+        end_of_others = end_of_new + plan[in_plan + 1]
+        new, others = plan[in_plan + 2 : end_of_new], plan[end_of_new:end_of_others]
+        n_configurations = 1
         for other in others:
-            size *= cards[other]
-        at = begin
+            n_configurations *= cards[other]
+        table_start = group_start
         for first in range(0, n_rows, _BLOCK):
             last = min(first + _BLOCK, n_rows)
             _keys_of(codes, places, cards, others, first, keys)
-            at = begin
+            table_start = group_start
             for j in new:
-                end = at + cards[j] * size
+                table_end = table_start + cards[j] * n_configurations
                 _count_some(
                     codes[places[j], first:last],
                     keys[: last - first],
-                    size,
+                    n_configurations,
                     weights[first:last],
-                    out[at:end],
+                    out[table_start:table_end],
                 )
-                at = end
+                table_start = table_end
         # The tables and the plan of the next group follow.
-        begin, place = at, stop
+        group_start, in_plan = table_start, end_of_others
 
 
 @kernel()
@@ -320,6 +332,7 @@ def _keys_of(
     """Write the configuration of the other columns in each row of a block, -1 if one is missing."""
     n_rows = min(len(keys), codes.shape[1] - first)
     keys[:n_rows] = 0
+    # Mixed radix: the last of the others varies fastest, as in a table in C order.
     for other in others:
         card = cards[other]
         column = codes[places[other]]
@@ -334,6 +347,7 @@ def _first_observed(values: Floats) -> Floats:
     first = np.zeros(values.shape[1])
     for j in range(values.shape[1]):
         for i in range(values.shape[0]):
+            # Only NaN differs from itself.
             if values[i, j] == values[i, j]:
                 first[j] = values[i, j]
                 break
@@ -361,6 +375,7 @@ def _merge(
         if more > 0.0:
             total = count[to, k] + more
             share = more / total
+            # `delta` is the distance of the two means, `between` what it adds to the squares.
             delta = part_mean[cell, k] - mean[to, k]
             between = delta * delta * count[to, k] * share
             square[to, k] = square[to, k] + part_square[cell, k] + between
@@ -407,49 +422,55 @@ def mixed_moments(
     n_rows, d = values.shape
     n_states = start[-1]
     n_groups = len(count) // n_states
-    widest = n_groups * cards.max()
+    most_cells = n_groups * cards.max()
     part_count, part_mean, part_square = (
-        np.empty((widest, d)), np.empty((widest, d)), np.empty((widest, d)),
+        np.empty((most_cells, d)), np.empty((most_cells, d)), np.empty((most_cells, d)),
     )  # fmt: skip
     deviation = np.empty((min(n_rows, _MOMENTS_BLOCK), d))
     keys = np.empty(_MOMENTS_BLOCK, np.int64)
-    cancelled = np.empty(widest, np.bool_)
+    cancelled = np.empty(most_cells, np.bool_)
     for begin in range(0, n_rows, _MOMENTS_BLOCK):
         block = values[begin : begin + _MOMENTS_BLOCK]
         n = len(block)
-        rows = group[begin : begin + n]
-        heavy = weights[begin : begin + n] if len(weights) else np.ones(n)
+        block_groups = group[begin : begin + n]
+        row_weights = weights[begin : begin + n] if len(weights) else np.ones(n)
         origin = _first_observed(block)
         complete = True
         for i in range(n):
             for k in range(d):
                 deviation[i, k] = block[i, k] - origin[k]
+                # Only NaN differs from itself.
                 complete &= block[i, k] == block[i, k]
         for j in range(len(cards)):
             n_cells = n_groups * cards[j]
-            _row_keys(codes[j, begin : begin + n], rows, cards[j], keys)
+            _row_keys(codes[j, begin : begin + n], block_groups, cards[j], keys)
             part_count[:n_cells] = 0.0
             part_mean[:n_cells] = 0.0
             part_square[:n_cells] = 0.0
+            # Until the loop below, the means and squares are sums of deviations from the origin and
+            # of their squares.
             _add_deviations(
-                keys, heavy, deviation, complete, n_cells, part_count, part_mean, part_square
+                keys, row_weights, deviation, complete, n_cells, part_count, part_mean, part_square
             )
-            again = False
+            any_cancelled = False
             for cell in range(n_cells):
                 cancelled[cell] = False
                 for k in range(d):
                     if part_count[cell, k] > 0.0:
+                        # Sum of squared deviations from the mean: sum x^2 - (sum x)^2 / n.
                         shift = part_mean[cell, k] / part_count[cell, k]
-                        near = part_square[cell, k] - shift * part_mean[cell, k]
-                        cancelled[cell] |= near < _CANCELLED * part_square[cell, k]
+                        about_mean = part_square[cell, k] - shift * part_mean[cell, k]
+                        cancelled[cell] |= about_mean < _CANCELLED * part_square[cell, k]
                         part_mean[cell, k] = origin[k] + shift
-                        part_square[cell, k] = near
+                        part_square[cell, k] = about_mean
                 if cancelled[cell]:
-                    again = True
+                    any_cancelled = True
                     part_square[cell] = 0.0
-            if again:
-                _add_squares(keys, heavy, block, cancelled, part_mean, part_square)
+            if any_cancelled:
+                _add_squares(keys, row_weights, block, cancelled, part_mean, part_square)
             for cell in range(n_cells):
+                # A cell is ``g * cards[j] + code``; its row of the results is that of the
+                # docstring.
                 to = cell // cards[j] * n_states + start[j] + cell % cards[j]
                 _merge(cell, part_count, part_mean, part_square, to, count, mean, square)
 
@@ -465,12 +486,18 @@ def _add_deviations(
     total: Floats,
     square: Floats,
 ) -> None:
-    """Add weights, weighted deviations and their weighted squares of rows to their cells."""
+    """Add weights, weighted deviations and their weighted squares of rows to their cells.
+
+    A row of key -1 is in no cell. `complete` says that no deviation is missing (NaN): the weights
+    are then added once for all numbers.
+    """
     d = deviation.shape[1]
     for i in range(len(weights)):
         cell, w = keys[i], weights[i]
         if cell < 0:
             continue
+        # One of the two loops over the numbers is empty: without missing numbers none is looked at,
+        # so that vector instructions can be used.
         for k in range(d if complete else 0):
             x = deviation[i, k]
             total[cell, k] += w * x
@@ -505,6 +532,7 @@ def _add_squares(
             continue
         for k in range(values.shape[1]):
             x = values[i, k] - mean[cell, k]
+            # Missing numbers, which are NaN, differ from themselves.
             square[cell, k] += w * x * x if x == x else 0.0
 
 
@@ -544,7 +572,8 @@ def sum_items(
         for k in range(len(row)):
             totals[i] += row[k]
         if totals[i] == totals[i] and not len(indices):
-            # Vector instructions add many counts at once if none is looked at.
+            # Vector instructions add many counts at once if none is looked at. One of the two
+            # loops is empty: a threshold that differs from itself is NaN, and there is none.
             for k in range(len(row) if threshold != threshold else 0):
                 sums[g, k] += w * row[k]
             for k in range(len(row) if threshold == threshold else 0):
@@ -553,6 +582,7 @@ def sum_items(
         for k in range(len(row)):
             value = row[k]
             item = indices[indptr[i] + k] if len(indices) else k
+            # NaN: missing.
             if value != value:
                 missing[g, item] += w
             elif threshold != threshold:
@@ -591,6 +621,8 @@ def count_bins(
         w = weights[row] if len(weights) else 1.0
         if value != value or group[row] < 0 or w == 0.0:
             continue
+        # Binary search without branches: `below` edges are known to lie below the value, and the
+        # next `left` ones may.
         below, left = 0, len(edges)
         while left:
             half = (left + 1) // 2

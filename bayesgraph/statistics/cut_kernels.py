@@ -51,6 +51,7 @@ def elementary_bins(
             if classes[end] != only:
                 only = -1
             end += 1
+        # A value whose rows have the only class of the value before continues its bin.
         if only < 0 or only != last_class:
             first[count] = row
             count += 1
@@ -82,6 +83,7 @@ def _entropy(sums: Floats, a: int, b: int) -> tuple[float, float, int]:
             present += 1
     if total <= 0.0:
         return 0.0, 0.0, 0
+    # n times the entropy: - sum_j n_j log2(n_j / n) = n log2 n - sum_j n_j log2 n_j.
     return total, total * math.log2(total) - logs, present
 
 
@@ -96,7 +98,8 @@ def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
     sums : ndarray, shape (B + 1, n_classes)
         Cumulative class counts of the elementary bins.
     total : float
-        Number of rows among which a cut point is described, if an interval has fewer.
+        Number of rows among which a cut point is described, if an interval has fewer; 0 for those
+        of the interval.
 
     Returns
     -------
@@ -111,22 +114,25 @@ def split_recursively(sums: Floats, total: float) -> NDArray[np.bool_]:
     while depth:
         depth -= 1
         a, b = stack[depth]
-        n, whole, k = _entropy(sums, a, b)
+        # All entropies are times the number of rows, as is the criterion of acceptance.
+        n, entropy, k = _entropy(sums, a, b)
         if k < 2 or n <= 1.0:
             continue
-        minimum, at = np.inf, -1
+        least, at = np.inf, -1
         for m in range(a + 1, b):
-            parts = _entropy(sums, a, m)[1] + _entropy(sums, m, b)[1]
-            if parts < minimum:
-                minimum, at = parts, m
+            of_parts = _entropy(sums, a, m)[1] + _entropy(sums, m, b)[1]
+            if of_parts < least:
+                least, at = of_parts, m
         if at < 0:
             continue
-        n1, left, k1 = _entropy(sums, a, at)
-        n2, right, k2 = _entropy(sums, at, b)
+        n1, entropy1, k1 = _entropy(sums, a, at)
+        n2, entropy2, k2 = _entropy(sums, at, b)
         # log2(3^k - 2) without overflow for large k.
-        types = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
-        change = types - (k * whole / n - k1 * left / n1 - k2 * right / n2)
-        if whole - minimum > math.log2(max(n, total) - 1.0) + change:
+        class_sets = k * math.log2(3.0) + math.log1p(-2.0 * 3.0 ** (-k)) / math.log(2.0)
+        # The delta of Fayyad and Irani: k Ent(S) - k1 Ent(S1) - k2 Ent(S2), subtracted from the
+        # log.
+        change = class_sets - (k * entropy / n - k1 * entropy1 / n1 - k2 * entropy2 / n2)
+        if entropy - least > math.log2(max(n, total) - 1.0) + change:
             begins[at] = True
             # One interval was taken from the stack before two non-empty ones are put there: they
             # fit.
@@ -147,7 +153,8 @@ def splits_of_parts(
 ) -> NDArray[np.bool_]:
     """Return a mask of the rows at which intervals are split, each as in `split_recursively`.
 
-    The intervals are the rows ``ends[i]`` to ``ends[i + 1] - 1``; for the other parameters see
+    The intervals are the rows ``ends[i]`` to ``ends[i + 1] - 1``, and the row at which an interval
+    is split begins its second part; for the other parameters see
     `elementary_bins` and `split_recursively`.
     """
     splits = np.zeros(len(values), dtype=np.bool_)
@@ -166,7 +173,7 @@ def splits_of_parts(
 
 @kernel(interpreted=False)
 def log_factorial(x: float, table: Floats) -> float:
-    """Return ln x!, from the table of those of 0, 1, ... unless it is empty."""
+    """Return ln x!, from the table of ln 0!, ln 1!, ... unless it is empty."""
     return table[int(x)] if len(table) else math.lgamma(x + 1.0)
 
 
@@ -193,6 +200,7 @@ def joined_cost(one: Floats, other: Floats, sign: float, table: Floats) -> float
 @kernel(interpreted=False, inline="always")
 def interval_cost(sums: Floats, table: Floats, a: int, b: int) -> float:
     """Return the cost of bins a to b - 1 as one interval; see `joined_cost`."""
+    # The class counts of bins a to b - 1 are the difference of two rows of cumulative ones.
     return joined_cost(sums[b], sums[a], -1.0, table)
 
 
@@ -203,6 +211,7 @@ def _lift(minimum: NDArray[np.int64], delta: Floats, size: int, leaf: int) -> No
     ``minimum[node]`` is the leaf of minimum delta among the node's descendants, the first in a tie.
     The leaves start at index `size`.
     """
+    # The root is node 1, the children of a node are 2 node and 2 node + 1.
     node = (size + leaf) // 2
     while node:
         one, other = minimum[2 * node], minimum[2 * node + 1]
@@ -252,31 +261,35 @@ def merge_greedily(sums: Floats, table: Floats, prior: Floats) -> NDArray[np.boo
         one, other = minimum[2 * node], minimum[2 * node + 1]
         minimum[node] = other if delta[other] < delta[one] else one
     # Number of intervals left when the boundary before each bin was removed.
-    gone = np.zeros(n_bins, dtype=np.int64)
+    left_when_removed = np.zeros(n_bins, dtype=np.int64)
     best, best_count = total + prior[n_bins], n_bins
     for count in range(n_bins - 1, 0, -1):
+        # The root has the first of the two neighbours whose merge is cheapest.
         a = minimum[1]
         b = after[a]
         total += delta[a]
         cost[a] += cost[b] + delta[a]
-        gone[b] = count
+        left_when_removed[b] = count
         after[a] = after[b]
         if after[b] < n_bins:
             before[after[b]] = a
+        # Interval b is now part of a, whose merges with its two neighbours have other costs.
         delta[b] = np.inf
         _lift(minimum, delta, size, b)
         delta[a] = np.inf
         if after[a] < n_bins:
-            c = after[a]
-            delta[a] = interval_cost(sums, table, a, after[c]) - cost[a] - cost[c]
+            next_one = after[a]
+            delta[a] = interval_cost(sums, table, a, after[next_one]) - cost[a] - cost[next_one]
         _lift(minimum, delta, size, a)
         if before[a] >= 0:
-            p = before[a]
-            delta[p] = interval_cost(sums, table, p, after[a]) - cost[p] - cost[a]
-            _lift(minimum, delta, size, p)
+            prev = before[a]
+            delta[prev] = interval_cost(sums, table, prev, after[a]) - cost[prev] - cost[a]
+            _lift(minimum, delta, size, prev)
+        # A tie goes to fewer intervals, but does not raise the bound.
         if total + prior[count] < best + _TIE:
             best, best_count = min(best, total + prior[count]), count
-    begins = gone < best_count
+    # Boundaries that were never removed have 0.
+    begins = left_when_removed < best_count
     begins[0] = True
     return begins
 
@@ -304,6 +317,7 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     `merge_greedily`.
     """
     n_bins = len(begins)
+    # The first bins of the next and of the previous interval; n_bins and -1 where there is none.
     after = np.full(n_bins, n_bins)
     before = np.full(n_bins + 1, -1)
     count = 0
@@ -321,11 +335,13 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
     cost = np.empty(n_bins)
     change = np.empty((n_bins, 4))
     cut = np.empty((n_bins, 4), dtype=np.int64)
+    # Additional intervals by each move: split; merge two; re-split two; merge three into two.
     growth = np.array([1, -1, 0, -1])
     b = 0
     while b < n_bins:
         cost[b] = interval_cost(sums, table, b, after[b])
         b = after[b]
+    # Range of first bins whose changes are to be computed (again).
     stale_from, stale_to = 0, n_bins
     # Rounding errors grow with the weight: the tolerance prevents moves that repeat in a cycle.
     tie = max(_TIE, _ROUNDING * sums[-1].sum())
@@ -350,29 +366,30 @@ def improve(sums: Floats, table: Floats, prior: Floats, begins: NDArray[np.bool_
         a = 0
         while a < n_bins:
             for move in range(4):
-                total = change[a, move]
-                if total < np.inf:
-                    total += prior[count + growth[move]] - prior[count]
-                    if total < best:
-                        best, best_at, best_move = total, a, move
+                change_of_move = change[a, move]
+                if change_of_move < np.inf:
+                    change_of_move += prior[count + growth[move]] - prior[count]
+                    if change_of_move < best:
+                        best, best_at, best_move = change_of_move, a, move
             a = after[a]
         if best_at < 0:
             break
         a = best_at
+        # The first bin after the intervals that take part in the move: one, two, two or three.
         end = after[a]
         if best_move > 0:
             end = after[end]
         if best_move == 3:
             end = after[end]
         count += growth[best_move]
-        m = cut[a, best_move]
-        if m < 0:
+        middle = cut[a, best_move]
+        if middle < 0:
             after[a] = end
             before[end] = a
         else:
-            after[a], after[m] = m, end
-            before[m], before[end] = a, m
-            cost[m] = interval_cost(sums, table, m, end)
+            after[a], after[middle] = middle, end
+            before[middle], before[end] = a, middle
+            cost[middle] = interval_cost(sums, table, middle, end)
         cost[a] = interval_cost(sums, table, a, after[a])
         # Moves that start up to two intervals earlier involve this interval.
         stale_from = a
@@ -418,43 +435,48 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
     for i in range(size):
         cost[i] = joined_cost(sums[i], nothing, 1.0, table)
         total += cost[i]
+    # Change in cost by merging groups i and j, and for each group the one whose merge is cheapest.
     delta = np.full((size, size), np.inf)
     for i in range(size):
         for j in range(i):
             delta[i, j] = joined_cost(sums[i], sums[j], 1.0, table) - cost[i] - cost[j]
             delta[j, i] = delta[i, j]
-    near = np.zeros(size, dtype=np.int64)
+    nearest = np.zeros(size, dtype=np.int64)
     for i in range(size):
-        near[i] = np.argmin(delta[i])
-    alive = np.ones(size, dtype=np.bool_)
+        nearest[i] = np.argmin(delta[i])
+    is_group = np.ones(size, dtype=np.bool_)
+    # The two groups whose merge left `count` groups: the second became part of the first.
     merges = np.zeros((size, 2), dtype=np.int64)
     best, best_count = total + prior[size], size
     for count in range(size - 1, 0, -1):
-        a, minimum = -1, np.inf
+        one, minimum = -1, np.inf
         for i in range(size):
-            if alive[i] and delta[i, near[i]] < minimum:
-                a, minimum = i, delta[i, near[i]]
-        b = near[a]
-        a, b = min(a, b), max(a, b)
-        merges[count, 0], merges[count, 1] = a, b
+            if is_group[i] and delta[i, nearest[i]] < minimum:
+                one, minimum = i, delta[i, nearest[i]]
+        other = nearest[one]
+        one, other = min(one, other), max(one, other)
+        merges[count, 0], merges[count, 1] = one, other
         total += minimum
-        cost[a] += cost[b] + minimum
-        sums[a] += sums[b]
-        alive[b] = False
-        delta[b, :] = np.inf
-        delta[:, b] = np.inf
+        cost[one] += cost[other] + minimum
+        sums[one] += sums[other]
+        is_group[other] = False
+        delta[other, :] = np.inf
+        delta[:, other] = np.inf
         for i in range(size):
-            if alive[i] and i != a:
-                delta[a, i] = joined_cost(sums[a], sums[i], 1.0, table) - cost[a] - cost[i]
-                delta[i, a] = delta[a, i]
+            if is_group[i] and i != one:
+                delta[one, i] = joined_cost(sums[one], sums[i], 1.0, table) - cost[one] - cost[i]
+                delta[i, one] = delta[one, i]
         for i in range(size):
-            if alive[i]:
-                if i == a or near[i] == a or near[i] == b:
-                    near[i] = np.argmin(delta[i])
-                elif delta[i, a] < delta[i, near[i]]:
-                    near[i] = a
+            if is_group[i]:
+                # Only costs of merges with `one` changed; those with `other` are gone.
+                if i == one or nearest[i] == one or nearest[i] == other:
+                    nearest[i] = np.argmin(delta[i])
+                elif delta[i, one] < delta[i, nearest[i]]:
+                    nearest[i] = one
+        # A tie goes to fewer groups, but does not raise the bound.
         if total + prior[count] < best + _TIE:
             best, best_count = min(best, total + prior[count]), count
+    # The merges again, up to that which left the best number of groups.
     group = np.arange(size)
     for count in range(size - 1, best_count - 1, -1):
         for i in range(size):
@@ -467,7 +489,8 @@ def merge_groups(counts: Floats, table: Floats, prior: Floats) -> NDArray[np.int
 def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.int64]) -> None:
     """Move single values to other groups, or to a new group, as long as that lowers the cost.
 
-    Parameters as for `merge_groups`; `group` holds indices below V and is modified in place.
+    Parameters as for `merge_groups`; `group` holds the group of each value, an index below V,
+    and is modified in place.
     """
     size, n_classes = counts.shape
     sums = np.zeros((size, n_classes))
@@ -487,31 +510,33 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
         moved = False
         for i in range(size):
             old = group[i]
-            alone = 1 if members[old] == 1 else 0
-            left = 0.0 if alone else joined_cost(sums[old], counts[i], -1.0, table)
-            best, to, empty = -tie, -1, -1
+            # As a number: so many groups fewer if the value leaves.
+            is_alone = 1 if members[old] == 1 else 0
+            # Cost of the old group without the value.
+            cost_without = 0.0 if is_alone else joined_cost(sums[old], counts[i], -1.0, table)
+            best, best_group, empty = -tie, -1, -1
             for g in range(size):
                 if members[g] == 0:
                     empty = g if empty < 0 else empty
                 elif g != old:
-                    change = left - cost[old] + joined_cost(sums[g], counts[i], 1.0, table)
-                    change += prior[count - alone] - prior[count] - cost[g]
+                    change = cost_without - cost[old] + joined_cost(sums[g], counts[i], 1.0, table)
+                    change += prior[count - is_alone] - prior[count] - cost[g]
                     if change < best:
-                        best, to = change, g
-            if not alone and empty >= 0:
-                change = left - cost[old] + joined_cost(counts[i], nothing, 1.0, table)
+                        best, best_group = change, g
+            if not is_alone and empty >= 0:
+                change = cost_without - cost[old] + joined_cost(counts[i], nothing, 1.0, table)
                 change += prior[count + 1] - prior[count]
                 if change < best:
-                    best, to = change, empty
-            if to >= 0:
-                count += (members[to] == 0) - alone
+                    best, best_group = change, empty
+            if best_group >= 0:
+                count += (members[best_group] == 0) - is_alone
                 sums[old] -= counts[i]
-                sums[to] += counts[i]
+                sums[best_group] += counts[i]
                 members[old] -= 1
-                members[to] += 1
-                group[i] = to
+                members[best_group] += 1
+                group[i] = best_group
                 cost[old] = joined_cost(sums[old], nothing, 1.0, table)
-                cost[to] = joined_cost(sums[to], nothing, 1.0, table)
+                cost[best_group] = joined_cost(sums[best_group], nothing, 1.0, table)
                 moved = True
 
 
@@ -532,13 +557,15 @@ def class_sums(counts: Floats) -> Floats:
 def most_probable_cuts(sums: Floats, factorial: Floats, begins: NDArray[np.bool_]) -> None:
     """Mark in `begins` the first cells of the intervals of minimum MODL cost that the search finds.
 
-    `sums` holds the cumulative class weights of the cells, which must be integers.
+    `sums` holds the cumulative class weights of the cells, which must be integers; `factorial` is
+    the table of `log_factorial`.
     """
     n_cells = len(begins)
     total = int(sums[n_cells].sum())
     begins[0] = True
     if total < 2:
         return
+    # ln N + ln C(N + I - 1, I - 1) for I intervals; see `published_prior`.
     prior = np.empty(n_cells + 1)
     prior[0] = np.inf
     for i in range(1, n_cells + 1):

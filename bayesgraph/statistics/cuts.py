@@ -51,6 +51,7 @@ class Bins:
 
     def cuts(self, begins: NDArray[np.bool_]) -> Floats:
         """Return the cut points of a partition, given a mask of the bins that begin an interval."""
+        # No cut comes before the first interval.
         at = np.flatnonzero(begins)[1:]
         return cuts_between(self.high[at - 1], self.low[at])
 
@@ -172,6 +173,7 @@ def histogram_edges(column: SortedColumn, maximum: int) -> Floats:
     maximum : int
     """
     ascending = column.low
+    # The mask of an empty column is empty.
     distinct = ascending[np.append(True, ascending[1:] > ascending[:-1])[: ascending.size]]
     if distinct.size <= maximum:
         return np.asarray(distinct)
@@ -180,6 +182,7 @@ def histogram_edges(column: SortedColumn, maximum: int) -> Floats:
     # Of each row, the share of all rows plus the share of its class, all classes alike.
     shares = weight / weight.sum() + weight / (of_class[column.classes] * (of_class > 0).sum())
     below = np.cumsum(shares)
+    # The middles of `maximum` equal parts of all shares.
     wanted = below[-1] * (np.arange(maximum) + 0.5) / maximum
     return np.unique(ascending[np.minimum(np.searchsorted(below, wanted), ascending.size - 1)])
 
@@ -210,7 +213,8 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     wanted = a + (b / 2 - a / 2) if middle is None else np.asarray(middle, dtype=np.float64)
     play = _PLAY * (b / 2 - a / 2) * 2
     cuts = np.where((a <= wanted) & (wanted < b), wanted, a)
-    # The least number of digits whose decimals lie so densely that one may be near.
+    # The least number of digits whose decimals lie so densely that one may be near: row i of
+    # `scaled` is wanted[i] with 1 to 16 digits before the point. Of numbers near 0 it is one.
     size = np.abs(wanted)
     unit = 10.0 ** -np.floor(np.log10(np.maximum(size, _TINY)))
     scaled = (wanted * unit)[:, None] * _POWERS[:16]
@@ -218,8 +222,9 @@ def cuts_between(low: ArrayLike, high: ArrayLike, middle: ArrayLike | None = Non
     fewest = (np.abs(scaled - np.rint(scaled)) <= reach).argmax(axis=1) * (size >= _TINY) + 1
     bounds = np.maximum(a, wanted - play), np.minimum(b, wanted + play), b
     rows = zip(*(column.tolist() for column in (wanted, fewest, *bounds)), strict=True)
-    for i, (number, first, low_end, high_end, end) in enumerate(rows):
-        for digits in range(first, 17):
+    # Ends of the range for a short decimal, both included, and `high`, which is not.
+    for i, (number, at_least, low_end, high_end, end) in enumerate(rows):
+        for digits in range(at_least, 17):
             short = float(f"{number:.{digits}g}")
             if low_end <= short <= high_end and short < end:
                 cuts[i] = short
@@ -253,7 +258,9 @@ def round_between(low: ArrayLike, high: ArrayLike) -> Floats:
     wanted = a + (b / 2 - a / 2) * (1.0 - 1e-9)
     cuts = cuts_between(a, b)
     largest = np.maximum(np.maximum(np.abs(a), np.abs(b)), _TINY)
+    # Digits after the point, or before it if negative; the first unit is greater than all numbers.
     places = -2 - np.floor(np.log10(largest)).astype(np.int64)
+    # Pairs without a cut point so far.
     left = np.arange(a.size)
     for _ in range(_MAX_DIGITS):
         for unit in (5.0, 2.0, 1.0):
@@ -283,6 +290,7 @@ def _multiples(numbers: Floats, places: NDArray[np.int64], unit: float = 1.0) ->
     whole = np.rint(scaled / unit) * unit
     rounded = np.where(up, whole / scale, whole * np.where(up, 1.0, scale))
     for at in np.flatnonzero(far & (np.abs(places) <= _MAX_PLACES)).tolist():
+        # The multiple as a whole number of 10**-places.
         count = round(float(numbers[at]) * 10.0 ** int(places[at]) / unit) * int(unit)
         rounded[at] = float(f"{count}e{-int(places[at])}")
     return np.asarray(rounded)
@@ -379,11 +387,12 @@ def quantiles(column: SortedColumn, bins: int) -> tuple[NDArray[np.intp], Floats
     if not last.size:
         return last, below, last
     total = weight.sum() if weight.size else float(column.low.size)
-    shares = total * np.arange(1, bins) / bins
-    right = np.minimum(np.searchsorted(below, shares), last.size - 1)
+    levels = total * np.arange(1, bins) / bins
+    # The places next to each level: the first whose weight reaches it, and the one before.
+    right = np.minimum(np.searchsorted(below, levels), last.size - 1)
     left = np.maximum(right - 1, 0)
     # Ties go to the lower cut point; the tolerance is for rounding errors of the shares.
-    nearer = below[right] - shares < shares - below[left] - 1e-9 * total
+    nearer = below[right] - levels < levels - below[left] - 1e-9 * total
     return last, below, np.unique(np.where(nearer, right, left))
 
 
@@ -530,10 +539,10 @@ def granular_intervals(column: SortedColumn, *, n_columns: int = 1) -> Intervals
         return modl_intervals(column)
     total = float(below[-1])
     best = None
-    last = max(1, math.ceil(math.log2(max(total, 2.0))))
-    for granularity in range(1, last + 1):
+    finest = max(1, math.ceil(math.log2(max(total, 2.0))))
+    for granularity in range(1, finest + 1):
         bins = bins_of(column, _equal_bins(column.low, below, 2**granularity))
-        prior = _granular_prior(len(bins.low), total, granularity, last, n_columns)
+        prior = _granular_prior(len(bins.low), total, granularity, finest, n_columns)
         intervals = best_intervals(bins, prior)
         if best is None or intervals.cost < best.cost - 1e-6:
             best = intervals
@@ -564,13 +573,14 @@ def _granular_prior(
     It consists of the terms of the cost in `granular_intervals` before the class counts, for one
     granularity g. `total` is N, and `last` the largest granularity.
     """
-    size = max(2.0, min(2.0**granularity, total))
+    # V bins of equal frequency; several cuts need two.
+    n_bins = max(2.0, min(2.0**granularity, total))
     cuts = np.arange(1, maximum)
     several = (
         math.log(n_columns)
         + universal_code(np.array([granularity]), last)[0]
-        + universal_code(cuts, max(size - 1, maximum - 1))
-        + cuts * math.log(size - 1)
+        + universal_code(cuts, max(n_bins - 1, maximum - 1))
+        + cuts * math.log(n_bins - 1)
         - gammaln(cuts + 1)
     )
     return math.log(2.0) + np.concatenate([[np.inf, 0.0], several])
@@ -604,6 +614,7 @@ def published_prior(total: float, maximum: int) -> Floats:
     N is `total`. The cost of no interval is infinite.
     """
     count = np.arange(1, maximum + 1)
+    # ln C(N + I - 1, I - 1) by log factorials.
     chosen = gammaln(total + count) - gammaln(count) - gammaln(total + 1)
     return np.concatenate([[np.inf], np.log(max(total, 1e-300)) + chosen])
 
@@ -744,14 +755,15 @@ def best_groups(counts: Floats) -> Groups:
     present = np.flatnonzero(counts.sum(axis=1) > 0)
     if not present.size:
         return Groups([], 0.0)
-    member = _together(counts[present])
-    units = np.zeros((int(member.max()) + 1, n_classes))
-    np.add.at(units, member, counts[present])
+    unit_of = _together(counts[present])
+    units = np.zeros((int(unit_of.max()) + 1, n_classes))
+    np.add.at(units, unit_of, counts[present])
     log_prior = grouping_prior(present.size, len(units))
     group, cost = _searched(units, log_prior)
-    _, first = np.unique(group[member], return_index=True)
-    labels = group[member][np.sort(first)]
-    return Groups([present[group[member] == label].tolist() for label in labels], cost)
+    # Groups in the order of their first value; `group` has the units, group[unit_of] the values.
+    _, first_value = np.unique(group[unit_of], return_index=True)
+    labels = group[unit_of][np.sort(first_value)]
+    return Groups([present[group[unit_of] == label].tolist() for label in labels], cost)
 
 
 def value_counts(
@@ -798,12 +810,15 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
     """
     i = np.arange(1, maximum + 1)
     powers = n_values * np.log(i) - gammaln(i + 1)
+    # The partial sums of the series of 1/e: number m sums the terms j = 0..m.
     j = np.arange(min(maximum, _SERIES))
-    sums = np.cumsum((-1.0) ** j / np.exp(gammaln(j + 1)))
-    # The exact value is 1 - 1 = 0.
-    sums[1:2] = 0.0
-    logs = log_of(sums)
+    partial_sums = np.cumsum((-1.0) ** j / np.exp(gammaln(j + 1)))
+    # The exact value of the second is 1 - 1 = 0.
+    partial_sums[1:2] = 0.0
+    logs = log_of(partial_sums)
+    # The log of later ones is that of 1/e.
     series = np.concatenate([logs, np.full(max(0, maximum - len(logs)), -1.0)])
+    # ln B(V, K): the term of i has the partial sum up to j = K - i.
     costs = [scipy.special.logsumexp(powers[:k] + series[:k][::-1]) for k in i.tolist()]
     return np.concatenate([[np.inf], np.log(n_values) + np.array(costs)])
 
@@ -811,7 +826,7 @@ def grouping_prior(n_values: int, maximum: int) -> Floats:
 def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
     """Search for the grouping of minimum cost.
 
-    The result is the group of each unit, the cost of the grouping, and the cost of a single group.
+    The result is the group of each unit, and the cost of the grouping.
 
     Parameters
     ----------
@@ -823,9 +838,8 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
     n_classes = units.shape[1]
     table = factorials(units, float(units.sum()), n_classes)
     if (units.sum(axis=0) > 0).sum() <= 2:
-        # The group of each unit for two classes, by the search for intervals. Units are sorted by
-        # P(class | unit) of one class, and a group is a run of consecutive units. `table` holds
-        # logs of factorials.
+        # At most two classes: units are sorted by P(class | unit) of one class, and a group is
+        # a run of consecutive units, as found by the search for intervals.
         share = units[:, units.sum(axis=0).argmax()] / units.sum(axis=1)
         order = np.argsort(share, kind="stable")
         sums = np.concatenate([np.zeros((1, units.shape[1])), np.cumsum(units[order], axis=0)])
@@ -839,26 +853,26 @@ def _searched(units: Floats, prior: Floats) -> tuple[NDArray[np.int64], float]:
     cost = _cost(units, group, table, prior)
     while True:
         # After moves of single values, further merges of groups may lower the cost.
-        names, place = np.unique(group, return_inverse=True)
-        whole = np.zeros((len(names), n_classes))
-        np.add.at(whole, place, units)
-        again = cut_kernels.merge_groups(whole, table, prior)[place]
-        cut_kernels.move_values(units, table, prior, again)
-        lower = _cost(units, again, table, prior)
+        labels, group_of = np.unique(group, return_inverse=True)
+        of_groups = np.zeros((len(labels), n_classes))
+        np.add.at(of_groups, group_of, units)
+        merged = cut_kernels.merge_groups(of_groups, table, prior)[group_of]
+        cut_kernels.move_values(units, table, prior, merged)
+        lower = _cost(units, merged, table, prior)
         if lower >= cost - 1e-6:
             break
-        group, cost = again, lower
+        group, cost = merged, lower
     return group, cost
 
 
 def _cost(units: Floats, group: NDArray[np.int64], table: Floats, prior: Floats) -> float:
     """Return the cost of units in groups: that of each group, and that of their number."""
-    names, place = np.unique(group, return_inverse=True)
-    sums = np.zeros((len(names), units.shape[1]))
-    np.add.at(sums, place, units)
+    labels, group_of = np.unique(group, return_inverse=True)
+    sums = np.zeros((len(labels), units.shape[1]))
+    np.add.at(sums, group_of, units)
     nothing = np.zeros(units.shape[1])
     parts = [cut_kernels.joined_cost(row, nothing, 1.0, table) for row in sums]
-    return float(sum(parts) + prior[len(names)])
+    return float(sum(parts) + prior[len(labels)])
 
 
 # ---------------------- Discretisation of whole tables: intervals of numbers, groups of categories
@@ -882,8 +896,8 @@ def discretized(table: Table, variables: Sequence[Variable]) -> Table:
     codes = np.empty((table.n_rows, len(discrete)), dtype=arranged(variables).code_type, order="F")
     for j, (old, new) in enumerate(discrete):
         codes[:, j] = _recoded(table, old, new)
-    left = [place[old] for old, new in pairs if isinstance(new, Continuous)]
-    values = np.asfortranarray(table.values[:, left])
+    kept = [place[old] for old, new in pairs if isinstance(new, Continuous)]
+    values = np.asfortranarray(table.values[:, kept])
     return Table(tuple(variables), codes, values, table.complete, table.counts)
 
 

@@ -311,19 +311,20 @@ class Cells(NamedTuple):
         # Dawson's, of the rows and of the columns of the tables.
         n = np.bincount(self.z, self.counts)
         less_1, less_2, less_3 = (np.maximum(n - i, 1.0) for i in (1, 2, 3))
-        free, v, w = [], [], []
+        degrees, v, w = [], [], []
         for number, margin in zip((self.x, self.y), margins, strict=True):
             first_cell, k = self._in_strata(number)
+            # n times the sum of 1 / m over the rows or columns of the stratum, whose totals are m.
             inverse = np.bincount(self.z[first_cell], totals[first_cell] / margin[first_cell])
-            free.append(k - 1.0)
+            degrees.append(k - 1.0)
             v.append((k - 1) * np.maximum(n - k, 0.0) / less_1)
             w.append((inverse - k**2) / less_2)
-        mean = float(np.sum(n * free[0] * free[1] / less_1))
+        mean = float(np.sum(n * degrees[0] * degrees[1] / less_1))
         spread = 2 * n / less_3 * (v[0] - w[0]) * (v[1] - w[1])
         variance = float(np.sum(spread + n**2 / less_1 * w[0] * w[1]))
         if not variance > _ROUNDING * mean**2:
             return 1.0  # all permutations have the same statistic
-        # A gamma variable is a chi-squared one times a number.
+        # A gamma variable is a chi-squared one of ``mean / scale`` degrees times `scale`.
         scale = variance / (2.0 * mean)
         return float(scipy.special.chdtrc(mean / scale, self.chi_squared() / scale))
 
@@ -384,6 +385,8 @@ def _conditional_gaussian(columns: _Columns) -> Outcome:
             "columns. Merge states, or cut the given columns into intervals."
         )
     statistics = _statistics(columns)
+    # A correlation matrix has an eigenvalue of 0 if columns are linearly dependent, and 0 in the
+    # place of each correlation of a constant.
     comoment = statistics.comoment[statistics.counts > 0]
     deviation = np.sqrt(np.diagonal(comoment, axis1=-2, axis2=-1))
     correlation = safe_divide(comoment, deviation[:, :, None] * deviation[:, None, :])
@@ -405,6 +408,7 @@ def _statistics(columns: _Columns) -> FamilyStatistics:
     numbers = [columns.table.column(v) for part in parts for v in _continuous(part)]
     # A column of ones, which is dropped again, as nothing cannot be stacked.
     values = np.stack([*numbers, np.ones(len(x))], axis=1)[:, :-1]
+    # Cell of each row: strata are the first axis, states of x the second, of y the third.
     group = np.ravel_multi_index((z, x, y), shape)
     moments = group_comoments(values, group, math.prod(shape), columns.weights)
     return FamilyStatistics(*(a.reshape(*shape, *a.shape[1:]) for a in moments))
@@ -464,6 +468,11 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
         Of continuous columns: x, y, and those that are given.
     ridge : ndarray, shape (n,)
         Added to the variances: what a column has left below it is rounding error.
+
+    Returns
+    -------
+    Outcome
+        Its statistic is the correlation; 0 degrees of freedom where there are too few rows.
     """
     total, n = float(statistics.counts.sum()), statistics.comoment.shape[-1]
     degrees = math.floor(total) - n
@@ -471,12 +480,15 @@ def partial_correlation(statistics: FamilyStatistics, ridge: Floats | float = 0.
         return Outcome(0.0, 0, 1.0, 0.0)
     mean, comoment = statistics.mean.reshape(n), statistics.comoment.reshape(n, n)
     covariance = comoment / total + np.diag(np.broadcast_to(ridge, n))
-    # The covariance of the residuals of x and y, given columns scaled to variance 1.
+    # The covariance of the residuals of x and y, the Schur complement of the given columns, which
+    # are scaled to variance 1.
     scale = np.sqrt(covariance.diagonal()[2:])
     with_given = safe_divide(covariance[:2, 2:], np.broadcast_to(scale, (2, n - 2)))
     of_given = safe_divide(covariance[2:, 2:], np.outer(scale, scale))
     inverse = np.linalg.pinv(of_given, _ROUNDING, hermitian=True)
     residual = covariance[:2, :2] - with_given @ inverse @ with_given.T
+    # What rounding leaves of a constant: a share of its variance, and errors of numbers of the size
+    # of the mean.
     rounding = _ROUNDING * covariance.diagonal() + (8.0 * np.finfo(float).eps * mean) ** 2
     varies = (residual.diagonal() > rounding[:2]).all()
     r = float(residual[0, 1] / math.sqrt(residual[0, 0] * residual[1, 1])) if varies else 0.0
@@ -513,21 +525,22 @@ def conditional_gaussian(
     states_x, states_y = ((counts.sum(axis=axis) > 0).sum(axis=1) for axis in (2, 1))
     degrees = int(np.sum(np.maximum(states_x - 1, 0) * np.maximum(states_y - 1, 0)))
     x, y, z = np.split(np.arange(n), [n_x, n_x + n_y])
+    # With the states of y summed out, and with those of x: axes are strata, x, y.
     of_x, of_y = statistics.merged(2), statistics.merged(1)
     statistic = 0.0
-    # Each saturated model of the formula above adds its likelihood and its free parameters: d
-    # means and d (d + 1) / 2 covariances for each combination of states. (Those of the cells'
-    # shares are in `degrees` already.)
-    for sign, part, at in (
+    # Each saturated model of the formula at the top of the file adds its likelihood and its free
+    # parameters: d means and d (d + 1) / 2 covariances for each combination of states. (Those
+    # of the cells' shares are in `degrees` already.)
+    for sign, part, columns in (
         (1, statistics, [*x, *y, *z]),
         (1, of_x.merged(1), z),
         (-1, of_x, [*x, *z]),
         (-1, of_y, [*y, *z]),
     ):
-        occurs, d = part.counts > 0, len(at)
+        occurs, d = part.counts > 0, len(columns)
         weights, comoments = part.counts[occurs], part.comoment[occurs]
-        covariance = comoments[:, at][:, :, at] / weights[:, None, None]
-        covariance = covariance + np.diag(np.broadcast_to(ridge, n)[at])
+        covariance = comoments[:, columns][:, :, columns] / weights[:, None, None]
+        covariance = covariance + np.diag(np.broadcast_to(ridge, n)[columns])
         likelihood = weights @ (np.log(weights) - 0.5 * np.linalg.slogdet(covariance)[1])
         statistic += 2.0 * sign * float(likelihood)
         degrees += sign * len(weights) * (d + d * (d + 1) // 2)

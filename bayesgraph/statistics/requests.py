@@ -43,6 +43,7 @@ class Family:
     def of(cls, *variables: Variable) -> Family:
         """Return the family of these variables; discrete and continuous ones keep their order."""
         kinds: tuple[list[Any], list[Any]] = [], []
+        # False is the index of the discrete ones, True that of the continuous.
         for variable in variables:
             kinds[isinstance(variable, Continuous)].append(variable)
         return cls(*map(tuple, kinds))
@@ -90,6 +91,7 @@ class Families:
         """The number of counts and moments, infinite where an array has too many axes."""
         if max((len(family.discrete) for family in self.families), default=0) > _MOST_AXES:
             return math.inf
+        # A count, n means and n^2 co-moments: (1 + n)^2 are a little more.
         return sum(
             math.prod([v.cardinality for v in family.discrete]) * (1 + len(family.continuous)) ** 2
             for family in self.families
@@ -269,6 +271,7 @@ def grown_axis(values: Floats, axis: int, at: NDArray[np.intp] | None, size: int
     shape = list(values.shape)
     shape[axis] = size
     grown = np.zeros(shape)
+    # All entries along the other axes.
     index: list[slice | NDArray[np.intp]] = [slice(None)] * values.ndim
     index[axis] = at
     grown[tuple(index)] = values
@@ -320,6 +323,7 @@ class Additive:
         """
         mine: Any = self
         changed = {"request": grown_request(mine.request, renamed)}
+        # What `grown_axis` takes: the new indices, and the new number of groups.
         groups = grown_groups(mine.request.given, changed["request"].given)
         for part in fields(mine):
             value = getattr(self, part.name)
@@ -446,6 +450,7 @@ class GroupMoments:
         cards : ndarray, shape (n_discrete,)
             Numbers of their states.
         """
+        # Without discrete columns, one of a single state.
         codes = np.zeros((1, len(values)), dtype=np.int8) if codes is None else codes
         start = np.concatenate([[0], np.cumsum(cards)])
         shape = (n_groups * int(start[-1]), values.shape[1])
@@ -465,6 +470,7 @@ class GroupMoments:
 
     def __add__(self, other: Self) -> Self:
         count = self.count + other.count
+        # The joint mean moves towards the other one by its share of the weight.
         share = safe_divide(other.count, count)
         delta = other.mean - self.mean
         square = self.square + other.square + delta * delta * self.count * share
@@ -482,8 +488,9 @@ class GroupMoments:
         count = removed(self.count - other.count, self.count)
         shift = (self.mean - other.mean) * safe_divide(other.count, count)
         mean = np.where(count > 0, self.mean + shift, 0.0)
-        both = safe_divide(count * other.count, self.count)
-        square = self.square - other.square - (other.mean - mean) ** 2 * both
+        # The square between two parts has the weight n1 n2 / (n1 + n2): the reverse of `__add__`.
+        weight = safe_divide(count * other.count, self.count)
+        square = self.square - other.square - (other.mean - mean) ** 2 * weight
         square = np.where(count > 0, square, 0.0)
         square = _remaining_squares(square, self.square, count, mean)
         return replace(self, count=count, mean=mean, square=square)
@@ -512,9 +519,9 @@ class GroupMoments:
         total = count.sum(axis=axis)
         # Differences from one of the means, so that groups of equal means merge exactly.
         largest = np.expand_dims(count.argmax(axis=axis), axis)
-        one = np.take_along_axis(mean, largest, axis)
-        shift = safe_divide((count * (mean - one)).sum(axis=axis), total)
-        centre = one.squeeze(axis) + shift
+        reference = np.take_along_axis(mean, largest, axis)
+        shift = safe_divide((count * (mean - reference)).sum(axis=axis), total)
+        centre = reference.squeeze(axis) + shift
         spread = mean - np.expand_dims(centre, axis)
         sums = (square + count * spread * spread).sum(axis=axis)
         flat = (math.prod(total.shape[:-1]), total.shape[-1])
@@ -564,48 +571,53 @@ class PairMoments(GroupMoments):
         """Return the moments of a block of rows: those of each group's rows, a few at a time."""
         values, d = np.ascontiguousarray(values), values.shape[1]
         n_rows = max(_TOGETHER // max(d, 1), 1)
-        room = np.empty((min(n_rows, len(values)), d))
+        buffer = np.empty((min(n_rows, len(values)), d))
 
         def of(rows: NDArray[np.intp]) -> PairMoments:
-            """Return the moments of the rows of some indices, which are copied to `room`."""
-            chosen = np.take(values, rows, axis=0, out=room[: len(rows)], mode="clip")
+            """Return the moments of the rows of some indices, which are copied to `buffer`."""
+            chosen = np.take(values, rows, axis=0, out=buffer[: len(rows)], mode="clip")
             return _pair_moments(chosen, weights[rows] if len(weights) else np.ones(len(rows)))
 
         # Short integers are sorted by their digits.
         short = group.astype(np.int16) if n_groups < 1 << 15 else group
         order = np.argsort(short, kind="stable")
-        ends = np.searchsorted(group[order], np.arange(n_groups + 1))
-        groups = np.flatnonzero(np.diff(ends)) if ends[-1] > ends[0] else np.zeros(1, np.intp)
+        # Rows without a group, -1, come before the first one. If no row has a group, group 0 stands
+        # for an empty part, which has the shapes.
+        bounds = np.searchsorted(group[order], np.arange(n_groups + 1))
+        groups = np.flatnonzero(np.diff(bounds)) if bounds[-1] > bounds[0] else np.zeros(1, np.intp)
         parts = []
         for g in groups.tolist():
-            members = order[ends[g] : ends[g + 1]]
+            members = order[bounds[g] : bounds[g + 1]]
             starts = range(0, max(len(members), 1), n_rows)
             parts.append(tree_sum(of(members[first : first + n_rows]) for first in starts))
         # Those of groups without missing values are smaller, as long as no group has any.
         same_shape = len({part.mean.shape for part in parts}) == 1
-        whole = []
+        of_groups = []
         for array in fields(cls):
             arrays = [getattr(part, array.name) for part in parts]
             if not same_shape:
                 arrays = [np.broadcast_to(a, (1, d, d)) for a in arrays]
-            whole.append(np.zeros((n_groups, *arrays[0].shape[1:])))
-            whole[-1][groups] = np.concatenate(arrays)
-        return cls(*whole)
+            of_groups.append(np.zeros((n_groups, *arrays[0].shape[1:])))
+            of_groups[-1][groups] = np.concatenate(arrays)
+        return cls(*of_groups)
 
     def __add__(self, other: Self) -> Self:
-        both = self.count * safe_divide(other.count, self.count + other.count)
+        # Chan, Golub and LeVeque (1979), whose weight is n1 n2 / (n1 + n2).
+        weight = self.count * safe_divide(other.count, self.count + other.count)
         delta = other.mean - self.mean
-        comoment = self.comoment + other.comoment + delta * delta.swapaxes(1, 2) * both
+        comoment = self.comoment + other.comoment + delta * delta.swapaxes(1, 2) * weight
         return replace(super().__add__(other), comoment=comoment)
 
     def __sub__(self, other: Self) -> Self:
         """Return the moments of the remaining rows; see `GroupMoments`."""
         rest = super().__sub__(other)
-        both = safe_divide(rest.count * other.count, self.count)
+        weight = safe_divide(rest.count * other.count, self.count)
         delta = other.mean - rest.mean
-        between = delta * delta.swapaxes(1, 2) * both
-        spread = np.broadcast_to(rest.square > 0, self.comoment.shape)
-        vary = spread & spread.swapaxes(1, 2)
+        between = delta * delta.swapaxes(1, 2) * weight
+        # A constant has no comoments; entry (i, j) of `square` is of column i, so of j in the
+        # transpose.
+        varies = np.broadcast_to(rest.square > 0, self.comoment.shape)
+        vary = varies & varies.swapaxes(1, 2)
         return replace(rest, comoment=np.where(vary, self.comoment - other.comoment - between, 0.0))
 
 
@@ -668,6 +680,7 @@ def _remaining_squares(rest: Floats, before: Floats, count: Floats, mean: Floats
     weight = np.broadcast_to(count, rest.shape)
     centre = safe_divide((weight * mean).sum(axis=0), weight.sum(axis=0))
     whole = np.maximum(rest, 0.0).sum(axis=0) + (weight * (mean - centre) ** 2).sum(axis=0)
+    # Of these groups half of the digits are lost, which matters if the whole column is small too.
     lost = (weight > 0) & (before > 0) & (rest < _HALF_DIGITS * before)
     if (lost & (before > _HARMLESS * whole)).any():
         raise DataError(
@@ -696,9 +709,11 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
         return PairMoments(
             np.full((1, 1, 1), total), mean[None, :, None], square[None, :, None], comoment[None]
         )
+    # `gaps` are the columns with missing values; masks and weights are needed only of them.
     missing = np.isnan(values[:, gaps])
     there = (~missing).astype(np.float64)
     first = values[0].copy()
+    # The first value of these that is not missing, or 0.
     first[gaps] = np.take_along_axis(values[:, gaps], missing.argmin(axis=0)[None], 0)[0]
     first[np.isnan(first)] = 0.0
     # Centring keeps the following sums small, whatever the distance of the values from zero.
@@ -713,12 +728,15 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
     # Sums over the rows that observe the second column of a pair: all, but for columns with gaps.
     comoment = _products(deviation, weight)
     count, total_i, square = (np.empty((d, d)) for _ in range(3))
+    # Of a pair with a complete column, the rows are those of the other one: the fewer.
     count[:] = np.minimum.outer(observed, observed)
     count[np.ix_(gaps, gaps)] = there.T @ weighted
     total_i[:] = (deviation.T @ weight)[:, None]
     total_i[:, gaps] = deviation.T @ weighted
     square[:] = np.diagonal(comoment)[:, None]
     square[:, gaps] = np.square(deviation, out=deviation).T @ weighted
+    # The mean deviation of column i in the rows of the pair: squares and products become those
+    # about the means of these rows.
     offset = safe_divide(total_i, count)
     square -= total_i * offset
     comoment -= total_i * offset.T
@@ -728,5 +746,5 @@ def _pair_moments(values: Floats, weight: Floats) -> PairMoments:
 
 def _products(deviation: Floats, weight: Floats) -> Floats:
     """Return the weighted sums of products of columns; BLAS needs half the time if all weigh 1."""
-    heavy = deviation if (weight == 1.0).all() else deviation * weight[:, None]
-    return np.asarray(deviation.T @ heavy)
+    weighted = deviation if (weight == 1.0).all() else deviation * weight[:, None]
+    return np.asarray(deviation.T @ weighted)

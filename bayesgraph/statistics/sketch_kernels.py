@@ -61,36 +61,38 @@ def _merge_in(
         The feature's summary.
     entries : ndarray, shape (>= size + n, 4 + n_classes)
     """
-    # The next tuple, the next new value in ascending order, the entries so far, the last's value.
-    old, place, count, last = 0, 0, 0, -np.inf
+    # The next tuple, the next new value in ascending order, the number of entries so far, and the
+    # value of the last one.
+    old, new, n_entries, last = 0, 0, 0, -np.inf
     while True:
         # NaN, as missing values are: no new value is left, and all tuples come first.
-        x = column[order[place]] if place < len(order) else np.nan
+        x = column[order[new]] if new < len(order) else np.nan
         if old < len(tuples) and not x < tuples[old, VALUE]:
-            entries[count] = tuples[old]
+            entries[n_entries] = tuples[old]
             last = tuples[old, VALUE]
-            old, count = old + 1, count + 1
+            old, n_entries = old + 1, n_entries + 1
             continue
         if np.isnan(x):
-            return count
-        row = order[place]
-        place += 1
+            return n_entries
+        row = order[new]
+        new += 1
         w = weights[row] if len(weights) else 1.0
         if w <= 0.0:
             continue
+        # A new value that no tuple and no earlier value has.
         if x != last:
             last = x
-            entries[count] = 0.0
-            entries[count, VALUE], entries[count, LOW] = x, x
+            entries[n_entries] = 0.0
+            entries[n_entries, VALUE], entries[n_entries, LOW] = x, x
             if old < len(tuples):
                 # The maximum of a new value is known exactly, and so is the minimum unless it has
                 # faded. The weight in the gap of the next tuple, except that of its own value, may
                 # be on either side.
                 held = _weight(tuples, old) - tuples[old, OWN] + tuples[old, DELTA]
-                entries[count, DELTA] = max(held, 0.0)
-            count += 1
-        entries[count - 1, GAPS + classes[row]] += w
-        entries[count - 1, OWN] += w
+                entries[n_entries, DELTA] = max(held, 0.0)
+            n_entries += 1
+        entries[n_entries - 1, GAPS + classes[row]] += w
+        entries[n_entries - 1, OWN] += w
 
 
 @kernel(interpreted=False)
@@ -103,14 +105,16 @@ def _left_after(total: Floats, delta: Floats, count: int, maximum: float) -> int
     if count <= 2:
         return count
     left = 2  # the first and the last
-    g, room = total[count - 1], maximum - delta[count - 1]
+    # From the end: the weight of the entry into which others are merged, and the most that it may
+    # have.
+    weight, most = total[count - 1], maximum - delta[count - 1]
     for i in range(count - 2, 0, -1):
         # Conditional moves instead of branches, as the outcome cannot be predicted.
-        joined = total[i] + g
-        fits = joined <= room
+        joined = total[i] + weight
+        fits = joined <= most
         left += 0 if fits else 1
-        g = joined if fits else total[i]
-        room = room if fits else maximum - delta[i]
+        weight = joined if fits else total[i]
+        most = most if fits else maximum - delta[i]
     return left
 
 
@@ -121,13 +125,13 @@ def _compress(entries: Floats, total: Floats, maximum: float, count: int) -> int
     Returns the index from which on entries are left.
     """
     # The last entry written, the weight merged into it, and the most that it may have.
-    at, g, most = count, 0.0, -1.0
+    at, weight, most = count, 0.0, -1.0
     for i in range(count - 1, -1, -1):
-        g += total[i]
-        if g > most or i in (0, count - 1):  # minimum and maximum always remain
+        weight += total[i]
+        if weight > most or i in (0, count - 1):  # minimum and maximum always remain
             at -= 1
             entries[at] = entries[i]
-            g, most = total[i], maximum - entries[i, DELTA]
+            weight, most = total[i], maximum - entries[i, DELTA]
         else:
             entries[at, LOW] = min(entries[at, LOW], entries[i, LOW])
             for c in range(GAPS, entries.shape[1]):
@@ -170,21 +174,22 @@ def absorb_quantiles(
     total = np.empty(len(entries))
     for f in range(len(columns)):
         held = tuples[f, : size[f]]
-        count = _merge_in(columns[f], order[f], classes, weights, held, entries)
-        for i in range(count):
+        n_entries = _merge_in(columns[f], order[f], classes, weights, held, entries)
+        for i in range(n_entries):
             total[i] = _weight(entries, i)
-        weight = total[:count].sum()
+        weight = total[:n_entries].sum()
         if share > 0.0:
-            maximum = share * weight
-        elif count <= room:
-            maximum = -1.0  # nothing is merged
+            bound = share * weight
+        elif n_entries <= room:
+            bound = -1.0  # nothing is merged
         else:
+            # A first guess is twice the weight of a tuple if all of `room` had the same.
             begin = guess[f] if guess[f] > 0.0 else 2.0 / room
-            maximum = _smallest_sum(total, entries[:, DELTA], count, room, begin * weight)
-            guess[f] = maximum / weight
-        first = _compress(entries, total, maximum, count)
-        size[f] = count - first
-        tuples[f, : size[f]] = entries[first:count]
+            bound = _smallest_sum(total, entries[:, DELTA], n_entries, room, begin * weight)
+            guess[f] = bound / weight
+        first = _compress(entries, total, bound, n_entries)
+        size[f] = n_entries - first
+        tuples[f, : size[f]] = entries[first:n_entries]
 
 
 @kernel(interpreted=False)
@@ -238,6 +243,7 @@ def fade_quantiles(
     for f in range(len(size)):
         weight, minimum = 0.0, np.inf
         for i in range(size[f]):
+            # From `OWN` on a tuple holds weights: that of its value, delta and the classes.
             for c in range(OWN, tuples.shape[2]):
                 tuples[f, i, c] = faded(tuples[f, i, c], factor, nothing)
             held = _weight(tuples[f], i)
@@ -258,20 +264,21 @@ def _join_light(n: int, minimum: float, tuples: Floats) -> int:
     """
     carry = np.zeros(tuples.shape[1] - GAPS)
     # How many remain so far, and the index that the last of them had.
-    left, last = 0, 0
+    n_left, last_kept = 0, 0
     for i in range(n):
         carry += tuples[i, GAPS:]
         if carry.sum() < minimum:
             continue
-        tuples[left] = tuples[i]
-        tuples[left, GAPS:] = carry
+        tuples[n_left] = tuples[i]
+        tuples[n_left, GAPS:] = carry
         carry[:] = 0.0
-        left, last = left + 1, i
-    if last < n - 1:
-        tuples[left - 1, GAPS:] += carry
+        n_left, last_kept = n_left + 1, i
+    if last_kept < n - 1:
+        # What is left at the end joins the tuple before, which is the last one now.
+        tuples[n_left - 1, GAPS:] += carry
         # The rank of the new last tuple is the total weight: it is certain.
-        tuples[left - 1, DELTA] = 0.0
-    return left
+        tuples[n_left - 1, DELTA] = 0.0
+    return n_left
 
 
 # ---------------------------------------- Updates of the PiD histograms of all features of a table
@@ -302,6 +309,7 @@ def _split_bin(edge: Floats, count: Floats, size: int, at: int) -> bool:
     middle = edge[at] + (edge[at + 1] - edge[at]) / 2
     if not edge[at] < middle < edge[at + 1]:
         return False
+    # Edges and counts behind the bin move up by one.
     edge[at + 2 : size + 2] = edge[at + 1 : size + 1].copy()
     count[at + 1 : size + 1] = count[at:size].copy()
     edge[at + 1] = middle
@@ -316,6 +324,7 @@ def _merge_smallest(edge: Floats, count: Floats, size: int) -> None:
     weights = count[:size].sum(axis=1)
     at = np.argmin(weights[:-1] + weights[1:])
     count[at] += count[at + 1]
+    # Edges and counts behind the two move down by one.
     edge[at + 1 : size] = edge[at + 2 : size + 1].copy()
     count[at + 1 : size - 1] = count[at + 2 : size].copy()
 
@@ -419,6 +428,7 @@ def fade_histograms(
             count[f, last - 1] += count[f, last]
             last -= 1
         size[f] = last + 1 - first
+        # The bins that remain move to the front.
         for i in range(size[f] if first else 0):
             edge[f, i], edge[f, i + 1] = edge[f, first + i], edge[f, first + i + 1]
             count[f, i] = count[f, first + i]

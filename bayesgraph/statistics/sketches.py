@@ -65,6 +65,8 @@ class Cells:
         It has few digits and is about halfway to the minimum of the next cell, or is the cell's
         maximum if that minimum is not larger.
         """
+        # The minimum of the next cell, infinite behind the last cell of a feature (features may
+        # have none).
         after = np.append(self.low[1:], np.inf)[: len(self.low)]
         after[self.start[1:][np.diff(self.start) > 0] - 1] = np.inf
         below, above = self.high[last], after[last]
@@ -83,17 +85,21 @@ class Cells:
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
         total = np.bincount(feature, weight, minlength=len(start) - 1)
-        there = (weight > 0.0) & (weight >= LIGHT * total[feature])
-        chosen = np.flatnonzero(there)
+        is_heavy = (weight > 0.0) & (weight >= LIGHT * total[feature])
+        chosen = np.flatnonzero(is_heavy)
         if len(chosen) == len(weight):
             return cls(start, counts, low, high)
-        first = np.searchsorted(feature[chosen], np.arange(len(start))).astype(np.int64)
-        last = first[1:][feature] - 1
-        goes = np.minimum(np.searchsorted(chosen, np.arange(len(weight))), last)
-        held = np.zeros((len(chosen), counts.shape[1]))
-        is_held = last >= first[:-1][feature]
-        np.add.at(held, goes[is_held], counts[is_held])
-        return cls(first, held, low[chosen], high[chosen])
+        # The first chosen cell of each feature, and for each old cell the last one of its feature.
+        new_start = np.searchsorted(feature[chosen], np.arange(len(start))).astype(np.int64)
+        last_chosen = new_start[1:][feature] - 1
+        # The chosen cell to which each old cell's weight goes: the next one, or the last of its
+        # feature.
+        goes_to = np.minimum(np.searchsorted(chosen, np.arange(len(weight))), last_chosen)
+        joined = np.zeros((len(chosen), counts.shape[1]))
+        # False in a feature without weight, which has no chosen cell.
+        has_cell = last_chosen >= new_start[:-1][feature]
+        np.add.at(joined, goes_to[has_cell], counts[has_cell])
+        return cls(new_start, joined, low[chosen], high[chosen])
 
 
 class Field(NamedTuple):
@@ -129,6 +135,7 @@ class ArrayState:
         New entries come after the existing ones.
         """
         self.__dict__.update({axis: n for axis, n in lengths.items() if n is not None})
+        # An array that is not there yet is made with all of its entries new.
         for name, field in self.fields.items():
             array = getattr(self, name, np.empty([0] * len(field.axes), field.dtype))
             sizes = zip(field.axes, array.shape, strict=True)
@@ -148,6 +155,7 @@ class ArrayState:
             If an array is missing or invalid, or arrays are inconsistent.
         """
         for name, field in self.fields.items():
+            # The names of axes are those of attributes, which have their lengths.
             shape = [None if axis is None else getattr(self, axis) for axis in field.axes]
             setattr(self, name, state_array(arrays, name, shape, field).copy())
         self.check()
@@ -507,20 +515,23 @@ class FrequentValues(ArrayState):
 
     def _add(self, distinct: Keys, counts: Floats) -> None:
         """Add the class weights of distinct values, and shorten the list to `size` values."""
-        together = np.union1d(self.keys, distinct)
-        all_counts, credit = np.zeros((len(together), self.n_classes)), np.zeros(len(together))
-        listed, new = np.searchsorted(together, self.keys), np.searchsorted(together, distinct)
-        all_counts[listed], credit[listed] = self.seen, self.credit
+        keys = np.union1d(self.keys, distinct)
+        all_counts, credit = np.zeros((len(keys), self.n_classes)), np.zeros(len(keys))
+        # Places of the old and of the new keys among all. A value's credit grows by its weight of
+        # all classes.
+        old, new = np.searchsorted(keys, self.keys), np.searchsorted(keys, distinct)
+        all_counts[old], credit[old] = self.seen, self.credit
         all_counts[new] += counts
         credit[new] += counts.sum(axis=1)
-        self.keys, self.seen, self.credit = together, all_counts, credit
-        excess = len(together) - self.size
+        self.keys, self.seen, self.credit = keys, all_counts, credit
+        excess = len(keys) - self.size
         if excess > 0:
             self._leave_out(excess)
 
     def _leave_out(self, excess: int) -> None:
         """Remove at least `excess` values from the list."""
-        # The largest credit that is left out; all lose as much, so that at most `size` keep some.
+        # The largest credit that is left out (`excess`-th smallest); all lose as much, so that at
+        # most `size` keep some.
         lost = float(np.partition(self.credit, excess - 1)[excess - 1])
         self.missed += lost
         self.credit = self.credit - lost
@@ -639,12 +650,14 @@ class CountSketch(FrequentValues):
     def _hashed(self, keys: Keys) -> tuple[NDArray[np.intp], Floats]:
         """Return the counter and the sign of each key in each row, shape (depth, n) both."""
         hashes = keys.astype(np.uint64) * _FACTORS[:, None]
+        # The upper 31 bits choose the counter, the bit below them the sign.
         places = (hashes >> np.uint64(33)) % np.uint64(self.width)
         signs = np.where((hashes >> np.uint64(32)) & np.uint64(1), 1.0, -1.0)
         return places.astype(np.intp), signs
 
     def _add(self, distinct: Keys, counts: Floats) -> None:
         places, signs = self._hashed(distinct)
+        # A row of counters has shape (width, n_classes).
         for row, place, sign in zip(self.counters, places, signs, strict=True):
             np.add.at(row, place, sign[:, None] * counts)
         if self.missed > 0:
@@ -656,6 +669,7 @@ class CountSketch(FrequentValues):
         super()._add(distinct, counts)
 
     def _leave_out(self, excess: int) -> None:
+        # By credit, and among equal credits by key; here a credit is the weight itself.
         order = np.lexsort((self.keys, self.credit))
         self.missed = max(self.missed, float(self.credit[order[excess - 1]]))
         kept = np.ones(len(order), dtype=np.bool_)
@@ -755,7 +769,7 @@ class GKSummary(CutSummaries):
     name = "gk"
     options = ("size", "epsilon")
 
-    # The fraction of each feature's weight at the last merge, and its tuples.
+    # The bound of each feature's last merge, as a fraction of its weight, and its tuples.
     merged: Floats
     entries: Floats
     fields: ClassVar[Mapping[str, Field]] = {
@@ -792,6 +806,7 @@ class GKSummary(CutSummaries):
             return
         share = 0.0
         if self.epsilon is not None:
+            # With a fixed error, there is room for all new values until tuples are merged.
             share = 2.0 * self.epsilon
             self._set_room(int(self.used.max()) + columns.shape[1])
 
@@ -854,6 +869,8 @@ class GKSummary(CutSummaries):
             # The weight of values equal to that of the tuple covers the ranks up to the tuple's
             # own.
             above = below + delta - self.entries[f, : len(below), sketch_kernels.OWN] - rank
+            # The value whose possible ranks are at most as far from the wanted one as those of any
+            # other.
             quantiles[f] = values[np.argmin(np.maximum(rank - below, above))]
         return quantiles
 
@@ -864,6 +881,7 @@ class GKSummary(CutSummaries):
         """
         ranks = np.zeros(self.n_features)
         for f, x in enumerate(np.broadcast_to(np.asarray(values, dtype=np.float64), ranks.shape)):
+            # `at` is the number of tuples whose values are not above x.
             ascending, weights, delta = self.tuples(f)
             at = int(np.searchsorted(ascending, x, side="right"))
             ranks[f] = weights[:at].sum()
@@ -1116,9 +1134,11 @@ def means_cuts(column: SortedColumn, bins: int) -> Floats:
     """Return the cut points between k-means clusters: Lloyd's algorithm, from equal weights."""
     cuts, place = frequency_ends(column, bins), column.low / 2 + column.high / 2
     weight = column.weights if column.weights.size else np.ones(len(place))
+    # Cluster of each entry, which is where the middle of its range is; clusters are intervals.
     label = np.searchsorted(cuts, place)
     for _ in range(50):
         of_cluster = np.bincount(label, weight)
+        # Clusters that lost all entries are dropped.
         centre = np.bincount(label, weight * place)[of_cluster > 0] / of_cluster[of_cluster > 0]
         cuts = centre[:-1] / 2 + centre[1:] / 2
         before, label = label, np.searchsorted(cuts, place)
@@ -1173,6 +1193,7 @@ def cell_factorials(start: NDArray[np.int64], counts: Floats) -> Floats:
     `start` and `counts` see `Cells`.
     """
     below = np.concatenate([[0.0], np.cumsum(counts.sum(axis=1))])
+    # The largest weight of a feature.
     total = float((below[start[1:]] - below[start[:-1]]).max(initial=0.0))
     n_cells = int(np.diff(start).max(initial=0))
     return factorial_table(total, n_cells + counts.shape[1] + 2)

@@ -41,6 +41,7 @@ def _check_alpha(value: Any) -> None:
     """Raise a DataError unless a value is a pseudo-count, or one for each state."""
     try:
         numbers = np.asarray(value)
+        # Integers, unsigned ones and floats.
         good = numbers.dtype.kind in "iuf" and numbers.ndim <= 1
         good = good and bool((np.isfinite(numbers) & (numbers >= 0)).all())
     except (TypeError, ValueError):
@@ -291,9 +292,12 @@ class Smoothing:
         if counts.ndim == 1 or not self.is_hierarchy:
             cells = self.weighted(counts, self.state_counts(variable))
             return shares(cells, 1.0 / counts.shape[-1])
+        # The parents that are summed out at once: all for "marginal", for "backoff" the last that
+        # is not kept, as long as there is another.
         axes = tuple(range(counts.ndim - 1))
         if self.scheme == "backoff":
             axes = (axes[-2] if kept == axes[-1] and len(axes) > 1 else axes[-1],)
+            # The axis of the class once that axis is gone.
             kept = None if kept is None else kept - (axes[0] < kept)
         towards = self.table(counts.sum(axis=axes), variable, kept)
         towards = np.expand_dims(towards, axes)
@@ -343,6 +347,7 @@ class Smoothing:
             broadcastable against `comoment`; see `pooled`.
         """
         squares = comoment + self.rows * towards
+        # The divisor of the joint mode of mean and variance has 3 rows more; see `Smoothing`.
         if self.estimation == "map":
             return np.where(count + self.rows > 0, squares / (count + self.rows + 3.0), towards)
         rows = self.degrees_of_freedom(count)
@@ -354,6 +359,7 @@ class Smoothing:
         Classes lie along the first axis; `count` and `comoment` are as for `covariance`.
         """
         full = np.broadcast_to(count, np.broadcast_shapes(count.shape, comoment.shape))
+        # Classes without rows have no mean that costs a degree of freedom.
         rows = full - self.ddof * (full > 0)
         return safe_divide(comoment.sum(axis=0, keepdims=True), rows.sum(axis=0, keepdims=True))
 
@@ -521,6 +527,7 @@ def draw_gaussians(
     mean, variance, coefficients : ndarray
         Each with a first axis of length n.
     """
+    # The precision is its mean times `share`, a chi-squared variable over its degrees of freedom.
     dof = posterior.strength
     is_fixed = np.isinf(dof)
     share = random.chisquare(np.where(is_fixed, 1.0, dof), (n, *dof.shape)) / np.where(
@@ -535,8 +542,10 @@ def draw_gaussians(
     if posterior.covariance is None or posterior.centre is None:
         return means, variances, np.broadcast_to(coefficients, (n, *coefficients.shape))
     normals = random.standard_normal((n, *coefficients.shape))
-    moved = np.einsum("...ij,...j->...i", _root(posterior.covariance), normals) * scale[..., None]
-    return means - np.sum(moved * posterior.centre, axis=-1), variances, coefficients + moved
+    # Deviations of the coefficients from their means; the mean at the centre is drawn independently
+    # of them, and `mean` is that at parents of 0.
+    shift = np.einsum("...ij,...j->...i", _root(posterior.covariance), normals) * scale[..., None]
+    return means - np.sum(shift * posterior.centre, axis=-1), variances, coefficients + shift
 
 
 def _root(covariance: Floats) -> Floats:

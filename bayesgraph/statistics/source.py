@@ -186,9 +186,12 @@ class CountSource:
         if request in self._summaries:
             return self._summaries[request]
         if isinstance(request, requests.Moments):
+            # Moments may be part of a summary with more columns or functions.
             held = (s for s in self._summaries.values() if isinstance(s, summaries.MomentsSummary))
             if part := next(filter(None, (summary.part(request) for summary in held)), None):
                 return part
+            # Moments of the columns themselves may be held: a pass then collects the other
+            # functions.
             singles = self._singles(requests.Singles(request.columns, request.given))
             if singles and request.functions[0] == "identity" and len(request.functions) > 1:
                 rest = self._collected(replace(request, functions=request.functions[1:]))
@@ -365,14 +368,15 @@ class TableSource(CountSource):
         """
         table = self.table
         codes = table.codes.copy(order="F")
-        by_old = dict(zip(self.features, features, strict=True))
-        for fine, merged in by_old.items():
+        merged_of = dict(zip(self.features, features, strict=True))
+        for fine, merged in merged_of.items():
             if fine != merged:
                 assert isinstance(fine, Binned)
                 assert isinstance(merged, Binned)
                 place = table.arrangement.place[fine]
+                # The last entry is for missing values, whose code is -1.
                 codes[:, place] = np.append(merged.codes_of(fine), -1)[codes[:, place]]
-        variables = tuple(by_old.get(v, v) for v in table.variables)
+        variables = tuple(merged_of.get(v, v) for v in table.variables)
         return self._of(replace(table, variables=variables, codes=codes), self.weights)
 
     def sample(self, n_rows: int) -> TableSource:
@@ -475,9 +479,6 @@ def complete_rows(
 # ----------------------- Count sources over datasets: one pass for each request, in runs of blocks
 
 
-# ----------------------- Count sources over datasets: one pass for each request, in runs of blocks
-
-
 # Maximum number of runs that are held at a time.
 _RUNS_HELD = N_THREADS + 1
 
@@ -486,7 +487,7 @@ class DatasetSource(CountSource):
     """A count source that reads a dataset once for each request.
 
     Every run of blocks is encoded and counted by itself, and the sums are added along the binary
-    tree of the runs (see `statistics.blocks`), so that the statistics have the same bits as those
+    tree of the runs (see `core.parallel`), so that the statistics have the same bits as those
     of a table in memory, whatever the number of threads or the executor.
 
     Parameters
@@ -535,6 +536,7 @@ class DatasetSource(CountSource):
         self._read = partial(_encoded_runs, dataset, rows)
         self._cached: EncodedRows | None = None
         if is_kept and dataset.cache is not False:
+            # What else than the variables determines the encoded rows, for the cache.
             described = [rows.columns_of([v]) for v in self._all], n_rows, rows.described
             self._cached = tables.EncodedRows(dataset, self._all, described, self._read)
 
@@ -588,6 +590,7 @@ class DatasetSource(CountSource):
         They are those of runs that are being counted, and those that wait for their neighbour in
         the tree.
         """
+        # Rounded up; the logarithm of their number is the depth of the tree.
         runs = -(-self.n_rows // parallel.BLOCK)
         return min(runs, _RUNS_HELD) + runs.bit_length()
 
@@ -654,6 +657,7 @@ class DatasetSource(CountSource):
         """Return the summary of a pass, which also counts missing values not counted before."""
         wanted = needed_by(request)
         variables = tuple(v for v in self._order if v in wanted)
+        # Variables whose missing values no pass has counted.
         new = self._uncounted(variables)
         if self._cached is not None:
             counted = tables.summed(partial(_counted, request, new), self._cached.runs(variables))
@@ -782,6 +786,7 @@ class Domain:
     def of(cls, table: Any, name: Name) -> Domain:
         """Return the domain of a column of a pyarrow Table."""
         factorised = factorise(nw.from_native(table.column(name), series_only=True), name)
+        # The first count is that of missing values, then come those of the states.
         counts = factorised.counts()
         occurs = zip(factorised.states, counts[1:].tolist(), strict=True)
         by_state = Counter({(type(state), state): count for state, count in occurs if count})
@@ -848,6 +853,7 @@ def _domains_of(names: Sequence[Name], rows: Rows, maximum: int, first: int, run
     kept, labels = rows.kept(run), Domain()
     domains = {name: Domain.of(kept, name) for name in names}
     if rows.y is not None:
+        # If all rows count, the classes are those of the column as it is counted already.
         is_all = kept is run and rows.y in domains
         labels = domains[rows.y] if is_all else Domain.of(run, rows.y)
     return Domains(domains, len(kept), labels, maximum)
@@ -872,6 +878,7 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
     finding = partial(_domains_of, chosen, rows, data.max_categories)
     domains = data.reduce(finding, [*read, *rows.columns])
+    # The dataset has no rows.
     if domains is None:
         return Domains({name: Domain() for name in chosen}, 0, Domain(), data.max_categories)
     for name, domain in domains.columns.items():
@@ -927,6 +934,7 @@ def source_of_columns(
     names = [name for name in names if name != weight]
     fixed = dict(declared or {})
     coded = [n for n in _discrete(data, names, categorical, target) if n not in fixed]
+    # Rows of weight zero stay in the source.
     rows = tables.Rows(data.source, target, weight, every=True)
     read = [*coded, *([] if target is None else [target])]
     # Rows of weight zero keep their states, as in memory.

@@ -87,6 +87,7 @@ class FamilyStatistics:
         return PairMoments(self.counts.reshape(size, 1, 1), mean, square, comoment)
 
     def _of(self, moments: PairMoments) -> FamilyStatistics:
+        # Moments of groups as statistics of this family: the inverse of `_moments`.
         shape, n = self.counts.shape, self.mean.shape[-1]
         mean, comoment = moments.mean.reshape(*shape, n), moments.comoment.reshape(*shape, n, n)
         return FamilyStatistics(moments.count.reshape(shape), mean, comoment)
@@ -121,6 +122,7 @@ class FamilyStatistics:
         weight = self.counts[..., None]
         centre = safe_divide((weight * self.mean).sum(axis=axis), total[..., None])
         spread = self.mean - np.expand_dims(centre, axis)
+        # Products of the deviations of each mean from the joint one, times the rows.
         between = spread[..., :, None] * spread[..., None, :] * weight[..., None]
         return FamilyStatistics(total, centre, (self.comoment + between).sum(axis=axis))
 
@@ -130,6 +132,7 @@ class FamilyStatistics:
         if not some.continuous:
             return _without_moments(self.counts.sum(axis=gone))
         merged = self
+        # From the last one, so that the axes before it keep their numbers.
         for axis in reversed(gone):
             merged = merged.merged(axis)
         at = [family.continuous.index(v) for v in some.continuous]
@@ -166,6 +169,7 @@ class _Columns:
         self.continuous = tuple([v for v in columns if isinstance(v, Continuous)])
         self.cards = np.array([len(v.states) for v in self.discrete], dtype=np.int64)
         self.start = np.concatenate([[0], np.cumsum(self.cards)]).astype(np.int64)
+        # The index of each column among those of its kind.
         kinds: tuple[tuple[Variable, ...], ...] = (self.discrete, self.continuous)
         self.place: dict[Any, int] = {v: i for kind in kinds for i, v in enumerate(kind)}
 
@@ -361,26 +365,30 @@ class PairsSummary(requests.Additive):
         """Re-index the summary to variables with additional states; see `Additive.grown`."""
         request = requests.grown_request(self.request, renamed)
         singles = self.singles.grown(renamed)
-        at = requests.state_positions(self.request.given, request.given)
-        n_groups, new = len(singles.totals), singles.at
-        places = new.places_of(self.at, renamed)
-        groups = np.arange(len(self.singles.totals)) if at is None else at
+        group_places = requests.state_positions(self.request.given, request.given)
+        n_groups, layout = len(singles.totals), singles.at
+        places = layout.places_of(self.at, renamed)
+        groups = np.arange(len(self.singles.totals)) if group_places is None else group_places
         states = np.arange(int(self.at.start[-1])) if places is None else places[0]
-        tables = np.zeros(_pair_starts(new.cards, n_groups)[-1])
-        moments = self.pair_moments.grown(at, n_groups)
+        tables = np.zeros(_pair_starts(layout.cards, n_groups)[-1])
+        moments = self.pair_moments.grown(group_places, n_groups)
         grown = replace(
             self, request=request, singles=singles, pair_counts=tables, pair_moments=moments
         )
-        within = np.split(states - np.repeat(new.start[:-1], self.at.cards), self.at.start[1:-1])
+        # The new index of each old state among the states of its own column, by column.
+        within = np.split(states - np.repeat(layout.start[:-1], self.at.cards), self.at.start[1:-1])
         for i, j in combinations(range(len(within)), 2):
+            # The table is a view of the counts, which are written through it.
             grown.pair_table(i, j)[np.ix_(groups, within[i], within[j])] = self.pair_table(i, j)
-        n_states = int(new.start[-1])
-        where = (groups[:, None] * n_states + states).reshape(-1)
-        return replace(grown, mixed=self.mixed.grown(where, n_groups * n_states))
+        n_states = int(layout.start[-1])
+        # The groups of `mixed` are states within groups; see `mixed_moments`.
+        mixed_places = (groups[:, None] * n_states + states).reshape(-1)
+        return replace(grown, mixed=self.mixed.grown(mixed_places, n_groups * n_states))
 
     def pair_table(self, i: int, j: int) -> Floats:
         """Return the counts of discrete columns i < j, shape (K, r_i, r_j)."""
         d = len(self.at.discrete)
+        # Number of the pair in lexicographic order.
         pair = i * d - i * (i + 1) // 2 + j - i - 1
         shape = (len(self.singles.totals), self.at.cards[i], self.at.cards[j])
         return self.pair_counts[self.starts[pair] : self.starts[pair + 1]].reshape(shape)
@@ -444,7 +452,9 @@ def pairs_bytes(columns: Sequence[Variable], condition: Discrete | None) -> int:
     n_numbers = sum([isinstance(v, Continuous) for v in columns])
     n_groups = 1 if condition is None else condition.cardinality
     n_states = cards.sum()
+    # In each group: its weight, the states, and count, mean and square of each number.
     singles = 1 + n_states + 3 * n_numbers
+    # The sum of r_i r_j over all pairs i < j of discrete columns.
     tables = (n_states**2 - np.square(cards).sum()) / 2
     moments = (n_numbers + 1) ** 2 + 3 * n_states * n_numbers
     return int(8 * n_groups * (singles + tables + moments))
@@ -473,7 +483,7 @@ def _pair_counts(
     weights: Floats,
     cards: NDArray[np.int64],
 ) -> Floats:
-    """Return the counts of all pairs of discrete columns; see `kernels.count_pairs`.
+    """Return the counts of all pairs of discrete columns; see `counting_kernels.count_pairs`.
 
     Columns of few states are counted by sets of rows if that takes less time than row by row.
     """
@@ -482,11 +492,13 @@ def _pair_counts(
     n_columns, n_rows = codes.shape
     n_together = min(n_rows, _TOGETHER)
     # Columns of few states, which are counted by sets of rows; rows with weights are no sets.
+    # A column's cost by sets, its states squared times the words, against that by rows.
     few = (cards**2 * (n_together // 64 + n_groups) <= n_together) & (not len(weights))
     columns = np.flatnonzero(few)
     states = np.concatenate([[0], np.cumsum(cards[columns])])
     for first in range(0, n_rows if len(columns) > 1 else 0, _TOGETHER):
         groups = group[first : first + _TOGETHER]
+        # Each group of rows begins with a new word of 64 bits.
         n_words = -(-np.bincount(groups[groups >= 0], minlength=n_groups) // 64)
         word = np.concatenate([[0], np.cumsum(n_words)])
         sets = np.zeros((states[-1], word[-1]), dtype=np.uint64)
@@ -527,8 +539,10 @@ class FamiliesSummary(requests.Additive):
         """Return the summary of a table; `weights` is empty if every row weighs 1."""
         statistics: dict[requests.Family, FamilyStatistics] = {}
         beside: dict[tuple[Discrete, ...], list[requests.Family]] = {}
+        # Families that are part of the last one that is not, from which they are summed out.
         parts, whole = dict[requests.Family, requests.Family](), None
         for family in request.families:
+            # Without gaps all families rest on the same rows.
             if table.complete and whole and family.is_part_of(whole):
                 parts[family] = whole
                 continue
@@ -578,6 +592,7 @@ def _collect_beside(
     cards = tuple(v.cardinality for v in rest)
     columns = tuple(f.discrete[0] for f in families)
     n = len(columns)
+    # The new columns, and the others, by their numbers in the request.
     group = tuple(range(n)), tuple(range(n, n + len(rest)))
     request = requests.Extensions(requests.Numbered((*columns, *rest)), (group,))
     out = ExtensionsSummary.collect(table, request, weights).counts
@@ -599,6 +614,7 @@ def _of_family(table: Table, family: requests.Family, weights: Floats) -> Family
         kept = ~np.isnan(values).any(axis=1) & np.all([column >= 0 for column in codes], axis=0)
         codes, values = [column[kept] for column in codes], values[kept]
         weights = weights[kept] if len(weights) else weights
+    # Number of each row's configuration, the last column fastest.
     key = np.ravel_multi_index(codes, cards) if codes else np.zeros(len(values), dtype=np.intp)
     n = len(family.continuous)
     counts, mean, comoment = group_comoments(values, key, size, weights)
@@ -684,8 +700,9 @@ class MomentsSummary(requests.Additive, LeafSummary):
         step = 1 + _TRANSFORMED // max(1, n_columns)
         for j, transform in enumerate([TRANSFORMS[name] for name in request.functions]):
             for first in range(0, n_rows, step):
-                part = values[first : first + step]
-                wrong = (part == part) & ~transform.defined(part)
+                block = values[first : first + step]
+                # NaN, which is missing, differs from itself.
+                wrong = (block == block) & ~transform.defined(block)
                 if wrong.any():
                     name = request.columns[int(wrong.any(axis=0).argmax())].name
                     raise DataError(
@@ -693,7 +710,7 @@ class MomentsSummary(requests.Additive, LeafSummary):
                         "distribution chosen for it does not have. Choose another distribution, or "
                         "make them missing."
                     )
-                columns[first : first + step, j] = transform.apply(part)
+                columns[first : first + step, j] = transform.apply(block)
         group, n_groups = group_codes(table, request.given)
         numbers = columns.reshape(n_rows, len(request.functions) * n_columns)
         return cls(request, GroupMoments.collect(numbers, group, n_groups, weights))
@@ -702,6 +719,7 @@ class MomentsSummary(requests.Additive, LeafSummary):
         """Return the summary with the moments of the columns themselves as the first function."""
         request = replace(self.request, functions=("identity", *self.request.functions))
         numbers = singles.moments.columns([singles.at.place[v] for v in request.columns])
+        # Pairs of counts, of means and of squares.
         arrays = zip(*(vars(part).values() for part in (numbers, self.moments)), strict=True)
         joined = GroupMoments(*(np.concatenate(pair, axis=1) for pair in arrays))
         return MomentsSummary(request, joined)
@@ -764,6 +782,7 @@ class SamplesSummary(LeafSummary):
         """Return these samples merged with those of `other` times `sign` (-1 removes rows)."""
         columns = zip(self.values, self.weights, other.values, other.weights, strict=True)
         cells = [
+            # For each group the values and weights here, then those of `other`.
             [_joined(a, w, b, sign * v) for a, w, b, v in zip(*arrays, strict=True)]
             for arrays in columns
         ]
@@ -878,6 +897,7 @@ def _length_histogram(
     """
     rows = np.flatnonzero(~np.isnan(totals))
     total = totals[rows]
+    # A length below `EXACT_LENGTHS` is its own place; beyond it, they grow by a factor.
     steps = np.log(np.maximum(total, EXACT_LENGTHS) / EXACT_LENGTHS) / np.log(LENGTH_STEP)
     place = np.where(total < EXACT_LENGTHS - 0.5, total, EXACT_LENGTHS + steps)
     at = np.minimum(np.rint(place).astype(np.int64), len(LENGTHS) - 1)
