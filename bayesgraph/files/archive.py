@@ -97,6 +97,7 @@ class ArrayWriter:
         array = np.asarray(values)
         if array.dtype.kind not in _NUMBERS:
             raise TypeError(f"Files hold arrays of numbers; {group!r} got {array.dtype}.")
+        # Files are little-endian, whatever the machine.
         flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
         parts = self.groups.setdefault(group, [])
         if parts and parts[0].dtype != flat.dtype:
@@ -136,6 +137,7 @@ class ArrayReader:
         if group is None:
             raise ValueError(f"the member {_member(reference['array'])!r} is missing")
         at, shape = reference["at"], reference["shape"]
+        # Types are compared because `true` of JSON is an int of Python too.
         if {*map(type, (at, *shape))} != {int} or min((at, *shape)) < 0:
             raise ValueError(f"expected an offset and a shape; got {reference!r:.80}")
         size = math.prod(shape)
@@ -144,6 +146,7 @@ class ArrayReader:
                 f"{_member(reference['array'])!r} has {group.size} numbers; a reference goes to "
                 f"{at + size}"
             )
+        # A factor has one axis more than its table: that of the rows of a batch.
         if len(shape) > MAX_AXES + 1:
             raise ValueError(f"an array has {len(shape)} axes; at most {MAX_AXES + 1} are possible")
         self.budget.take(_BYTES_OF_NUMBER * size, "the arrays of the model")
@@ -168,6 +171,7 @@ def archive_bytes(kind: str, model: dict[str, Any], arrays: ArrayWriter) -> byte
         archive.writestr(_info(_HEADER), _json_bytes(header))
         for group, parts in arrays.groups.items():
             _write_group(archive, group, parts)
+    # The zeros that end the comment, and so the file, give way to the hash of all before them.
     content = stream.getbuffer()
     content[-_DIGITS:] = hashlib.sha256(content[:-_DIGITS]).hexdigest().encode()
     content.release()
@@ -184,7 +188,8 @@ def _write_group(archive: zipfile.ZipFile, group: str, parts: list[NDArray[Any]]
     size = sum(part.size for part in parts)
     head = {"descr": parts[0].dtype.str, "fortran_order": False, "shape": (size,)}
     info = _info(_member(group))
-    info.file_size = size * parts[0].dtype.itemsize + _CHUNK  # zipfile chooses ZIP64 by this size
+    # zipfile chooses ZIP64 by this bound, in which the chunk is more than the header of the array.
+    info.file_size = size * parts[0].dtype.itemsize + _CHUNK
     with archive.open(info, "w") as member:
         npy.write_array_header_1_0(member, head)
         for part in parts:
@@ -473,6 +478,7 @@ def decode_variable(item: Mapping[str, Any]) -> Variable:
             return value
         return [decoded(entry, depth - 1) for entry in value] if depth else decode_value(value)
 
+    # Of an item without a tag, which `encode_variable` never writes, ``item[tag]`` is a KeyError.
     tag = next((tag for tag in _VARIABLES if tag in item), "discrete")
     kind, arguments = _VARIABLES[tag]
     values = [decoded(item[key], depth) for key, depth in arguments.items()]

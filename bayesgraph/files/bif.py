@@ -162,6 +162,7 @@ class _Parser:
         """Yield the entries of a block that a pattern matches; those without groups are skipped."""
         at, end = block.body
         while match := pattern.match(self._text.text, at, end):
+            # Only the pattern's alternative of a property has no groups.
             if match.lastindex is None:
                 skip(of, "property")
             else:
@@ -180,7 +181,11 @@ class _Parser:
         return declared[-1]
 
     def _declared(self, match: re.Match[str], name: str) -> list[str]:
-        """Return the states of a declaration, in the reading that has as many as it says."""
+        """Return the states of a declaration ``type discrete [ n ] { ... }``, a match of `_TYPE`.
+
+        Of the readings of its list (see `_readings`) it is the one with n states. Without n, states
+        are separated by commas if there are any, and else by blanks.
+        """
         if match["type"] != "discrete":
             raise self._error(
                 match.start("type"),
@@ -246,7 +251,8 @@ class _Parser:
             # A row that is refused is read again below, for its line.
             with suppress(FileFormatError):
                 return self._draft.table(block.start, family, table)
-        # Numbers by the word before them, or by the index of a configuration of the parents.
+        # Numbers by the word before them (table, default), or by the index of a configuration of
+        # the parents, the last parent fastest; and where in the text each of them stands.
         rows: dict[Any, list[float]] = {}
         places: dict[Any, int] = {}
         for match in self._entries(block, _ENTRY, "tables", expected):
@@ -289,7 +295,7 @@ class _Parser:
         )
 
     def _floats(self, text: str, at: int, child: Discrete, count: int) -> list[float]:
-        """Return the numbers of a text, of which there are so many."""
+        """Return the numbers of a text, or refuse it if there are not `count` of them."""
         words = text.replace(",", " ").split()
         name = child.name
         if len(words) != count:
@@ -302,7 +308,10 @@ class _Parser:
     def _index(
         self, text: str, parents: Sequence[Discrete], codes: Sequence[Mapping[str, int]], at: int
     ) -> int:
-        """Return the index of a configuration: of the states that stand before a row."""
+        """Return the index of the configuration of the states that stand before a row.
+
+        The last parent varies fastest. `codes` maps the states of each parent to their codes.
+        """
         words = next((names for names in _readings(text) if len(names) == len(parents)), [])
         if len(words) != len(parents):
             raise self._error(
@@ -327,16 +336,32 @@ class _Parser:
 def _table_of_rows(
     text: str, codes: Sequence[Mapping[str, int]], shape: Sequence[int]
 ) -> Floats | None:
-    """Return the table of a list of rows, which is read column by column.
+    """Return the table of a list of rows ``(states) numbers;``, which is read column by column.
 
     None if it is anything but a row for each configuration, with a comma between any two words.
+
+    Parameters
+    ----------
+    text : str
+        Body of the block.
+    codes : sequence of dict
+        From the states of each parent to their codes.
+    shape : sequence of int
+        Numbers of states of the parents, and last of the child.
+
+    Returns
+    -------
+    ndarray of float, shape (n_rows, n_states), or None
+        Rows in the order of the configurations, the last parent fastest.
     """
     n_rows, n_parents, n_states = math.prod(shape[:-1]), len(codes), shape[-1]
+    # The signs of one row, in their order; a table without parents has no such rows.
     row = b"(%b)%b;" % (b"," * (n_parents - 1), b"," * (n_states - 1))
     signs = text.encode("ascii", "replace").translate(None, _NOT_SIGNS)
     if not codes or len(signs) != n_rows * len(row) or signs != n_rows * row:
         return None
-    # Before the states of a row is an empty word.
+    # Each sign ends a word, so that a row has as many words as signs: blanks before "(", the states
+    # and the numbers. Word k of all rows is column k.
     words = text.replace("(", ",").replace(")", ",").replace(";", ",").split(",")
     blanks, *columns = (words[k :: len(row)] for k in range(len(row)))
     numbers = [*chain.from_iterable(columns[n_parents:])]
@@ -348,11 +373,13 @@ def _table_of_rows(
         for code_of, card, column in zip(codes, shape, columns, strict=False):
             # Few words are different ones, with the blanks around them.
             code_of_word = {word: code_of[word.strip()] for word in {*column}}
+            # The index of a configuration has the states as digits, the first parent's highest.
             indices *= card
             indices += [code_of_word[word] for word in column]
         by_state = np.array(numbers, dtype=np.float64)
     except (KeyError, ValueError):
         return None
+    # NaN stays where a configuration is missing because another is there twice.
     table = np.full((n_rows, n_states), np.nan)
     table[indices] = by_state.reshape(n_states, n_rows).T
     return None if np.isnan(table).any() else table

@@ -146,14 +146,20 @@ class BlockText:
         self.text = text
         if line in text or (between and "/*" in text):
             # No group stands around them: the search is for their first characters then, and fast.
+            # The last choice is a comment that does not end.
             pattern = rf"{string}|{re.escape(line)}[^\n]*+" + r"|/\*.*?\*/|/\*.*+" * between
             self.text = re.sub(pattern, partial(self._without, line), text, flags=re.DOTALL)
 
     def _without(self, line: str, match: re.Match[str]) -> str:
-        """Return a text without comments, or of a comment its line breaks."""
+        """Return what takes the place of a match: a quoted text stays, a comment leaves its lines.
+
+        `line` is the sign of comments to the end of a line. A comment without line breaks becomes a
+        blank, which keeps the words around it apart.
+        """
         comment = match[0]
         if not comment.startswith((line, "/*")):
             return comment
+        # The asterisk of "/*/" cannot both begin and end a comment.
         if comment.startswith("/*") and (not comment.endswith("*/") or len(comment) < 4):
             raise self.error(
                 match.start(), "expected '*/' at the end of the comment; it does not end."
@@ -189,6 +195,7 @@ class BlockText:
     def after_braces(self, at: int) -> int:
         """Return the end of the braces that open at a position, with whatever they hold."""
         depth = 0
+        # Quoted texts are matches of their own, so that braces in them do not count.
         for match in _BRACES.finditer(self.text, at):
             if match[0] == "{":
                 depth += 1
@@ -239,6 +246,7 @@ class BlockText:
                 at = field.end
             elif (head := self.head(at)) is not None and head.text:
                 blocks.append(head)
+                # The brace itself is before `body`; a semicolon may follow the closing one.
                 at = self.after_braces(head.body - 1)
                 if self.text.startswith(";", self.after_blanks(at)):
                     at = self.after_blanks(at) + 1
@@ -250,6 +258,7 @@ class BlockText:
 
     def _field(self, match: re.Match[str]) -> Field:
         """Return a field; its value may have braces, as ``font {size = 9;}`` in Netica's files."""
+        # The group of `_FIELD` that has the value.
         kind = "value" if match["numbers"] is None else "numbers"
         end = match.end()
         if match["end"] == "{":
@@ -429,6 +438,7 @@ def nested_numbers(text: str, shape: Sequence[int]) -> Floats:
         If there are too few or too many numbers, a row has another number of them, the lists are
         nested in another way, or a word is no number.
     """
+    # The words before each closing parenthesis.
     rows = [*map(str.split, text.translate(_TO_BLANKS).split(")"))]
     words = [*chain.from_iterable(rows)]
     total, length = math.prod(shape), shape[-1]

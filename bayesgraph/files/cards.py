@@ -48,7 +48,7 @@ def distributions(model: models.Model) -> str:
 
 
 def _kind(block: models.CPD) -> str:
-    """Return the name of a distribution: that of its class, plates alike; of trees how many."""
+    """Return the kind of a distribution: its class without "CPD" or "Plate", or how many trees."""
     if isinstance(block, models.TreesCPD) and len(block.trees.roots) > 1:
         return f"mean of {len(block.trees.roots):,} trees"
     return type(block).__name__.removesuffix("CPD").removesuffix("Plate")
@@ -72,7 +72,8 @@ def width_of(model: Any) -> int:
 def _scopes(network: models.BayesianNetwork) -> Iterator[Collection[Variable]]:
     """Yield the scopes of a network's distributions."""
     for block in network._blocks:
-        # The children of a plate are alike: one of them stands for all.
+        # The children of a plate are alike: one of them stands for all, unless they depend on each
+        # other.
         depend = block.siblings_depend
         yield (*block.parents, *(block.children if depend else block.children[:1]))
 
@@ -124,6 +125,7 @@ def variables_table(model: models.Model) -> DisplayTable:
             cells += [parents, _kind(cpd), f"{cpd.n_parameters:,}"]
         rows.append(cells)
     left = len(model.variables) - len(shown)
+    # Only the last column has numbers; the other four are labels.
     header = ["variable", "values", "parents", "distribution", "parameters"]
     return DisplayTable(
         "Variables",
@@ -169,8 +171,8 @@ _POSTERIORS = "ParameterPosterior."
 def parameter_checksum(model: models.Model) -> str | None:
     """Return the SHA-256 of a model's variables, states, arcs and numbers, as 64 digits.
 
-    Notes, positions, scores of arcs and what the model was fitted on are left out. It is None for a
-    model that native files do not hold.
+    Notes, positions, scores of arcs, posteriors of the parameters and what the model was fitted on
+    are left out. It is None for a model that native files do not hold.
     """
     writer = Writer()
     try:
@@ -178,6 +180,7 @@ def parameter_checksum(model: models.Model) -> str | None:
     except LossyExportError:
         return None
     digest = hashlib.sha256(json.dumps(_kept(item), sort_keys=True).encode())
+    # Groups of arrays are called after the record and the field that has them.
     for group, parts in sorted(writer.arrays.groups.items()):
         if not group.startswith(_POSTERIORS):
             digest.update(group.encode())
@@ -187,7 +190,7 @@ def parameter_checksum(model: models.Model) -> str | None:
 
 
 def _kept(item: Any) -> Any:
-    """Drop notes, scores and positions, which the checksum ignores."""
+    """Return the JSON of a model without the fields that the checksum ignores, at any depth."""
     if isinstance(item, dict):
         return {key: _kept(value) for key, value in item.items() if key not in _BESIDE}
     return [_kept(value) for value in item] if isinstance(item, list) else item
@@ -285,6 +288,7 @@ def card(source: Any, *, evaluation: Any = None, title: str | None = None) -> Mo
     """
     model = getattr(source, "network_", source)
     if not isinstance(model, models.Model):
+        # Collected statistics have a layout of columns.
         if not hasattr(source, "layout"):
             raise DataTypeError(
                 "A card is of a model, a fitted estimator or collected statistics; got "
@@ -306,6 +310,7 @@ def card(source: Any, *, evaluation: Any = None, title: str | None = None) -> Mo
 def _of_statistics(source: Any, title: str | None) -> ModelCard:
     """Return the card of collected statistics, of which no model was made yet."""
     method = f"collect of {type(source.estimator).__name__}"
+    # The layout has the columns of the features; the class is one more.
     training = Training(method, len(source.layout.columns) + 1, source.rows)
     facts = [
         ("kind", "collected statistics: 'bayesgraph merge' makes a classifier of them"),
@@ -354,6 +359,7 @@ def _missing_table(training: Training) -> DisplayTable:
     """Return the section with the columns that have the most missing values."""
     ranked = sorted(training.missing.items(), key=lambda item: -item[1])
     shown, n_rows = ranked[:_LISTED], training.rows.n_rows if training.rows else 0
+    # A vector of counts may lack more cells than there are rows.
     shares = [min(n / n_rows, 1.0) if n_rows else 0.0 for _, n in shown]
     cells = [
         (shortened(name), f"{n:,}", f"{share:.1%}")

@@ -55,7 +55,11 @@ def _n_groups(request: Any) -> int:
 
 
 def _columns(request: Any) -> tuple[int, list[int], int]:
-    """Return the number of groups, the cardinalities of discrete columns, and that of numbers."""
+    """Return the sizes that the arrays of a summary have.
+
+    These are the number of groups (states of the variable `given`), the cardinality of each
+    discrete column, and the number of continuous columns.
+    """
     columns = request.columns
     if len(set(columns)) < len(columns):
         raise ValueError(f"statistics are of the columns {columns!r:.80}, some of them twice")
@@ -67,10 +71,11 @@ def _columns(request: Any) -> tuple[int, list[int], int]:
 
 def _check_singles(summary: statistics.SinglesSummary) -> None:
     """Check the statistics of single columns."""
-    n_groups, cards, numbers = _columns(summary.request)
+    n_groups, cards, n_numbers = _columns(summary.request)
     _weights(summary.totals, (n_groups,))
+    # The states of all discrete columns stand side by side.
     _weights(summary.counts, (n_groups, sum(cards)))
-    _moments(summary.moments, (n_groups, numbers))
+    _moments(summary.moments, (n_groups, n_numbers))
 
 
 def _check_pairs(summary: statistics.PairsSummary) -> None:
@@ -89,6 +94,7 @@ def _check_pairs(summary: statistics.PairsSummary) -> None:
     _finite(moments.mean, by_column, by_pair)
     _weights(moments.square, by_column, by_pair)
     _finite(moments.comoment, by_pair)
+    # Moments of each number in the rows of each group and each state of a discrete column.
     _moments(summary.mixed, (n_groups * sum(cards), n_numbers))
 
 
@@ -108,13 +114,14 @@ def _check_transformed(summary: statistics.MomentsSummary) -> None:
     functions = summary.request.functions
     if not set(functions) <= statistics.TRANSFORMS.keys():
         raise ValueError(f"moments are of the unknown functions {functions!r:.80}")
-    n_groups, _, n = _columns(summary.request)
-    _moments(summary.moments, (n_groups, n * len(functions)))
+    n_groups, _, n_numbers = _columns(summary.request)
+    _moments(summary.moments, (n_groups, n_numbers * len(functions)))
 
 
 def _check_samples(summary: statistics.SamplesSummary) -> None:
     """Check values and their weights, by column and group."""
     n_groups, _, n = _columns(summary.request)
+    # Values and weights are lists of n continuous columns, each a list with an array by group.
     if [len(column) for column in (*summary.values, *summary.weights)] != [n_groups] * 2 * n:
         raise ValueError("the values and weights are not those of the columns")
     for values, weights in zip(summary.values, summary.weights, strict=True):
@@ -146,7 +153,7 @@ dataclass_record(statistics.SamplesSummary, _check_samples)
 
 
 def _trimmed(summary: statistics.TotalsSummary) -> dict[str, Any]:
-    """Return the fields of a summary, with lengths of rows up to the last that occurs."""
+    """Return the fields of a summary, with the histogram of lengths up to the last that occurs."""
     last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
     return {**attributes(summary), "lengths": summary.lengths[:, :last]}
 
@@ -155,7 +162,7 @@ def _trimmed(summary: statistics.TotalsSummary) -> dict[str, Any]:
 def _totals(
     request: statistics.Totals, sums: Floats, seen: Floats, lengths: Floats, budget: Budget
 ) -> statistics.TotalsSummary:
-    """Return sums of counts of items; lengths of rows that are not stored do not occur."""
+    """Return sums of counts of items, with the bins of lengths that `_trimmed` has left out."""
     threshold, n_groups, n_items = request.threshold, _n_groups(request), len(request.vector.items)
     if threshold is not None and not math.isfinite(threshold):
         raise ValueError(f"expected a threshold; got {threshold!r:.80}")
@@ -164,6 +171,7 @@ def _totals(
     whole = np.zeros((n_groups, len(LENGTHS)))
     whole[:, : lengths.shape[-1]] = lengths
     _weights(sums, (n_groups, n_items))
+    # One column of weights for all items if no count was missing.
     _weights(seen, (n_groups, 1), (n_groups, n_items))
     return statistics.TotalsSummary(request, sums, seen, whole)
 
@@ -196,6 +204,7 @@ def _learner(learner: str, options: dict[str, Any]) -> Any:
 
 
 def _learner_fields(value: Any) -> dict[str, Any]:
+    """Return the name of a learner of structures, and the options that are set of it."""
     name, options = learning.card_of(value) or ("", {})
     return {"learner": name, "options": dict(options)}
 
@@ -219,6 +228,7 @@ def _parameter(value: Any) -> Any:
         return value.tolist()
     # The parameter `summary` takes a class and its name alike.
     value = next((key for key, kind in statistics.SUMMARIES.items() if kind is value), value)
+    # The codec has no frozen sets; parameters take a plain one alike.
     return set(value) if isinstance(value, frozenset) else value
 
 
@@ -233,6 +243,7 @@ def estimator_class(name: str) -> type[Any]:
 
 def check_parameters(model: Any) -> None:
     """Raise the error of `fit` if parameters of an estimator are not valid."""
+    # Methods that check parameters; a class has those of the parameters that it has.
     for check in ("_smoothing", "_settings", "_discretizer"):
         getattr(model, check, lambda: None)()
     check_unseen(getattr(model, "unseen", "missing"))
@@ -330,6 +341,7 @@ RECORDS["estimator"] = Record(_holds, _fields, _estimator)
 
 def _part_fields(part: classifiers.CollectedStatistics) -> dict[str, Any]:
     """Return the stored fields of collected statistics."""
+    # `_about` asks for the layout, which the estimator itself is not to get.
     estimator = copy(part.estimator)
     classifiers.set_columns(estimator, part.layout, named=part.named)
     return {
@@ -363,8 +375,9 @@ def _part(
     check_parameters(model)
     if len({*features, target}) <= len(features):
         raise ValueError("the class and the features are not different variables")
-    inside = {name for group in layout.groups.values() for name in group}
-    if {v.name for v in features} != {*layout.columns} - inside | layout.groups.keys():
+    # Columns of a vector of counts are features under the name of the vector.
+    items = {name for group in layout.groups.values() for name in group}
+    if {v.name for v in features} != {*layout.columns} - items | layout.groups.keys():
         raise ValueError("the features are not those of the columns")
     if not statistics.summaries:
         raise ValueError("there are no statistics")
@@ -393,6 +406,7 @@ def _stream_fields(model: classifiers.StreamingNaiveBayesClassifier) -> dict[str
             f"({type(detector).__name__}), without which the stream would go on differently. Take "
             "detector='adwin', or save network_, the model alone, which does not go on learning."
         )
+    # The name of each discrete column, and its codes by type and state.
     vocabularies = zip(columns.states, columns.vocabularies, strict=True)
     return {
         **_about(model),
@@ -455,7 +469,11 @@ RECORDS["stream"] = Record(lambda model: type(model) in CLASSES, _stream_fields,
 
 
 def _vocabulary(states: list[Any], max_exact: int) -> dict[Any, int]:
-    """Return the code of each state by type and value: its place, or a key of sketches."""
+    """Return the code of each state by type and value.
+
+    The first `max_exact` states are counted each for itself, with their places as codes; those
+    after them by a sketch, with their hash keys.
+    """
     codes = {
         (type(state), state): place if place < max_exact else statistics.key_of(state)
         for place, state in enumerate(states)
@@ -471,8 +489,10 @@ def _check_fit(model: classifiers.StreamingNaiveBayesClassifier) -> None:
     shape = (star.n_classes, star.summaries.n_features, len(star.counts))
     if shape != (len(model.classes_), len(model._columns.numbers), len(model._columns.states)):
         raise ValueError("the state is of other classes or columns")
+    # Number of states of each discrete column that have a density.
     sizes = np.diff(star.states.start).tolist()
     for j, vocabulary in zip(range(len(sizes)), model._columns.vocabularies, strict=True):
+        # All codes that are counted or have a density; -1 is a missing value.
         counted = [] if star.is_sketched(j) else range(max(len(star.counts.tables[j]), sizes[j]))
         if not star.keys_in_use(j).union(counted) <= {-1, *vocabulary.values()}:
             raise ValueError("the state has codes without a value")

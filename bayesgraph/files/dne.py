@@ -56,6 +56,7 @@ def probabilities(text: str, shape: Sequence[int], budget: files.Budget) -> Floa
     budget.take(size, "a table of states")
 
     def row(match: re.Match[str]) -> str:
+        """Return the numbers of a row that is given by a sign such as ``#1``."""
         code = int(match[1])
         if code >= n_states:
             message = f"expected a state below #{n_states}; got {match[0]}"
@@ -87,6 +88,7 @@ def codes_of(text: str, cards: Sequence[int], code: Callable[[str], int]) -> NDA
         raise blocks.TableError(
             0, f"expected a state for each of {total:,} configurations; got {len(words):,}"
         )
+    # Innermost are the words for the states of the last parent, as in a table those of the child.
     blocks.check_nesting(text, cards[:-1])
     code_of = {word: code(word) for word in set(words)}
     codes = np.fromiter(map(code_of.__getitem__, words), np.intp, len(words))
@@ -94,7 +96,10 @@ def codes_of(text: str, cards: Sequence[int], code: Callable[[str], int]) -> NDA
 
 
 def _interval(number: float, levels: Sequence[float]) -> int:
-    """Return the index of the interval that has a number, or one beyond all intervals."""
+    """Return the index of the interval that has a number; -1 or that after the last if none has.
+
+    `levels` are the ends of the intervals, ascending or descending.
+    """
     ascending = sorted(levels)
     last = len(ascending) - 2
     # An interval has its lower end; the last one has both.
@@ -262,9 +267,10 @@ class _Reader(blocks.NodeReader):
     # -------------------------------------------------------------------------------- variables
 
     def _states(self, node: blocks.Node) -> list[str]:
-        """Return the names of a node's states; without names, intervals, titles, levels or numbers.
+        """Return the names of a node's states, or what stands for them.
 
-        Intervals are those of a continuous node.
+        Without names, a continuous node has the intervals between its levels; another one has its
+        titles, else its levels as texts, else ``state0``, ``state1``, ...
         """
         levels = self._text.items(node.fields.get("levels"))
         titles = self._text.items(node.fields.get("statetitles"))
@@ -284,6 +290,7 @@ class _Reader(blocks.NodeReader):
                 )
             texts = [level.replace("INFINITY", "inf") for level in levels]
             numbers = self._levels(node)
+            # Levels may descend; an interval is named by its lower end first.
             if numbers[0] > numbers[-1]:
                 return [f"[{b}, {a})" for a, b in pairwise(texts)]
             return [f"[{a}, {b})" for a, b in pairwise(texts)]
@@ -356,6 +363,7 @@ class _Reader(blocks.NodeReader):
                     return DeterministicCPD.from_codes(child, codes, parents)
                 size = files.BYTES_OF_CELL * codes.size * child.cardinality
                 self._draft.budget.take(size, f"the table of {node.name!r}")
+                # All probability is on the state of the code; the child is a new last axis.
                 values = np.equal.outer(codes, np.arange(child.cardinality)).astype(np.float64)
                 values[codes < 0] = np.nan
             elif field.is_number:
@@ -367,6 +375,7 @@ class _Reader(blocks.NodeReader):
         if is_impossible.any():
             self._impossible.append(node.name)
             values = np.where(is_impossible, 1.0 / child.cardinality, values)
+        # For messages: row k begins at number k * (number of states) of the list.
         place = field.place
         return self._draft.table(
             field.start, family, values, place=lambda row: place(row * shape[-1])

@@ -51,6 +51,8 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "*/<>&%;#()'\x7f"}
 def line_of(item: Mapping[str, Any]) -> str:
     """Return an object as a line, without the signs of a comment around it."""
     text = json.dumps(item, separators=(",", ":")).translate(_ESCAPED)
+    # A comment of XML has no two hyphens in a row: the second becomes an escape. chr(92) is its
+    # backslash, which no expression in an f-string of Python 3.11 can have.
     return f"{_MARK} {text.replace('--', '-' + chr(92) + 'u002d')}"
 
 
@@ -132,6 +134,7 @@ class Sidecar:
         """
         variables = [self._variable(variable) for variable in read]
         pairs = zip(read, variables, strict=True)
+        # The words of the variables that fit their lines, in whose place are others now.
         fitting = {self.spell(before.name) for before, after in pairs if after is not before}
         changed = [word for word in self.variables if word not in fitting]
         if changed:
@@ -152,6 +155,7 @@ class Sidecar:
     def _variable(self, read: VariableT) -> VariableT:
         """Return the variable that was written if the words for its states are still the same."""
         words, written = self.variables.get(self.spell(read.name), ([], None))
+        # A line of another kind of variable, or with other states, is of a file that was changed.
         if isinstance(read, Discrete):
             fits = isinstance(written, Discrete) and written.cardinality == read.cardinality
             fits = fits and words == list(map(self.spell, read.states))
@@ -301,8 +305,8 @@ class Export:
         LossyExportError
             If the format cannot hold the model; the message lists why.
         """
-        # A network is the one of its own networks; a factor graph has none. What is no model at all
-        # is neither of them.
+        # A Bayesian network is itself the one item of its `networks`; a factor graph has none. The
+        # networks of an ensemble are others, and [None] makes what is no model neither of them.
         networks = model.networks if isinstance(model, models.Model) else [None]
         holds_factors = "factors" in capabilities.also
         if not (any(network is model for network in networks) or (holds_factors and not networks)):
@@ -365,6 +369,14 @@ def _words(
     """Return a word for each name and each state, and the lines that restore those without one.
 
     A word is exact if every reader makes the value itself of it; else it is only like the value.
+    What is not exact is noted in `losses`.
+
+    Returns
+    -------
+    names : dict from Variable to str
+    states : dict from Variable to sequence of str
+    sidecar : list of str
+        A line for each variable that plain words do not tell.
     """
     exact_names = [capabilities.names.exact(v.name, i) for i, v in enumerate(variables)]
     words = _filled([v.name for v in variables], exact_names, capabilities.names)
@@ -377,6 +389,7 @@ def _words(
     for variable, exact_name in zip(variables, exact_names, strict=True):
         values = variable.states if isinstance(variable, Discrete) else ()
         exact_states = [capabilities.states.exact(s, i) for i, s in enumerate(values)]
+        # Where the format takes two states for equal, all of them are written as texts.
         if not capabilities.tells_apart(values):
             exact_states = [None] * len(values)
         state_words = _filled(values, exact_states, capabilities.states)
@@ -440,7 +453,10 @@ def _filled(values: Iterable[object], exact: Sequence[str | None], spelling: Spe
 
 
 def _held_cpds(network: Any, capabilities: Capabilities, losses: Losses) -> list[models.CPD]:
-    """Return a CPD for each variable of a network that a format holds; others are noted."""
+    """Return the CPDs of a network in families that a format holds; others are noted in `losses`.
+
+    A canonical CPD, such as a noisy or, that the format does not hold is replaced by its table.
+    """
     held: list[models.CPD] = []
     # Names of the refused variables that have numbers, by their kind and family.
     numbers: dict[tuple[str, str], list[Name]] = {}
@@ -452,6 +468,7 @@ def _held_cpds(network: Any, capabilities: Capabilities, losses: Losses) -> list
             losses.lost.append(f"{variable.name!r} has {family}, which is written as its table")
             held.append(cpd.to_table())
         elif isinstance(variable, Continuous):
+            # Variables of the same kind and family are noted together, below.
             numbers.setdefault((_kind_of(variable), family), []).append(variable.name)
         elif isinstance(cpd, models.CanonicalCPD):
             n = format_count(cpd.n_entries)
@@ -501,6 +518,7 @@ def _factor_tables(model: Any, losses: Losses) -> list[tuple[list[Any], Floats]]
         elif factor.n_rows != 1:
             losses.refused.append(f"{factor!r} belongs to a batch of rows")
         else:
+            # The first axis of a factor is that of the rows of a batch, of which there is one.
             values, log_values = _values_of(term), factor.log_values[0]
             tables.append((list(factor.scope), values))
             # Whether all numbers represent their logarithms, without under- or overflow.
@@ -520,7 +538,7 @@ _POWERS_OF_TEN = np.array([float(10**digits) for digits in range(23)])
 
 
 def _values_of(term: models.Term) -> Floats:
-    """Return numbers whose logarithms are exactly those that the factor of a term stores.
+    """Return the table of a term: numbers whose logarithms are exactly those of its factor.
 
     exp alone is off by some units in the last place: logarithms would change from file to file, and
     0.3 would be written as 0.30000000000000004. A number of at most fifteen digits is preferred. If
@@ -533,6 +551,7 @@ def _values_of(term: models.Term) -> Floats:
     log_values = term.table.log_values[0]
     with np.errstate(all="ignore"):
         values = np.exp(log_values)
+        # Times this power of ten, a number of at most fifteen digits is whole.
         scale = _POWERS_OF_TEN[np.clip(14 - np.floor(np.log10(values)), 0, 22).astype(np.intp)]
         near = [
             np.rint(values * scale) / scale,

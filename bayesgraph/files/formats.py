@@ -92,6 +92,7 @@ class FileFormat:
         assert self.parse is not None
         source = f"{self.name} text"
         names = check_options(f"reading {self.name}", self.parse, 2, options, ["limit"])
+        # Text has no encoding of its own: the bytes for the reader are made below.
         if "encoding" in names:
             options["encoding"] = "utf-8"
         with _reading(source, self.name):
@@ -343,6 +344,7 @@ class TextSpelling:
         text = _SURROGATE.sub("_", self.wrong.sub("_", _as_text(value)))
         candidates = (self._numbered(text, ""), self._numbered(self.start + text, ""))
         base = next(filter(self._holds, candidates), self.start + str(place))
+        # Words that are in use get the endings _2, _3, ...
         word, number = base, taken.get(base, 1)
         while word in taken or not self._holds(word):
             number += 1
@@ -406,6 +408,7 @@ class AnySpelling:
     def near(self, value: object, place: int, taken: dict[str, int]) -> str:
         """Return the `repr` of a text that is held in place of the value."""
         text = _as_text(value)
+        # The text itself, or else with the first ending of _2, _3, ... that is not in use.
         texts = chain([text], (f"{text}_{number}" for number in count(2)))
         return next(word for word in map(_Literal, map(repr, texts)) if word not in taken)
 

@@ -35,6 +35,7 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
     FileFormatError
         If it is not such a file, or the network is inconsistent; the message names the node.
     """
+    # Linear Gaussians have no rows to normalise: True is the default. A place is a node's name.
     draft = Draft(
         "pgmpy's JSON",
         "CPD",
@@ -59,7 +60,7 @@ def parse(data: bytes, budget: Budget) -> BayesianNetwork:
     for name in nodes:
         draft.cpds[name] = _cpd(draft, name, cpds.get(name))
     network = draft.network([])
-    # Refuse arcs that are not those of the parents.
+    # Refuse arcs that are not those of the parents: all that are on one side only.
     arcs = {arc for cpd in network.cpds for arc in cpd.arcs()}
     if different := sorted({tuple(arc) for arc in entries.get("arcs", [])} ^ arcs, key=repr):
         raise FileFormatError(
@@ -90,9 +91,9 @@ def _cpd(draft: Draft, name: str, content: Any) -> GaussianCPD:
         if type(number) not in (int, float) or not abs(number) <= sys.float_info.max:
             raise draft.error(name, f"expected a list with one number; got {value!r:.60}.")
         numbers.append(float(number))
-    mean, variance, *coefficients = numbers
+    intercept, variance, *coefficients = numbers
     try:
-        return GaussianCPD(child, mean, variance, variables, coefficients)
+        return GaussianCPD(child, intercept, variance, variables, coefficients)
     except BayesGraphError as error:
         raise draft.error(name, str(error)) from error
 

@@ -195,9 +195,14 @@ class SavedClassifier:
         return joined(self._scored_chunks(X), finish)
 
     def _scored_chunks(self, X: Any) -> Iterator[tuple[slice, int, Floats, int]]:
-        """Yield the scores of the classes for chunks of rows, as `joined` takes them."""
+        """Yield the scores of the classes for chunks of rows, as `joined` takes them.
+
+        These are the rows of a chunk, the number of all rows, log P(class, row) up to a constant
+        per row (shape (n_chunk_rows, n_classes)), and the number of impossible rows.
+        """
         assert isinstance(self.target_, Discrete)
         columns = columns_of(plain_columns(X))
+        # All rows as named columns, without a matrix.
         whole = Columns(tuple(columns), n_rows_of(columns), columns, None)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
         for rows, n_rows, table in encoded_chunks(whole, self.unseen, encode):
@@ -205,11 +210,12 @@ class SavedClassifier:
 
 
 def decode_saved(reader: Reader, item: Mapping[str, Any]) -> SavedClassifier:
-    """Return the network, columns and classes of the JSON of a fitted estimator."""
+    """Return what answers questions from the JSON of a fitted estimator, without the estimator."""
     network, target, features, layout = (
         reader.decode(item[name]) for name in ("network", "target", "features", "layout")
     )
     classes = saved(network, target, features, item["label_type"], reader.arrays.budget)
+    # The codec stores a dict with texts as keys as ``{"fields": {...}}``.
     name, parameters = item["estimator"], item["parameters"]["fields"]
     return SavedClassifier(
         network,
@@ -235,6 +241,7 @@ def saved(
         If the class and the features are no different variables of the network, or the classes no
         labels.
     """
+    # A set has the class once, also if it is among the features.
     if not {target, *features} <= {*network.variables} or len({target, *features}) <= len(features):
         raise ValueError("the class and the features are not different variables")
     if label_type is None:
@@ -268,9 +275,11 @@ def decode_labels(states: Sequence[Any], label_type: Any, budget: Budget) -> NDA
         If the type is none that `encode` writes, or changes a label, as one of short texts would.
     """
     dtype = np.dtype(label_type)
+    # `dtype` takes many names of a type; files have the one with the order of bytes.
     if dtype.str != label_type:
         raise ValueError(f"{label_type!r:.80} is not the type of labels")
     budget.take(dtype.itemsize * len(states), f"{len(states)} labels of the type {dtype}")
+    # An assignment may cut texts or round numbers, which a look at the result tells.
     labels = np.empty(len(states), dtype=dtype)
     labels[:] = states
     held = labels.tolist()

@@ -60,6 +60,12 @@ def normals(
     parents : sequence of str
         The continuous parents.
 
+    Returns
+    -------
+    means, variances : ndarray of float, shape (*cards)
+        The mean is that where all continuous parents are zero.
+    slopes : ndarray of float, shape (*cards, number of continuous parents)
+
     Raises
     ------
     TableError
@@ -83,7 +89,7 @@ def normals(
 
 
 def _normal(mean: str, variance: str, parents: Sequence[str]) -> list[float]:
-    """Return the constant of a mean, the variance, and the slopes."""
+    """Return the constant of a mean, the variance, and the slopes of all continuous parents."""
     if not _VARIANCE.fullmatch(variance):
         raise ValueError(f"expected a number as the variance; got {variance.strip()!r:.60}")
     if not mean.strip():
@@ -236,6 +242,7 @@ class _Reader(blocks.NodeReader):
 
     def __init__(self, text: blocks.BlockText, draft: Draft) -> None:
         super().__init__(text, draft)
+        # Place, child, parents and fields of each potential.
         self._potentials: list[tuple[int, str, list[str], Mapping[str, blocks.Field]]] = []
 
     def _read(self) -> None:
@@ -247,7 +254,7 @@ class _Reader(blocks.NodeReader):
         """Read the block at a position, and return its end."""
         first = _FIRST.match(self._text.text, self._text.after_blanks(at))
         word = first[0] if first else ""
-        # Of a node; other blocks are told by their first word.
+        # A match if it is a block of a node; other blocks are told by their first word.
         kind = None if head is None else _KIND.match(head.text)
         if head is None or not (kind or word in _BLOCKS) or (is_inner and word == "class"):
             if word in _PARTS:
@@ -286,7 +293,7 @@ class _Reader(blocks.NodeReader):
         values = () if "states" in fields else ("state_values",)
         blocks.skip_fields("variables", fields, (*_OF_NODES, *values))
         place = blocks.position_of(node.word(POSITION) or node.word("position"))
-        # In Hugin's files y grows upwards.
+        # In Hugin's files y grows upwards, and in annotations downwards.
         return place and (place[0], -place[1])
 
     def _make(self) -> None:
@@ -343,7 +350,7 @@ class _Reader(blocks.NodeReader):
                 f"the node {child.name!r} has states, so that its parents have states too; got the "
                 f"continuous {quoted(others)}.",
             )
-        # Of too many parents before anything else.
+        # This refuses too many parents, before anything else is read.
         shape = self._draft.shape(at, [*discrete, child]) if isinstance(child, Discrete) else []
         data = fields.get("data") or fields.get("model_data")
         if data is None:
@@ -363,6 +370,7 @@ class _Reader(blocks.NodeReader):
                 values = blocks.nested_numbers(data.value, shape)
             else:
                 raise blocks.TableError(0, f"expected numbers; got {data.value.strip()!r:.60}")
+        # For messages: row k begins at number k * size of the list.
         place, size = data.place, child.cardinality
         return self._draft.table(
             data.start, [*discrete, child], values, place=lambda row: place(row * size)
@@ -377,13 +385,15 @@ class _Reader(blocks.NodeReader):
         axis_of = {parent.name: axis for axis, parent in enumerate(parents)}
         if not axis_of.keys() >= {*nodes}:
             raise blocks.TableError(0, f"the nodes of the model are parents; got {quoted(nodes)}")
+        # The rows are in the order of `nodes`, whose axes in the table are `axes`.
         axes = [axis_of[name] for name in nodes]
         cards = [shape[axis] for axis in axes]
         states = [str(state) for state in child.states]
         rows = modelled(fields["model_data"].value, states, math.prod(cards))
         size = files.BYTES_OF_CELL * math.prod(shape)
         self._draft.budget.take(size, f"the table of {child.name!r}")
-        # The axes of the model's nodes in the order of the parents, and one of length 1 of others.
+        # The axes of the model's nodes in the order of the parents, the child's last; then an axis
+        # of length 1 for each other parent, on which the rows do not depend.
         table = rows.reshape([*cards, shape[-1]]).transpose([*np.argsort(axes), len(axes)])
         others = [axis for axis in range(len(parents)) if axis not in axes]
         return np.ascontiguousarray(np.broadcast_to(np.expand_dims(table, others), shape))
@@ -498,7 +508,10 @@ def _text(text: str) -> str:
 
 
 def _position(x: float, y: float) -> Iterator[str]:
-    """Yield the fields of a position: Hugin has integers, and y grows upwards."""
+    """Yield the fields of a position: Hugin has integers, and y grows upwards.
+
+    What its integers do not hold stands in a field of bayesgraph's, exactly.
+    """
     if abs(x) < _LARGEST and abs(y) < _LARGEST:
         yield f"    position = ({round(x)} {round(-y)});\n"
     if not (x.is_integer() and y.is_integer() and abs(x) < _LARGEST and abs(y) < _LARGEST):

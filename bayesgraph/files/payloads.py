@@ -71,7 +71,10 @@ RECORDS: dict[str, Record] = {}
 def record(
     tag: str, kind: type[Any], fields: Callable[[Any], Mapping[str, Any]]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator of the function that makes an object of a class of its stored fields."""
+    """Return a decorator of the function that makes an object of a class of its stored fields.
+
+    `fields` returns what is stored of an object of the class `kind`, under the tag `tag`.
+    """
 
     def register(make: Callable[..., Any]) -> Callable[..., Any]:
         RECORDS[tag] = Record(lambda value: type(value) is kind, fields, make)
@@ -108,8 +111,9 @@ class Writer:
     def __init__(self) -> None:
         self.arrays = ArrayWriter()
         self.variables: dict[Variable, int] = {}
+        # From the `id` of a CPD to its number in the list.
         self._cpds: dict[int, int] = {}
-        # The CPDs themselves stay referred to, so that each has a number of its own.
+        # The CPDs themselves stay referred to, so that no other object gets the `id` of one.
         self._items: list[tuple[models.CPD, dict[str, Any]]] = []
 
     def model(self, value: Any) -> dict[str, Any]:
@@ -217,6 +221,7 @@ class Reader:
             case "tuple" if isinstance(content, list):
                 return tuple(self.decode(content))
             case "set":
+                # As keys of a dict, so that an item that is there twice is refused.
                 return set(without_repeats(zip(self.decode(content), content, strict=True)))
             case "fields":
                 return dict(zip(content, self.decode([*content.values()]), strict=True))
@@ -247,8 +252,10 @@ class Reader:
         if len(children) != 1 and not stored.takes_children:
             raise ValueError(f"{name!r} has one variable; got {len(children)}")
         names = (*stored.arrays, *stored.other_arrays)
+        # An optional array that is not in the file was empty.
         kept = [key for key in names if key in item or key not in stored.optional_arrays]
         values = {key: self.arrays.view(item[key]) for key in kept}
+        # The first axes of parameters are those of the discrete parents, in their order.
         lead = tuple(parent.cardinality for parent in parents if isinstance(parent, Discrete))
         for key in stored.arrays:
             # No small array is written that the class would broadcast to a huge table.
@@ -266,7 +273,8 @@ class Reader:
 def _hints(make: Callable[..., Any]) -> Mapping[str, Any]:
     """Return the annotated types of the parameters of a function that makes an object.
 
-    That of a dataclass is ``partial(_of_fields, kind, check)``: its parameters are the fields.
+    That of a dataclass or a model is a partial whose first argument is the class: the parameters
+    are those of the constructor.
     """
     if isinstance(make, functools.partial):
         make = make.args[0].__init__
@@ -279,13 +287,17 @@ _WITH_PARTS = frozenset({list, tuple, set, dict, np.ndarray})
 
 @functools.cache
 def _allows(hint: Any, kind: type) -> bool:
-    """Tell whether an annotation allows a type without elements, or arrays of a NumPy type."""
+    """Tell whether an annotation allows a type without elements, or arrays of a NumPy type.
+
+    `kind` is the type of a value, and of an array that of its numbers, such as ``np.float64``.
+    """
     if typing.get_origin(hint) in _UNIONS:
         return any(_allows(member, kind) for member in typing.get_args(hint))
     if hint is Hashable:  # a name or a state
         return kind in VALUES
     if issubclass(kind, np.generic):
-        # The element type of an array: Floats has 64-bit floats, any other array type anything.
+        # The element type of an array: Floats has 64-bit floats, any other array type anything, and
+        # so have the protocols that ArrayLike is a union of.
         is_array = typing.get_origin(hint) is np.ndarray and (hint != Floats or kind is np.float64)
         return hint is Any or is_array or getattr(hint, "_is_protocol", False)
     if hint in (int, float):
@@ -346,11 +358,13 @@ for _kind in (ParameterPosterior, Training, TrainingRows, models.Annotations):
 
 def _check_posterior(posterior: ParameterPosterior, cpd: models.CPD) -> None:
     """Raise an error if the arrays of a posterior do not fit the distribution of its parameters."""
+    # Arrays have an axis for each discrete parent first.
     lead = tuple(p.cardinality for p in cpd.parents if isinstance(p, Discrete))
     shapes = [lead]
     if cpd.takes_children:
         # One number for all children, or one for each.
         shapes = [(*lead, 1), (*lead, len(cpd.children))]
+    # The location and the covariance of the coefficients of the continuous parents.
     size = len(cpd.continuous_parents)
     of_parents = {"centre": [(*lead, size)], "covariance": [(*lead, size, size)]}
     arrays = {k: array for k, array in attributes(posterior).items() if array is not None}
@@ -369,7 +383,11 @@ def _check_posterior(posterior: ParameterPosterior, cpd: models.CPD) -> None:
 def _model_record(
     tag: str, kind: type[models.Model], **arguments: str | Callable[[Any], Any]
 ) -> None:
-    """Register a class of models: arguments of its constructor, and where they are in a model."""
+    """Register a class of models.
+
+    For each argument of its constructor, `arguments` has the attribute of a model that has the
+    value, or a function of the model.
+    """
     getters = {k: attrgetter(v) if isinstance(v, str) else v for k, v in arguments.items()}
 
     def stored(model: Any) -> dict[str, Any]:
@@ -429,7 +447,7 @@ _model_record(
 
 @record("factor", Factor, lambda factor: {"scope": factor.scope, "log": factor.log_values})
 def _factor(scope: tuple[Discrete, ...], log: Floats) -> Factor:
-    """Return a factor of its scope and its logarithms."""
+    """Return a factor of its scope and its logarithms, shape (n_rows, *cardinalities)."""
     shape = tuple(variable.cardinality for variable in scope)
     # The first axis is that of the rows of a batch, of which there is one at least.
     rows = log.shape[:1]

@@ -122,6 +122,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
     >>> from_pgmpy(converted) == network
     True
     """
+    # Estimators have this property; their type is asked, as the property raises before a fit.
     if hasattr(type(model), "_fitted_model"):
         model = model._fitted_model
     if isinstance(model, TemporalNetwork):
@@ -132,6 +133,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
             f"{model!r:.200}."
         )
     lost: tuple[str, ...] = ()
+    # A weighted network: networks and factor graphs have no target.
     if model.target is not None:
         (network,) = model.networks
         if network.arc_scores or network.annotations:
@@ -140,6 +142,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
         # are already raised to their exponents.
         model = models.FactorGraph.of(model)
     export = Export.of(model, HELD, strict=strict)
+    # Networks have tables or linear Gaussians; the export refuses both together.
     if not model.networks:
         converted = _to_markov_network(model, export)
     elif export.tables:
@@ -179,6 +182,7 @@ def _to_linear_gaussian(model: Any, export: Export) -> Any:
     result = _with_graph(_pgmpy("models").LinearGaussianBayesianNetwork(), model)
     for cpd in export.cpds:
         name, parents = cpd.variable.name, [parent.name for parent in cpd.parents]
+        # The intercept, and the slope of each parent.
         coefficients = [float(cpd.mean), *cpd.coefficients.tolist()]
         deviation = math.sqrt(cpd.variance)
         result.add_cpds(factors.LinearGaussianCPD(name, coefficients, deviation, parents))
@@ -194,8 +198,10 @@ def _to_dynamic(model: TemporalNetwork, *, strict: bool) -> Any:
     )
     if model.static or len(model.slices) > 2 or {*map(type, model.variables)} != {Discrete}:
         raise refused
+    # A node of pgmpy's is a pair of a name and a slice, 0 or 1; `unrolled` joins them by "_".
     names: dict[Name, Name] = {f"{v}_{t}": (v, t) for v in model.names for t in (0, 1)}
     plain = to_pgmpy(model.unrolled(2).renamed(names), strict=strict)
+    # Not strict, `to_pgmpy` returns a pair with the report.
     network, *report = (plain,) if strict else plain
     result = _pgmpy("models").DynamicBayesianNetwork(network.edges)
     # pgmpy repeats the arcs of a slice in the other, and has no nodes without arcs there.
@@ -225,6 +231,7 @@ def _state_names(variables: Iterable[Discrete], export: Export) -> dict[Name, li
     def states(variable: Discrete) -> Iterable[Any]:
         if HELD.tells_apart(variable.states):
             return variable.states
+        # The words of the export are the `repr` of texts.
         return map(ast.literal_eval, export.states[variable])
 
     return {variable.name: list(states(variable)) for variable in variables}
@@ -366,10 +373,12 @@ def _from_dynamic(model: Any, rounded: RoundedRows) -> TemporalNetwork:
     model.check_model()
     slices: tuple[list[models.CPD], ...] = [], []
     for cpd in model.cpds:
+        # Names are pairs of a name and a slice, 0 or 1.
         table, now = _table(cpd, {}, rounded=rounded), cpd.variable[1]
         scope: list[Any] = [*table.scope]
-        new = {v: renamed(v, v.name[0]) for v in scope}
-        new = {v: x if v.name[1] == now else before(x) for v, x in new.items()}
+        # Variables of the child's slice get their names alone; those of slice 0 are before slice 1.
+        plain = {v: renamed(v, v.name[0]) for v in scope}
+        new = {v: x if v.name[1] == now else before(x) for v, x in plain.items()}
         slices[now].append(models.substituted(table, new))
     rounded.warn("The pgmpy model")
     return TemporalNetwork(*slices)
@@ -398,7 +407,7 @@ def _gaussian(cpd: Any, attributes: Mapping[str, Any]) -> models.GaussianCPD:
 
 
 def _from_factors(model: Any) -> models.FactorGraph:
-    """Return the factor graph of a pgmpy model, whose nodes may be factors too."""
+    """Return the factor graph of a pgmpy model; in pgmpy's FactorGraph, factors are nodes too."""
     with_factor = {name for factor in model.factors for name in factor.variables}
     discrete_factor = _pgmpy("factors.discrete").DiscreteFactor
     names = [node for node in model.nodes if not isinstance(node, discrete_factor)]
@@ -426,7 +435,7 @@ def _scope(factor: Any) -> list[Discrete]:
 
 
 def _values(factor: Any) -> Floats:
-    """Return the numbers of a factor or CPD of pgmpy."""
+    """Return the numbers of a factor or CPD of pgmpy; the axes are the variables of `_scope`."""
     # This also converts a tensor of pgmpy's torch backend.
     values = np.asarray(factor.values)
     if np.iscomplexobj(values):

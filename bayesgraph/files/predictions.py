@@ -114,16 +114,18 @@ def predict_dataset(
         return _table(run.select(list(keep)), columns), impossible, unseen
 
     n_rows = n_impossible = 0
-    met = UnseenValues()
+    # Values of all runs that are no states.
+    unseen_values = UnseenValues()
     runs = dataset.runs(list(dict.fromkeys([*names, *keep])))
 
     def tables() -> Iterator[Any]:
+        """Yield the predictions of all runs in their order, and count their rows."""
         nonlocal n_rows, n_impossible
         for table, impossible, unseen in in_order(predicted, runs):
             n_rows += len(table)
             n_impossible += impossible
             if isinstance(unseen, UnseenValues):
-                met.unite(unseen)
+                unseen_values.unite(unseen)
             yield table
         if not n_rows:
             raise DataError(f"{dataset.source} has no rows.")
@@ -132,7 +134,7 @@ def predict_dataset(
     with one_blas_thread():
         write(tables())
     warn_of_impossible(n_impossible, n_rows, estimator.target_)
-    met.warn(n_rows)
+    unseen_values.warn(n_rows)
     return n_rows
 
 
@@ -242,6 +244,7 @@ def _write_folder(folder: Path, tables: Iterator[Any]) -> None:
         parts = temporary / "parts"
         parts.mkdir()
         for part, first in enumerate(tables):
+            # The rest of this file's tables comes from the iterator of the loop.
             run = chain([first], islice(tables, _RUNS_OF_PART - 1))
             _write_file(parts / f"part-{part:05}.parquet", run)
         if folder.exists():

@@ -271,6 +271,7 @@ def _expanded(item: Any, budget: Budget) -> RObject:
     A wrapped vector is a list of the vector and of flags that say whether it is sorted. Numbers as
     texts are a pairlist of the numbers, and a range is a vector of length, start and step.
     """
+    # The class of the representation, what it holds, and attributes.
     info, state, extra = item.value
     name = _symbol(info.value[0])
     attributes = {key: _converted(value, budget) for key, value in _pairs(extra)}
@@ -416,6 +417,7 @@ class _Fit:
         kinds = {name: self._kind(name) for name in self._nodes}
         for name, kind in kinds.items():
             if kind in _DISCRETE:
+                # The first axis of a table is the child's: its labels are the states.
                 self._draft.declare(name, name, Discrete, self._table(name)[1][0])
             else:
                 self._draft.declare(name, name, Continuous)
@@ -454,7 +456,10 @@ class _Fit:
     # ----------------------------------------------------------------------------------- tables
 
     def _table(self, name: str) -> tuple[RObject, list[list[str]]]:
-        """Return the table of a discrete node and the labels of each of its axes."""
+        """Return the table of a discrete node, as R stores it, and the labels of each of its axes.
+
+        The child's axis is the first one, and its states vary fastest.
+        """
         table = self._field(name, "prob")
         labels = [entry.texts or [] for entry in table.attribute("dimnames").items]
         shape, values = table.attribute("dim").numbers, table.numbers
@@ -503,7 +508,10 @@ class _Fit:
     # -------------------------------------------------------------------------------- Gaussians
 
     def _gaussian(self, name: str, family: Sequence[Variable], *, conditional: bool) -> GaussianCPD:
-        """Return a linear Gaussian; a conditional one for each state of its discrete parents."""
+        """Return a linear Gaussian; a conditional one for each state of its discrete parents.
+
+        `conditional` says whether the node's class is that of nodes with discrete parents.
+        """
         parents = family[:-1]
         discrete = [parent for parent in parents if isinstance(parent, Discrete)]
         continuous = [parent for parent in parents if not isinstance(parent, Discrete)]
@@ -514,6 +522,7 @@ class _Fit:
             for parent in discrete:
                 if levels.get(str(parent.name), _NOTHING).texts != list(parent.states):
                     raise self._error(name, f"its levels of {parent.name!r} are not {parent!r}.")
+        # Configurations of the discrete parents, one without any.
         cells = math.prod(parent.cardinality for parent in discrete)
         coefficients = self._coefficients(name, continuous, cells)
         deviations = self._field(name, "sd").numbers
@@ -533,7 +542,10 @@ class _Fit:
         return GaussianCPD(Continuous(name), means, variances, parents, slopes)
 
     def _coefficients(self, name: str, parents: Sequence[Variable], cells: int) -> Floats:
-        """Return the intercept and the slopes of a node as rows, a column for each cell."""
+        """Return the intercept and the slopes of a node, shape (1 + n_parents, cells).
+
+        `parents` are the continuous ones, whose slopes are in their order.
+        """
         item = self._field(name, "coefficients")
         values, n = item.numbers, 1 + len(parents)
         if values is None or len(values) != n * cells:

@@ -50,12 +50,14 @@ class RoundedRows:
         self.limit = ROUNDING_LIMIT if normalize else SUM_TOLERANCE
         if normalize == "always":
             self.limit = np.inf
+        # From tables with rows that were divided to the largest deviation of a sum.
         self._changed: dict[Name, float] = {}
         # From what else became of numbers to the tables that have them.
         self._others: dict[str, list[Name]] = {}
 
     def repaired(self, name: Name, values: Floats) -> Floats:
         """Return the table of a variable (child on the last axis) with rounded rows normalised."""
+        # The limit is the tolerance itself where `normalize` is false.
         if -SUM_TOLERANCE <= values.min() < 0 and self.limit > SUM_TOLERANCE:
             self._others.setdefault("numbers just below zero became zero", []).append(name)
             values = np.maximum(values, 0.0)
@@ -71,6 +73,7 @@ class RoundedRows:
         if not is_rounded.any():
             return values
         self._changed[name] = float(deviation[is_rounded].max())
+        # Other rows are divided by 1, so that no sum of zero is divided by.
         return np.where(is_rounded, values / np.where(is_rounded, sums, 1.0), values)
 
     def warn(self, where: str) -> None:
@@ -225,6 +228,7 @@ class Draft:
             ways = ("slowest", "fastest") if slowest else ("fastest", "slowest")
             text = " In a table of {} the child varies {}; here it reads as if it varied {}."
             return text.format(self.name, *ways)
+        # The general advice is for rows that do not sum to one, of which TableCPD says so.
         return self.advice * (" sum to " in error)
 
     def network(self, lines: Sequence[str], *, at: Any = 0, note: str = "") -> BayesianNetwork:
@@ -275,11 +279,15 @@ def is_swapped(values: Floats, *, slowest: bool = False) -> bool:
     if slowest:
         # In the order of the file, the child's axis first, as if it varied fastest.
         return sum_to_one(np.moveaxis(values, -1, 0).reshape(-1, n_states))
+    # The numbers in the order of the file, as if the child varied slowest.
     return sum_to_one(values.reshape(n_states, -1).T)
 
 
 def _first_bad_row(values: Floats) -> int:
-    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0."""
+    """Return the index of the first row (along the last axis) that `TableCPD` refuses, or 0.
+
+    Rows are counted in C order of the parents.
+    """
     rows = values.reshape(-1, values.shape[-1])
     good = (np.abs(rows.sum(axis=1) - 1.0) <= SUM_TOLERANCE) & (rows >= 0).all(axis=1)
     return int(np.argmin(good))

@@ -22,12 +22,14 @@ def _stored(model: TemporalNetwork) -> dict[str, Any]:
 
 
 def _plain(cpd: CPD) -> CPD:
+    """Return a CPD with tuples as the names of its parents of earlier slices; see `_BEFORE`."""
     names = {p: p.name for p in cpd.parents}
     past = {p: (_BEFORE, n.name, n.steps) for p, n in names.items() if isinstance(n, Before)}
     return substituted(cpd, {p: renamed(p, name) for p, name in past.items()})
 
 
 def _lagged(cpd: CPD) -> CPD:
+    """Return a CPD with `Before` as the names of its parents of earlier slices, as it was."""
     names = {p: p.name for p in cpd.parents}
     past = {p: n[1:] for p, n in names.items() if isinstance(n, tuple) and n[:1] == (_BEFORE,)}
     return substituted(cpd, {p: renamed(p, Before(*rest)) for p, rest in past.items()})
@@ -37,7 +39,7 @@ def _lagged(cpd: CPD) -> CPD:
 def _made(
     static: Sequence[CPD], slices: Sequence[Sequence[CPD]], training: Training | None = None
 ) -> TemporalNetwork:
-    """Return the temporal network of the CPDs of its slices."""
+    """Return the temporal network of the CPDs of its slices, the last of which repeats itself."""
     *first, later = [[_lagged(cpd) for cpd in cpds] for cpds in slices]
     model = TemporalNetwork(first, later, static=static)
     model.training = training

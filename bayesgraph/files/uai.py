@@ -89,6 +89,7 @@ class Numbers:
         self.kind = ""
         self.text = files.unix_lines(data).removeprefix(_BOM)
         self._data = _COMMENT.sub(b"", _LINE.sub(b"", self.text))
+        # Where the numbers begin: after the first word, or after the last separator.
         self._start = 0
         if kinds:
             match = _WORD.search(self._data)
@@ -109,7 +110,8 @@ class Numbers:
             raise self.error("a number", error.index) from None
         lowest = 0.0 if self.kind == "MARKOV" else -SUM_TOLERANCE
         is_good = (self.values >= lowest) & (self.values < np.inf)
-        # Index of the first number that no table has, the number of numbers if there is none.
+        # Index of the first number that no table has, the number of numbers if there is none: the
+        # False at the end is the first one then.
         self._first_wrong = int(np.argmin(np.append(is_good, False)))
 
     def error(
@@ -219,7 +221,8 @@ def read_uai_evidence(
         numbers = Numbers(files.read_unzipped(path, limit)[0], files.path_text(path))
         n = numbers.count("the number of observed variables")
         if n == 1 and len(numbers.values) % 2 == 0:
-            # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first.
+            # One sample in the layout of 2010 and 2011: the number of samples, 1, comes first. A
+            # count and pairs alone would be an odd number of numbers.
             n = numbers.count("the number of observed variables")
         if len(numbers.values) != numbers.position + 2 * n:
             raise errors.FileFormatError(
@@ -354,6 +357,7 @@ def _result(
 ) -> UAIResult:
     """Return the solution of a file, after its size is checked."""
     cards = [variable.cardinality for variable in variables]
+    # How many numbers a solution has: marginals have the number of states before each.
     size = {"PR": 1, "MPE": 1 + len(cards), "MAR": 1 + len(cards) + sum(cards)}[kind]
     # In the layout of 2010 and 2011 a 1 stands before the solution of one sample.
     if len(numbers.values) == 1 + size and numbers.values[0] == 1:
@@ -564,6 +568,7 @@ def parse(
     cards = numbers.counts(n, "numbers of states", low=1)
     scopes = _by_axes(_scopes(numbers, n), numbers)
     tables: list[Floats] = []
+    # Index of the first number of each table among the numbers of the file.
     starts: list[int] = []
     for function, scope in enumerate(scopes):
         shape = [cards[i] for i in scope]
@@ -596,6 +601,7 @@ def parse(
         try:
             for scope, table, start in zip(scopes, tables, starts, strict=True):
                 family = [by_index[i] for i in scope]
+                # The indices of the first numbers of the rows, for messages.
                 places = range(start, start + table.size, table.shape[-1])
                 cpd = draft.table(start, family, table, place=places.__getitem__)
                 draft.cpds[str(scope[-1])] = cpd
@@ -608,6 +614,7 @@ def parse(
             return draft.network(lines)
     by_index = Sidecar.of(lines, budget.source).restored(by_index)
     logs = log_of(np.maximum(numbers.values, 0.0))  # noise below zero is zero
+    # The first axis of a factor is that of the rows of a batch.
     factors = [
         Factor.from_log([by_index[i] for i in scope], logs[k : k + t.size].reshape(1, *t.shape))
         for scope, t, k in zip(scopes, tables, starts, strict=True)
@@ -660,6 +667,7 @@ def _by_axes(scopes: list[list[int]], numbers: Numbers) -> list[list[int]]:
         return scopes
     axes = [list(map(int, words.split(b","))) for words in _NAMED_AXES.findall(numbers.text)]
     if numbers.kind == "BAYES" and len(_NAMED_SCOPE.findall(numbers.text)) == len(scopes):
+        # The parents turned round, and the child, which is the last of a scope.
         by_axes = [[*scope[-2::-1], scope[-1]] for scope in scopes]
     elif numbers.kind == "MARKOV" and [*map(sorted, axes)] == [*map(sorted, scopes)]:
         by_axes = [variables[::-1] for variables in axes]

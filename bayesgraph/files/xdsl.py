@@ -145,6 +145,7 @@ class _Reader:
         self.draft = draft
         self._nodes: dict[str, Element] = {}
         self._parents: dict[str, list[str]] = {}
+        # Variables whose states are in the opposite order of the file.
         self._turns: set[Name] = set()
         self._first_is_fastest = False
         for node in nodes:
@@ -156,7 +157,7 @@ class _Reader:
                 raise draft.error(node.line, f"expected states of {name!r}, each with an id.")
             self._nodes[name] = node
             self._parents[name] = _ID.findall(node.text_of("parents"))
-            # The order of the states of noisy maxima is turned round.
+            # Those of noisy maxima are, but without parents these become tables.
             is_turned = node.kind == NOISY and bool(self._parents[name])
             self._turns |= {name} if is_turned else set()
             order = reversed(states) if is_turned else states
@@ -198,7 +199,7 @@ class _Reader:
                 raise self.draft.error(node.line, str(error)) from error
 
     def _numbers(self, node: Element, tag: str, size: int | None = None) -> Floats:
-        """Return the numbers of an element of a node, of which there are so many."""
+        """Return the numbers of an element of a node; refuse another number of them than `size`."""
         name, child = node.attributes["id"], node.child(tag)
         if child is None:
             raise self.draft.error(node.line, f"expected <{tag}> of {name!r}; there are none.")
@@ -219,7 +220,10 @@ class _Reader:
             raise self.draft.error(node.line, text)
 
     def _turned(self, table: NDArray[Any], family: Sequence[Discrete]) -> NDArray[Any]:
-        """Return a table, by states of parents, with the states of noisy maxima turned round."""
+        """Return a table with the states of those parents that are noisy maxima turned round.
+
+        Its first axes are those of the parents, which are the family but for its last variable.
+        """
         axes = tuple([i for i, parent in enumerate(family[:-1]) if parent.name in self._turns])
         return np.ascontiguousarray(np.flip(table, axes) if axes else table)
 
@@ -248,6 +252,7 @@ class _Reader:
         codes = np.array([code_of[state] for state in results], dtype=np.intp)
         if not parents:
             return TableCPD(variable, np.eye(variable.cardinality)[codes[0]])
+        # An axis for each parent, the last one fastest.
         codes = self._turned(codes.reshape(shape), family)
         return DeterministicCPD.from_codes(variable, codes, parents)
 
@@ -266,19 +271,26 @@ class _Reader:
         for parent, order, rows_of_parent in zip(
             parents, self._strengths(node, parents), rows_of_parents, strict=True
         ):
+            # Row k of the file is of the parent's state order[k], in the file's order of states.
             table = np.empty_like(rows_of_parent)
             table[order] = rows_of_parent
             influences.append(table[::-1] if parent.name in self._turns else table)
+        # A noisy or keeps one number of a row, from which the other has to follow exactly.
         is_or = variable.cardinality == 2 and bool((rows[:, 1] == 1 - rows[:, 0]).all())
         properties = [
             p.text for p in node.all("property") if p.attributes.get("id") == CLASS_PROPERTY
         ]
+        # Of a pair of states (lower, higher), a noisy or has the probability of the higher one. The
+        # leak is a table of one row.
         if is_or and NoisyMaxCPD.__name__ not in properties:
             return NoisyOrCPD(variable, [t[:, 1] for t in influences], parents, float(leak[0, 1]))
         return NoisyMaxCPD(variable, influences, parents, leak[0])
 
     def _strengths(self, node: Element, parents: Sequence[Discrete]) -> list[list[int]]:
-        """Return, for each parent, the numbers of its states in the order of the parameters."""
+        """Return, for each parent, the indices of its states in the order of the parameters.
+
+        Without strengths that is the order of the file.
+        """
         cards = [parent.cardinality for parent in parents]
         if not node.text_of("strengths"):
             return [list(range(card)) for card in cards]
@@ -302,6 +314,7 @@ def _take_layout(genie: Element, reader: _Reader, *, skips: bool) -> str:
     submodels: list[str] = []
 
     def collect(element: Element) -> None:
+        """Take what is shown of the nodes in an element, and in the submodels in it."""
         for child in element.children:
             name = child.attributes.get("id", "")
             if child.kind == "node" and name in reader.draft.variables:
@@ -472,12 +485,14 @@ def _noisy_max(cpd: NoisyMaxCPD, turned: set[Variable]) -> Iterator[str]:
     strengths: list[int] = []
     rows: list[Floats] = []
     for parent, table in zip(cpd.parents, cpd.influences, strict=True):
+        # Rows by the parent's states in the order of the file.
         influence = table[::-1] if parent in turned else table
         last = _without_effect(influence)
         assert last is not None  # see `_fits`
         order = [*(state for state in range(len(table)) if state != last), last]
         strengths += order
         rows.append(influence[order])
+    # The strongest state of the child is first, in SMILE.
     parameters = np.concatenate([*rows, cpd.leak[None]])[:, ::-1]
     yield f"      <strengths>{' '.join(map(str, strengths))}</strengths>"
     yield f"      <parameters>{_numbers(parameters)}</parameters>"

@@ -247,6 +247,7 @@ def _objects_are_discrete(column: NDArray[Any], name: Name) -> bool:
     if set(map(type, column.tolist())) == {str}:
         return True
     kinds = {kind_of(value) for value in column if not is_missing(value)}
+    # A kind that is none of the three is the name of a type that no variable has.
     if not kinds:
         raise _unobserved(name)
     if kinds <= {"number"}:
@@ -560,6 +561,7 @@ def _arrow_codes(array: Any) -> tuple[list[State], Codes]:
     codes = (indices.fill_null(-1) if indices.null_count else indices).to_numpy()
     values = array.dictionary.dictionary_encode()
     if len(values.dictionary) < len(values):  # categories may repeat a value, or be missing
+        # From old codes to those of distinct values; -1 takes the last entry and stays -1.
         codes = np.append(values.indices.fill_null(-1), -1)[codes]
     return values.dictionary.to_pylist(), codes
 
@@ -603,7 +605,8 @@ def _factorise_integers(column: NDArray[Any]) -> Factorised:
     present[offsets] = True
     # The code of an integer is the number of integers before it that are present.
     codes = offsets if present.all() else (np.cumsum(present) - 1)[offsets]
-    # Of few bytes: fresh memory takes longer than what is written to it.
+    # Of few bytes: fresh memory takes longer than what is written to it. A negative number makes it
+    # a signed type, which holds -1 too.
     codes = codes.astype(np.min_scalar_type(low - high - 1))
     return Factorised([low + offset for offset in np.flatnonzero(present).tolist()], codes)
 

@@ -178,6 +178,7 @@ class Rows:
 
     def columns_of(self, variables: Iterable[Variable]) -> list[str]:
         """Return the names of the columns of variables, and of those of the weights."""
+        # An indicator is read off the column that it is of, and a vector off those of its items.
         names = [v.of if isinstance(v, MissingIndicator) else v.name for v in variables]
         inside = [str(item) for name in names for item in self.groups.get(name, (name,))]
         return list(dict.fromkeys([*inside, *self.columns]))
@@ -216,11 +217,15 @@ class Rows:
         if self.by_class is not None:
             assert self.classes is not None
             labels = nw.from_native(table.column(self.y), series_only=True).to_numpy()
+            # Classes ascend, so that the place of a label is its index among them.
             weights *= self.by_class[np.searchsorted(self.classes, labels)]
         return weights
 
     def encoded(self, run: Any, variables: Sequence[Variable]) -> tuple[Table, Floats]:
-        """Return a run as an encoded table of given variables, and the weights of its rows."""
+        """Return a run as an encoded table of given variables, and the weights of its rows.
+
+        Numbers are in C order, in which moments are summed; weights are empty if all are 1.
+        """
         columns = grouped(columns_of(run), self.groups)
         return encode_table(columns, variables, unseen="error", order="C"), self.weights(run)
 
@@ -271,7 +276,8 @@ class Part:
     def tables(self) -> Iterator[Any]:
         """Yield the rows of the part that count."""
         for piece, begin, end in self.slices:
-            # The rows of the piece that count before this table.
+            # The rows of the piece that count before this table. From `begin` to the one before
+            # `end`, they are the part's.
             n_before = 0
             for table in piece.tables(self.columns):
                 kept = self.rows.kept(table)
@@ -429,9 +435,12 @@ class Dataset:
         begins = [0, *ends[:-1]]
         parts: list[Part] = []
         for first in range(0, n_rows, n_rows_of_part):
+            # The part has rows from `first` to the one before `last`: parts of the pieces that end
+            # after its first row and begin before its last.
             last = first + n_rows_of_part
             inside = slice(bisect_right(ends, first), bisect_left(begins, last))
             overlapping = zip(pieces[inside], begins[inside], ends[inside], strict=True)
+            # From numbers among all rows to those in a piece, which has the rows a to b - 1.
             slices = ((piece, max(first - a, 0), min(last, b) - a) for piece, a, b in overlapping)
             parts.append(Part(tuple(slices), columns, rows, first))
         return parts
@@ -443,7 +452,7 @@ class Dataset:
 
     def _lengths(self, rows: Rows) -> list[int]:
         """Return how many rows of each piece count."""
-        # Without weights all do, whatever else the filter says.
+        # Without weights all do, whatever else `rows` says.
         rows = rows if rows.columns else EVERY
         if rows not in self._lengths_of:
             columns = self._read_with((), rows)
@@ -461,7 +470,7 @@ class Dataset:
         return tuple(dict.fromkeys([*columns, *rows.columns])) or self.names[:1]
 
     def _reported(self, sums: Iterable[Sum], parts: Sequence[Part]) -> Iterator[Sum]:
-        """Yield what was found in parts, and report how far the pass is."""
+        """Yield the sums of parts, and report how far the pass is."""
         # A part ends where the next one begins.
         ends = [*(part.first for part in parts), self.n_rows][1:]
         for value, end in zip(sums, ends, strict=True):
@@ -503,6 +512,7 @@ def in_runs(tables: Iterable[Any], n_rows: int | None = None) -> Iterator[Any]:
         if n_waiting < n_rows:
             continue
         joined = arrow().concat_tables(waiting)
+        # All whole runs; the rows after them wait for more.
         for begin in range(0, n_waiting - n_rows + 1, n_rows):
             yield joined.slice(begin, n_rows)
         n_waiting %= n_rows
@@ -536,7 +546,10 @@ def sum_of_runs(
 
 
 def _blocks_of_part(n_rows: int, maximum: int | None) -> int:
-    """Return the number of blocks of a part: fewer than the maximum if there were few parts."""
+    """Return the number of blocks of a part: fewer than the maximum if there were few parts.
+
+    It is a power of two, so that a part is a node of the tree of blocks.
+    """
     size = min(BLOCKS_OF_PART, maximum or BLOCKS_OF_PART)
     while size > _FEW_BLOCKS and n_rows < _PARTS * size * parallel.BLOCK:
         size //= 2
@@ -655,7 +668,7 @@ def _joined_types(
     for path, schema in files:
         for name, kind in zip(schema.names, schema.types, strict=True):
             before = kinds.get(name)
-            # No type holds the values of a column that is not used.
+            # Of a column that is not used, files with other kinds of values end the search: None.
             if name in kinds and before is None:
                 continue
             kinds[name] = widened(before, kind)
@@ -740,8 +753,8 @@ def fitted(table: Any, schema: Any, what: str) -> Any:
     """
     for actual, expected in zip(table.schema, schema, strict=True):
         # Numbers would become text in silence.
-        is_known = is_text(actual.type) or arrow().types.is_null(actual.type)
-        if is_text(expected.type) and not is_known:
+        may_be_text = is_text(actual.type) or arrow().types.is_null(actual.type)
+        if is_text(expected.type) and not may_be_text:
             raise other_type(what, f"{actual.name!r} is {actual.type}, expected text")
     try:
         return as_schema(table, schema)
@@ -855,12 +868,16 @@ class EncodedRows:
         """Return columns of a batch as a table, and the weights; without references to the file."""
         columns = [_plain(batch.column(str(self._variables.index(v))), v) for v in wanted]
         weights = batch.column("weights") if "weights" in batch.schema.names else []
+        # This copies codes and numbers; counts would still be views of the mapped file.
         table = assembled(wanted, columns, batch.num_rows, fitting=False)
         counts = {v: np.array(matrix) for v, matrix in table.counts.items()}
         return replace(table, counts=counts), np.array(weights, dtype=np.float64)
 
     def _written(self) -> Path:
-        """Write all rows to a temporary file, which is renamed if the user named a place."""
+        """Write all rows to a temporary file, and return its path.
+
+        It is moved to the folder that the user named, if any; else it is removed with this object.
+        """
         self._lengths = []
         with ExitStack() as opened:
             try:
@@ -890,7 +907,7 @@ class EncodedRows:
             return path
 
     def _there(self) -> Path | None:
-        """Return the file that is there already, None if it is not of these rows.
+        """Return the path of the file that an earlier fit left, None if it is not of these rows.
 
         Warns
         -----

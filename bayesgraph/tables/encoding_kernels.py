@@ -62,6 +62,7 @@ def find_codes(
                     value = matrix[first + i, j]
                     is_infinite |= np.isinf(value)
                     above = value - low
+                    # Unsigned indices are not checked for being negative, which takes time.
                     place = np.uint64(above if 0 <= above < n else 0)
                     column[i] = code_of[place] if ascending[place] == value else -1
                 infinite[j] |= is_infinite
@@ -70,7 +71,8 @@ def find_codes(
                 values[i] = matrix[first + i, j]
                 is_infinite |= np.isinf(values[i])
             infinite[j] |= is_infinite
-            # Many values at a time take each step of a bisection, without a branch.
+            # Many values at a time take each step of a bisection, without a branch: the first
+            # `places` points are below the value, and of those after them at most `left` may be.
             places[:] = 0
             left = n
             while left > 0:
@@ -79,6 +81,7 @@ def find_codes(
                     places[i] += half if ascending[places[i] + half - 1] < values[i] else 0
                 left -= half
             if has_states[j]:
+                # All points may be below the value, which is no state then.
                 for i in range(size):
                     place = np.uint64(min(places[i], n - 1))
                     column[i] = code_of[place] if ascending[place] == values[i] else -1
@@ -91,6 +94,7 @@ def find_codes(
 @kernel()
 def are_within(values: Floats, maximum: float) -> bool:
     """Return whether the magnitudes of all numbers are at most `maximum`, and none is missing."""
+    # Comparisons with NaN are false.
     good = True
     for i in range(len(values)):
         good &= abs(values[i]) <= maximum

@@ -76,6 +76,7 @@ class DaskFrame(datasets.Dataset):
         dask = optional_module("dask", extra="dask", what="Reading Dask frames")
         used = self._frame[list(dict.fromkeys([*columns, *keep]))]
         example = used._meta_nonempty.iloc[:1]
+        # The arguments `keep` and `columns` of `_with_predictions`.
         names = list(keep), list(columns)
         schema = datasets.selected(self.schema, columns)
         # What is predicted for an example tells Dask the columns and their types.
@@ -166,6 +167,7 @@ class SparkFrame(datasets.Dataset):
         """Yield all rows of some columns, one partition after another; see `Dataset.tables`."""
         schema = datasets.selected(self.schema, columns)
         sent = self._columns(columns).mapInArrow(_sent, "rows binary")
+        # Each row has the bytes of a batch, in the order of the partitions.
         for row in sent.toLocalIterator():
             with arrow().ipc.open_stream(bytes(row.rows)) as stream:
                 yield datasets.as_schema(stream.read_all().rename_columns(schema.names), schema)
@@ -194,7 +196,7 @@ class SparkFrame(datasets.Dataset):
     ) -> Any:
         """Return the Spark frame of predictions; each worker gets the function once."""
         schema = datasets.selected(self.schema, columns)
-        # A row without values tells the types of predictions.
+        # Predictions for a row without values tell their types.
         nulls = [arrow().nulls(1, field.type) for field in schema]
         example = arrow().Table.from_arrays(nulls, schema=schema)
         predicted = arrow().table(predicting(example, keep))
@@ -223,6 +225,7 @@ def _counted(
 ) -> Iterator[Any]:
     """Yield a partition's number and the sum of a function of its runs, as Spark wants it."""
     spark = optional_module("pyspark", extra="spark", what="Reading Spark frames")
+    # The number of the partition, also in the upper bits of the numbers of its rows.
     part = spark.TaskContext.get().partitionId()
     # A batch of columns with plain names as a Table with those of a schema.
     named = (arrow().Table.from_batches([batch]).rename_columns(schema.names) for batch in batches)
@@ -341,6 +344,7 @@ def _objects(filesystem: Any, path: str) -> Iterator[str]:
     """Yield the objects that a path, a folder or a glob names, in order."""
     files = arrow(".fs")
     parts = path.split("/")
+    # The index of the first part with a wildcard, None if the path is no glob.
     first_wild = next((i for i, part in enumerate(parts) if "*" in part), None)
     if first_wild is None and filesystem.get_file_info(path).type == files.FileType.File:
         yield path
@@ -550,6 +554,7 @@ class Files(datasets.Dataset):
         if where is None:
             self.n_rows = sum(lengths)
         self.schema = schema if columns is None else datasets.selected(schema, columns)
+        # The fragments again, with a format that reads the types of the schema.
         form = _format_of(dataset, schema) if csv is None else csv.format(schema)
         opened = (
             form.make_fragment(f.path, f.filesystem, f.partition_expression) for f in fragments
@@ -680,6 +685,7 @@ class CsvCells:
     def _options(self, kinds: Mapping[str, Any], columns: Sequence[str] = ()) -> dict[str, Any]:
         """Return pyarrow's options, given types of columns and the columns to read; all if none."""
         csv, text = arrow(".csv"), arrow().string()
+        # Of columns without a type here, pyarrow infers it from the first block.
         return {
             "read_options": csv.ReadOptions(block_size=_BLOCK),
             "parse_options": csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
@@ -716,6 +722,7 @@ class CsvCells:
                     names.append((path, self._opened(path, {}).schema.names))
                     self._check_names(names, columns)
                 reader = self._opened(path, kinds, columns or ())
+                # To begin with, types are those that pyarrow infers from the first rows.
                 kinds = kinds or dict(zip(reader.schema.names, reader.schema.types, strict=True))
                 # Raise a FileFormatError for columns of bytes, which is what other encodings are
                 # taken for.
@@ -748,7 +755,10 @@ class CsvCells:
         datasets.check_same_names([names[0], names[-1]], columns)
 
     def _contradiction(self, path: str, said: str, kinds: Collection[str]) -> tuple[str, Any]:
-        """Return the column of a value that is not of its type, and the type of that value."""
+        """Return the column of a value that is not of its type, and the type of that value.
+
+        `said` is pyarrow's message, which has the number of the column and the value.
+        """
         match = re.search(r"In CSV column #(\d+): .*: invalid value '(.*)'", said, re.DOTALL)
         name = self._opened(path, {}).schema.names[int(match[1])] if match else ""
         if not match or name not in kinds:
@@ -768,14 +778,17 @@ class CsvCells:
 def _of_cells(before: Any, after: Any) -> tuple[Any, bool]:
     """Return the type of a column with cells of two types, and whether to read all files again.
 
+    `before` is the type of the column so far, and `after` that of a cell that it does not hold.
     Cells are read again if those before may not fit: 0 and 1 are truth values, other numbers not.
     """
     types = arrow().types
     if types.is_integer(before) and types.is_boolean(after):
         return after, True
+    # Dates and instants of another precision are instants too.
     if types.is_temporal(before) and types.is_timestamp(after) and not types.is_time(before):
         return after, False
     joined = datasets.widened(before, after)
+    # The old type was contradicted: where no wider one holds both, the column is text.
     return (arrow().string() if joined in (None, before) else joined), False
 
 
@@ -891,6 +904,7 @@ def open_dataset(
         )
     for name, value in options.items():
         setattr(dataset, name, value)
+    # A Dask frame has an executor that the user did not ask for.
     is_elsewhere = dataset.executor is not None and not (dataset.is_lazy and executor is None)
     if is_elsewhere and dataset.cache is not False:
         raise DataTypeError("cache= keeps rows for passes of this process; leave out executor=.")
@@ -933,12 +947,16 @@ def as_dataset(data: Any) -> datasets.Dataset | None:
 def _as_opened(
     data: Any, columns: Sequence[str] | None, where: Any, **cells: Any
 ) -> datasets.Dataset | None:
-    """Return data as a new Dataset, None for other data; the parameters are of `open_dataset`."""
+    """Return data as a new Dataset, None for other data; the parameters are of `open_dataset`.
+
+    `cells` are those on the cells of CSV files, which only paths have.
+    """
     if isinstance(data, (str, os.PathLike)):
         return _of_paths([data], str(data), columns, where, **cells)
     is_list = isinstance(data, (list, tuple)) and len(data) > 0
     if is_list and all(isinstance(path, (str, os.PathLike)) for path in data):
         return _of_paths(data, f"{len(data)} files", columns, where, **cells)
+    # Datasets of pyarrow, of which only those of files have the attribute `files`.
     is_arrow = type(data).__module__.startswith("pyarrow._dataset")
     if is_arrow and hasattr(data, "files"):
         return Files(data, "the dataset", where, columns)

@@ -100,6 +100,7 @@ def as_utf8(data: bytes, encoding: str | None, source: str) -> bytes:
 def without_comments(text: bytes, comment: str) -> bytes:
     """Return a text without the lines that begin with `comment` and are not within quotes."""
     start = re.escape(comment.encode())
+    # A quoted field is matched as a whole and kept (group 1); a comment line has no group.
     lines = re.compile(b"(" + _QUOTED + rb")|(?<![^\r\n])" + start + rb"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
     return lines.sub(lambda match: match[1] or b"", text)
 
@@ -218,15 +219,17 @@ def _days(name: str, column: Any, origin: datetime.date) -> dict[str, Any]:
     compute = arrow(".compute")
     zone = getattr(column.type, "tz", None)
     instants = compute.cast(column, arrow().timestamp("us", zone), safe=False)
-    numbers = compute.divide(compute.cast(instants, arrow().int64()), float(_MICROSECONDS))
-    since = compute.subtract(numbers, float((origin - _EPOCH).days))
+    # Arrow counts from 1970-01-01, which is UTC of instants with a zone.
+    days = compute.divide(compute.cast(instants, arrow().int64()), float(_MICROSECONDS))
+    since = compute.subtract(days, float((origin - _EPOCH).days))
     return {f"{name}_days_since_{origin}": since}
 
 
 def _parts(name: str, column: Any) -> dict[str, Any]:
-    """Return year, month and weekday, and of instants the hour."""
+    """Return year, month and weekday, and of instants the hour, as columns by name."""
     compute = arrow(".compute")
     types = arrow(".types")
+    # Arrow counts months from 1, and weekdays from 0, which is Monday.
     months = compute.subtract(compute.month(column), 1)
     parts = {
         f"{name}_year": compute.year(column),
@@ -239,7 +242,7 @@ def _parts(name: str, column: Any) -> dict[str, Any]:
 
 
 def _named(numbers: Any, names: tuple[str, ...]) -> Any:
-    """Return a column of categories, in the order of their names, from numbers."""
+    """Return a column of ordered categories, from numbers that are indices of their names."""
     codes = numbers.combine_chunks().cast(arrow().int8())
     return arrow().DictionaryArray.from_arrays(codes, arrow().array(names), ordered=True)
 
@@ -399,9 +402,13 @@ def read_table(
 
 
 def _content(path: files.PathLike | BinaryIO, delimiter: str | None) -> tuple[str, str, bytes]:
-    """Return name, suffix and bytes of a file; with a delimiter that of a text may be any."""
+    """Return name, suffix and bytes of a file.
+
+    With a delimiter, a path may have any suffix: ``""`` is returned if it is none of `READ`.
+    """
     if isinstance(path, (str, os.PathLike)):
         _check_is_file(Path(path))
+        # Every name ends with the empty suffix.
         suffixes = READ if delimiter is None else (*READ, "")
         hint = " delimiter= reads text of any other suffix."
         return files.path_text(path), _suffix(path, suffixes, hint), files.read_bytes(path)
@@ -467,6 +474,7 @@ def _read_csv(data: bytes, suffix: str, dialect: _Dialect, budget: files.Budget)
             decimal, table = ",", with_comma
 
     def parsed(texts: Mapping[str, Any], names: Iterable[str] = dialect.text) -> Any:
+        """Return the table with the columns `texts` and `names` as text; see `codes_among`."""
         as_text = replace(dialect, text=(*texts, *names))
         return _parsed(text, delimiter, decimal, as_text, budget.source)
 
@@ -506,6 +514,7 @@ def codes_among(
             for name, cells in zip(batch.schema.names, batch.columns, strict=True):
                 if name not in numbers or name in codes:
                     continue
+                # Leading zeros, or the base 16; else whole numbers that no float equals.
                 is_code = compute.any(compute.match_substring_regex(cells, _CODE)).as_py()
                 if not is_code and types.is_floating(kinds[name]):
                     whole = cells.filter(compute.match_substring_regex(cells, _LONG)).to_pylist()
@@ -529,7 +538,8 @@ def _may_have_codes(stream: Any, delimiter: str) -> bool:
     before = b""
     while block := stream.read(_CHUNK):
         text = before + block  # what two blocks share is searched too
-        # One value of an array: a scalar, or an array of a list, would import pandas.
+        # One value of an array, given by its two offsets and its bytes: a scalar, or an array of a
+        # list, would import pandas.
         parts = [None, buffer(struct.pack("2q", 0, len(text))), buffer(text)]
         cell = arrow().Array.from_buffers(kind, 1, parts)
         if compute.match_substring_regex(cell, pattern)[0].as_py():
@@ -543,6 +553,7 @@ def _parsed(text: bytes, delimiter: str, decimal: str, dialect: _Dialect, source
     csv = arrow(".csv")
 
     def parse(threads: bool) -> Any:
+        """Return the table; one block with the whole text infers types from every row."""
         return csv.read_csv(
             arrow().BufferReader(text),
             read_options=csv.ReadOptions(
@@ -620,8 +631,10 @@ def _read_parquet(data: bytes, budget: files.Budget) -> Any:
     texts = []
     for i in range(len(file.schema)):
         leaf = file.schema.column(i)
+        # Parquet keeps text, and decimals of many digits, as arrays of bytes.
         if leaf.physical_type != "BYTE_ARRAY" or leaf.logical_type.type == "DECIMAL":
             continue
+        # Repeated values are those of lists, and deeper definitions those of structures.
         if leaf.max_repetition_level == 0 and leaf.max_definition_level <= 1:
             texts.append(leaf.path)
             continue
@@ -752,7 +765,10 @@ def _arrow_array(values: Any) -> Any:
 
 
 def _from_buffers(values: NDArray[Any], text: bytes | None = None) -> Any:
-    """Return an array of numbers, or of the texts that `values` are the offsets of."""
+    """Return an Arrow array of numbers, or of the texts in `text` whose offsets are `values`.
+
+    Text is the UTF-8 of all texts, one after the other; offsets are one more than texts.
+    """
     content = arrow().py_buffer(np.ascontiguousarray(values))
     if text is not None:
         return arrow().StringArray.from_buffers(len(values) - 1, content, arrow().py_buffer(text))

@@ -156,6 +156,7 @@ def warn_of_columns(
             continue
         kinds[kind].append(name)
         examples.setdefault(kind, example)
+    # What the values of a column alone do not tell.
     names = [*examined.numeric, *examined.discrete]
     kinds["unnamed"] = [n for n in names if _UNNAMED.fullmatch("" if n is None else str(n))]
     if kinds["integers"]:
@@ -174,6 +175,7 @@ def warn_of_columns(
     kinds["texts"] = [n for n in kinds["texts"] if n in identifiers]
     for kind in ("dates", "fractions"):
         kinds[kind] = [n for n in kinds[kind] if n not in identifiers]
+    # These are said to be texts or numbers with commas instead.
     others = {*kinds["texts"], *kinds["commas"]}
     kinds["identifier"] = [n for n in identifiers if n not in others]
     said = []
@@ -214,16 +216,25 @@ def _of_numbers(examined: Examined, gaussian: Collection[Name]) -> Iterator[tupl
 
 
 def _unlike_measures(values: Floats, gaussian: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the columns whose sorted values tell more; those of most measurements do not.
+    """Return the indices of the columns that `_number_kinds` may find something in.
 
-    These have fractions, few of which are alike at either end, and signs or no Gaussian. Numbers
-    from 0 on may be skewed if they are `gaussian`.
+    It sorts values, and most measurements need no such look: they have fractions, few of which are
+    alike at either end, and are no Gaussian or have negative numbers too.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n_rows, n_columns)
+    gaussian : ndarray of bool, shape (n_columns,)
+        Which columns become Gaussian; of them, those of numbers from 0 on may be skewed.
     """
     low, high = extremes(values)
     few = _spread(values, _FIRST)
+    # Skewed, constant, or of integers that floats round.
     tells_more = (low >= 0) & gaussian | (low == high) | (np.maximum(-low, high) >= _EXACT)
+    # Codes, or identifiers; NaN, which does not equal itself, is no fraction.
     has_fractions = ((few != np.round(few)) & (few == few)).any(axis=0)
     tells_more |= ~has_fractions
+    # Placeholders, which are the least or the greatest number of several rows.
     for end in (low, high):
         is_end = values == end
         # Most tables have each end once, which one count of all columns tells.
@@ -233,7 +244,7 @@ def _unlike_measures(values: Floats, gaussian: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _confirmed(some: dict[str, str], whole: dict[str, str]) -> dict[str, str]:
-    """Return the kinds of a column, given those of a sample and of all rows."""
+    """Return the kinds of a column, given those of a sample (`some`) and of all rows (`whole`)."""
     kept = {kind: example for kind, example in some.items() if kind not in _OF_ALL}
     return kept | {kind: example for kind, example in whole.items() if kind in _OF_ALL}
 
@@ -254,9 +265,10 @@ def _number_kinds(name: Name, numbers: Floats, n_rows: int) -> dict[str, str]:
     kinds = {}
     if max(-numbers[0], numbers[-1]) >= _EXACT:
         kinds["integers"] = ""
+    # Distinct numbers and how often each occurs, by the places where runs of equal ones begin.
     changes = np.flatnonzero(numbers[1:] != numbers[:-1]) + 1
-    ends = np.concatenate(([0], changes, [len(numbers)]))
-    states, counts = numbers[ends[:-1]], ends[1:] - ends[:-1]
+    bounds = np.concatenate(([0], changes, [len(numbers)]))
+    states, counts = numbers[bounds[:-1]], bounds[1:] - bounds[:-1]
     if len(states) == 1:
         return kinds | {"constant" if len(numbers) == n_rows else "marks": ""}
     is_whole = bool((states == np.round(states)).all())
@@ -269,6 +281,7 @@ def _number_kinds(name: Name, numbers: Floats, n_rows: int) -> dict[str, str]:
         return kinds | ({"codes": ""} if is_whole and not is_count else {})
     if mark := _placeholder(states, counts):
         kinds["placeholder"] = mark
+    # The skew of quantiles: ((high - middle) - (middle - low)) / (high - low).
     low, middle, high = numbers[[int((len(numbers) - 1) * share) for share in (0.05, 0.5, 0.95)]]
     is_skewed = (high - middle) - (middle - low) > _SKEWED * (high - low)
     if is_skewed and numbers[0] >= 0 and len(numbers) >= _MIN_SKEWED:
@@ -286,6 +299,7 @@ def _placeholder(states: Floats, counts: NDArray[np.intp]) -> str:
     for end, others in ((0, states[1:]), (-1, states[:-1])):
         if len(others) <= _MAX_CODES or counts[end] < _MIN_PLACEHOLDERS or states[end] == 0:
             continue
+        # The distance to the nearest number, as states ascend.
         gap = abs(states[end] - others[end])
         is_mark = states[end] < 0 <= others[0] and _MARK_NUMBER.fullmatch(str(states[end]))
         if gap > others[-1] - others[0] or (is_mark and gap > _FAR * np.median(np.diff(others))):
@@ -310,8 +324,8 @@ def _code_kinds(codes: Codes) -> dict[str, str]:
     distinct = np.unique(codes)
     n_states = np.count_nonzero(distinct >= 0)
     if n_states < 2:
-        is_whole = n_states == len(distinct)
-        return {"missing" if not n_states else "constant" if is_whole else "marks": ""}
+        is_complete = n_states == len(distinct)
+        return {"missing" if not n_states else "constant" if is_complete else "marks": ""}
     return {"identifier": ""} if len(distinct) > _IDENTIFIER * len(codes) else {}
 
 
@@ -319,6 +333,7 @@ def _written(states: Sequence[State]) -> dict[str, str]:
     """Return in which ways states hide what they are, with an example."""
     kinds = {}
     sample: list[Any] = _spread(np.array(states, dtype=object), _FIRST).tolist()
+    # Half of a sample are numbers at least: a look at all states tells whether nearly all are.
     if sample and isinstance(sample[0], str) and sum(map(_is_word, sample)) * 2 <= len(sample):
         # Numbers, but for a few.
         words = [str(state) for state in states if _is_word(state)]
@@ -399,11 +414,13 @@ def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[N
             evenly = np.arange(0, n, max(1, n // n_rows))
             rows = np.union1d(evenly, _spread(others, n_rows))
             classes = np.unique(labels[rows], return_inverse=True)[1]
+            # Shape (number of rows, number of columns left), NaN where missing.
             cells = matrix[np.ix_(rows, left)]
             cells = cells if is_number else np.where(cells < 0, np.nan, cells)
             # For each column whether its values determine the class of all rows. Either the classes
             # have ranges of numbers that do not overlap, or each value belongs to one class, and
             # the values are at most this share of the rows, so that most have several rows.
+            # A sample of the rows has fewer of each value, so that less is asked of it.
             share = _FEW if n_rows >= n else 1 - _FEW
             if n_rows == _STAGES[0]:
                 share = 1 - is_number / len(cells)  # one value with two rows will do
@@ -413,6 +430,8 @@ def _copies(examined: Examined, labels: NDArray[np.signedinteger]) -> Iterator[N
             is_same, is_change = values[1:] == values[:-1], class_of[1:] != class_of[:-1]
             # Missing values, which are sorted to the end, do not determine a class.
             is_pure = ~((is_same & is_change).any(axis=0) | np.isnan(values[-1]))
+            # In rows sorted by value, the class changes between ranges only: once less often than
+            # there are classes, whose greatest code is `classes.max()`.
             repeats = np.count_nonzero(~is_same, axis=0) < share * len(cells)
             in_ranges = np.count_nonzero(is_change, axis=0) == classes.max()
             left = left[np.asarray(is_pure & (repeats | (in_ranges & is_number)))]

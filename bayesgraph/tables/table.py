@@ -244,6 +244,7 @@ class Table:
             return self
         by_name = {v.name: v for v in self.variables if not isinstance(v, CountVector)}
         new = [v for v in wanted if v.of in by_name and v.name not in by_name]
+        # The states of an indicator are "no" and "yes", so that truth values are its codes.
         return self._with_columns(new, [self.is_missing(by_name[v.of]) for v in new])
 
     def _with_columns(self, variables: Sequence[Discrete], columns: Sequence[Any]) -> Table:
@@ -348,8 +349,10 @@ def _array(name: Name, column: Any) -> Column:
         kind = types.pop() if len(types) == 1 else object
         if issubclass(kind, (int, float, str, np.generic)):
             array = np.asarray(column)
+            # Integers that became floats are large ones.
             if array.dtype.kind != "f" or not issubclass(kind, int):
                 return array
+        # One by one, because NumPy would take values that are sequences apart.
         objects = np.empty(len(column), dtype=object)
         for row, value in enumerate(column):
             objects[row] = value
@@ -551,6 +554,7 @@ def checked_table(
     complete if no value is missing.
     """
     arrangement = arranged(variables)
+    # The order does not matter here: "K" is the one of the memory, which needs no copy.
     numbers = values.ravel(order="K")
     # All of the numbers of a finite sum of squares are finite, and their squares as well.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -568,6 +572,7 @@ def checked_table(
                 f"{np.nanmin(values[:, j]):g}. (Negative values in data passed to a model of "
                 "counts.)"
             )
+    # Most tables are within these bounds, which take no look at the extremes of all columns.
     if fitting and not (squares < MAGNITUDES[1] ** 2 and _are_large(values)):
         minima, maxima = extremes(values)
         check_magnitudes([v.name for v in arrangement.continuous], np.maximum(-minima, maxima))
@@ -715,7 +720,7 @@ class Numbers:
         else:
             matrix = floats(matrix)
         cells = matrix[:, self.discrete].astype(points.dtype, copy=False)
-        # The columns of codes are contiguous.
+        # A row for each column, so that the columns of the transposed codes are contiguous.
         codes = np.empty((cells.shape[1], len(matrix)), dtype=variables.code_type)
         has_infinity = np.zeros(len(codes), dtype=np.uint8)
         arrays = (cells, points, self.codes, self.start, self.has_states, codes, has_infinity)
@@ -788,9 +793,10 @@ def _code(
 ) -> float | None:
     """Return the code of a cell, or its number; None for a type that is none of `kinds`.
 
-    The code of a state is kept in `code_of`, by the type and the value of the cell.
+    What is missing has the code -1, as what is no state, or the number NaN. The code of a state is
+    kept in `code_of`, by the type and the value of the cell.
     """
-    # A narrower float would be compared with a rounded cut.
+    # NumPy's narrower floats would be compared with a rounded cut.
     value = plain(cell)
     if is_missing(value):
         return -1 if isinstance(variable, Discrete) else np.nan
@@ -1008,6 +1014,7 @@ class TrainingRows:
         missing = {n: self.missing.get(n, 0) + sign * other.missing.get(n, 0) for n in names}
         n_rows = self.n_rows + sign * other.n_rows
         is_weighted = self.weight is not None or other.weight is not None
+        # Rounding may leave a difference just below zero.
         weight = max(self.total + sign * other.total, 0.0) if is_weighted else None
         return TrainingRows(n_rows, missing, weight)
 

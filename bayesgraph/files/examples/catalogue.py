@@ -123,6 +123,7 @@ def table(name: str) -> Any:
 
 
 def _named(name: str, kind: str) -> Source:
+    """Return the source of a name; `kind` is "networks", "tables" or "diagrams"."""
     sources = _sources(kind)
     if name not in sources:
         near = suggestion(name, sources) or f" There are {quoted(sources, maximum=30)}."
