@@ -151,8 +151,9 @@ class Terms:
             )
         matrix = loss_matrix({} if losses is None else losses, variable)
         if abstain is not None:
-            price = DecisionRule.of(variable.states, abstain=abstain).abstain
-            matrix = np.column_stack([matrix, np.full(len(matrix), price)])
+            # The rule checks the loss of abstaining, which is that of one more decision.
+            loss = DecisionRule.of(variable.states, abstain=abstain).abstain
+            matrix = np.column_stack([matrix, np.full(len(matrix), loss)])
         is_priced = prices is not None
         # Losses and prices are in one unit: a question has to save its price, 1 per price.
         least = (1.0 if by == "utility" and is_priced else 0.0) if least is None else least
@@ -182,13 +183,18 @@ class Terms:
         ratio = np.divide(joint, independent, out=np.ones_like(joint), where=independent > 0)
         # A ratio that underflows has a term of zero too.
         information = (joint * np.log(np.where(ratio > 0, ratio, 1.0))) @ ones
+        # The best decision before the answer, shape (..., 1); its losses are (..., 1, n_states).
         decision = np.argmin(before @ self.losses, axis=-1)
         loss_before = (joint * self.losses.T[decision]) @ ones
+        # The least over the decisions, of axes (..., n_decisions, n_answers).
         loss_after = (self.losses.T @ joint.swapaxes(-1, -2)).min(axis=-2)
         return information, loss_before - loss_after
 
     def bounds(self, before: Floats) -> tuple[float, float]:
-        """Return upper bounds of both measures over answers of probability one.
+        """Return upper bounds of information and gain by an answer of probability one.
+
+        The most telling answer proves the least probable state: its relative entropy is -log P(t).
+        No decision loses more than another by more than the range of the losses.
 
         Parameters
         ----------
@@ -228,9 +234,10 @@ def _candidates(
 ) -> tuple[int, ...]:
     """Return the candidates: those that are named, or that have a price, or all variables.
 
-    Whether a value is missing is no question, unless it is named.
+    The indicators of missing values are no candidates, unless they are named or have a price.
     """
     if among is None:
+        # Of pairs: index of a number, and of the variable that says whether it is missing.
         indicators = {i for _, i in model._indicators}
         named = set(range(len(model.variables))) - indicators if prices is None else prices
         candidates = sorted(v for v in named if v != target)
@@ -272,6 +279,7 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     """
     assert model._compiled_tables is not None  # callers have checked it
     cards = model._compiled_tables.tables.cards
+    # Likelihoods of the target are left out here, and added to the evidence of its states below.
     hard, soft = case.without(target)[:2]
     cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]
     work = model._work(All(), cases[0].pattern)
@@ -282,8 +290,10 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     if not posterior.any():
         return posterior, {}
     free = [v for v in range(len(cards)) if v not in cases[0].hard]
+    # P(x | e, t) of all free variables one after the other, for each state t.
     by_state = [np.zeros(int(cards[free].sum())) if m is None else m.flat for m in answers]
     joint = np.ascontiguousarray(np.array(by_state).T) * posterior
+    # The part after the last end is empty, and zip leaves it out.
     return posterior, dict(zip(free, np.split(joint, np.cumsum(cards[free])), strict=False))
 
 
@@ -312,7 +322,8 @@ def joint_rows(model: Model, target: Discrete, candidate: Discrete, rows: Eviden
     answered = with_values(rows, candidate, np.arange(candidate.cardinality))
     logs = model._log_posterior_rows(target, answered)
     if model._is_joint:
-        # Log P(t, x, row), but for likelihoods of the candidate, which its values replace.
+        # Log P(t, x, row): likelihoods of the candidate, which `with_values` has left out, are
+        # added, shape (n_rows or 1, n_answers, 1).
         logs = logs.reshape(shape) + rows.likelihoods.get(candidate, np.zeros((1, 1)))[..., None]
         return normalised_if_possible(logs.reshape(rows.n_rows, -1)).reshape(shape)
     joint = normalised_if_possible(logs).reshape(shape)
@@ -341,7 +352,7 @@ _TOLERANCE, _MAX_NODES = 1e-11, 100_000
 
 
 def integral(functions: Callable[[Floats], Floats], ends: Floats) -> tuple[Floats, Floats]:
-    """Return the integrals of functions between the ends of some points, and errors of these.
+    """Return the integrals of functions from the first to the last point, and their errors.
 
     Each panel between neighbouring points is integrated by the rule of Gauss and Legendre, and so
     are its halves. Their difference estimates the error, and panels with a large one are divided.
@@ -351,9 +362,15 @@ def integral(functions: Callable[[Floats], Floats], ends: Floats) -> tuple[Float
     functions : callable
         From points, shape (n,), to the values of the functions, shape (n, n_functions).
     ends : ndarray
-        Ascending points; no function has a feature much narrower than the panel that it is in.
+        Ascending points, the ends of the first panels; no function has a feature much narrower than
+        the panel that it is in.
+
+    Returns
+    -------
+    total, error : ndarray, shape (n_functions,)
     """
-    # Of the panels that are still to be divided: their ends, and the integrals over each.
+    # Of the panels that are still to be divided: their ends, and the integrals over each. `total`
+    # and `error` are sums over the panels that are not divided any more.
     low, high = ends[:-1], ends[1:]
     coarse = _rule(functions, low, high)
     total = error = np.zeros(coarse.shape[1])
@@ -361,17 +378,20 @@ def integral(functions: Callable[[Floats], Floats], ends: Floats) -> tuple[Float
     while len(low):
         middle = 0.5 * (low + high)
         halves = np.concatenate([low, middle]), np.concatenate([middle, high])
+        # Axes: first or second half, panel, function.
         parts = _rule(functions, *halves).reshape(2, len(low), -1)
         fine = parts.sum(axis=0)
         deviations = np.abs(fine - coarse)
         n_nodes += 2 * len(low) * len(_NODES)
+        # A panel is divided if its error is above its share of half the tolerance, and no panel is
+        # when the whole error is small enough.
         is_open = (deviations > 0.5 * _TOLERANCE / len(deviations)).any(axis=1)
         is_open &= n_nodes < _MAX_NODES and (error + deviations.sum(axis=0)).max() > _TOLERANCE
         total = total + fine[~is_open].sum(axis=0)
         error = error + deviations[~is_open].sum(axis=0)
+        # The halves of open panels, all first ones before all second ones, are the next panels.
         coarse = np.concatenate(parts[:, is_open])
-        low, high = (np.concatenate(np.split(end, 2)) for end in halves)
-        low, high = (end[np.tile(is_open, 2)] for end in (low, high))
+        low, high = (end[np.tile(is_open, 2)] for end in halves)
     return total, error
 
 
@@ -379,6 +399,7 @@ def _rule(functions: Callable[[Floats], Floats], low: Floats, high: Floats) -> F
     """Return the integrals over panels, shape (n_panels, n_functions)."""
     half = 0.5 * (high - low)
     points = (0.5 * (low + high))[:, None] + half[:, None] * _NODES
+    # Axes p: panels, k: nodes of a panel, f: functions.
     values = functions(points.ravel()).reshape(*points.shape, -1)
     return np.asarray(np.einsum("k,pkf,p->pf", _WEIGHTS, values, half))
 
@@ -404,7 +425,7 @@ _TAIL, _MAX_COUNT = 1e-13, 2**16
 
 
 def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before: Floats) -> Floats:
-    """Return information and gain of a question about a continuous variable, and their error.
+    """Return information, gain and their error, shape (3,), of a question about a number.
 
     Parameters
     ----------
@@ -435,7 +456,7 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
             f"The posterior of {variable.name!r} is no mixture of normal distributions, and this "
             "model is no joint distribution: the worth of asking for it has no exact value."
         )
-    total = log_total(model._log_posterior_rows(terms.variable, rows))[0]
+    log_evidence = log_total(model._log_posterior_rows(terms.variable, rows))[0]
 
     def shares(x: Floats) -> Floats:
         """Return the part of each answer in information, gain and mass, shape (n_answers, 3)."""
@@ -444,31 +465,32 @@ def worth_of_number(model: Model, terms: Terms, number: int, case: Case, before:
         if is_gaussian:
             joint = normalised_if_possible(logs) * posterior.density(x)[:, None]
         else:
-            joint = np.exp(logs - total)
+            joint = np.exp(logs - log_evidence)
         return np.column_stack([*terms.worth(before[None], joint), joint.sum(axis=1)])
 
     # Of information, gain and mass; sums over counts have no error.
     sums, errors_of_sums = np.zeros(3), np.zeros(3)
     if isinstance(variable, Count):
-        # The worth of a question whose answers are the numbers 0, 1, and so on.
+        # Terms of 0, 1, and so on in ever longer blocks, until they have all but the tail's mass.
         start, stop = 0, 64
         while 1.0 - sums[2] > _TAIL and start < _MAX_COUNT:
             sums += shares(np.arange(start, stop, dtype=np.float64)).sum(axis=0)
             start, stop = stop, 2 * stop
     elif is_gaussian:
-        # Panels in which the density has no narrow peak.
+        # Panels in which the density has no narrow peak. Both arrays have shape (n_components, 1).
         deviations = np.sqrt(posterior.covariances[:, :, 0])
         ends = (posterior.means + deviations * _ENDS).ravel()
         sums, errors_of_sums = integral(shares, _apart(ends, 0.25 * float(deviations.min())))
     else:
         # Panels around draws, and ever longer ones to both sides of them.
         draws = _draws(model, variable, case)
-        step = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
-        away = 0.05 * step * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
-        around = [draws[0] - away, _apart(draws, 0.01 * step), draws[-1] + away]
-        jumps = _jumps(model, variable, step)
+        # Their range, or a positive length in place of it if all are equal.
+        span = float(draws[-1] - draws[0]) or max(abs(float(draws[0])), 1.0)
+        away = 0.05 * span * np.cumsum(2.0 ** np.arange(_N_OUTSIDE))
+        around = [draws[0] - away, _apart(draws, 0.01 * span), draws[-1] + away]
+        jumps = _jumps(model, variable, span)
         sums, errors_of_sums = integral(shares, np.unique(np.concatenate([*around, *jumps])))
-    # Mass that was not found adds to the error.
+    # Answers that have the mass that was not found add the bounds of both measures at most.
     lost = abs(1.0 - sums[2]) * max(terms.bounds(before))
     return np.append(sums[:2], errors_of_sums[:2].max() + lost)
 
@@ -492,7 +514,10 @@ def typical_answers(model: Model, number: int, case: Case) -> Floats:
 
 
 def _draws(model: Model, variable: Variable, case: Case) -> Floats:
-    """Return draws of a number given the evidence, in ascending order."""
+    """Return draws of a number given the evidence, in ascending order.
+
+    They only say where the density is, so that draws of any kind will do.
+    """
     question = Sample() if model._answers(Sample) else Draw()
     rows = model._work(question, case.pattern).run(case).take(_N_DRAWS, np.random.default_rng(0))
     return np.sort(np.asarray(rows[variable], dtype=np.float64))
@@ -501,11 +526,13 @@ def _draws(model: Model, variable: Variable, case: Case) -> Floats:
 def _jumps(model: Model, variable: Continuous, step: float) -> Iterator[Floats]:
     """Yield the edges of a number's histogram or support, and thresholds of trees on it.
 
-    A density may be infinite at the edge of a support: panels shrink towards it.
+    A density may be infinite at the edge of a support: panels shrink towards it. The argument
+    `step` is the range of the draws.
     """
     cpds = (cpd for _, network in networks_in(model) for cpd in network.cpds)
     for cpd in cpds:
         if isinstance(cpd, DensityCPD) and cpd.variable == variable:
+            # Inwards: up from the lower end of the support, and down from the upper one.
             for end, side in zip(cpd.support, (1.0, -1.0), strict=True):
                 if np.isfinite(end):
                     yield np.append(end, end + side * step * _NEARER)
@@ -779,6 +806,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
     if not table.posterior.any():
         raise impossible(evidence)
     questions = []
+    # The first and only row, in the order of the fields of `RankedQuestion`.
     columns = table.information[0], table.gain[0], table.costs, table.scores[0], table.errors[0]
     for place in np.flatnonzero(~np.isnan(table.information[0])).tolist():
         numbers = [float(column[place]) for column in columns]
@@ -803,6 +831,7 @@ def ranked(model: Model, terms: Terms, evidence: EvidenceLike, ahead: int = 1) -
 def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
     """Return the worth of the candidates in each row that does not observe them."""
     # One propagation for each state of the target gives the tables of all candidates in a row.
+    # `before` is the posterior without an answer, (n_rows, n_states); zeros in impossible rows.
     tables = None
     if model._compiled_tables is not None and rows.n_rows <= _FEW:
         cases = [_case(model, rows, row) for row in range(rows.n_rows)]
@@ -826,7 +855,7 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
             if terms.is_chosen:
                 raise
             refused[candidate.name] = str(error)
-    # The shape is that of no candidates too.
+    # Axes: candidate, measure, row; without candidates the shape does not follow from the list.
     shape = len(worths), 3, rows.n_rows
     information, gain, deviations = np.reshape([*worths.values()], shape).transpose(1, 2, 0)
     costs = np.array([terms.prices[v] for v in worths])
@@ -839,7 +868,7 @@ def ranked_rows(model: Model, terms: Terms, rows: Evidence) -> NextQuestions:
 
 
 def _case(model: Model, rows: Evidence, row: int) -> Case:
-    """Return a row of encoded evidence as a case."""
+    """Return a row of encoded evidence as a case, without the values that are missing in it."""
     single, _ = rows.rows(np.array([row])).split()
     hard = {model._index_of[v.name]: column[0] for v, column in single.columns.items()}
     soft = {model._index_of[v.name]: logs[0] for v, logs in single.likelihoods.items()}
@@ -876,13 +905,15 @@ def _worths(
             joint = np.array([tables[row][1][number] for row in part.tolist()])
         worths[:2, part] = np.sum(terms.worth(before[part, None], joint), axis=-1)
         worths[2, part] = 0.0
+    # Rounding may give a worth of 0 a negative sign; NaN stays.
     return np.asarray(np.maximum(worths, 0.0))
 
 
 # ------------------------------------------------------------------------- two questions ahead
 
 
-# What may be asked after an answer: P(x | e), and worth and price of each candidate.
+# What may be asked after an answer x: P(x | e), and worth and price of each candidate, both arrays
+# of shape (n_candidates,).
 _Branch: TypeAlias = tuple[float, Floats, Floats]
 
 
@@ -892,7 +923,8 @@ def _score_of_pairs(
     """Return the score of a question together with the best one after each answer.
 
     Without prices this is the expected worth of both. With prices it is the expected worth by the
-    expected price, the highest of all ways to choose a second question, or none, by the answer.
+    expected price, the highest of all ways to choose a second question, or none, by the answer. The
+    argument `table` ranks single questions in one row, and `place` is the question's column of it.
     What is worth nothing alone may be worth something with another answer, as with an exclusive or
     (Heckerman, Horvitz and Middleton 1993). A few quantiles stand for the answers of a number.
     """
@@ -914,7 +946,7 @@ def _score_of_pairs(
     worth = float(terms.values(table.information, table.gain)[0, place])
     if terms.is_priced:
         return _best_rate(worth, float(table.costs[place]), branches)
-    return float(worth + sum(share * best.max() for share, best, _ in branches))
+    return float(worth + sum(share * worths.max() for share, worths, _ in branches))
 
 
 def _best_rate(worth: float, price: float, branches: Sequence[_Branch]) -> float:

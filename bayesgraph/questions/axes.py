@@ -91,7 +91,10 @@ def _encoded(table: TableLike, variables: Sequence[Variable]) -> list[Any]:
 
 
 def signs(vectors: Floats) -> Floats:
-    """Return the sign of each axis that makes its largest entry positive, the first of ties."""
+    """Return the signs, shape (k,), that make the largest entry of each column positive.
+
+    `vectors` has shape (p, k), one axis a column; of entries of equal size the first one counts.
+    """
     largest = np.argmax(np.abs(vectors).round(9), axis=0)
     return np.where(vectors[largest, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
 
@@ -285,7 +288,9 @@ def discriminant_axes(
             f"The covariance of {quoted(names)} within the classes is singular: one does not vary, "
             "or is a linear function of the others. Leave it out."
         )
+    # B v = l W v, both in units of the standard deviations within the classes.
     variances, vectors = scipy.linalg.eigh(between / np.outer(scale, scale), correlation)
+    # The means of K classes lie in a space of K - 1 dimensions.
     order = np.argsort(-variances, kind="stable")[: min(len(names), len(states) - 1)]
     # If all classes have one mean, no axis is kept: all variances are rounding error.
     kept = order[variances[order] > _ROUNDING * max(variances[order[0]], _ROUNDING)]
@@ -358,6 +363,7 @@ def _moments(
         values, counts = rows.values, np.bincount(codes, weights)
         classes, shares = np.flatnonzero(counts > 0), counts / counts.sum()
         means = np.array([np.average(values[codes == k], 0, weights[codes == k]) for k in classes])
+        # `means` has rows of the classes that occur only: codes become places among them.
         deviations = values - means[np.searchsorted(classes, codes)]
         freedom = weights.sum() - len(classes)
         if labels is None:
@@ -621,6 +627,7 @@ class Points:
 
     def __getitem__(self, state: State) -> Floats:
         """Return the principal coordinates of a state, shape (k,)."""
+        # With their types, since True, 1 and 1.0 are equal and yet different states.
         states = [(type(s), s) for s in self.states]
         try:
             place = states.index((type(state), state))
@@ -800,8 +807,10 @@ def _analysed(
     # Rows and columns are the states that occur, of one variable after the other.
     occurs = burt.diagonal() > 0
     burt = burt[np.ix_(occurs, occurs)]
+    # The diagonal has P(state) / q^2, so that the masses P(state) / q of all variables sum to one.
     masses = burt.diagonal() * q
     roots = np.sqrt(masses)
+    # The standardised residuals (p - e) / sqrt(e), where e is the product of two masses.
     residuals = burt / np.outer(roots, roots) - np.outer(roots, roots)
     eigenvalues, vectors = np.linalg.eigh(residuals)  # in ascending order
     # Smaller eigenvalues have no inertia, beyond the errors of rounding.
@@ -835,6 +844,7 @@ def _burt_matrix(tables: Mapping[tuple[int, int], Floats], q: int) -> Floats:
         blocks[i][j] = counts / counts.sum()
         blocks[j][i] = blocks[i][j].T
     for i in range(q):
-        # A row has one state of a variable: its block with itself has the masses on the diagonal.
+        # A row has one state of a variable: its block with itself has the probabilities of the
+        # states on the diagonal, which are sums over the next variable.
         blocks[i][i] = np.diag(blocks[i][(i + 1) % q].sum(axis=1))
     return np.block(blocks) / q**2

@@ -92,7 +92,8 @@ def minimal_separators(
         not is left out.
     """
     # Sets are separated in the moral graph of all their ancestors if and only if they are
-    # d-separated (Lauritzen et al. 1990).
+    # d-separated (Lauritzen et al. 1990). In an undirected graph, whose neighbours take the place
+    # of parents, `ancestral_set` returns what paths from some nodes reach around others.
     moral = nx.moral_graph(dag.subgraph(ancestral_set(dag.pred, x | y | required)))
     moral.remove_nodes_from(required)
     separators: dict[frozenset[Name], None] = {}
@@ -249,6 +250,7 @@ def summed(over: Iterable[Name], expression: Expression) -> Expression:
             assert isinstance(term, Conditional)
             rest = tuple(target for target in term.targets if target != name)
             terms[place : place + 1] = [Conditional(rest, term.given)] if rest else []
+            # Without a target the term is 1, and its conditions go with it.
             uses.subtract([name] if rest else term.free)
             left.remove(name)
         inner = [term for term in terms if not term.free.isdisjoint(left)]
@@ -332,7 +334,7 @@ def _text(expression: Expression, names: Mapping[Name, str], *, inside: bool = F
 
 
 def _factor(expression: Expression, model: Model, fixed: Mapping[Name, Any]) -> Factor:
-    """Return an expression as a table over its free variables that are not fixed."""
+    """Return an expression as a table over its free variables that are not fixed to a state."""
     if isinstance(expression, Conditional):
         return _conditional(expression, model, fixed)
     if isinstance(expression, Ratio):
@@ -340,32 +342,41 @@ def _factor(expression: Expression, model: Model, fixed: Mapping[Name, Any]) -> 
     over: tuple[Name, ...] = ()
     if isinstance(expression, Sum):
         over, expression = expression.over, expression.body
+        # Inside the sum the variable takes all its states, though outside it may be fixed.
         fixed = {name: value for name, value in fixed.items() if name not in over}
     factors = [_factor(term, model, fixed) for term in terms_of(expression)]
     return _sum_of_product(factors, over)
 
 
 def _sum_of_product(factors: Sequence[Factor], over: Collection[Name]) -> Factor:
-    """Return the product of factors with some variables summed out, by the engine."""
-    scale = sum(float(factor.log_values.sum()) for factor in factors if not factor.scope)
+    """Return the product of factors with some variables summed out, by the engine.
+
+    Values of factors have a first axis of length 1, that of rows.
+    """
+    # Factors without variables are constants, by which the sum is multiplied.
+    log_constant = sum(float(factor.log_values.sum()) for factor in factors if not factor.scope)
     tables = [factor for factor in factors if factor.scope]
     if not tables:
-        return Factor.from_log((), np.full(1, scale))
+        return Factor.from_log((), np.full(1, log_constant))
     graph = FactorGraph(tables)
     kept = [v for v in graph.variables if isinstance(v, Discrete) and v.name not in over]
     shape = [v.cardinality for v in kept]
     try:
         if not kept:
-            return Factor.from_log((), np.full(1, graph.log_partition + scale))
+            return Factor.from_log((), np.full(1, graph.log_partition + log_constant))
         posterior = graph.query([v.name for v in kept])
     except ImpossibleEvidenceError:
         return Factor.from_log(kept, np.full((1, *shape), -np.inf))
-    logs = log_of(posterior.probabilities).reshape(shape) + posterior.log_evidence + scale
+    # The posterior sums to one; the evidence of a factor graph is the sum of its product.
+    logs = log_of(posterior.probabilities).reshape(shape) + posterior.log_evidence + log_constant
     return Factor.from_log(kept, logs[None])
 
 
 def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any]) -> Factor:
-    """Return a conditional probability; 0 where the condition is impossible."""
+    """Return a conditional probability as a table; 0 where the condition is impossible.
+
+    Its axes are conditions and then targets, those that are fixed to a state left out.
+    """
     evidence = {name: fixed[name] for name in expression.given if name in fixed}
     conditions = [model.variable(name) for name in expression.given if name not in fixed]
     targets = [model.variable(name) for name in expression.targets]
@@ -375,11 +386,13 @@ def _conditional(expression: Conditional, model: Model, fixed: Mapping[Name, Any
         posterior: Posterior = model.query([v.name for v in scope], evidence)
     except ImpossibleEvidenceError:
         return Factor.from_log(free, np.full((1, *(v.cardinality for v in free)), -np.inf))
+    # P(conditions, targets | evidence), which P(conditions | evidence) divides.
     joint = Factor.from_log(scope, log_of(posterior.probabilities)[None])
     if conditions:
         marginal = posterior.marginal(*(v.name for v in conditions)).probabilities
         joint = joint / Factor.from_log(scope[: len(conditions)], log_of(marginal)[None])
     logs = joint.log_values[0]
+    # Of fixed targets only the entries of their states are left.
     chosen = tuple(slice(None) if v in free else v.index(fixed[v.name]) for v in scope)
     return Factor.from_log(free, logs[chosen][None])
 
@@ -415,7 +428,7 @@ class Estimand:
     @property
     def variables(self) -> frozenset[Name]:
         """All variables of the expression, which a model must have to evaluate it."""
-        expressions: list[Expression] = [self.expression]
+        expressions: list[Expression] = [self.expression]  # grows while it is read
         for part in expressions:
             if isinstance(part, Ratio):
                 expressions += [part.top, part.bottom]
@@ -480,16 +493,18 @@ class Estimand:
     def _values(
         model: Model, states: Mapping[Name, Any], wanted: Sequence[Name], what: str
     ) -> dict[Name, Any]:
-        codes = read_values(model, states) if states else {}
-        if set(codes) != set(wanted):
+        """Return states by name; raise an error unless they are of the wanted variables."""
+        states_by_name = read_values(model, states) if states else {}
+        if set(states_by_name) != set(wanted):
             raise EvidenceError(
                 f"{what} takes the states of {quoted(wanted) or 'no variables'}; got "
-                f"{quoted(codes) or 'none'}."
+                f"{quoted(states_by_name) or 'none'}."
             )
-        return codes
+        return states_by_name
 
     @staticmethod
     def _discrete(model: Model, name: Name) -> Discrete:
+        """Return a variable of the model; raise an error unless it is discrete."""
         variable = model.variable(name)
         if not isinstance(variable, Discrete):
             raise UnsupportedModelError(
@@ -535,7 +550,10 @@ class _Distribution:
 
 
 def relevant(graph: CausalGraph, name: Name, before: tuple[Name, ...]) -> tuple[Name, ...]:
-    """Return those of some variables on which a variable depends given the others."""
+    """Return those of some variables on which a variable depends given the others.
+
+    The argument `before` has the variables before `name` in a topological order.
+    """
     reached = reachable(graph.dag, [name], set(before), {name, *before})
     return tuple(other for other in before if other in reached)
 
@@ -543,7 +561,10 @@ def relevant(graph: CausalGraph, name: Name, before: tuple[Name, ...]) -> tuple[
 def _exchanged(
     graph: CausalGraph, y: set[Name], x: set[Name], z: set[Name]
 ) -> tuple[set[Name], set[Name]]:
-    """Return the variables to set and to observe, as many set as the rules of do allow (IDC)."""
+    """Return the variables to set and to observe, as many set as the rules of do allow (IDC).
+
+    Of P(y | do(x), z), each node of z that rule 2 allows moves from z to x.
+    """
     for node in graph.in_order(z):
         # Rule 2: separated without the arcs into what is set and those out of the node.
         arcs = [*graph.dag.in_edges(x), *graph.dag.out_edges(node)]
@@ -573,17 +594,21 @@ def _id(
     without_effect = nodes - x - ancestral_set(above, y, x)
     if without_effect:  # 3
         return _id(y, x | without_effect, p, graph, order)
+    # P(nodes - x | do(x)) is the product of that of each district, all else set.
     parts = _districts(graph, nodes - x)
     if len(parts) > 1:  # 4
         terms = [_id(part, nodes - part, p, graph, order) for part in parts]
         return summed(graph.in_order(nodes - y - x), product(terms))
     (part,) = parts
+    # The district, in the graph with x, that this one is in.
     whole = next(district for district in _districts(graph, nodes) if part <= district)
     if whole == nodes:  # 5
         raise _HedgeError(graph.in_order(nodes), graph.in_order(part))
+    # The distribution of the district with all else set: each node given all nodes before it.
     chain = product(p.conditional(v, tuple(order[:i])) for i, v in enumerate(order) if v in whole)
     if whole == part:  # 6
         return summed(graph.in_order(part - y), chain)
+    # What is set outside of the district acts on it only by the conditions in this product.
     smaller = graph.subgraph(whole)  # 7
     return _id(y, x & whole, _Distribution(chain, smaller.nodes), smaller, _order(smaller))
 
@@ -713,14 +738,14 @@ class CausalGraph(Drawn):
             for node, inner in through.items()
         }
         arcs = [(a, b) for a in nodes for b in nodes if b in below[a]]
-        joint = {
+        confounded = {
             frozenset(pair)
             for node in dag
-            # A latent cause of a latent variable leads wherever this one does.
+            # A latent variable with a latent parent is left out: the parent leads wherever it does.
             if node not in observed and observed.issuperset(dag.pred[node])
             for pair in combinations(below[node], 2)
         }
-        pairs = [pair for pair in combinations(nodes, 2) if frozenset(pair) in joint]
+        pairs = [pair for pair in combinations(nodes, 2) if frozenset(pair) in confounded]
         return cls(tuple(arcs), tuple(pairs), tuple(nodes))
 
     @cached_property
@@ -971,8 +996,9 @@ class CausalGraph(Drawn):
         def largest(z: set[Name]) -> set[Name]:
             """Return the largest subset whose back-door paths to y the treatment blocks.
 
-            The union of two such sets is another. A node with an open path is in none of them, and
-            without it the arcs that leave it are there again, for others.
+            The union of two such sets is another. A node with an open path is in none of them.
+            When it is taken out, the arcs that leave it are not cut any more, and may open paths
+            from the nodes that are left: so these are tested again.
             """
             cut = nx.restricted_view(dag, (), list(dag.out_edges(z)))
             opened = z & reachable(cut, y, x)
@@ -1031,7 +1057,8 @@ class CausalGraph(Drawn):
                 continue
             allowed = set(self.nodes) - spoiled - {node}
 
-            # The nearer to the outcome a separator is, the less it keeps from the treatment.
+            # Separators are searched for from the outcome on. If one cuts the instrument off from
+            # the treatment, so do those further from the outcome, and the search stops there.
             def acts(separator: Iterable[Name], node: Name = node) -> bool:
                 return not d_separated(self.dag, node, x, separator)
 
@@ -1086,6 +1113,7 @@ class CausalGraph(Drawn):
                 "experiment.",
                 (larger, smaller),
             ) from None
+        # P(y, z | do(x)) / P(z | do(x)), the latter summed over y.
         return Estimand(*names, ratio(joint, summed(names[0], joint)) if observing else joint)
 
     def to_dag(self) -> list[Pair]:

@@ -458,8 +458,9 @@ def contributions(
         return contributions(after, target, evidence, positive=positive, negative=negative)
     variable = discrete_target(model, target, "Log odds are of a")
     findings = as_mapping(evidence)
-    asked, codes = with_findings(model, findings)
-    row = asked._encode(codes)
+    # Intervals of numbers become states of variables of a model that is changed for them.
+    asked, states = with_findings(model, findings)
+    row = asked._encode(states)
     if row.likelihoods:
         raise errors.EvidenceError(
             "A contribution is that of a value or of one interval; the evidence on "
@@ -469,6 +470,7 @@ def contributions(
     sums = explain(asked, Contrast.of(variable, positive, negative), row)
     # A number stays one, though the model has the interval that it is in.
     numbers = {v.name for v in model.variables if isinstance(v, Binned)}
+    # Keys of the evidence are names, or variables that have one.
     pairs = [(getattr(name, "name", name), plain(value)) for name, value in findings.items()]
     entered = {n: value for n, value in pairs if n in numbers or isinstance(value, Between)}
     terms = (replace(t, value=entered.get(t.name, t.value)) for t in sums.terms)
@@ -551,6 +553,7 @@ class Step(NamedTuple):
     names : sequence of names
         One for all rows, or one for each item.
     rows : ndarray of int, shape (n,)
+        The rows that have the finding; one row again and again for items.
     logs, before : ndarray, shape (n, n_classes)
         Log likelihoods of the finding, and the log scores without it.
     addend : Addend
@@ -568,7 +571,8 @@ class Step(NamedTuple):
     def moved(self, contrast: Contrast) -> Floats:
         """Return the change of the log odds by the finding, shape (n,).
 
-        Nothing moves infinite log odds, and nothing more is added to an impossible class.
+        Nothing moves infinite log odds, and nothing more is added to an impossible class: a change
+        that is undefined counts as 0.
         """
         moved = contrast.shift(self.before, self.logs)
         return np.where(np.isnan(moved), 0.0, moved)
@@ -580,6 +584,8 @@ class Walk:
     Attributes
     ----------
     addends : sequence of Addend
+        The findings in order: what each is of, its parents, and the CPD or term that has its log
+        likelihoods.
     prior : ndarray, shape (n_classes,)
         Log scores of the classes with nothing observed.
     scores : ndarray, shape (n_rows, n_classes)
@@ -622,7 +628,7 @@ class Walk:
         return observed
 
     def _by_class(self, source: Any, rows: Evidence) -> Floats:
-        """Return the log values of a CPD or term by row and class."""
+        """Return the log values of a CPD or term, shape (n_rows, n_classes)."""
         logs = source.potential(rows).aligned([self.target])
         return np.broadcast_to(logs, (rows.n_rows, self.target.cardinality))
 
@@ -634,8 +640,8 @@ class Walk:
         """
         if not self.model.networks:
             self._check_complete()
-        # Names of variables and items, and of terms: what comes later by one of these is told apart
-        # by its vector, or by its number.
+        # `named` are names of variables and of items so far: an item that has one of them is called
+        # (vector, item). `taken` are names of terms so far: another term is called (name, number).
         named, taken = set(self.model.names), set[Name]()
         earlier: list[Variable] = []
         for number, addend in enumerate(self.addends):
@@ -653,6 +659,7 @@ class Walk:
             name = first.name if len(variables) == 1 else tuple(v.name for v in variables)
             name = (name, number) if name in taken else name
             taken.add(name)
+            # Rows in which the CPD or term alone says what the finding adds.
             local = observed & self._observed(parents or ()) & (source is not None)
             for is_local, mask in ((True, local), (False, observed & ~local)):
                 places = np.flatnonzero(mask)
@@ -662,6 +669,7 @@ class Walk:
                 if is_local:
                     logs = self._by_class(source, self._part(places, source.scope))
                 else:
+                    # log P(class, findings with this one) less log P(class, findings before it).
                     rows = self._part(places, earlier)
                     with np.errstate(invalid="ignore"):
                         logs = self.model._log_posterior_rows(self.target, rows) - before
@@ -672,10 +680,11 @@ class Walk:
         """Yield the terms of a vector of counts, whose items differ from row to row."""
         (vector,), _, source = addend
         for row in range(self.rows.n_rows):
-            counts = self.rows.columns[vector][[row]]
+            counts = self.rows.columns[vector][[row]]  # a list keeps the axis of rows
             terms = source.item_terms(Evidence(1, {vector: counts}))
             if not terms.names:
                 continue
+            # The log scores before the first item, and after each one: (n_items + 1, n_classes).
             logs = np.cumsum([self.scores[row], *terms.logs], axis=0)
             self.scores[row] = logs[-1]
             rows = np.full(len(terms.names), row)
@@ -702,18 +711,20 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
     walk = Walk(model, contrast.target, row)
     steps = list(walk.steps())
     subsets = dict.fromkeys(subset for step in steps for subset in _subsets(step.addend, row))
-    odds = _odds(walk, contrast, list(subsets))
+    log_odds = _odds(walk, contrast, list(subsets))
     terms: list[Contribution] = []
     for step in steps:
         alone, arcs = contrast.shift(walk.prior, step.logs).tolist(), {}
-        if given_parents := [odds[subset] for subset in _subsets(step.addend, row)]:
+        if given_parents := [log_odds[subset] for subset in _subsets(step.addend, row)]:
             with np.errstate(invalid="ignore"):
-                # What the finding adds given no parent, and how each parent changes this.
+                # What the finding adds given no parent, and how each parent changes this. Subsets
+                # alternate: without and with the finding.
                 without, with_it = given_parents[::2], given_parents[1::2]
                 moved = np.diff(np.subtract(with_it, without), prepend=0.0)
             parents = [p.name for p in step.addend.parents or () if p in row]
             alone, arcs = moved[:1].tolist(), dict(zip(parents, moved[1:].tolist(), strict=True))
         values = step.values or [_values(row, step.addend.variables)]
+        # One name, or one for each item of a vector of counts.
         columns = step.names, values, step.moved(contrast).tolist(), alone, step.logs
         for name, value, term, single, logs in zip(*columns, strict=True):
             terms.append(Contribution(name, value, term, single, arcs, logs))
@@ -998,6 +1009,7 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
     """Return the constant and the terms of a network's log odds; see `_curves` for `weights`."""
     prior = network.query(target.name).probabilities
     tables = [c for c in network._nodes() if isinstance(c, TableCPD) and target in c.parents]
+    # Places of the features: a term has its features in this order.
     order: dict[Discrete, int] = {}
     for cpd in tables:
         for variable in _scope(cpd, target):
@@ -1008,6 +1020,8 @@ def _exact_terms(network: Any, target: Discrete, weights: Floats) -> tuple[Float
     effects[()] = _checked(target, weights @ _logs(prior))
     for cpd in tables:
         scope = sorted(_scope(cpd, target), key=order.__getitem__)
+        # A CPD's table has an axis for each parent, then its variable; the target's becomes the
+        # last, which the weights turn into the curves.
         axes = [(*cpd.parents, cpd.variable).index(v) for v in (*scope, target)]
         logs = _logs(cpd.values).transpose(axes) @ weights.T
         parts = _split(_checked(cpd.variable, logs), [share[v] for v in scope])
@@ -1092,7 +1106,7 @@ def _mean_terms(
         some = sample if len(chosen) == 1 else sample_of_pairs
         shares, shown = [axis.share for axis in chosen], tuple(axis.shown for axis in chosen)
         parts = _split(_means(model, target, some, chosen, weights), shares)
-        # The interaction of all of them.
+        # The part of all of them together: the main effect of one, the interaction of two.
         effect = parts[tuple(range(len(chosen)))]
         terms.append(Shape(shown, effect, reduce(np.multiply.outer, shares)))
     return _log_odds(model, target, sample, weights).mean(axis=0), terms
@@ -1102,6 +1116,7 @@ def _means(
     model: Model, target: Discrete, rows: Evidence, axes: Sequence[_Axis], weights: Floats
 ) -> Floats:
     """Return the mean log odds over rows for all values of some features, (..., n_curves)."""
+    # Each feature repeats all rows for each of its values, so that its axis follows the others.
     shape = rows.n_rows, *(len(axis.places) for axis in axes), -1
     for axis in axes:
         rows = with_values(rows, axis.variable, axis.places)
@@ -1148,6 +1163,7 @@ def _axis(variable: Variable, column: NDArray[Any]) -> _Axis:
         numbers = column[np.isfinite(column)]
         ranks = np.arange(1, _MAX_INTERVALS) / _MAX_INTERVALS
         quantiles = np.quantile(numbers, ranks, method="lower") if len(numbers) else numbers
+        # Intervals are closed above: a cut at the largest number would leave nothing beyond it.
         cuts = np.unique(quantiles[quantiles < numbers.max(initial=-np.inf)])
         shown = Binned(variable.name, cuts.tolist())
         codes = shown.codes(numbers)

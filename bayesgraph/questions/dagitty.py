@@ -47,6 +47,7 @@ _ARROWS = {
 }
 # Arrows and dashes of Unicode, which are part of no name without quotes.
 _LINES = r"\u2010-\u2015\u2190-\u21ff\u2212\u27f0-\u27ff\u2900-\u297f"
+# How deep braces may be nested.
 _DEPTH = 100
 # An edge: a pair in a list and in a set, and the nodes' entries in the graph.
 _BYTES_OF_EDGE = 600
@@ -141,6 +142,8 @@ def parse_dagitty(text: str, *, limit: int | None = None) -> CausalDiagram:
 
 
 class _Token(NamedTuple):
+    """A word of the text: the group of `_TOKEN` that it is, or "end", and its place in the text."""
+
     kind: str
     text: str
     at: int
@@ -269,6 +272,7 @@ class _Parser:
 
     def _named(self, token: _Token) -> list[str]:
         """Return the node that a token is, or those that the statements in braces name."""
+        # "subgraph" is a word of DOT only before braces or their name; else it is a node.
         is_set = self._is_sign("{") or self._next.kind in _NAMES
         if token.kind == "name" and token.text == "subgraph" and is_set:
             if self._next.kind in _NAMES:

@@ -150,8 +150,10 @@ class _Pair:
     ----------
     before, other : BayesianNetwork
         As they are.
-    sources : models or fitted estimators that they are (parts) of
+    source, other_source : models or fitted estimators
+        What they are, or are parts of.
     member : int or None
+        Number of both networks in a mixture or an average.
     """
 
     before: BayesianNetwork
@@ -193,7 +195,7 @@ class _Pair:
         try:
             value, deviation, states, text = self._divergence(p, q)
         except (BayesGraphError, NotImplementedError) as error:
-            text = str(error).split(". ")[0]
+            text = str(error).split(". ")[0]  # its first sentence says why
             return FamilyChange(child, *names, None, where=text, member=self.member)
         counts = (
             rows_behind(self.source, p, states),
@@ -203,6 +205,7 @@ class _Pair:
 
     def _divergence(self, p: CPD, q: CPD) -> _Divergence:
         """Return the divergence: a sum over states, that of Gaussians, or that of drawn rows."""
+        # Under one name both must have the same variable; the scope is that of parents in either.
         others = {v.name: v for v in q.scope}
         scope = [*p.parents, *(v for v in q.parents if v.name not in {v.name for v in p.scope})]
         for variable in [p.variable, *scope]:
@@ -242,6 +245,7 @@ class _Pair:
         old_logs = np.broadcast_to(p.aligned(axes)[0], shape)
         new_logs = np.broadcast_to(q.aligned(axes)[0], shape)
         shares = np.exp(old_logs)
+        # Kullback-Leibler divergence for each configuration of the parents; the child is summed.
         with np.errstate(invalid="ignore"):
             parts = np.where(shares > 0, shares * (old_logs - new_logs), 0.0).sum(axis=-1)
         total, cell, states = _largest(scope, self._weights(scope), parts)
@@ -268,6 +272,8 @@ class _Pair:
             codes = dict(zip(scope, cell, strict=True))
             old, old_variance, old_slopes = _regression(p, codes, numbers)
             new, new_variance, new_slopes = _regression(q, codes, numbers)
+            # The divergence of two normal distributions, whose means differ by a linear function of
+            # the parents: its mean square is the squared mean plus the variance of it.
             slopes = old_slopes - new_slopes
             gap = old - new + slopes @ mean
             ratio = old_variance / new_variance
@@ -386,6 +392,7 @@ def families_table(changes: Sequence[FamilyChange], remarks: Sequence[str]) -> D
 
 
 def _amount(change: FamilyChange) -> str:
+    """Return a divergence with its standard error as text; a dash if there is none."""
     if change.divergence is None:
         return "–"
     if math.isinf(change.divergence):
@@ -395,6 +402,7 @@ def _amount(change: FamilyChange) -> str:
 
 
 def _behind(change: FamilyChange) -> str:
+    """Return the numbers of rows behind both distributions as text."""
     rows = change.rows_before, change.rows_after
     if rows == (None, None):
         return "–"
@@ -402,6 +410,7 @@ def _behind(change: FamilyChange) -> str:
 
 
 def _parents(change: FamilyChange) -> str:
+    """Return the parents that went and came as text."""
     if set(change.parents_before) == set(change.parents_after):
         return "the same"
     gone = [p for p in change.parents_before if p not in change.parents_after]
@@ -664,6 +673,7 @@ def prediction_changes(
         for a, b in zip(old[changed].tolist(), new[changed].tolist(), strict=True)
     )
     largest = []
+    # By the last key first: changed predictions before others, then by distance.
     for row in np.lexsort((-distance, ~changed))[:n].tolist():
         if distance[row] <= _NEGLIGIBLE:
             continue
@@ -863,6 +873,7 @@ def _listed(numbers: Any) -> Any:
 
 
 def _model(source: Any) -> Model:
+    """Return a model, or that of a fitted estimator; raise an error for anything else."""
     model = model_of(source)
     if model is None:
         raise DataTypeError(
@@ -1166,7 +1177,8 @@ def _columns(
 ) -> tuple[dict[Name, Any], list[Name]]:
     """Return the columns of a family in both tables by place, and the places of discrete ones.
 
-    The place -1 is that of the number of the table.
+    Rows of the first table come first. The place -1 has the number of the table, 0 or 1, place 0
+    the child, and the parents follow.
     """
     variables = [family.child, *family.parents]
     if any(isinstance(model.variable(v.name), CountVector) for v in variables):

@@ -354,7 +354,8 @@ def _standardised(
     """
     _, cause, *others = rows.variables
     discrete = [v for v in (cause, *others) if isinstance(v, Discrete)]
-    # The first column of codes, zeros, serves tables without discrete columns.
+    # The first column of codes, zeros, serves tables without discrete columns. The treatment is the
+    # column after it, or, if it is a number, the one after the intercept in the design.
     codes = [np.zeros(rows.n_rows), *map(rows.column, discrete)]
     numbers = [rows.column(v) for v in (cause, *others) if isinstance(v, Continuous)]
     design = np.column_stack([np.ones(rows.n_rows), *numbers])
@@ -367,11 +368,12 @@ def _standardised(
     share = averaged / averaged.sum()
     # The cell of each row as it is, and with the treatment set; -1 if it is not averaged over.
     keys, indices = np.unique(np.concatenate([cells, set_cells]), axis=0, return_inverse=True)
-    observed, wanted = np.split(indices.reshape(-1), 2)
-    wanted = np.where(share > 0, wanted, -1)
+    actual_cell, set_cell = np.split(indices.reshape(-1), 2)
+    set_cell = np.where(share > 0, set_cell, -1)
     means, influence = np.zeros(rows.n_rows), np.zeros(rows.n_rows)
-    for index in np.unique(wanted[wanted >= 0]).tolist():
-        cell, predicted = observed == index, wanted == index
+    for index in np.unique(set_cell[set_cell >= 0]).tolist():
+        # Masks of the rows that the regression is fitted to, and of those that it predicts.
+        cell, predicted = actual_cell == index, set_cell == index
         try:
             slopes, inverse, scores = _regression(design[cell], y[cell], weights[cell])
         except DataError as error:
@@ -383,15 +385,18 @@ def _standardised(
                 "effect among rows that have both treatments."
             ) from None
         means[predicted] = set_design[predicted] @ slopes
+        # A fitted row moves the slopes by inverse @ score, and so the average prediction.
         influence[cell] += scores @ (inverse @ (share[predicted] @ set_design[predicted]))
     average = float(share @ means)
+    # A row that is averaged over has an influence by its own prediction, too.
     return average, influence + share * (means - average)
 
 
 def _regression(x: Floats, y: Floats, weights: Floats) -> tuple[Floats, Floats, Floats]:
     """Return slopes, the inverse of the normal matrix, and the scores of rows.
 
-    Scores are weight times residual times regressors.
+    With k regressors these have shapes (k,), (k, k) and (n_rows, k). The normal matrix is X' W X,
+    and scores are weight times residual times regressors.
     """
     if len(x) < x.shape[1]:
         raise DataError(f"there are {len(x)}, and it takes {x.shape[1]}")

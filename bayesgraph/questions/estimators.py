@@ -143,6 +143,7 @@ def sensitivity(
         state = asked.query(variable.name, findings, memory_limit=memory_limit).argmax
     query = Slopes(number, variable.index(state))
     slopes: Sensitivity = asked._possible(query, case, evidence, memory_limit)
+    # Intervals of numbers change the model that is asked: back to parameters of the original one.
     return slopes if asked is model else slopes_of_findings(model, as_mapping(evidence), slopes)
 
 

@@ -277,22 +277,23 @@ def _number_choice(
     cuts = variable.cuts if isinstance(variable, Binned) else None
     low, high = range_of(model, variable, cuts, rules)
     value = old.value
-    number = texts = None
+    old_number = texts = None
     if isinstance(variable, Binned) and isinstance(value, str):
         # Evidence has an interval by its text: its middle stands for it, and answers are texts.
         texts = variable.states
-        number = float(variable.edges[int(old.code) : int(old.code) + 2].mean())
+        old_number = float(variable.edges[int(old.code) : int(old.code) + 2].mean())
     elif value is not None:
-        number = float(value)
-    if number is not None:
-        low, high = min(low, number), max(high, number)
+        old_number = float(value)
+    if old_number is not None:
+        low, high = min(low, old_number), max(high, old_number)
     scale = weight / (high - low) if high > low else 0.0
     whole = _is_whole(variable, value, cuts)
     if cuts is not None:
+        # One in each interval but that of the old number.
         points = [
-            _inside(a, b, number, (low, high), whole=whole)
+            _inside(a, b, old_number, (low, high), whole=whole)
             for a, b in pairwise([-math.inf, *cuts, math.inf])
-            if number is None or not a < number <= b
+            if old_number is None or not a < old_number <= b
         ]
     elif whole:
         first = math.ceil(max(low, 0.0) if isinstance(variable, Count) else low)
@@ -309,7 +310,8 @@ def _number_choice(
     options = []
     for point in points:
         code = variable.encode(point)
-        cost = weight + (0.0 if number is None else scale * abs(point - number))
+        cost = weight + (0.0 if old_number is None else scale * abs(point - old_number))
+        # What is shown has the type of the finding: an int, or the text of an interval.
         is_int = isinstance(variable, Count) or (isinstance(value, int) and point.is_integer())
         shown: Any = int(point) if is_int else point
         if texts is not None:
@@ -382,7 +384,8 @@ def _inside(
     """Return the number of an interval that is closest to another number, of few digits.
 
     Intervals are open below and closed above, so that there is no closest one above the number.
-    With `whole` it is the closest whole number, if the interval has one.
+    With `whole` it is the closest whole number, if the interval has one. The argument `ends` is the
+    range of the number, for intervals without an end.
     """
     if whole and number is not None:
         # No interval below the number is without an upper end, and none above it without a lower.
@@ -501,7 +504,8 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
     graph: nx.Graph[Variable] = nx.Graph()
     graph.add_nodes_from(changing)
     for scope in links:
-        # A variable with soft evidence may have any state, so that it joins what depends on it.
+        # A path connects all variables of a scope. A variable with soft evidence may have any
+        # state, so that it joins what depends on it.
         nx.add_path(graph, [v for v in scope if v not in staying])
     components = [nx.node_connected_component(graph, variable) for variable in changing]
     # Indices of the choices of each component, once.
@@ -510,6 +514,7 @@ def parts_of(scorer: Scorer) -> list[Part] | None:
     if len(groups) < 2 or max(sizes) > _MAX_OPTIONS:
         return None
     try:
+        # Option -1 of each finding: without all that may change.
         prior = scorer(np.full((1, len(changing)), -1, dtype=np.intp))[0]
         return [_part(scorer, group, prior) for group in groups]
     except (UnsupportedModelError, MemoryLimitError):
@@ -577,10 +582,12 @@ class Goal:
         """Return log odds less those that are needed; positive values are flips."""
         if self.log_odds is None or margins.shape[-1] < 2:
             return np.asarray(margins.min(axis=-1, initial=np.inf) - self.needed)
+        # Against all others together: log p / sum_i p_i, where the margins are log p / p_i.
         return np.asarray(-log_total(-np.maximum(margins, -_MOST)) - self.needed)
 
 
 def _excess(goals: Sequence[Goal], scores: Floats) -> Floats:
+    """Return the log odds beyond those needed, of the goal that has most; flips are positive."""
     return np.asarray(np.max([goal.excess(goal.margins(scores)) for goal in goals], axis=0))
 
 
@@ -597,6 +604,7 @@ _FIRST_BLOCK, _LAST_BLOCK = 64, 4096
 
 
 def _is_above(cost: Any, best: float) -> Any:
+    """Tell which costs are above another one by more than rounding."""
     return cost > best + _SAME * max(1.0, best)
 
 
@@ -629,6 +637,7 @@ def undominated(costs: Floats, gains: Floats) -> NDArray[np.intp]:
     order = np.lexsort((-gains.sum(axis=1), costs))
     kept: list[int] = []
     for i in order.tolist():
+        # An option with a gain of minus infinity rules the wanted answer out.
         if not np.isneginf(gains[i]).any() and not (gains[kept] >= gains[i]).all(axis=1).any():
             kept.append(i)
     return np.array(kept, dtype=np.intp)
@@ -699,7 +708,8 @@ def cheapest(
     for k, (costs, gains) in reversed(list(enumerate(ordered))):
         most_gain[k] = most_gain[k + 1] + gains.max(axis=0)
         least_net[k] = least_net[k + 1] + (costs[:, None] - gains @ prices.T).min(axis=0)
-    # Of all choices so far; each level has the choice that they extend, and by which option.
+    # Of all choices so far: costs (n_choices,) and log odds (n_choices, n_alternatives). Each level
+    # has the choice of the level before that they extend, and by which option.
     cost, odds = np.zeros(1), np.minimum(margins, certain)[None]
     levels, bound, examined = [], math.inf, 0
     for k, (costs, gains) in enumerate(ordered, 1):
@@ -707,6 +717,7 @@ def cheapest(
         cost, odds = cost[before] + costs[option], odds[before] + gains[option]
         examined += len(cost)
         lacking = goal.needed - odds
+        # Lower bounds of what the other parts add to the cost, then of the whole cost.
         least = np.zeros(len(cost))
         for price, net in zip(prices, least_net[k], strict=True):
             np.maximum(least, lacking @ price + net, out=least)
@@ -714,8 +725,10 @@ def cheapest(
         rounding = _ROUNDING * (1.0 + np.abs(most_gain[k]))
         can_suffice = (lacking <= most_gain[k] + rounding).all(axis=1)
         kept = np.flatnonzero(can_suffice & ~_is_above(least, most))
+        # By cost, of equal costs the highest log odds first.
         kept = kept[np.lexsort((-odds[kept].min(axis=1), cost[kept]))]
         if odds.shape[1] == 1:
+            # Without those whose log odds are not above those of all cheaper ones.
             highest = np.maximum.accumulate(np.append(-np.inf, odds[kept, 0]))
             kept = kept[odds[kept, 0] > highest[:-1]]
         # The next part extends each choice by all of its options.
@@ -747,6 +760,7 @@ def in_order_of_cost(choices: Sequence[Choice]) -> Iterator[tuple[float, dict[in
     others: the next option of its last finding, the cheapest option of the next finding besides it,
     or in its place (Lawler 1972).
     """
+    # Option 0 keeps a finding, and option 1 is the cheapest other one.
     order = sorted(range(len(choices)), key=lambda j: float(choices[j].costs[1]))
     costs = [choices[j].costs.tolist() for j in order]
     # Cost, number (equal costs come in the order in which they were met), what changes before the
@@ -776,6 +790,7 @@ def cheapest_in_order(scorer: Scorer, goals: Sequence[Goal], effort: int) -> Che
     then been asked for.
     """
     changes = in_order_of_cost(scorer.choices)
+    # Number of changes so far, size of the next block, and cost of the last change.
     asked, size, last = 0, _FIRST_BLOCK, 0.0
     # Cost, excess and options of each change that reaches a goal, by ascending cost.
     reached: list[tuple[float, float, NDArray[np.intp]]] = []
@@ -809,12 +824,15 @@ def greedy(scorer: Scorer, goals: Sequence[Goal]) -> NDArray[np.intp] | None:
     finding = np.repeat(np.arange(len(n_options)), n_options)
     option = np.concatenate([np.arange(n) for n in n_options])
     costs = np.concatenate([choice.costs for choice in scorer.choices])
+    # Where the options of each finding begin.
     starts = np.searchsorted(finding, np.arange(len(n_options)))
+    # The option of each finding so far, and the excess of log odds that they reach.
     now = np.zeros(len(n_options), dtype=np.intp)
     value = float(_excess(goals, scorer(now[None]))[0])
     while True:
         rows = np.repeat(now[None], len(costs), axis=0)
         rows[np.arange(len(costs)), finding] = option
+        # What a step costs more than the option that its finding has now.
         extra = costs - costs[starts + now][finding]
         # Findings that have not changed, and at the end, with the answer turned, cheaper options.
         allowed = extra < 0 if value > 0 else now[finding] == 0
@@ -860,6 +878,7 @@ def _cells(part: Part, choice: Choice, goal: Goal) -> tuple[Floats, Floats] | No
     rounding = _ROUNDING * max(1.0, float(np.abs(odds).max()))
     if np.abs(np.polynomial.polynomial.polyval(scaled, c).T - odds).max() > rounding:
         return None
+    # The ends of the cells; the old value is one, so that costs grow from it to both sides.
     ends = np.unique(np.append(np.linspace(-1.0, 1.0, _CELLS + 1), scaled[0]))
     at_ends = np.polynomial.polynomial.polyval(ends, c).T
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -1126,7 +1145,8 @@ def _of_parts(
 ) -> tuple[Cheapest, bool]:
     """Return the cheapest change if log scores are a sum; see `_cheapest`.
 
-    If numbers are continuous, its bound is that of all numbers where the log odds are polynomials.
+    A change that was found greedily is the first to be beaten. If numbers are continuous, the bound
+    is that of all numbers where the log odds are polynomials.
     """
     prior = scorer(np.full((1, len(scorer.choices)), -1, dtype=np.intp))[0]
     change, cost, examined = greedy(scorer, goals), math.inf, 0
@@ -1139,6 +1159,7 @@ def _of_parts(
         margins = goal.margins(prior)
         options = [(part.costs, goal.margins(part.logs)) for part in parts]
         kept = [undominated(*part) for part in options]
+        # What stays excludes this answer, or all options of a part do.
         if np.isneginf(margins).any() or not all(map(len, kept)):
             continue
         useful = [(c[rows], gains[rows]) for (c, gains), rows in zip(options, kept, strict=True)]
@@ -1191,7 +1212,7 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
             if choice.whole:
                 points = np.unique(points.round())[:: 1 if near <= far else -1]
             turned = turns(j, points)
-            turned[-1] = True
+            turned[-1] = True  # `far` does, though rounding may say otherwise
             first = int(np.argmax(turned))
             if not first:
                 break
@@ -1214,7 +1235,10 @@ def _moved_back(scorer: Scorer, change: NDArray[np.intp], goals: Sequence[Goal])
 
 
 def _just_beyond(number: float, old: float, room: float) -> float:
-    """Return a number of as few digits as some room needs, not nearer to the old one."""
+    """Return a number rounded away from the old one, to the first decimal place not above `room`.
+
+    So it has few digits, and is not nearer to the old one.
+    """
     digits = -math.floor(math.log10(room)) if room > 0 else 0
     scale, toward = 10.0**digits, math.copysign(1.0, number - old)
     return round(toward * math.ceil(toward * number * scale) / scale, max(digits, 0))

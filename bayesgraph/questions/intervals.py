@@ -84,6 +84,15 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
     The keys of a joint posterior are tuples of states; those of a continuous variable are "mean"
     and "sd", of its posterior. The interval of each state is one for itself.
 
+    Parameters
+    ----------
+    variables : sequence of Variable
+    estimate : ndarray, shape (n_numbers,)
+        Probabilities of all (joint) states by the fitted model, or mean and standard deviation.
+    draws : ndarray, shape (n_draws, n_numbers)
+        The same numbers under parameters that are drawn.
+    coverage : float
+
     Attributes
     ----------
     variables : tuple of Variable
@@ -108,10 +117,12 @@ class CredibleIntervals(Displayed, Mapping[Any, Interval]):
         self._estimate = Posterior(tuple(axes), estimate.reshape(shape), math.nan)
         tail = (1.0 - coverage) / 2.0
         low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
+        # In the order of the fields of `Interval`.
         numbers = np.column_stack([estimate, low, high, draws.std(axis=0)])
         self._numbers = numbers.reshape(*shape, -1)
         mean, variances = draws.mean(axis=0), draws.var(axis=0)
-        # The variances of one row, and those of the estimates, which are by n or n + 1 smaller.
+        # The variances of one row, and those of the estimates, which are by n or n + 1 smaller;
+        # those of a number are the square of its sd, and the variance of its mean.
         if self._is_number:
             of_row, variance, pseudo_rows = estimate[1] ** 2, variances[0], 0.0
         else:
@@ -371,6 +382,7 @@ def check_parameters(model: Model) -> None:
 
 
 def _refused(model: Model, reason: str) -> errors.UnsupportedModelError:
+    """Return the error for a model whose parameters have no posterior."""
     return errors.UnsupportedModelError(
         f"{type(model).__name__} has no credible intervals: {reason} Conformal prediction takes "
         "any classifier: see conformalize and predict_set."
@@ -405,12 +417,16 @@ def _answers(
     case: Case,
     memory_limit: float | None,
 ) -> list[Floats]:
+    """Return for each group of targets its numbers by draw, given that `draw` is a parent of all.
+
+    The arrays have shape (number of draws, number of numbers); see `drawn_answers`.
+    """
     target = drawn.variables[groups[0][0]]
     if len(groups) == len(groups[0]) == 1 and isinstance(target, Discrete):
         # One row for each draw.
         rows = with_values(case.evidence(drawn.variables), draw, np.arange(draw.cardinality))
         joint = drawn._log_posterior_rows(target, rows)
-        joint[np.isneginf(joint.max(axis=1))] = np.nan
+        joint[np.isneginf(joint.max(axis=1))] = np.nan  # draws that exclude the evidence
         return [normalised(joint)]
     number, names = drawn._index_of[draw.name], [drawn.names[v] for v, *_ in groups]
     cases = [case._replace(hard={**case.hard, number: i}) for i in range(draw.cardinality)]
@@ -418,6 +434,7 @@ def _answers(
     work = drawn._work(question, cases[0].pattern, memory_limit)
     answers = [work.run(one, memory_limit) for one in cases]
     numbers = [[] if answer is None else _numbers(answer, names) for answer in answers]
+    # An answer of None, whose list is empty, has NaN in the shapes of another one's numbers.
     nothing = [np.full_like(x, np.nan) for x in max(numbers, key=len)]
     return [np.array(column) for column in zip(*(one or nothing for one in numbers), strict=True)]
 
@@ -430,6 +447,7 @@ def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Mod
     drawn: dict[int, CPD] = {}
 
     def with_parent(network: BayesianNetwork) -> BayesianNetwork:
+        """Return the network with the draw, whose numbers are equally likely, as a root."""
         for cpd in network.cpds:
             if id(cpd) not in drawn:
                 drawn[id(cpd)] = _draws_of(cpd, draw, random)
@@ -441,7 +459,10 @@ def with_draws(model: Model, draw: Discrete, random: np.random.Generator) -> Mod
 
 
 def _draws_of(cpd: CPD, draw: Discrete, random: np.random.Generator) -> CPD:
-    """Return a distribution given the number of a draw, with parameters drawn for each."""
+    """Return a distribution given the number of a draw, with parameters drawn for each.
+
+    The draw is the first parent, so that arrays of parameters get it as their first axis.
+    """
     n, posterior = draw.cardinality, cpd.parameter_posterior
     if isinstance(cpd, TableCPD) and posterior is not None:
         cards = np.full(posterior.strength.size, cpd.variable.cardinality)
@@ -623,6 +644,7 @@ def _by_findings(
     scorer = Scorer.of(model, target, evidence, Rules.of(model, n_values=_VALUES))
     bars = []
     for j, choice in enumerate(scorer.choices):
+        # A row for each option of this finding; all others keep their option 0.
         changes = np.zeros((len(choice.options), len(scorer.choices)), dtype=np.intp)
         changes[:, j] = np.arange(len(choice.options))
         scores = scorer(changes)
@@ -657,9 +679,9 @@ class _Parameter:
     ends : (float, float)
         Values to which it is lowered and raised.
     place : tuple of int
-        That of the network among ensembles.
+        The path to its network: an index in each ensemble, from the outermost one on.
     number : int
-        That of the network.
+        Number of its network in the order of `networks_in`.
     """
 
     cpd: TableCPD | GaussianCPD
@@ -674,6 +696,7 @@ class _Parameter:
     def name(self) -> str:
         """Text that tells the parameter from all others of its network."""
         cpd, child = self.cpd, self.cpd.variable.name
+        # The index has discrete parents first, then the state of a table or the place of a slope.
         states = [
             f"{v.name}={texts(v.states, _LONGEST_STATE)[code]}"
             for v, code in zip((*cpd.discrete_parents, cpd.variable), self.index, strict=False)
@@ -707,6 +730,7 @@ class _Parameter:
         name = self.cpd.variable.name
         key = (*self.place, name) if self.place else name
         if isinstance(self.cpd, TableCPD):
+            # Derivatives if the other probabilities of the distribution change in proportion.
             table = slopes.covaried.get(key)
         else:
             table = getattr(slopes.gaussians.get(key), self.array, None)
@@ -774,6 +798,7 @@ def _with_cpd(model: Model, number: int, cpd: CPD) -> Model:
     numbers = itertools.count()  # of the networks, in the order in which they are mapped
 
     def change(network: BayesianNetwork) -> BayesianNetwork:
+        """Return the network with the CPD if it is its turn, else as it is."""
         if next(numbers) != number:
             return network
         cpds = [cpd if other.variable == cpd.variable else other for other in network.cpds]
@@ -805,5 +830,5 @@ def _varied(
         yield "mean", index, mean, (mean - spread * sd, mean + spread * sd)
         yield "variance", index, sd**2, ((sd * (1.0 - spread)) ** 2, (sd * (1.0 + spread)) ** 2)
         for i, slope in enumerate(cpd.coefficients[index].tolist()):
-            by = spread * abs(slope)
-            yield "coefficients", (*index, i), slope, (slope - by, slope + by)
+            reach = spread * abs(slope)
+            yield "coefficients", (*index, i), slope, (slope - reach, slope + reach)

@@ -66,6 +66,7 @@ def calibration_error(
         raise DataError("proba takes probabilities, from 0 to 1, none of them NaN.")
     confidence, right = np.minimum(values.max(axis=1), 1.0), values.argmax(axis=1) == codes
     order, starts = equal_bins(confidence, bins)
+    # For each bin its number of rows times (accuracy - mean probability).
     gaps = np.add.reduceat((right - confidence)[order], starts)
     return float(np.abs(gaps).sum() / len(codes))
 
@@ -81,10 +82,11 @@ def equal_bins(values: Floats, bins: int | None = None) -> tuple[NDArray[np.intp
     bins = whole_number("bins", "bins", bins, 1)
     order = np.argsort(values, kind="stable")
     ascending = values[order]
-    equal = np.arange(bins) * len(ascending) // bins
-    before = np.searchsorted(ascending, ascending[equal], side="left")
-    after = np.searchsorted(ascending, ascending[equal], side="right")
-    starts = np.unique(np.where(equal - before <= after - equal, before, after))
+    even_starts = np.arange(bins) * len(ascending) // bins
+    # The run of values that are equal to the one at a start begins and ends there.
+    first = np.searchsorted(ascending, ascending[even_starts], side="left")
+    end = np.searchsorted(ascending, ascending[even_starts], side="right")
+    starts = np.unique(np.where(even_starts - first <= end - even_starts, first, end))
     return order, starts[starts < len(ascending)]
 
 

@@ -145,6 +145,7 @@ def nearest_rows(
         raise DataError("The table has no rows among which to look.")
     if missing := [v.name for v in findings if v not in rows.variables]:
         raise DataError(f"The table lacks the columns {quoted(missing)} of findings.")
+    # Rows that are impossible under the model have the prior.
     logs, _ = model._rows_with_prior(variable, rows.evidence())
     shares = np.exp(log_normalised(logs))
     answers = shares.argmax(axis=1)
@@ -175,12 +176,12 @@ def _findings(model: Model, evidence: Mapping[Name, Any]) -> dict[Variable, Any]
     """Return values as encoded columns of one row, and intervals; without soft evidence."""
     intervals = {model.variable(n): v for n, v in evidence.items() if isinstance(v, Between)}
     values = {n: v for n, v in evidence.items() if not isinstance(v, Between)}
-    asked, codes = with_findings(model, values)
+    asked, states = with_findings(model, values)
     # What a finding says about its indicator of missing values is no difference of its own.
     columns = {
         v: column
-        for v, column in asked._encode(codes).columns.items()
-        if not isinstance(v, MissingIndicator) or v.name in codes
+        for v, column in asked._encode(states).columns.items()
+        if not isinstance(v, MissingIndicator) or v.name in states
     }
     return columns | intervals
 
@@ -188,7 +189,10 @@ def _findings(model: Model, evidence: Mapping[Name, Any]) -> dict[Variable, Any]
 def _distances(
     variable: Variable, finding: Any, rows: Table, weight: float, *, fixed: bool
 ) -> Floats:
-    """Return the cost of the difference between a finding and the value of each row."""
+    """Return the cost of the difference between a finding and the value of each row.
+
+    A difference costs a share from 0 to 1 of the weight; that of a fixed finding is infinite.
+    """
     column = rows.column(variable)
     missing = rows.is_missing(variable)
     low, high = _ends(variable, finding)
@@ -326,7 +330,8 @@ def _partial(joint: Floats) -> tuple[Floats, Floats]:
     Each axis has an entry for each state of a variable, and a last one where it is left out. The
     complements are sums of their own, because 1 - p has no digits where p is close to one.
     """
-
+    # After each axis: mass that agrees with an assignment in the axes so far, and mass that does
+    # not, by the assignment in these axes and the state in all others.
     inside, outside = joint, np.zeros_like(joint)
     for axis in range(joint.ndim):
         total_inside = inside.sum(axis=axis, keepdims=True)
@@ -338,6 +343,7 @@ def _partial(joint: Floats) -> tuple[Floats, Floats]:
         after = np.cumsum(np.concatenate([zero, entries[:0:-1]]), axis=0)[::-1]
         others = np.moveaxis(before + after, 0, axis)
         inside = np.concatenate([inside, total_inside], axis=axis)
+        # What disagrees differs in this axis, or differed in one before it.
         outside = np.concatenate([others + total_outside, total_outside], axis=axis)
     return inside, outside
 
@@ -362,7 +368,8 @@ def _best(
     is_in = [index < v.cardinality for index, v in zip(indices, variables, strict=True)]
     lengths = sum(is_in, start=np.zeros(prior.shape, dtype=np.intp)).ravel()
     possible = np.flatnonzero(~np.isnan(factors) & (lengths > 0))
-    # Factors that differ by rounding are equal, so that the fewest states come first.
+    # Factors that differ by rounding are equal, so that the fewest states come first: their logs
+    # count in units of a hundred times the rounding.
     digits = np.round(np.log(np.maximum(factors[possible], 1e-300)) / _ROUNDING * 1e-2)
     order = possible[np.lexsort((possible, lengths[possible], -digits))]
     kept: list[frozenset[tuple[int, int]]] = []

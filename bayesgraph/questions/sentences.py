@@ -96,6 +96,8 @@ def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) 
     # Known nodes and their ancestors: common effects that paths may pass.
     opened = ancestral_set(graph.pred, evidence)
 
+    # A path that comes down to a node from a parent, and goes on up to another one, has a common
+    # effect there.
     def is_collider(step: _Step, up: bool) -> bool:
         return up and not step[1]
 
@@ -106,6 +108,7 @@ def links(graph: nx.DiGraph[Name], start: Name, end: Name, evidence: set[Name]) 
         """Tell whether a path may pass a node, if known nodes did not block paths."""
         return step[0] in opened or not is_collider(step, up)
 
+    # The first path, which is the shortest one, by the node before the end and the common effects.
     kinds: dict[tuple[Name, frozenset[Name]], Path] = {}
     for path in _paths(graph, start, end, is_open):
         kinds.setdefault((path[-2], frozenset(colliders(graph, path))), path)
@@ -165,6 +168,7 @@ def _paths(
             steps.add_edges_from((after, step) for after in _following(graph, step, passes))
     # The number of arcs to the end of each step that leads there.
     left = nx.multi_source_dijkstra_path_length(steps, {(end, True), (end, False)})
+    # From the start paths go up and down, whatever is known of it.
     following = _following(graph, (start, True), lambda *_: True)
     # Bound, arcs so far with a minus, number (ties in the order of the search), beginning of a
     # path, and the step that goes on from it.
@@ -363,7 +367,7 @@ def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
             )
         if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
             findings[model.variable(key).name] = value
-    model._case(findings)
+    model._case(findings)  # for its errors
     return findings
 
 
@@ -404,7 +408,7 @@ class _Told:
         if not isinstance(answer, Posterior):
             factor = (after - before) / (float(left_out.std) or 1.0)
         elif after == before:
-            factor = 1.0
+            factor = 1.0  # at a probability of 0 or 1, too, where the ratio is undefined
         else:
             with np.errstate(divide="ignore"):
                 factor = float(np.divide(after * (1.0 - before), before * (1.0 - after)))
@@ -443,9 +447,11 @@ class _Told:
         return f"That {clause} {self._verdict(bearing)}"
 
     def _verdict(self, bearing: Bearing) -> str:
+        """Return what a finding does, in words that follow its clause."""
         if blocked := self._blocked(bearing):
             return f"says nothing about it: {blocked}."
         strength = self.strength(bearing)
+        # Of each strength: what a negative one does, and what a positive one does.
         table = _OF_NUMBERS if self.state is None else _OF_STATES
         words = next((words for least, *words in table if abs(strength) >= least), None)
         if words is None:
@@ -554,13 +560,14 @@ class _Told:
                 f"{path[2]}, which then bear on each other"
             )
         clauses: list[str] = []
-        # An arc, and the node after it; the last ones are None.
+        # An arc from `here` to `there` along the path, and the node after it; None after the end.
         for here, there, further in zip_longest(path, path[1:], path[2:]):
             if there in common:
                 clauses.append(
                     f"{there}, which is {self._how_known(graph, there, name)}, depends on both "
                     f"{here} and {further}, which then bear on each other"
                 )
+            # The clause on a common effect has told the arc that leaves it.
             elif there is not None and here not in common:
                 child, parent = (here, there) if graph.has_edge(there, here) else (there, here)
                 clauses.append(f"{child} depends on {parent}")
@@ -600,6 +607,7 @@ def _values_to_try(model: Model, name: Name, findings: Mapping[Name, Any]) -> li
 
 
 def _is(name: Name, value: Any, verb: str = "is") -> str:
+    """Return the clause that a variable has a value, or is in an interval."""
     if isinstance(value, Between):
         return f"{name} {verb} {value.words}"
     text = rounded(value, 6) if isinstance(value, float) else str(value)

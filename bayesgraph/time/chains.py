@@ -63,6 +63,7 @@ class Sequences(NamedTuple):
 
     def piece(self, begin: int, end: int) -> Sequences:
         """Return some of the slices, which may begin and end within a sequence."""
+        # Starts outside of the piece move to its beginning or its end, which are kept once each.
         starts, parts = np.unique(np.clip(self.starts, begin, end)) - begin, []
         for part in self.parts:
             chosen = np.arange(*np.searchsorted(part.rows, [begin, end]))
@@ -129,6 +130,7 @@ class Messages:
     @cached_property
     def _before(self) -> Floats:
         """What the slice before each slice hands to it, shape (n_rows, ...)."""
+        # One slice later; the first slices, which have that of another sequence, are replaced.
         out = np.roll(self.filtered, 1, axis=0)
         out[self.sequences.starts[:-1]] = self._first
         return out
@@ -190,18 +192,22 @@ class Messages:
         if size >= self.n_rows:
             return self.marginal(target, smooth=smooth), self.log_likelihood
         make: Any = type(self)
-        out, logs, ends, message = list[Floats](), list[Floats](), list[Any](), None
+        # Of each piece: its sequences, and the message to the first of them.
+        out, logs, pieces, message = list[Floats](), list[Floats](), list[Any](), None
         for start in range(0, self.n_rows, size):
             # The last slice of the piece before is the first of this one, to hear what follows it.
             piece = self.sequences.piece(max(start - 1, 0), start + size)
-            ends.append((piece, None if start - 1 in self.sequences.starts else message))
-            chain = make(*ends[-1])
+            pieces.append((piece, None if start - 1 in self.sequences.starts else message))
+            chain = make(*pieces[-1])
+            # From the last slice but one, which comes before the first slice of the next piece.
             message = chain.filtered[-2:-1].copy()
+            # Without the first slice, which the piece before has counted; the first piece has all.
             logs.append(chain._ahead[1][start > 0 :])
             out.append(np.empty(0) if smooth else chain.marginal(target, smooth=False)[start > 0 :])
+        # To smooth, back from the last piece: a piece hears what the next one's first slice hears.
         message = None
-        for k in range(len(ends) - 1 if smooth else -1, -1, -1):
-            chain = make(*ends[k])
+        for k in range(len(pieces) - 1 if smooth else -1, -1, -1):
+            chain = make(*pieces[k])
             chain.last = message
             out[k] = chain.marginal(target, smooth=True)[k > 0 :]
             message = chain.later[:1]
@@ -284,7 +290,7 @@ class Chain(Messages):
         return Evidence(part.evidence.n_rows, columns, likelihoods)
 
     def judged(self, evidence: Evidence) -> Floats:
-        """Return log likelihoods of the joint states by evidence on what is handed on."""
+        """Return log likelihoods of the joint states by evidence on what is handed on, (n, K)."""
         logs = np.zeros((evidence.n_rows, self.states.size))
         for now, codes in zip(self.now, self.states.codes, strict=True):
             if now in evidence.columns:
@@ -302,6 +308,7 @@ class Chain(Messages):
             return logs
         scope: list[Any] = [v for v in self.program(part).now if v in network]
         of = dict(zip(self.now, self.states.codes, strict=True))
+        # Over the variables of the scope; each joint state reads its entry.
         table = slice_logs(network, self.open(part), scope)
         place = self.states.place(scope, of)
         return logs + table.reshape(len(table), -1)[:, place].reshape(len(table), -1)
@@ -322,6 +329,7 @@ class Chain(Messages):
                 check_memory(what, len(rows) * size**2, "Ask fewer rows at once.", copies=3)
                 logs = slice_logs(part.network, self.open(part), program.scope, algebra)
                 likelihood[rows] = self.judged(part.evidence)
+            # Of first slices they are vectors, and join the likelihoods.
             matrix = program.spread(self.states, logs, is_first=part.is_first)
             if part.is_first:
                 likelihood[rows] += matrix
@@ -335,6 +343,7 @@ class Chain(Messages):
         """Matrices and likelihoods with the maximum one, and the log of the scale of each slice."""
         slices = self.logs()
         scales = scale(slices.vectors)
+        # The index -1 of a slice without a matrix reads the last entry, a log scale of 0.
         largest = np.append(scale(slices.matrices.reshape(-1, self.states.size**2)), 0.0)
         return slices, scales + largest[slices.which]
 
@@ -342,6 +351,7 @@ class Chain(Messages):
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
+        """Filtered distributions, shape (n_rows, K), and what slices add to the log likelihood."""
         slices, scales = self._scaled
         out, logs = np.empty_like(slices.vectors), scales.copy()
         time_kernels.forward(slices, self._first, out, logs)
@@ -368,6 +378,8 @@ class Chain(Messages):
         matrix = slices.matrices[slices.which[rows[0]]]
         with one_blas_thread():  # the bits of sums depend on the number of threads
             before, ahead = self._before[rows], slices.vectors[rows] * self.later[rows]
+            # The posterior of states i, j is before_i matrix_ij ahead_j / total in each row; the
+            # product of matrices sums it over the rows.
             total = np.einsum("nk,nk->n", before @ matrix, ahead)[:, None]
             table = matrix * (before.T @ divided(ahead, total))
         # What both slices have agrees in them, and is summed out of one.
@@ -385,6 +397,7 @@ class Chain(Messages):
 
     def factor(self, variables: Sequence[Discrete], part: Part, values: Floats) -> Factor:
         """Return values of the joint states as a factor over those that a network has."""
+        # A variable that it lacks is in its first state; see `Program.spread`.
         place = tuple([slice(None) if v in part.network else 0 for v in variables])
         table = values.reshape(-1, *self.states.cards)[:, *place]
         return Factor.from_log([v for v in variables if v in part.network], log_of(table))
@@ -438,17 +451,22 @@ class NumberChain(Messages):
     def __init__(self, sequences: Sequences, first: Floats | None = None) -> None:
         d = len(sequences.handed)
         super().__init__(sequences, first, (d, d + 1))
+        # The column of each variable in the matrices of slices.
         self._columns = {v: k for k, v in enumerate(dict.fromkeys([*self.past, *self.now]))}
 
     @cached_property
     def _factors(self) -> tuple[Slices, Floats]:
-        """Matrices and targets of all slices, and the log constant of each."""
+        """Matrices A and targets b of all slices, and the log constant of each.
+
+        A slice is ``exp(log constant - |A x - b|^2 / 2)`` of the w numbers that two slices have;
+        columns of those that are observed, and rows that are not needed, are zeros.
+        """
         n, w = self.n_rows, len(self._columns)
         targets, logs = np.zeros((n, w)), np.empty(n)
         pieces: list[tuple[NDArray[np.intp], Floats]] = []
         for part in self.sequences.parts:
             for chosen, shown in self.groups(part):
-                shown = shown.split()[0]
+                shown = shown.split()[0]  # without columns that are missing in all rows
                 free = [v for v in self._columns if v in part.network and v not in shown]
                 factor, rows = slice_factor(part.network, shown, free), part.rows[chosen]
                 if factor.scope:
@@ -464,6 +482,7 @@ class NumberChain(Messages):
                     place = [self._columns[v] for v in factor.variables]
                     whole = np.zeros((len(factor.loadings), w, w))
                     whole[:, :k, place] = factor.loadings
+                    # Rows that share a matrix keep it once; see `stacked`.
                     whole = whole[:1] if (whole == whole[:1]).all() else whole
                     targets[rows, :k], logs[rows] = factor.targets, factor.log_constant
                 else:  # all is observed
@@ -475,6 +494,7 @@ class NumberChain(Messages):
         """Return the messages of all slices in one direction, and logs of their constants."""
         slices, logs = self._factors
         now, past = ([self._columns[v] for v in side] for side in (self.now, self.past))
+        # Columns of the message that comes in, and of the one that goes out.
         into, goes = (past, now) if is_forward else (now, past)
         order = [c for c in range(len(self._columns)) if c not in goes] + goes
         out, logs = np.zeros((self.n_rows, len(now), len(now) + 1)), logs.copy()
@@ -485,7 +505,9 @@ class NumberChain(Messages):
 
     @cached_property
     def _ahead(self) -> tuple[Floats, Floats]:
+        """Messages to the next slices, (n_rows, d, d + 1), and what each adds to the likelihood."""
         out, logs = self._swept(is_forward=True)
+        # A message is no distribution: a slice adds its constants and what the integral grows by.
         starts, before = self.sequences.starts, np.roll(mass := log_mass(out), 1)
         before[starts[:-1]] = log_mass(self._first)
         return out, logs + mass - before
@@ -513,7 +535,10 @@ class NumberChain(Messages):
 
 
 def log_mass(messages: Floats) -> Floats:
-    """Return logs of the integrals of triangular messages: each row has a pivot, or is empty."""
+    """Return logs of the integrals of triangular messages: each row has a pivot, or is empty.
+
+    A row with the pivot r contributes ``sqrt(2 pi) / |r|``; the last column, b, does not matter.
+    """
     size = np.abs(messages[..., :-1])
     first = np.argmax(size > 0, axis=-1)
     pivot = np.take_along_axis(size, first[..., None], axis=-1)[..., 0]

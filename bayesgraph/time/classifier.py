@@ -72,11 +72,12 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         labels, columns = labels_of(y), dict(columns_of(X))
         if _TARGET in columns:
             raise DataError(f"The table has a column {_TARGET!r}; the labels are y. Rename it.")
-        whole = [n for n in columns if n not in (options.get("id"), options.get("time"))]
-        whole += self.hidden
-        arcs = [(before(n), n) for n in whole] if self.arcs is None else list(self.arcs)
+        names = [n for n in columns if n not in (options.get("id"), options.get("time"))]
+        names += self.hidden
+        arcs = [(before(n), n) for n in names] if self.arcs is None else list(self.arcs)
+        # What has a hidden parent in its own slice depends on the class by way of this.
         below = {child for parent, child in arcs if parent in self.hidden}
-        arcs += [(_TARGET, n) for n in whole if n not in below]
+        arcs += [(_TARGET, n) for n in names if n not in below]
         ids, sequence = sequences_of(columns, options.get("id"))
         if len(ids) != len(labels):
             raise DataError(f"y has {len(labels)} labels, and X {len(ids)} sequences.")
@@ -90,6 +91,7 @@ class TemporalNetworkClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     def predict_proba(self, X: TableLike, **options: Unpack[RowOptions]) -> Floats:
         """Return the probabilities of the classes of each sequence, (n_sequences, n_classes)."""
         check_fitted(self, "model_")
+        # The class is static: in the slice after the last row it is that given the whole sequence.
         return np.asarray(self.model_.forecast(X, _TARGET, 1, **options))[:, 0]
 
     def predict(self, X: TableLike, **options: Unpack[RowOptions]) -> NDArray[Any]:

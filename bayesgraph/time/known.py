@@ -138,6 +138,8 @@ def _gaussians(
     cpds = []
     cpd: Any
     for i, cpd in enumerate(JointGaussianCPD(children, mean, covariance).singles()):
+        # The noise of a child is linear in that of those before it. Each of these noises is a child
+        # less its mean given the parents, so that their slopes are taken off.
         used = np.flatnonzero(cpd.coefficients).tolist()
         weights = np.concatenate([gain[i] - cpd.coefficients @ gain[:i], cpd.coefficients[used]])
         above = [*parents, *(children[j] for j in used)]

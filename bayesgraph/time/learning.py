@@ -29,6 +29,7 @@ from bayesgraph.time.slices import Before, Given, before, lag, now
 
 # Minimum of the unnormalised random weight of a state at the start of EM.
 _MIN_SHARE = 0.1
+# From a family, by which statistics are counted, to the child and its parents in the CPD's order.
 Families = Mapping[Family, tuple[Variable, tuple[Variable, ...]]]
 
 
@@ -60,9 +61,10 @@ def fit_temporal(
         if isinstance(states, int):
             states = range(whole_number("hidden", "states", states, 1))
         by_name[name] = states if isinstance(states, Discrete) else Discrete(name, states)
-    chance, random = as_smoothing(smoothing), random_generator(iterations.random_state)
-    if chance.is_hierarchy:
+    smoother, random = as_smoothing(smoothing), random_generator(iterations.random_state)
+    if smoother.is_hierarchy:
         raise DataError(f"Temporal networks take smoothing='dirichlet' or 'm'; got {smoothing!r}.")
+    # The observed values of each number, from which Gaussians start.
     numbers = {v: table.column(v)[~np.isnan(table.column(v))] for v in table.continuous}
     template = _Template(make, _parents(arcs, by_name, static), static)
     model, history = template.drawn(numbers, random), None
@@ -74,12 +76,14 @@ def fit_temporal(
         return expected_statistics(chain, template.families)[0], chain.log_likelihood.sum()
 
     def start(_: int) -> tuple[Any, EMHistory]:
+        """Run EM once, from parameters drawn at random."""
         drawn = template.drawn(numbers, random)
-        return climb(drawn, expected, template.estimated, chance, iterations, len(long.place))
+        return climb(drawn, expected, template.estimated, smoother, iterations, len(long.place))
 
+    # Statistics of complete rows are counts, whatever the drawn parameters of the model.
     sums, is_whole = expected_statistics(Chain(model._sequences(*sequences)), template.families)
     if is_whole:
-        model = template.counted(sums, chance)
+        model = template.counted(sums, smoother)
     else:
         model, history = best_climb(start, iterations)
     model.training = Training("TemporalNetwork.fit", len(columns), history=history)
@@ -129,10 +133,11 @@ class _Template:
         repeated = [v for v in parents if v.name not in static]
 
         def families(variables: Iterable[Variable], number: int) -> list[Any]:
-            """Return variables with those parents that slices before this one have."""
+            """Return variables with those of their parents that slice `number`, from 0 on, has."""
             return [(v, tuple([p for p in parents[v] if lag(p)[1] <= number])) for v in variables]
 
         slices = [families(repeated, number) for number in range(max(steps, default=0) + 1)]
+        # Static variables, those of the first slices, and last those of all later ones.
         self._parts = [families([v for v in parents if v.name in static], 0), *slices]
         # Slices share most families, which are listed once.
         pairs = [pair for part in self._parts for pair in part]
@@ -162,6 +167,7 @@ class _Template:
             if isinstance(child, Discrete):
                 cpds[family] = estimate_table(child, above, sums[family], smoothing, None, None)
             else:
+                # Moments over all states of the discrete parents, for the scale of the ridge.
                 whole = sums[family].part(family, Family((), family.continuous))
                 ridge = smoothing.ridge(np.diagonal(whole.comoment) / np.maximum(whole.counts, 1.0))
                 cpds[family] = estimate_gaussian(child, above, sums[family], smoothing, ridge, None)
@@ -175,6 +181,7 @@ class _Template:
 
     def _model(self, cpds: Mapping[Family, CPD]) -> Any:
         static, *slices = ([cpds[Family.of(*above, v)] for v, above in p] for p in self._parts)
+        # Without arcs from earlier slices there is one kind of slice, the first one too.
         return self._make(slices[:-1] or slices, slices[-1], static=static)
 
 
@@ -184,6 +191,7 @@ def expected_statistics(
     """Return expected statistics of all families, and whether the rows are complete in them."""
     sums: dict[Family, FamilyStatistics] = {}
     is_whole = True
+    # Variables that have children, in their own slice or a later one.
     inner = {p for _, above in families.values() for p in map(now, above)}
     for part in chain.sequences.parts:
         for cpd in part.network.cpds:
@@ -201,9 +209,14 @@ def expected_statistics(
 def _family_sums(
     chain: Chain, part: Part, family: Family, child: Variable, is_inner: bool
 ) -> tuple[FamilyStatistics, bool]:
-    """Return expected statistics of a family in a part, and whether its cells are all observed."""
+    """Return expected statistics of a family in a part, and whether its cells are all observed.
+
+    Rows do not count in which a number of the family is missing, or the child is and has no
+    children: an expectation of the latter tells nothing about its distribution.
+    """
     evidence, n = part.evidence, len(part.rows)
     columns = evidence.columns
+    # A mask of the rows that count.
     rows = np.ones(n, dtype=bool)
     v: Any
     for v in family.continuous:
@@ -213,6 +226,7 @@ def _family_sums(
     if not rows.any():
         return FamilyStatistics.none(family), True
     free = [v for v in family.discrete if v not in columns or (columns[v][rows] < 0).any()]
+    # If all variables of the family are open and handed on, sums of matrices give its counts.
     is_handed = not part.is_first and {*family.columns} == {*free} <= {*chain.past, *chain.now}
     if is_handed and rows.all() and chain.split(part) is not None:
         counts = chain.pair_sums(part, free)
@@ -232,6 +246,7 @@ def _shares(chain: Chain, part: Part, free: Sequence[Any]) -> Floats:
     for chosen, factor in chain.factors(part, free, smooth=True):
         assert isinstance(factor, Factor)  # the variables are discrete
         logs[chosen] = factor.aligned(free)
+    # Factors leave out what is observed of the targets in some of the rows: it is put in here.
     for v in free:
         if v in part.evidence:
             codes = part.evidence.columns[v][:, None]

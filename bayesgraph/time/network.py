@@ -114,6 +114,7 @@ class TemporalNetwork(Answering):
         # The families, their counts and the smoothing, if fit has counted.
         self._counted: Any = None
         self.static = tuple(_singles("static=", static).values())
+        # `first` is one slice, or a list of lists, of the first slices.
         several = isinstance(first, (list, tuple)) and {*map(type, first)} & {list, tuple}
         named: list[tuple[str, Any]] = [("first=", x) for x in (first if several else [first])]
         slices: list[dict[Variable, CPD]] = []
@@ -130,6 +131,7 @@ class TemporalNetwork(Answering):
         self._fixed = frozenset(cpd.variable for cpd in self.static)
         self.variables = (*(cpd.variable for cpd in self.static), *slices[0])
         self._by_name = {v.name: v for v in self.variables}
+        # How many slices back each variable is a parent, of those that are one in a later slice.
         self._depths: dict[Variable, int] = {}
         for number, each in enumerate(slices):
             for parent in [p for cpd in each.values() for p in cpd.parents if lag(p)[1]]:
@@ -159,6 +161,7 @@ class TemporalNetwork(Answering):
     def _handed(self) -> tuple[tuple[Variable, Variable], ...]:
         """What a slice hands on, as it calls it and as the next one does."""
         handed = [(cpd.variable, cpd.variable) for cpd in self.static]
+        # x is "x (1 before)" to the next slice, and "x (1 before)" is "x (2 before)" to it.
         for variable, depth in self._depths.items():
             handed += pairwise([variable, *(before(variable, n) for n in range(1, depth + 1))])
         return tuple(handed)
@@ -238,8 +241,8 @@ class TemporalNetwork(Answering):
             cpds = (*template.static, *template.slices[-1])
             arcs = [(p.name, c.variable.name) for c in cpds for p in c.parents]
         how = Iterations(restarts, max_iter, tol, random_state)
-        words = unseen, fixed, declared, categorical, smoothing, how, options
-        fitted: TemporalNetwork = fit_temporal(cls, arcs, rows, *words)
+        settings = unseen, fixed, declared, categorical, smoothing, how, options
+        fitted: TemporalNetwork = fit_temporal(cls, arcs, rows, *settings)
         return fitted
 
     def partial_fit(self, rows: TableLike, **options: Unpack[RowOptions]) -> TemporalNetwork:
@@ -303,17 +306,22 @@ class TemporalNetwork(Answering):
         n, soft, others = int(starts[-1]), soft or {}, others or {}
         begun, handed = past or (0, self._handed)
         table = Evidence(n, columns)
+        # What every slice observes need not be handed on: it is evidence on the next slice too.
         full = {v for v in columns if v in self._fixed or v in self._depths}
         full = {v for v in full if table.observed_rows(v).all()}
         full -= {self._by_name[v.name] for _, values in others.values() for v in values}
         if past is None:
             handed = tuple([pair for pair in handed if now(pair[0]) not in full])
         are_numbers = all(isinstance(v, Continuous) for v, _ in handed)
+        # The number of each slice within its sequence.
         place, columns = np.arange(n) - np.repeat(starts[:-1], np.diff(starts)), dict(columns)
+        # Evidence on earlier slices: of states that are handed on, the messages have it; of numbers
+        # both slices take it, also where only some observe them.
         for v, depth in self._depths.items():
             missing: Any = -1 if isinstance(v, Discrete) else np.nan
             for k in range(1, depth + 1) if v in (table if are_numbers else full) else ():
                 columns[before(v, k)] = np.where(place < k, missing, np.roll(columns[v], k))
+        # The index of each slice's network; -1 for one of its own.
         number = np.minimum(place + begun, len(self.slices) - 1)
         number[list(others)] = -1
         kinds: list[tuple[Any, Any, Any]] = [
@@ -436,6 +444,7 @@ class TemporalNetwork(Answering):
             prior = self._chain(self._sequences(longest, {})).marginal(variable, smooth=False)
             for s in bad:
                 out[starts[s] : starts[s + 1]] = prior[: starts[s + 1] - starts[s]]
+        # The last slices of each sequence, shape (n_sequences, ahead), or those of the rows.
         place = starts[1:, None] - ahead + np.arange(ahead) if ahead else long.place
         course: Course = out[place].view(Course)
         course.variable, course.ids, course.starts, course.place = variable, long.ids, starts, place
@@ -483,11 +492,13 @@ class TemporalNetwork(Answering):
         }
         for part in chain.sequences.parts:
             columns = dict(part.evidence.columns)
+            # The path has what these slices hand on, and what those before them do.
             sides = [(chain.now, part.rows), (chain.past, part.rows - 1)]
             for side, rows in sides[: 1 if part.is_first else 2]:
                 codes = zip(side, chain.states.codes[:, path[rows]], strict=True)
                 columns |= {v: code for v, code in codes if v in part.network}
             shown = Evidence(len(part.rows), columns, chain.open(part).likelihoods)
+            # All other discrete variables follow from the path, slice by slice.
             discrete = [v for v in part.network.variables if isinstance(v, Discrete)]
             free = [v for v in discrete if v not in columns or (columns[v] < 0).any()]
             best = most_probable(part.network, free, shown, joint=False)[0] if free else {}
@@ -561,7 +572,11 @@ class TemporalNetwork(Answering):
         settings: Mapping[int, Mapping[Name, Any]],
         past: tuple[int, Any] | None = None,
     ) -> Sequences:
-        """Return one sequence of n slices with evidence and interventions by slice."""
+        """Return one sequence of n slices with evidence and interventions by slice.
+
+        The arguments `told` and `settings` have what is observed and what is set, by number of the
+        slice; for `past` see `_sequences`.
+        """
         columns: dict[Variable, NDArray[Any]] = {}
         soft: dict[Discrete, Floats] = {}
         others: dict[int, tuple[Any, dict[Variable, Any]]] = {}
@@ -581,6 +596,7 @@ class TemporalNetwork(Answering):
                     )
                 asked = network.with_cpd(*[Given(self.variable(name)) for name in values])
                 entered |= values
+            # Findings on numbers replace these by variables that only this slice's network has.
             asked, states = with_findings(asked, entered)
             case, special = read_case(asked, states), {}
             for index, value in case.hard.items():
@@ -611,6 +627,7 @@ class TemporalNetwork(Answering):
         return Stream(self)
 
     def _target(self, name: Name) -> Variable:
+        """Return the variable of a name; raise an error for a vector of counts."""
         variable = self.variable(name)
         if isinstance(variable, CountVector):
             raise UnsupportedModelError(f"{variable.name!r} is a vector of counts, no target.")
@@ -627,8 +644,9 @@ class TemporalNetwork(Answering):
         for t in range(whole_number("n", "slices", n, 1)):
             cpds = self.slices[min(t, len(self.slices) - 1)]
             repeated = {v for cpd in cpds for v in cpd.scope if now(v) not in self._fixed}
-            steps = {v: t - lag(v)[1] for v in repeated}
-            new = {v: renamed(v, f"{lag(v)[0]}_{k}") for v, k in steps.items()}
+            # The slice that each variable is of, and the variable with its number.
+            slice_of = {v: t - lag(v)[1] for v in repeated}
+            new = {v: renamed(v, f"{lag(v)[0]}_{k}") for v, k in slice_of.items()}
             blocks += [substituted(cpd, new) for cpd in cpds]
         return BayesianNetwork(blocks)
 
@@ -680,7 +698,7 @@ def _by_slice(what: str, values: Any) -> dict[int, Any]:
 
 
 def answer(variable: Any, values: Floats, log_evidence: float) -> Any:
-    """Return probabilities, or mean and variance, as the posterior of a variable."""
+    """Return a row of probabilities, or of mean and variance, as the posterior of a variable."""
     if isinstance(variable, Discrete):
         return Posterior((variable,), values, log_evidence)
     shape = GaussianComponents(values[None, :1], values[None, 1:, None])
@@ -714,6 +732,7 @@ class Stream:
     def __init__(self, model: Any) -> None:
         self._model = model
         handed = model._handed
+        # Beside states no numbers are handed on; those that later slices depend on are refused.
         if any(isinstance(now, Discrete) for now, _ in handed):
             handed = [pair for pair in handed if isinstance(pair[0], Discrete)]
         self._handed = tuple(handed)
@@ -747,12 +766,14 @@ class Stream:
         """
         settings = {0: dict(do)} if do else {}
         fast = self._slices[min(self.n_slices, len(self._slices) - 1)]
+        # Most evidence is a product with a matrix; other evidence makes a chain of one slice.
         likelihood = None if do else fast.likelihood(evidence)
         if likelihood is None:
             chain = self._chain(evidence, settings, self._message, self.n_slices)
             message, gain = chain.filtered[-1:], float(chain.log_likelihood[0])
         else:
             matrix, (shares, scale) = fast.matrix, likelihood
+            # P(joint state, new evidence | evidence so far) by its scale, shape (K,).
             joint = (matrix if self._message is None else self._message[0] @ matrix) * shares
             total = float(np.add.reduce(joint))
             message = joint[None] / (total or 1.0)
@@ -805,9 +826,12 @@ class _Slice:
     Attributes
     ----------
     matrix : ndarray, shape (K, K), or (K,) of the first slice
+        Probabilities of the joint states, given those before in the rows.
     """
 
     def __init__(self, model: Any, number: int, handed: Any) -> None:
+        # Of each name the variable, and its log likelihoods: a table of codes by joint states, or
+        # mean, -1 / (2 variance) and log constant of a Gaussian in each joint state.
         self._tables: dict[Name, tuple[Any, Any]] = {}
         if any(isinstance(v, Continuous) for v in model._depths) or not handed:
             return
@@ -821,9 +845,10 @@ class _Slice:
         for cpd in network.cpds:
             child: Any = cpd.variable
             if child in codes and not lag(child)[1]:
+                # Handed on itself: log 1 in joint states with this code, log 0 in others.
                 table = log_of(np.equal.outer(np.arange(child.cardinality), codes[child]) * 1.0)
             elif child in inner or not {*cpd.parents} <= codes.keys():
-                continue
+                continue  # others depend on it, or it on more than the joint state
             elif isinstance(child, Discrete):
                 cells = Evidence(child.cardinality, {child: np.arange(child.cardinality)})
                 table = cpd.potential(cells).aligned(cpd.parents).reshape(child.cardinality, -1)
@@ -848,8 +873,8 @@ class _Slice:
                 return None
             code = child.encode(value)
             if isinstance(table, tuple):
-                mean, half, constant = table
-                logs = logs + (code - mean) ** 2 * half + constant
+                mean, minus_half_precision, constant = table
+                logs = logs + (code - mean) ** 2 * minus_half_precision + constant
             else:
                 logs = logs + table[code]
         scale = float(np.maximum.reduce(logs))

@@ -32,11 +32,12 @@ class LongRows:
     ids : list
         Of the sequences, in the order in which they begin.
     starts : ndarray, shape (n_sequences + 1,)
-        Numbers of the first slices; slices without a row count.
+        Numbers of the first slices, and of all; slices of all sequences are numbered one after the
+        other, those without a row too.
     sequence : ndarray, shape (n_rows,)
         The index of each row's sequence.
     place : ndarray, shape (n_rows,)
-        The slice that each row is.
+        Number of the slice that each row is.
     """
 
     table: Table
@@ -48,15 +49,17 @@ class LongRows:
     def extended(
         self, ahead: int, static: Collection[Variable]
     ) -> tuple[NDArray[np.int64], dict[Variable, NDArray[Any]]]:
-        """Return starts and columns of all slices, with some more behind each sequence.
+        """Return starts and columns of all slices, with `ahead` more behind each sequence.
 
-        A static variable has its value in all of them.
+        Columns have the shape (n_slices,), and are missing in slices without a row. A static
+        variable has its value in all slices of a sequence.
 
         Raises
         ------
         DataError
             For two values of a static variable in one sequence.
         """
+        # Each sequence before a row adds its slices ahead to the number of the row's slice.
         place = self.place + ahead * self.sequence
         starts = self.starts + ahead * np.arange(len(self.starts))
         columns: dict[Variable, NDArray[Any]] = {}
@@ -68,10 +71,11 @@ class LongRows:
             whole = np.full((int(starts[-1]), *column.shape[1:]), missing, dtype=column.dtype)
             whole[place] = column
             if variable in static:
-                told = np.flatnonzero(self.table.evidence().observed_rows(variable))
+                # The value of each sequence is that of its last row with one; others must agree.
+                observed = np.flatnonzero(self.table.evidence().observed_rows(variable))
                 values = np.full(len(self.ids), missing, dtype=column.dtype)
-                values[self.sequence[told]] = column[told]
-                wrong = told[values[self.sequence[told]] != column[told]]
+                values[self.sequence[observed]] = column[observed]
+                wrong = observed[values[self.sequence[observed]] != column[observed]]
                 if len(wrong):
                     raise DataError(
                         f"{variable.name!r} is static and has more than one value in sequence "
@@ -118,6 +122,7 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     ids, sequence = sequences_of(columns, key)
     offset = _offsets(columns, time, options.get("step"), ids, sequence)
     names = {v.name for v in model.variables}
+    # The columns of id and time are data only if the model has variables of these names.
     for name in {key, time} - names - {None}:
         del columns[name]
     if not columns:
@@ -125,6 +130,7 @@ def read_rows(model: Any, rows: TableLike, options: RowOptions) -> LongRows:
     policy = of_rows(unseen, n_rows)
     table = table_for(model, columns, None, unseen=policy)
     tell(policy, unseen, n_rows)
+    # A sequence ends with the slice of its last row.
     lengths = np.zeros(len(ids), dtype=np.int64)
     np.maximum.at(lengths, sequence, offset + 1)
     starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -148,6 +154,7 @@ def sequences_of(
     if (codes < 0).any():
         raise DataError(f"id={key!r} is missing in row {int(np.argmax(codes < 0))}.")
     present, first, index = np.unique(codes, return_index=True, return_inverse=True)
+    # Ids by their first rows; the inverse of this permutation takes a code's index to its rank.
     order = np.argsort(first, kind="stable")
     return [factorised.states[c] for c in present[order].tolist()], np.argsort(order)[index]
 
@@ -155,10 +162,11 @@ def sequences_of(
 def _offsets(
     columns: Mapping[Name, Any], time: Name | None, step: Any, ids: list[Any], sequence: Any
 ) -> NDArray[np.int64]:
-    """Return the number of each row's slice within its sequence."""
+    """Return the number of each row's slice within its sequence, shape (n_rows,)."""
     order = np.argsort(sequence, kind="stable")
     offset = np.empty(len(sequence), dtype=np.int64)
     counts = np.bincount(sequence)
+    # For each place in `order`, the place where its sequence begins there.
     begins = np.repeat(np.cumsum(counts) - counts, counts)
     if time is None:
         if step is not None:
@@ -167,6 +175,7 @@ def _offsets(
         return offset
     times, is_date = _times(columns[time], time)
     ordered = times[order]
+    # From each row to the next: the time between them, and whether they are of one sequence.
     gaps, same = np.diff(ordered), np.diff(sequence[order]) == 0
 
     def wrong(rows: NDArray[np.bool_], what: str) -> None:
@@ -193,15 +202,16 @@ def _offsets(
         size = float(apart[0]) if len(apart) else 1.0
     steps = (ordered - ordered[begins]) / size
     whole = np.rint(steps)
-    part = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
-    part[1:] |= same & (np.diff(whole) == 0)
-    wrong(part, f"which is no whole number of steps of {_length(size, is_date)} after the first.")
+    uneven = np.abs(steps - whole) > 1e-6 * np.maximum(1.0, np.abs(steps))
+    uneven[1:] |= same & (np.diff(whole) == 0)  # two rows in one slice
+    wrong(uneven, f"which is no whole number of steps of {_length(size, is_date)} after the first.")
+    # So many slices exceed the memory, but not the integers.
     offset[order] = np.minimum(whole, 2.0**40).astype(np.int64)
     return offset
 
 
 def _length(size: float, is_date: bool) -> str:
-    """Return a length of time as text."""
+    """Return a length of time, of dates in nanoseconds, as text."""
     if not is_date:
         return f"{size:g}"
     return str(np.timedelta64(int(size), "ns").astype("timedelta64[s]"))
@@ -221,6 +231,7 @@ def _times(column: Any, name: Name) -> tuple[Any, bool]:
     missing = np.isnat(values) if is_date else ~np.isfinite(values)
     if missing.any():
         raise DataError(f"time={name!r} is missing or infinite in row {int(np.argmax(missing))}.")
+    # Dates and durations, of kinds M and m, become nanoseconds.
     if is_date:
         values = values.astype(f"{values.dtype.kind}8[ns]").astype(np.int64)
     return values.astype(np.int64 if is_date else np.float64), is_date

@@ -94,6 +94,7 @@ def before(variable: Any, steps: int = 1) -> Any:
 
 def renamed(variable: Any, name: Name) -> Any:
     """Return a variable with another name."""
+    # A variable is pickled as its class and the arguments of it, of which the name is the first.
     kind, (_, *values) = variable.__reduce__()
     return kind(name, *values)
 
@@ -178,6 +179,7 @@ def row_parts(
 ) -> Iterator[tuple[NDArray[np.intp], Evidence]]:
     """Yield rows that observe the same of what others depend on, in blocks, with their evidence."""
     trimmed, part = submodel(network, evidence, keep, algebra)
+    # Each row's number of a pattern of observed cells; each variable may divide every pattern.
     pattern = np.zeros(evidence.n_rows, dtype=np.intp)
     for variable in part.blocking:
         _, pattern = np.unique(2 * pattern + trimmed.observed_rows(variable), return_inverse=True)
@@ -196,7 +198,10 @@ def slice_logs(
     keep: Sequence[Discrete],
     algebra: Algebra = SUM,
 ) -> Floats:
-    """Return `slice_factor` over discrete variables for all rows, shape (n_rows, *cards)."""
+    """Return `slice_factor` over discrete variables for all rows, shape (n_rows, *cards).
+
+    Without a network it is the empty product, whose log is 0, shape (n_rows,).
+    """
     if network is None:
         return np.zeros(evidence.n_rows)
     out = np.empty((evidence.n_rows, *(v.cardinality for v in keep)))
@@ -211,6 +216,7 @@ def summary(factor: Potential) -> Floats:
     """Return probabilities, or mean and variance, of a factor's only variable, (n_rows, width)."""
     if isinstance(factor, Factor):
         return normalised_if_possible(factor.log_values)
+    # Of a number: a mixture with one Gaussian for each state of the discrete scope.
     mass, mean, variance = (x.reshape(len(x), -1) for x in factor.moments())
     shares = normalised_if_possible(mass)
     centre = (shares * mean).sum(axis=1)
@@ -249,11 +255,14 @@ class States:
 
     @cached_property
     def codes(self) -> NDArray[np.intp]:
-        """State codes of each variable in each joint state, shape (n_variables, K)."""
+        """State codes of each variable in each joint state, shape (n_variables, K).
+
+        The code of the last variable changes fastest.
+        """
         return np.indices(self.cards).reshape(len(self.cards), self.size)
 
     def place(self, scope: Sequence[Variable], codes: Mapping[Variable, Any]) -> Any:
-        """Return the index into a flat table over `scope` of codes by variable."""
+        """Return the index into a flat table over `scope`, row-major, of codes by variable."""
         place: Any = 0
         for v in scope:
             assert isinstance(v, Discrete)
@@ -289,6 +298,7 @@ class Program:
 
     def __init__(self, network: BayesianNetwork, handed: Sequence[tuple[Any, Any]]) -> None:
         self.network = network
+        # What is handed on as this slice calls it, and as the slice before calls it, in one order.
         self._sides = [list(side) for side in zip(*handed, strict=True)] or [[], []]
         self.now, self.past = (tuple([v for v in side if v in network]) for side in self._sides)
         # A static variable is both, and so is what is handed on twice.
@@ -297,14 +307,18 @@ class Program:
     def spread(self, states: States, logs: Floats, *, is_first: bool) -> Floats:
         """Return logs over `scope` as matrices of joint states, shape (n, K, K), or (n, K).
 
-        What both slices have agrees in them, and what no slice has is in its first state.
+        Rows are the states that the slice before hands on, columns those that this one does; a
+        first slice has columns only. Pairs of states are impossible, minus infinity, in which a
+        variable of both sides differs, or one that the network lacks is not in its first state.
         """
         allowed = np.ones((1 if is_first else states.size, states.size), dtype=bool)
+        # Codes of each variable of the scope, where its first side has them.
         of: dict[Variable, Any] = {}
+        # By variable: columns of shape (1, K) for this slice, rows (K, 1) for the one before.
         codes = states.codes[:, None], states.codes[:, :, None]
-        for side, rows in [*zip(self._sides, codes, strict=True)][: 1 if is_first else 2]:
-            for v, row in zip(side, rows, strict=True):
-                allowed &= row == (of.setdefault(v, row) if v in self.scope else 0)
+        for side, of_side in [*zip(self._sides, codes, strict=True)][: 1 if is_first else 2]:
+            for v, code in zip(side, of_side, strict=True):
+                allowed &= code == (of.setdefault(v, code) if v in self.scope else 0)
         place = np.broadcast_to(states.place(self.scope, of), allowed.shape)
         out = np.where(allowed, logs.reshape(len(logs), -1)[:, place], -np.inf)
         return np.asarray(out[:, 0] if is_first else out)
@@ -324,6 +338,6 @@ class Program:
         cpds = [cpd for cpd in self.network.cpds if cpd.variable in below]
         roots = {p for cpd in cpds for p in cpd.parents if p in self.now}
         behind = [*(Given(v) for v in self.now if v in roots), *cpds]
-        first = [cpd for cpd in self.network.cpds if cpd.variable in ahead]
-        networks = [BayesianNetwork(blocks) if blocks else None for blocks in (first, behind)]
+        deciding = [cpd for cpd in self.network.cpds if cpd.variable in ahead]
+        networks = [BayesianNetwork(blocks) if blocks else None for blocks in (deciding, behind)]
         return Split(*networks)

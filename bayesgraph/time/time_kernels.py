@@ -63,6 +63,8 @@ def forward(slices: Slices, first: Floats, out: Floats, logs: Floats) -> None:
             w = which[n]
             before = first[s] if n == starts[s] else out[n - 1]
             row = out[n]
+            # Without a matrix the likelihoods alone are the joint probabilities; otherwise this is
+            # before @ matrix.
             for j in range(n_states):
                 row[j] = 1.0 if w < 0 else 0.0
             for i in range(n_states if w >= 0 else 0):
@@ -82,7 +84,8 @@ def forward(slices: Slices, first: Floats, out: Floats, logs: Floats) -> None:
 def backward(slices: Slices, last: Floats, out: Floats) -> None:
     """Write to `out` how likely each state makes what follows its slice, up to a factor.
 
-    The parameters are those of `forward`; `last` is that of the last slices, (n_sequences, K).
+    The parameters are those of `forward`; `last` is what `out` gets in the last slices of the
+    sequences, shape (n_sequences, K). Each other vector is scaled to a maximum of one.
     """
     matrices, which, likelihood, starts = slices
     n_states = likelihood.shape[1]
@@ -111,10 +114,12 @@ def backward(slices: Slices, last: Floats, out: Floats) -> None:
 def best_path(slices: Slices, path: NDArray[np.int64], logs: Floats) -> None:
     """Write the most probable states to `path`, and their log probabilities to `logs`.
 
-    Matrices and likelihoods are logarithms here (Viterbi 1967); ties go to the first state.
+    Matrices and likelihoods are logarithms here (Viterbi 1967); ties go to the first state. `path`
+    has shape (n,), and `logs` (n_sequences,).
     """
     matrices, which, likelihood, starts = slices
     n_states = likelihood.shape[1]
+    # For each slice and state, the state before it on the best path there.
     back = np.zeros((np.diff(starts).max(), n_states), dtype=np.int32)
     values, new = np.empty(n_states), np.empty(n_states)
     for s in range(len(starts) - 1):
@@ -174,6 +179,7 @@ def sweep(
     """
     loadings, which, targets, starts = slices
     m, w, d = loadings.shape[1], loadings.shape[2], len(into)
+    # Rows of the message, then of the slice; the last column is b.
     work = np.zeros((d + m, w + 1))
     for s in range(len(starts) - 1):
         for k in range(starts[s + 1] - starts[s]):
@@ -192,6 +198,7 @@ def sweep(
                 work[d + i, :w] = loadings[which[n], i]
                 work[d + i, w] = targets[n, i]
             out[end] = 0.0
+            # Rows above `top` are done; the first `kept` of the outgoing message are written.
             top, kept = 0, 0
             for c in range(w):
                 column = order[c]
@@ -224,6 +231,7 @@ def sweep(
                 work[top, column] = norm
                 work[top + 1 :, column] = 0.0
                 if c < w - d:
+                    # The variable leaves: half the log of 2 pi, less that of |r|.
                     logs[end] += 0.9189385332046727 - math.log(abs(norm))
                 else:
                     for j in range(d):
@@ -231,4 +239,5 @@ def sweep(
                     out[end, kept, d] = work[top, w]
                     kept += 1
                 top += 1
+            # The rows that are left have no variables: each is a factor exp(-b^2 / 2).
             logs[end] -= 0.5 * np.sum(work[top:, w] ** 2)
