@@ -200,11 +200,14 @@ class DiscriminantAnalysisClassifier(
         rows = evidence.matrix(self.features_)
         # Relative to the first class, whose scores are then 0.
         joint, differences = np.zeros((len(constants), len(rows))), slopes[1:] - slopes[0]
-        with np.errstate(over="ignore", invalid="ignore"):  # the scores are looked at
+        with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, len(rows), _TOGETHER):
                 part = slice(first, first + _TOGETHER)
                 np.matmul(differences, (rows[part] - centre).T, out=joint[1:, part])
             joint += (constants - constants[0])[:, None]
+        # Where scores overflow, classes differ by more than a posterior shows in any unit.
+        is_far = ~np.isfinite(joint).all(axis=0)
+        joint[1:, is_far] = differences @ (1e-20 * rows[is_far]).T
         return joint.T, 0
 
     # ------------------------------------------------------------------------ what was estimated

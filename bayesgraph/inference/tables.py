@@ -236,10 +236,13 @@ class Tables:
     def contradicted(self, hard: Findings, *, logarithmic: bool) -> Floats:
         """Return the entries of all tables, or their logarithms, zero where findings rule them out.
 
-        Each finding is entered in one table of its variable: the product of all is zero as well.
+        Each finding is entered in one table of its variable: the product of all is zero as well. A
+        variable that is set, and has no children, is in no table.
         """
         values = (self.log_values if logarithmic else self.values).copy()
         for v, code in hard.items():
+            if v not in self._table_of:
+                continue
             entries, step = self._table_of[v]
             table = values[entries].reshape(-1, self.cards[v], step)
             table[:, :code] = table[:, code + 1 :] = -np.inf if logarithmic else 0.0

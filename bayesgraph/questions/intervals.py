@@ -399,7 +399,7 @@ def drawn_answers(
 ) -> list[Floats]:
     """Return for each group of targets the numbers of n draws, shape (n, number of numbers).
 
-    They are NaN in draws under which the evidence is impossible.
+    They are NaN in draws under which the evidence is impossible, or left out.
     """
     parts = []
     n_parameters = sum(network.n_parameters for _, network in networks_in(model))
@@ -407,7 +407,9 @@ def drawn_answers(
     for start in range(0, n, step):
         draw = Discrete(DrawName(), range(min(step, n - start)))
         parts.append(_answers(with_draws(model, draw, random), draw, groups, case, memory_limit))
-    return [np.concatenate(blocks) for blocks in zip(*parts, strict=True)]
+    # A block without a draw that allows the evidence has no numbers, whose shapes are not known.
+    possible = [part for part in parts if part] or [[np.empty((0, 1)) for _ in groups]]
+    return [np.concatenate(blocks) for blocks in zip(*possible, strict=True)]
 
 
 def _answers(
@@ -419,7 +421,8 @@ def _answers(
 ) -> list[Floats]:
     """Return for each group of targets its numbers by draw, given that `draw` is a parent of all.
 
-    The arrays have shape (number of draws, number of numbers); see `drawn_answers`.
+    The arrays have shape (number of draws, number of numbers); see `drawn_answers`. There are none
+    if the evidence is impossible under all draws.
     """
     target = drawn.variables[groups[0][0]]
     if len(groups) == len(groups[0]) == 1 and isinstance(target, Discrete):

@@ -620,7 +620,8 @@ def _percent(p: float) -> str:
         return "less than 0.1 percent"
     if 0.999 < p < 1:
         return "more than 99.9 percent"
-    digits = 0 if 0.1 <= p <= 0.9 or p in (0.0, 1.0) else 1
+    # Rounded, as ten per cent computed in another order may be a bit less than 0.1.
+    digits = 0 if 0.1 <= round(p, 9) <= 0.9 or p in (0.0, 1.0) else 1
     return f"{100 * p:.{digits}f} percent"
 
 

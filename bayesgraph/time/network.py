@@ -607,7 +607,9 @@ class TemporalNetwork(Answering):
                 missing = -1 if isinstance(variable, Discrete) else np.nan
                 empty: Any = np.full((n, *np.shape(value)), missing)
                 column = columns.setdefault(variable, empty)
-                if variable in self._fixed and t and column[0] not in (missing, value):
+                is_empty = np.all((column[0] == missing) | (column[0] != column[0]))
+                is_same = is_empty or np.array_equal(column[0], value)
+                if variable in self._fixed and t and not is_same:
                     raise EvidenceError(
                         f"{variable.name!r} has one value in all slices; got two, the second in "
                         f"slice {t}."
@@ -742,6 +744,11 @@ class Stream:
                 f"A stream hands on states or numbers, not {quoted(beside)} beside states: ask "
                 "smooth, filter and forecast of a table."
             )
+        # Static numbers on which slices depend, and which are entered in each: their values.
+        scopes = {v for cpds in model.slices for cpd in cpds for v in cpd.scope}
+        self._entered: dict[Variable, Any] = {
+            now: None for now, _ in model._handed if now not in names and now in scopes
+        }
         self.n_slices = 0
         self.log_likelihood = 0.0
         self._message: Any = None
@@ -763,8 +770,12 @@ class Stream:
         ------
         ImpossibleEvidenceError
             If the evidence has probability zero; the state stays as it was.
+        UnsupportedModelError
+            If the first slice lacks a static number beside states.
         """
         settings = {0: dict(do)} if do else {}
+        if self._entered:
+            evidence = self._with_static(evidence)
         fast = self._slices[min(self.n_slices, len(self._slices) - 1)]
         # Most evidence is a product with a matrix; other evidence makes a chain of one slice.
         likelihood = None if do else fast.likelihood(evidence)
@@ -784,6 +795,24 @@ class Stream:
         self._message = message
         self.log_likelihood += gain
         self.n_slices += 1
+
+    def _with_static(self, evidence: EvidenceLike) -> dict[Name, Any]:
+        """Return evidence with the static numbers, which the first slice has to give."""
+        entered = {self._model.variable(k).name: x for k, x in as_mapping(evidence).items()}
+        for v, value in self._entered.items():
+            number = entered.setdefault(v.name, value)
+            if not isinstance(number, (int, float, np.number)) or np.isnan(number):
+                raise UnsupportedModelError(
+                    f"A stream hands on states, not the number {v.name!r}: enter its value with "
+                    f"the first slice; got {number!r}."
+                )
+            if self.n_slices and number != value:
+                raise EvidenceError(
+                    f"{v.name!r} has one value in all slices; got {number!r} after {value!r}."
+                )
+        if not self.n_slices:
+            self._entered = {v: entered[v.name] for v in self._entered}
+        return entered
 
     def _chain(self, told: Any, settings: Any, message: Any, n_slices: int) -> Any:
         """Return one slice with its evidence as a chain after a message."""
@@ -814,7 +843,9 @@ class Stream:
             Probabilities; mean and variance of a number.
         """
         model, n = self._model, whole_number("steps", "slices", steps, 1)
-        sequences = model._sequences(np.array([0, n]), {}, past=(self.n_slices, self._handed))
+        columns = {v: np.full(n, x, dtype=float) for v, x in self._entered.items()}
+        past = self.n_slices, self._handed
+        sequences = model._sequences(np.array([0, n]), columns, past=past)
         chain = model._chain(sequences, self._message)
         values: Floats = chain.marginal(model._target(target), smooth=False)
         return values

@@ -199,6 +199,20 @@ def test_finite_numbers_with_scores_beyond_floats_are_no_error():
         np.testing.assert_array_equal(clf.predict(far)[:-1], clf.predict(X))
 
 
+@pytest.mark.parametrize("size", [1e160, 1e307, 1e308])
+def test_scores_beyond_floats_choose_the_class_of_smaller_numbers_in_the_same_direction(size):
+    X, y = DATA["iris"]
+    clf = linear().fit(X, y)
+    rows = np.tile(X[:1], (4, 1))
+    rows[0, 2:] = rows[1, 2] = size
+    rows[2] = [-size, 0.0, size, size]
+    near = np.where(rows == size, 1e9, np.where(rows == -size, -1e9, rows))
+    with pytest.warns(ExtrapolationWarning):
+        posterior, expected = clf.predict_proba(rows), clf.predict_proba(near)
+    np.testing.assert_allclose(posterior, expected, atol=1e-12)
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+
+
 def test_features_are_answered_too():
     X, y = DATA["iris"]
     clf = linear().fit(X, y)

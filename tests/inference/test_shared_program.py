@@ -188,3 +188,20 @@ def test_a_process_that_has_compiled_plans_for_its_findings():
         )
     assert tiers.mode == "inline"
     assert table_solvers._shared_program(network, Joint((0,))) is None
+
+
+@pytest.mark.parametrize("n_set", [1, 2])
+def test_variables_that_are_set_and_have_no_children(n_set):
+    """They are in no table; what is set has no effect on the others."""
+    net = random_network(0, n=14)
+    last = [f"v{i}" for i in range(14) if not any(True for _ in net.graph.successors(f"v{i}"))]
+    chosen = {name: net.variable(name).states[0] for name in last[:n_set]}
+    assert len(chosen) == n_set
+    evidence = {"v0": net.variable("v0").states[0]}
+    with mode_is("inline"):
+        expected = random_network(0, n=14).query("v1", evidence, do=chosen).probabilities
+    with mode_is("never"):
+        posterior = net.query("v1", evidence, do=chosen)
+        every = net.marginals(evidence, do=chosen)
+    assert posterior.probabilities == pytest.approx(expected, abs=1e-12)
+    assert every["v1"].probabilities == pytest.approx(expected, abs=1e-12)

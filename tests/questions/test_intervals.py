@@ -582,3 +582,23 @@ def test_averages_with_exponents_are_refused():
     average = bg.Ensemble(networks, combine="posterior", exponents={"kind": [3.0, 1.0]})
     with pytest.raises(UnsupportedModelError, match="its exponents have no posterior"):
         average.ask.credible_intervals("kind")
+
+
+@pytest.mark.parametrize("targets", ["rain", ["rain", "wind"], None])
+def test_evidence_that_is_impossible_under_all_draws(targets):
+    """Draws of a row with a weight of 1e-9 are zero by underflow."""
+    wind = bg.Discrete("wind", ["no", "yes"])
+    net = bg.BayesianNetwork(
+        [
+            bg.TableCPD(RAIN, [0.5, 0.5]),
+            bg.TableCPD(WET, [[1.0 - 1e-12, 1e-12]] * 2, [RAIN]),
+            bg.TableCPD(wind, [0.5, 0.5]),
+        ]
+    )
+    for cpd in net.cpds:
+        shape = cpd.values.shape[:-1]
+        cpd.parameter_posterior = bg.statistics.ParameterPosterior(
+            np.full(shape, 1000.0), np.full(shape, 1000.0)
+        )
+    with pytest.raises(ImpossibleEvidenceError):
+        net.ask.credible_intervals(targets, {"wet": "yes"}, draws=40)

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 
 import bayesgraph as bg
 from bayesgraph.core.errors import EvidenceError, ImpossibleEvidenceError, UnsupportedModelError
-from bayesgraph.questions.sentences import known_below, links
+from bayesgraph.questions.sentences import _percent, known_below, links
 
 NO_YES = ["no", "yes"]
 
@@ -141,6 +141,12 @@ def test_what_is_said():
     )
     assert str(found) == found.text == " ".join(found.sentences)
     assert max(map(len, repr(found).splitlines())) <= 88
+
+
+def test_a_tenth_is_ten_percent_however_it_was_summed():
+    nearly = [np.nextafter(0.1, 0), 0.1, np.nextafter(0.1, 1)]
+    assert {_percent(float(p)) for p in nearly} == {"10 percent"}
+    assert _percent(0.0996) == "10.0 percent"
 
 
 def test_colliders_and_certainty():

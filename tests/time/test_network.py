@@ -181,3 +181,48 @@ def test_vectors_of_counts_are_evidence_in_a_slice():
         if t != 1:
             np.testing.assert_allclose(smoothed[t // 2], expected, atol=1e-12)
     np.testing.assert_allclose(state.query("z").probabilities, expected, atol=1e-12)
+
+
+def aged(order=1):
+    """States beside a static number, on which a number of each slice depends."""
+    mood, age, y = bg.Discrete("mood", ["low", "high"]), bg.Continuous("age"), bg.Continuous("y")
+    stay = bg.TableCPD(mood, [[0.9, 0.1], [0.3, 0.7]], parents=[bg.before(mood)])
+    cpd = bg.GaussianCPD(y, [0.0, 3.0], [1.0, 2.0], [mood, age], [[1.0], [0.5]])
+    static = [bg.GaussianCPD(age, 1.0, 2.0)]
+    return bg.TemporalNetwork([[bg.TableCPD(mood, [0.5, 0.5]), cpd]], [stay, cpd], static=static)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_stream_enters_a_static_number_beside_states_in_each_slice(again):
+    model, state = aged(), aged().start()
+    numbers = [0.3, 2.5, None, 4.0]
+    rows = {"age": [1.5, None, None, None], "mood": [None] * 4, "y": numbers}
+    for t, number in enumerate(numbers):
+        entered = {} if number is None else {"y": number}
+        state.update(entered | ({"age": 1.5} if t == 0 or again else {}))
+    assert state.log_likelihood == pytest.approx(model.log_likelihood(rows)[0], abs=1e-10)
+    answer = state.query("mood").probabilities
+    assert answer == pytest.approx(model.filter(rows, "mood")[-1], abs=1e-10)
+    for name in ("mood", "y"):
+        expected = model.forecast(rows, name, 2)[0]
+        assert state.forecast(name, 2) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("age", [None, float("nan"), bg.Between(1, 2)])
+def test_a_stream_refuses_a_first_slice_without_a_static_number_beside_states(age):
+    state = aged().start()
+    with pytest.raises(bg.errors.UnsupportedModelError, match="'age': enter its value"):
+        state.update({"y": 1.0} if age is None else {"y": 1.0, "age": age})
+    state.update({"age": 1.0})
+    with pytest.raises(bg.errors.EvidenceError, match=r"one value in all slices; got 2\.0"):
+        state.update({"age": 2.0})
+
+
+def test_a_static_number_may_be_told_of_a_later_slice():
+    model = aged()
+    evidence = {0: {"y": 1.0}, 1: {"age": 1.0}}
+    expected = model.query("y", at=2, evidence={0: {"y": 1.0, "age": 1.0}})
+    answer = model.query("y", at=2, evidence=evidence)
+    assert answer.mean == pytest.approx(expected.mean, abs=1e-12)
+    with pytest.raises(bg.errors.EvidenceError, match="got two, the second in slice 2"):
+        model.query("y", at=2, evidence={1: {"age": 1.0}, 2: {"age": 3.0}})
