@@ -52,6 +52,7 @@ class ArcConfidence(Displayed):
     threshold: float
     network: BayesianNetwork
     n_samples: int
+    # Arguments of `_averaged` after the threshold.
     _input: tuple[Floats, tuple[Variable, ...], NDArray[np.bool_], NDArray[np.bool_]]
 
     def structure(self, threshold: float | None = None) -> Structure:
@@ -177,7 +178,7 @@ def arc_confidence(
 
 
 def _samples(source: TableSource, n: int, random: np.random.Generator) -> Iterable[TableSource]:
-    """Yield count sources of samples of the rows, drawn with replacement by their weights."""
+    """Yield n sources of samples of the rows, drawn with replacement by their weights."""
     table, weights = source.table, source.weights
     size = round(float(weights.sum())) if len(weights) else table.n_rows
     shares = weights / weights.sum() if len(weights) else None
@@ -195,7 +196,8 @@ def _directions(
 ) -> Floats:
     """Return the arcs, undirected ones half each way, and the edges of a structure's CPDAG.
 
-    The shape is (2, d, d); arcs that rules forbid or require direct edges of the CPDAG.
+    The shape is (2, d, d), parents along the second axis; edges count both ways. Rules direct edges
+    of the CPDAG: `allowed` and `forced` are masks of shape (d, d), parents along the first axis.
     """
     place = {name: i for i, name in enumerate(names)}
     parents: list[list[int]] = [[] for _ in names]
@@ -237,8 +239,8 @@ def _averaged(
     of_arcs, of_edges = shares
     kept = of_edges > threshold
     pattern = Pattern(len(kept), [(a, b) for a, b in np.argwhere(np.triu(kept)).tolist()])
-    # Directions that rules force come first, then those by how much more frequent they are than
-    # the opposite ones.
+    # Directions that rules force (as the arc is required, or the opposite one is not allowed) come
+    # first, then those by how much more frequent they are than the opposite ones.
     margin, must = of_arcs - of_arcs.T, forced | ~allowed.T
     rank = np.where(must, -np.inf, -margin)
     directed = np.argwhere(kept & (must | (allowed & (margin > 0)))).tolist()
@@ -266,7 +268,10 @@ def significance_threshold(shares: Floats) -> float:
         return 0.0
     ascending = np.sort(shares)
     grid = np.unique(np.concatenate([[0.0], ascending[ascending < 1.0], [1.0]]))
+    # The distribution function of the shares between each number of the grid and the next.
     below = np.searchsorted(ascending, grid[:-1], side="right") / len(ascending)
-    # The nearest constant to a step function is the median of its values by their lengths.
+    # The nearest constant to a step function is the median of its values by their lengths: as this
+    # one ascends, its value in the middle of [0, 1].
     half = np.searchsorted(np.cumsum(np.diff(grid)), 0.5 - 1e-12)
+    # The least share at which the distribution function reaches this value.
     return float(ascending[max(round(float(below[half]) * len(ascending)), 1) - 1])

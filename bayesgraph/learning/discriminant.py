@@ -163,6 +163,7 @@ def _means_and_variances(singles: SinglesSummary, model: CovarianceModel) -> tup
     spread = square.sum(axis=0) + (count * (mean - overall) ** 2).sum(axis=0)
     ridge = model.smoothing.ridge(safe_divide(spread, rows))
     free = _degrees_of_freedom(model, count)
+    # Sums over the classes (axis 0), the features (axis 1), both or neither.
     axes = (0,) * model.shared + (1,) * (model.structure == "spherical")
     pooled_free = free.sum(axis=axes, keepdims=True)
     pooled = safe_divide(square.sum(axis=axes, keepdims=True), pooled_free)
@@ -221,7 +222,7 @@ def _full_block(
         rows = completed.values, completed.group, completed.weights
     elif model.regularization == "ledoit_wolf":
         rows = _rows_of(source, target, "regularization='ledoit_wolf' needs")
-    together = statistics.merged(0)
+    together = statistics.merged(0)  # all classes as one
     total = safe_divide(np.diagonal(together.comoment), together.counts)
     n = statistics.counts[:, None, None]
     free = _degrees_of_freedom(model, n)
@@ -280,6 +281,7 @@ def class_covariances(
     covariance = safe_divide(statistics.comoment, statistics.counts[:, None, None])
     if model.regularization is None:
         return covariance
+    # Shrinkage is that of features in units of `scale`: the features' own units for a number.
     scale = np.ones(statistics.mean.shape)
     if isinstance(model.regularization, str):
         variance = covariance.diagonal(axis1=1, axis2=2)
@@ -309,13 +311,15 @@ def oas_share(covariance: Floats, count: Floats, d: int) -> Floats:
 
     Parameters
     ----------
-    covariance : ndarray, shape (K, n, n)
+    covariance : ndarray, shape (K, n_columns, n_columns)
+        Covariance S of each class, zero in constant columns.
     count : ndarray, shape (K,)
+        Number n of rows of each class.
     d : int
         Number of columns that are not constant.
     """
-    level = (np.trace(covariance, axis1=1, axis2=2) / d) ** 2
-    mean_square = np.sum(covariance**2, axis=(1, 2)) / d**2
+    level = (np.trace(covariance, axis1=1, axis2=2) / d) ** 2  # t^2
+    mean_square = np.sum(covariance**2, axis=(1, 2)) / d**2  # m
     below = (count + 1) * (mean_square - level / d)
     return np.where(below > 0, np.minimum(safe_divide(mean_square + level, below), 1.0), 1.0)
 
@@ -328,16 +332,19 @@ def ledoit_wolf_share(covariance: Floats, fourth: Floats, count: Floats, d: int)
 
     Parameters
     ----------
-    covariance : ndarray, shape (K, n, n)
+    covariance : ndarray, shape (K, n_columns, n_columns)
+        Covariance S of each class, zero in constant columns.
     fourth : ndarray, shape (K,)
         Weighted sums of ``|x - m|^4`` of each class.
     count : ndarray, shape (K,)
+        Number n of rows of each class.
     d : int
         Number of columns that are not constant.
     """
     square = np.sum(covariance**2, axis=(1, 2))
     level = np.trace(covariance, axis1=1, axis2=2) / d
-    distance = square - d * level**2
+    distance = square - d * level**2  # |S - level I|^2
+    # (mean of |x x' - S|^2) / n; it is at most the distance.
     noise = safe_divide(safe_divide(fourth, count) - square, count)
     noise = np.clip(noise, 0.0, np.maximum(distance, 0.0))
     return safe_divide(noise, distance)

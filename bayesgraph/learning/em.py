@@ -232,6 +232,7 @@ def _relevant_rows(parents: Parents, table: Table) -> dict[Variable, NDArray[np.
     by_name = {v.name: v for v in parents}
     order = parents_first({v.name: [p.name for p in above] for v, above in parents.items()})
     assert order is not None  # structures are acyclic
+    # Children first, so that a row that tells of a variable tells of all its ancestors.
     for name in reversed(order):
         for parent in parents[by_name[name]]:
             relevant[parent] = relevant[parent] | relevant[by_name[name]]
@@ -348,6 +349,7 @@ class _Block:
         statistics = {}
         if self.calibration is not None:
             posteriors, mass = self.calibration.posteriors([*factors.values(), *self._likelihoods])
+            # The posteriors of the families come first; those of `soft` are not needed.
             for child, posterior in zip(factors, posteriors, strict=False):
                 whole = np.broadcast_to(posterior, (n_rows, *posterior.shape[1:]))
                 statistics[child] = self._collected(child, whole.reshape(n_rows, -1))
@@ -407,6 +409,7 @@ def weighted_statistics(
         # The sums of the posteriors of the rows with the same observed configuration.
         tables = [np.bincount(index, weights * share, n_observed) for share in posterior.T]
         sums = np.stack(tables, axis=1), np.empty((size, 0)), np.empty((size, 0, 0))
+    # From the axes of the observed and then the open variables to those of the family.
     shape = tuple(v.cardinality for v in axes)
     order = [axes.index(v) for v in family.discrete]
     counts, mean, comoment = sums
@@ -500,6 +503,7 @@ def climb(
         objective.append(log_likelihood + float(sum(priors)))
         gain = np.inf if len(objective) < 2 else objective[-1] - objective[-2]
         converged = gain <= iterations.tol * total
+        # The first objective is that of the initial model, before any iteration.
         if converged or len(objective) > iterations.max_iter:
             return model, EMHistory(tuple(objective), log_likelihood, bool(converged), ())
         model = estimated(statistics, smoothing)
@@ -576,8 +580,8 @@ class _Problem:
         # Statistics of single continuous columns: estimates of Gaussians need the total variances.
         self._numbers = [v for v in source.variables if isinstance(v, Continuous)]
         alone = [Family((), (v,)) for v in self._numbers]
-        self._found = source.families([*alone, *map(self._observed, self._families)])
-        self._spread = {family: self._found[family] for family in alone}
+        self._of_rows = source.families([*alone, *map(self._observed, self._families)])
+        self._spread = {family: self._of_rows[family] for family in alone}
 
     def _observed(self, family: Family) -> Family:
         """Return a family (child and parents) without its hidden variables."""
@@ -642,11 +646,12 @@ class _Problem:
         (n_states, n_numbers), in all families, so that it starts as a cluster around this row. Of
         several hidden variables they are averaged; where they are missing, the mean is that of all.
         """
-        observed = self._found[self._observed(family)]
+        observed = self._of_rows[self._observed(family)]
         unseen = [axis for axis, v in enumerate(family.discrete) if v in self._hidden]
         if not unseen and first:
             return observed
         cards = tuple(v.cardinality for v in family.discrete)
+        # Over the hidden states the shares sum to one; without hidden variables their mean is one.
         share = _MIN_SHARE + random.exponential(size=cards)
         share /= share.sum(axis=tuple(unseen), keepdims=True) if unseen else share.mean()
         counts, mean, comoment = (

@@ -330,6 +330,7 @@ def correlation_exponents(summary: PairsSummary, target: Discrete) -> Floats:
     information, _ = discrete_scores(summary)
     at = summary.at.discrete.index(target)
     relevance, between = np.delete(information[at], at), np.delete(information, at, axis=0)
+    # A sum over all other features, as the diagonal is zero.
     redundancy = np.delete(between, at, axis=1).sum(axis=1) / max(1, len(relevance) - 1)
     return np.asarray(expit(_over_mean(relevance) - _over_mean(redundancy)))
 
@@ -372,7 +373,7 @@ def split_depths(terms: LogTerms, rows: NDArray[np.integer]) -> Floats:
     """
     depths = np.full(terms.n_features, np.inf)
     discrete = np.zeros(terms.n_features, dtype=np.bool_)
-    codes = np.ascontiguousarray(terms.codes[rows].T + np.int32(1))
+    codes = np.ascontiguousarray(terms.codes[rows].T + np.int32(1))  # 0 where missing
     tree = grow_tree(
         CodedColumns((), codes, terms.cards + 1, discrete, []),
         terms.labels[rows],
@@ -548,6 +549,7 @@ class ExponentSearch:
             if self._objective.share > 0.0:
                 loss = self._log_loss(joint[self._at_labels] / z, terms.weights)
             else:
+                # From the counts, without a pass over the labels; a missing value changes nothing.
                 gain = np.sum(terms.counts[i].T * heights[:, 1:])
                 loss = self._loss - float(gain - np.sum(terms.weights * np.log(z)))
             cost = loss + self._objective.cost(exponents)
@@ -627,10 +629,13 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
     d, k = terms.n_features, terms.n_classes
     shared, by_class = _PARTS[scheme]
     pull = _DEVIATION if shared else 0.0
+    # The vector of all parameters has d shared exponents, d * k deviations of the classes (or their
+    # exponents) and k biases, of which a scheme uses some: initial values and bounds.
     used = np.repeat([shared, by_class, by_class], [d, d * k, k])
     begin = np.repeat([1.0, 0.0 if shared else 1.0, 0.0], [d, d * k, k])
     low = np.repeat([0.0, -1.0 if shared else 0.0, -np.inf], [d, d * k, k])
     high = np.repeat([1.0, 1.0, np.inf], [d, d * k, k])
+    # A log-linear model, whose effects are the log probabilities times their exponents.
     starts = terms.starts[:-1]
     cells = np.where(terms.codes >= 0, terms.codes + starts, -1).astype(np.int32)
     rows = Rows.of(cells, terms.labels, terms.weights)
@@ -650,7 +655,7 @@ def conditional_exponents(terms: LogTerms, scheme: str = "variable") -> Exponent
         effects = Effects(tempered, terms.log_prior + bias)
         loss, by_cells, by_bias = rows.loss_and_gradient(effects)
         by_values = np.add.reduceat(by_cells * logs, starts, axis=0)
-        by_values[(values < 0.0) | (values > 1.0)] = 0.0
+        by_values[(values < 0.0) | (values > 1.0)] = 0.0  # clipped
         loss += 0.5 * pull * float(np.sum(deviations**2)) + 0.5 * _BIAS * float(bias @ bias)
         gradient = (
             by_values.sum(axis=1),
@@ -727,6 +732,7 @@ def fractional_naive_bayes(terms: LogTerms, costs: Floats, seed: int = 1) -> Flo
         _PRIOR_ROWS / rows if rows > 0 else 0.0,
     )
     search = ExponentSearch(terms, objective)
+    # The cost here is that of the empty model.
     threshold = _PRECISION * (1.0 + abs(search.cost)) / (1.0 + rows)
     features, random = informative(terms), np.random.default_rng(seed)
     for halvings in range(max(1, math.ceil(math.log2(rows + 1.0)))):
@@ -734,6 +740,7 @@ def fractional_naive_bayes(terms: LogTerms, costs: Floats, seed: int = 1) -> Flo
         for _ in range(_ROUNDS):
             before = search.cost
             search.sweep(random.permutation(features), step, threshold)
+            # A negative threshold: lower exponents may raise the cost by as much.
             search.sweep(random.permutation(features), -step, -threshold)
             if not search.cost < before:
                 break
@@ -784,6 +791,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
     null_cost = search.cost
     features, random = informative(terms), np.random.default_rng(seed)
     usual = math.ceil(math.log2(max(2.0, d * float(terms.weights.sum()))))
+    # The cost of each subset that was tried, by the bytes of its exponents (0 or 1).
     costs: dict[bytes, float] = {}
     for _ in range(usual if restarts is None else restarts):
         search.restart()
@@ -794,7 +802,7 @@ def selective_naive_bayes(terms: LogTerms, seed: int = 1, restarts: int | None =
                     costs.setdefault(members.tobytes(), cost)
             if search.cost == before:
                 break
-    costs.pop(np.zeros(d).tobytes(), None)
+    costs.pop(np.zeros(d).tobytes(), None)  # the empty subset, of weight 0
     if not costs or null_cost <= 0:
         return np.zeros(d)
     members = np.frombuffer(b"".join(costs)).reshape(-1, d)

@@ -235,7 +235,7 @@ def plain_source(
     """
     check_flags(check_columns=check)
     by_name = {v.name: v for v in declared}
-    free = columns.keys() - by_name.keys()
+    free = columns.keys() - by_name.keys()  # their variables are inferred
     for name in by_name:
         if name not in columns:
             raise unknown_variable(name, columns, where="variables=: the table")
@@ -309,6 +309,7 @@ METHODS: dict[str, Learner] = {
 }
 
 
+# Why a method does not take an option, or what stands for it, by method and option.
 _REASONS: dict[tuple[Any, str], str] = {
     **{
         (name, "order"): " (tiers=list(order) is an order)" for name in ("hill_climb", "tabu", "pc")
@@ -344,6 +345,7 @@ class Learning:
         self._learner = partial(learner, **options)
         self._smoothing, self._by_em = as_smoothing(smoothing), takes_em(missing, {})
         parameters = signature(learner).parameters.values()
+        # A function with `**options` takes them all.
         if any(p.kind is Parameter.VAR_KEYWORD for p in parameters):
             return
         names = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]

@@ -451,10 +451,12 @@ class _RowSearch:
         self._forced = rules.forced(features)
         allowed = rules.admissible(features) & ~self._forced
         d = len(features)
+        # Masks and gains of arcs have parents along the first axis. Open arcs may still be added.
         self._open = _candidates(rows, features, allowed) if d > 1 else allowed
         self._gains = np.zeros((d, d))
         self._stale = self._open.copy()  # True where a gain predates the last added arc
         self._parents: list[tuple[int, ...]] = [() for _ in features]
+        # Whether a directed path leads from i to j; True on the diagonal.
         self._reach = np.eye(d, dtype=np.bool_)
         self._joints = Joints(rows, [((), v) for v in features], "log")
         self._loss = self._joints.loss()
@@ -506,7 +508,7 @@ class _RowSearch:
             self._tried |= zip(new, losses_with.tolist(), strict=True)
 
     def _change(self, p: int, c: int) -> Change:
-        """Return the change by the arc p -> c; parents are in the order of their addition."""
+        """Return the change of c's term by the arc p -> c; parents are in the order of addition."""
         above = tuple([self._features[q] for q in self._parents[c]])
         child = self._features[c]
         return (above, child), ((*above, self._features[p]), child)

@@ -85,6 +85,7 @@ class CodedColumns:
                 cuts = quantile_edges(numbers[there], weights[there], (), n_intervals)[1:-1]
                 interval = np.searchsorted(cuts, distinct, side="left")
             coded[there] = interval[place]
+            # Above 0 at the first, and at the last, distinct number of each interval.
             first, last = np.diff(interval, prepend=-1), np.diff(interval, append=len(distinct))
             values.append(np.stack([distinct[first > 0], distinct[last > 0]]))
         return cls(
@@ -181,6 +182,8 @@ def divided(node: Node, split: Split) -> list[Node]:
     for b, portion in enumerate(portions.tolist()):
         share = np.where(has_value, node.share, node.share * portion)
         inside = (branch == b) | (~has_value & (share >= _SMALLEST_PART))
+        # The rows of the branch in the order of each feature, numbered anew: row i of the node is
+        # row cumsum(inside)[i] - 1 of the branch.
         order = (np.cumsum(inside) - 1)[node.order[inside[node.order]].reshape(len(node.order), -1)]
         codes = np.compress(inside, node.codes, axis=1)
         rows = node.labels[inside], node.weights[inside], share[inside], order
@@ -202,6 +205,7 @@ class ErrorRate:
             return None
         if node.is_number[feature]:
             return Split(feature, gain, missing=0 if left else 1, between=(low, high))
+        # The branch of the state, the left one in `error_split`, is the second one here.
         branch_of = np.zeros(node.n_codes[feature], dtype=np.int32)
         branch_of[low] = 1
         return Split(feature, gain, branch_of, missing=1 if left else 0)
@@ -292,6 +296,8 @@ class GrownTree:
         """
         variables = self.columns.variables
         width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
+        # Arguments of `Trees.single`: feature, threshold, states that go left, index of the left
+        # node (the right one follows), and whether the node continues the split of the one above.
         splits: list[tuple[int, float, NDArray[np.bool_], int, bool]] = []
         counts: list[Floats] = []
         # A node of many branches becomes several binary nodes, each of which takes the first branch
@@ -394,6 +400,7 @@ def grow_tree(
     counts: list[Floats] = []
     splits: list[Split | None] = []
     children: list[list[int]] = []
+    # Nodes that may be split, the one of the largest gain first: minus the gain, index, depth.
     heap: list[tuple[float, int, int, Node, Split]] = []
 
     def add(node: Node, depth: int) -> int:
@@ -595,6 +602,7 @@ def cost_complexity_pruned(tree: GrownTree, alpha: float) -> GrownTree:
     if alpha == 0.0:
         return tree
     errors = _error_rates(tree)
+    # A node as a leaf costs its errors and one alpha; below a split both are summed.
     return tree.pruned(_replaced(tree, errors + alpha, growing_kernels.ROUNDING))
 
 
@@ -605,6 +613,8 @@ def cost_complexities(tree: GrownTree) -> Floats:
     """
     errors = _error_rates(tree)
     above = np.full(len(errors), -1)
+    # Of the subtree at each node: the number of its leaves, and their errors. The link of a node is
+    # the alpha at which the subtree costs as much as the node would as a leaf.
     leaves, below = np.ones(len(errors), dtype=np.int64), errors.copy()
     links = np.full(len(errors), np.inf)  # of leaves they stay infinite
     for node in reversed([at for at, split in enumerate(tree.splits) if split is not None]):
@@ -616,6 +626,7 @@ def cost_complexities(tree: GrownTree) -> Floats:
     while links[weakest := int(np.argmin(links))] < np.inf:
         if links[weakest] > alphas[-1] + growing_kernels.ROUNDING:
             alphas.append(float(links[weakest]))
+        # The subtree of the weakest link becomes a leaf: no node in it is cut later.
         gone = [weakest]
         for at in gone:  # the list grows during the loop
             links[at] = np.inf
@@ -666,8 +677,8 @@ def estimate_root(table: Table, variable: Variable, weights: Floats, cuts: Float
     if isinstance(variable, Discrete):
         there = column >= 0
         n = variable.cardinality
-        seen_weight = np.bincount(column[there], weights[there], minlength=n) + 1.0 / n
-        return TableCPD(variable, seen_weight / seen_weight.sum())
+        counts = np.bincount(column[there], weights[there], minlength=n) + 1.0 / n
+        return TableCPD(variable, counts / counts.sum())
     assert isinstance(variable, Continuous)  # vectors of counts are no roots
     there = ~np.isnan(column)
     values, weights_there = np.asarray(column[there], dtype=np.float64), weights[there]

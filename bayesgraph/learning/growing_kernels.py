@@ -25,8 +25,11 @@ class Node(NamedTuple):
     codes : ndarray, shape (n_features, n_rows)
         -1 where missing.
     n_codes : ndarray of int, shape (n_features,)
+        Number of codes of each feature.
     is_number : ndarray of bool, shape (n_features,)
+        Whether codes are ranks of numbers, and not states.
     labels : ndarray, shape (n_rows,)
+        The class.
     weights : ndarray, shape (n_rows,)
     share : ndarray, shape (n_rows,)
         The part of each row; a row that misses the feature of a split is divided.
@@ -109,15 +112,19 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
     """
     codes, n_codes, is_number, labels, _, _, mass, order, whole = node
     n_classes = len(whole)
+    # Class weights of the rows with a value, and of the left branch. An entropy times its weight n
+    # is n log n - sum_c n_c log n_c; gains are differences of such terms.
     observed, left = np.empty(n_classes), np.empty(n_classes)
     total = whole.sum()
     n_features = len(codes)
     gains, ratios = np.zeros(n_features), np.zeros(n_features)
+    # A feature without a valid split keeps the low code -1; with one, a discrete feature gets 0.
     lows, highs = np.full(n_features, -1), np.full(n_features, -1)
     least = max(min_rows, min_weight) - 1e-9
     valid, sum_of_gains = 0, 0.0
     for j in range(n_features):
         code = codes[j]
+        # The entropy of the branches, of which the rows without a value are one.
         split_information = _x_log2_x(total)
         if is_number[j]:
             sorted_rows = order[j]
@@ -138,6 +145,7 @@ def gain_ratio_split(node: Node, min_rows: float, min_weight: float) -> tuple[in
                 right_weight = weight - left_weight
                 if min(left_weight, right_weight) < fewest:
                     continue
+                # The entropies of both branches, by weight: what the split leaves.
                 rest = _x_log2_x(left_weight) + _x_log2_x(right_weight)
                 for c in range(n_classes):
                     rest -= _x_log2_x(left[c]) + _x_log2_x(observed[c] - left[c])
@@ -239,6 +247,7 @@ def error_split(
             first, last = (1 if n_codes[j] == 2 else 0), n_codes[j]
         left[:] = 0.0
         n_left = 0.0
+        # Of a number, i is a place in the order of the rows; of a discrete feature, a state.
         for i in range(first, last):
             if is_number[j]:
                 row, following = sorted_rows[i], sorted_rows[i + 1]
@@ -254,10 +263,13 @@ def error_split(
             # Both branches have rows with a value.
             if min(n_left, len(labels) - n_missing - n_left) < 1.0:
                 continue
+            # Missing values on the right (0), then on the left (1).
             for side in range(2 if n_missing > 0.0 else 1):
                 here = n_left + side * n_missing
                 if min(here, len(labels) - here) < min_rows:
                     continue
+                # Of the left branch (a) and the right one (b): the weight, that of the most
+                # frequent class, and the sum of the squared weights of the classes.
                 a = b = most_a = most_b = squares_a = squares_b = 0.0
                 for c in range(n_classes):
                     mine = left[c] + side * (whole[c] - observed[c])
@@ -270,6 +282,7 @@ def error_split(
                 decrease = most_a + most_b - most
                 if decrease < gain - rounding:
                     continue
+                # The larger, the lower the Gini index.
                 pure = squares_a / a + squares_b / b
                 if decrease > gain + rounding or pure > purity + rounding:
                     gain, purity, feature, low, high = decrease, pure, j, at, after
@@ -296,6 +309,7 @@ def log_chi_squared_tail(statistic: float, degrees: float) -> float:
         return 0.0
     scale = a * math.log(x) - x - math.lgamma(a)
     if x < a + 1.0:
+        # The series of the lower tail, which converges fast for small x.
         term = total = 1.0 / a
         k = a
         while term > total * 1e-17:
@@ -303,6 +317,7 @@ def log_chi_squared_tail(statistic: float, degrees: float) -> float:
             term *= x / k
             total += term
         return math.log1p(-min(1.0, math.exp(scale) * total))
+    # The continued fraction of the upper tail, with the names of Press et al.
     b = x + 1.0 - a
     c, d = 1e300, 1.0 / b
     h = d
@@ -320,6 +335,7 @@ def log_chi_squared_tail(statistic: float, degrees: float) -> float:
 @kernel(interpreted=False)
 def _log_p(counts: Floats, i: int, j: int) -> float:
     """Return the log of the p-value that categories i and j have the same class distribution."""
+    # Pearson's statistic of a table with two rows: sum_c (n_ic b - n_jc a)^2 / (n_c a b).
     a, b = counts[i].sum(), counts[j].sum()
     statistic, degrees = 0.0, -1.0
     for c in range(counts.shape[1]):
@@ -344,6 +360,8 @@ def _compare(
         is_neighbour = True
         k = i + step
         while 0 <= k < len(counts):
+            # k is a group, which has the number of its first category. The next group beyond the
+            # floating one is still a neighbour.
             if group[k] == k:
                 may = is_neighbour or not ordered or i == floating or k == floating
                 log_p[min(i, k), max(i, k)] = _log_p(counts, i, k) if may else -np.inf
@@ -389,11 +407,14 @@ def merge_categories(
     while left > 1:
         i = j = -1
         best = log_alpha
+        # The most similar pair; the last two groups are not merged for their similarity. Of pairs
+        # that are equally similar the first one is merged.
         for a in range(n if left > 2 else 0):
             for b in range(a + 1, n):
                 if log_p[a, b] > best:
                     i, j, best = a, b, log_p[a, b] + _ROUNDING
         if i < 0:
+            # No pair is similar: the lightest group, if it is too light, and the most similar one.
             lightest = min_weight - 1e-9
             for k in range(n):
                 if group[k] == k and k != floating and counts[k].sum() < lightest:
@@ -436,7 +457,7 @@ def chi_squared_splits(
         Log of the p-value of independence of groups and classes; 0 without two groups.
     gain : ndarray, shape (n_features,)
         Information gain of the groups times the weight of their rows, in bits.
-    found : ndarray of int, shape (n_features, 3)
+    facts : ndarray of int, shape (n_features, 3)
         The number of categories and of groups, and whether missing values were merged with others.
     """
     codes, n_codes, is_number, labels, _, _, mass, _, classes = node
@@ -445,6 +466,7 @@ def chi_squared_splits(
     facts = np.zeros((n_features, 3), dtype=np.int64)
     for j in range(n_features):
         n = n_codes[j]
+        # The last category is that of missing values.
         table, size = np.zeros((n + 1, n_classes)), np.zeros(n + 1)
         for i in range(len(labels)):
             code = codes[j, i]
@@ -457,6 +479,8 @@ def chi_squared_splits(
         floating = len(kept) - 1 if size[n] > 0.0 else -1
         group = np.empty(len(kept), dtype=np.int64)
         merge_categories(counts, is_number[j], floating, log_alpha, min_weight, group)
+        # The missing values are a group of their own, as no category comes after them; the test
+        # leaves it out.
         alone = floating >= 0 and group[floating] == floating
         n_known = len(kept) - 1 if alone else len(kept)
         is_first = group[:n_known] == np.arange(n_known)

@@ -292,7 +292,7 @@ class Climber:
         if len(self.columns) > 1:
             self._start()
             self._search()
-        rows = self._unit * 10.0**TIE_DECIMALS
+        rows = self._unit * 10.0**TIE_DECIMALS  # their total weight, see `_start`
         return {
             (self.columns[p].name, column.name): float(-self.changes[DROP, p, c] / rows)
             for c, column in enumerate(self.columns)
@@ -306,8 +306,9 @@ class Climber:
         was met before is not better.
         """
         self._search_once()
-        met, since = {self._graph}, 0
+        met, since = {self._graph}, 0  # restarts since the last better graph
         while since < self.restarts:
+            # The gains by the perturbation (as a rule negative) and by the search from there.
             kept, since = self._copy(), since + 1
             if self._perturb() + self._search_once() > _ROUNDING and self._graph not in met:
                 since = 0
@@ -322,6 +323,7 @@ class Climber:
         # All graphs so far, the gain since the first one, that of the best one, steps since then.
         met, total, best, since = {self._graph}, 0.0, 0.0, 0
         kept = self._copy()
+        # Without patience each change is a gain, and resets the steps since the best graph.
         while since < max(self.patience, 1):
             # The gain is rounded, in units of `TIE_DECIMALS` decimals of a nat a row.
             graph = self._arcs, self._paths, self._forced, self._full, self._unit, self._marks
@@ -379,6 +381,7 @@ class Climber:
         self._candidates = [[p for p in by_states if may[p]] for may in self._allowed.T]
         self._pairs = np.where(self._allowed, pairs, -np.inf)
         self.changes[ADD] = np.where(self._forced, -np.inf, self._pairs)
+        # The last decimal of a gain per row, times the rows: gains of changes are sums over rows.
         self._unit = self.gains.rows(self.columns, self.condition) * 10.0**-TIE_DECIMALS
         self._refresh([c for c, above in enumerate(self.parents) if above])
 
@@ -405,7 +408,8 @@ class Climber:
                 self.changes[:, :, c] = self._gains_of[key]
                 continue
             above = self.parents[c]
-            # Adding an arc gained what dropping it would lose, if it was the last change here.
+            # Adding an arc gained what dropping it would lose, if it was the last change here; for
+            # other arcs of the graph the gain of adding is -inf.
             gains_of_adding = self.changes[ADD, above, c].tolist()
             self.changes[:, :, c] = -np.inf
             if not above:

@@ -61,10 +61,10 @@ def conditional_mutual_information(counts: Floats) -> Floats:
     given_x = counts.sum(axis=-1, keepdims=True)
     given_y = counts.sum(axis=-2, keepdims=True)
     by_class = given_x.sum(axis=-2, keepdims=True)
-    there = counts > 0
+    occurs = counts > 0  # other cells add nothing
     # Quotients before products: products of weights may exceed the range of floats.
-    ratio = np.where(there, counts, 1.0) / np.where(there, given_x, 1.0)
-    ratio *= np.where(there, by_class, 1.0) / np.where(there, given_y, 1.0)
+    ratio = np.where(occurs, counts, 1.0) / np.where(occurs, given_x, 1.0)
+    ratio *= np.where(occurs, by_class, 1.0) / np.where(occurs, given_y, 1.0)
     total = by_class.sum(axis=(-3, -2, -1))
     information = np.sum(counts * np.log(ratio), axis=(-3, -2, -1))
     return np.maximum(safe_divide(np.asarray(information), np.asarray(total)), 0.0)
@@ -86,12 +86,13 @@ def pair_tables(
     """
     cards, k = summary.at.cards, len(summary.singles.totals)
     left, right = np.triu_indices(len(cards), k=1)
+    # The shape (r, s) of a pair's table as the one number r * base + s.
     base = int(cards.max(initial=0)) + 1
     shapes, members = np.unique(cards[left] * base + cards[right], return_inverse=True)
     for number, shape in enumerate(shapes.tolist()):
         r, s = divmod(shape, base)
         same = np.flatnonzero(members == number)
-        size = max(1, _STACK // (k * r * s))
+        size = max(1, _STACK // (k * r * s))  # the number of pairs in a stack
         for at in range(0, len(same), size):
             part = same[at : at + size]
             cells = summary.starts[part][:, None] + np.arange(k * r * s)
@@ -115,6 +116,8 @@ def discrete_scores(summary: PairsSummary) -> tuple[Floats, Floats]:
     of_pairs = np.zeros((2, len(left)))
 
     def written(first: int, last: int) -> None:
+        """Write the information of the pairs whose left column is from `first` to `last` - 1."""
+        # Pairs are in the order of their left column: column i begins at d - 1 + ... + (d - i).
         a, b = (i * d - i * (i + 1) // 2 for i in (first, last))
         cells = summary.pair_counts[summary.starts[a] : summary.starts[b]]
         structure_kernels.listed_information(cells, shapes[a:b], n_groups, *of_pairs[:, a:b])
@@ -151,6 +154,7 @@ def gaussian_scores(
     covariance = smoothing.covariance(
         count, moments.comoment, smoothing.pooled(count, moments.comoment)
     )
+    # The variance of column i in the rows that observe i and j, shape (K, d, d).
     variance = smoothing.covariance(count, moments.square, smoothing.pooled(count, moments.square))
     variance = variance + ridge[:, None]
     deviation = np.broadcast_to(np.sqrt(variance), covariance.shape)
@@ -191,10 +195,12 @@ def mixed_scores(
     n_continuous = len(at.continuous)
     gains = np.zeros((len(at.discrete), n_continuous))
     rows = np.zeros_like(gains)
+    # By class, state (those of all discrete columns in a row), and continuous column.
     m, shape = summary.mixed, (n_groups, -1, n_continuous)
     arrays = [a.reshape(shape) for a in (m.count, m.mean, m.square)]
     for i, variable in enumerate(at.discrete):
         states = at.states(variable)
+        # Moments by class and state of this column, and by class alone.
         part = GroupMoments(*[a[:, states].reshape(-1, n_continuous) for a in arrays])
         whole = part.merged((n_groups, variable.cardinality), 1)
         target_variance = smoothing.pooled(whole.count, whole.square)
@@ -295,6 +301,7 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
     k, d = len(summary.singles.totals), len(columns)
     changing = varying(summary.singles)
     varies = np.array([v in changing for v in columns], dtype=np.bool_)
+    # The last arguments of `ArcScores.of`: the weight of all rows, and whether both columns vary.
     rest = float(summary.singles.totals.sum()), varies[:, None] & varies
     free = at.cards - 1.0
     if len(at.discrete) == d:  # in the order of the columns already
@@ -317,12 +324,14 @@ def arc_scores(source: CountSource, summary: PairsSummary, smoothing: Smoothing)
         put(continuous, continuous, *gaussian_scores(summary, smoothing, ridge), k)
         if discrete:
             mixed = mixed_scores(summary, smoothing, ridge, source.target)
+            # A mean and a variance for each further state of the parent.
             put(discrete, continuous, *mixed, 2.0 * k * free[:, None])
     return ArcScores.of(gains, rows, parameters, *rest)
 
 
 def varying(single: SinglesSummary) -> dict[Variable, None]:
     """Return the columns that are not constant, in the order of their kinds, as keys of a dict."""
+    # The number of states of each discrete column that occur in any class.
     n_states = np.add.reduceat(single.counts.any(axis=0), single.at.start[:-1], dtype=np.intp)
     varies = [*(n_states > 1), *(single.overall.square[0] > 0)]
     return dict.fromkeys(compress((*single.at.discrete, *single.at.continuous), varies))
@@ -342,10 +351,11 @@ def _parameters(summary: PairsSummary) -> Floats:
         return parameters
     wide = np.triu(is_sparse(np.outer(free, free), rows), k=1)
     for i, j in np.argwhere(wide).tolist():
-        there = summary.pair_table(i, j) > 0
+        occurs = summary.pair_table(i, j) > 0  # by class and the states of i and j
         for parent, child, axis in ((i, j, 2), (j, i, 1)):
-            worth = there.sum() * 2.0 * math.log(cards[child]) / math.log(max(rows, 2.0))
-            worth += 1 + there.sum() - there.any(axis=axis).sum()
+            # A nat is worth 2 / log(rows) parameters, as BIC has log(rows) / 2 nats for each.
+            worth = occurs.sum() * 2.0 * math.log(cards[child]) / math.log(max(rows, 2.0))
+            worth += 1 + occurs.sum() - occurs.any(axis=axis).sum()
             parameters[parent, child] = min(parameters[parent, child], worth)
     return parameters
 

@@ -128,6 +128,7 @@ class LeaveOneOut:
         `asked` has a pair (parents among the features, child) for each term.
         """
         keys = [(tuple(parents), child) for parents, child in asked]
+        # Rows that miss a parent take the term given the class alone.
         keys += [((), child) for parents, child in keys if parents]
         new = [key for key in dict.fromkeys(keys) if key not in self._known]
         self._check_memory(new)
@@ -191,6 +192,7 @@ class Joints:
         self._rows, self._loss = rows, loss
         self._changes: list[Change] = [(None, key) for key in terms]
         rows.learn(key for _, key in self._changes)
+        # By number of a part: how many changes its log joint has, and the log joint.
         self._held: dict[int, tuple[int, Floats]] = {}
 
     def change(self, change: Change) -> None:
@@ -274,6 +276,7 @@ class _Discrete(_Term):
     def __post_init__(self) -> None:
         counts = self.statistics.counts
         states = counts.shape[-1]
+        # Axes: class, configuration of the parents, state of the child.
         self._cells = counts.reshape(len(counts), -1, states)
         self._total = self._cells.sum(axis=-1)
         self._alpha = self.rows.smoothing.state_counts(self.child)
@@ -283,6 +286,8 @@ class _Discrete(_Term):
             # parents; in the last table each has a cell of its own.
             sizes = [p.cardinality for p in self.parents if isinstance(p, Discrete)]
             steps = sizes[::-1] if self.rows.smoothing.scheme == "backoff" else []
+            # How many successive configurations a cell of each table merges, its counts, and their
+            # sums over the states.
             self._tables = []
             for merged in np.cumprod([1, *steps])[::-1].tolist():
                 table = self._cells.reshape(len(counts), -1, merged, states).sum(axis=2)
@@ -300,6 +305,7 @@ class _Discrete(_Term):
             logs = self._backed_off(at, state, part)
         else:
             logs = np.take(self._logs, at * self._cells.shape[-1] + state, axis=0)
+            # Without the row, only the estimate in its own class differs.
             labels, removed = part.labels, part.removed
             cells = self._cells[labels, at, state] - removed + self._alpha[state]
             total = np.maximum(self._total[labels, at] - removed, 0.0) + self._all
@@ -320,11 +326,13 @@ class _Discrete(_Term):
         labels, removed = part.labels, part.removed
         n_states = self._cells.shape[-1]
         strength = self.rows.smoothing.prior_strength(n_states)
+        # The marginal share of the state, of shape (n, 1), towards which the first table shrinks.
         whole = self._cells.sum(axis=(0, 1))
         cells = whole[state] - removed + self._alpha[state]
         total = np.maximum(whole.sum() - removed, 0.0) + self._all
         share = _shares(cells, total, 1.0 / n_states)[:, None]
         at_labels = np.arange(len(labels)), labels
+        # Each table shrinks towards the shares of the one before, shape (n, K).
         for merged, table, totals in self._tables:
             cells = table[:, at // merged, state].T
             total = totals[:, at // merged].T
@@ -355,6 +363,8 @@ class _Linear(_Term):
         discrete = [p for p in self.parents if isinstance(p, Discrete)]
         self._numbers = (*(p for p in self.parents if isinstance(p, Continuous)), self.child)
         self._ridge = smoothing.ridge(self.rows.source.variances(self._numbers))
+        # The first axes of the statistics are those of the class and of the discrete parents; the
+        # latter become one axis of configurations.
         is_class = [True, *(False for _ in discrete)]
         pooled = towards(sums, smoothing, is_class)
         self._pooled = pooled.reshape(-1, m, m)[0]
@@ -389,10 +399,11 @@ class _Linear(_Term):
         # the child; `at` is the index of the configuration of the discrete parents.
         labels, removed = part.labels, part.removed
         mean = _without(values, self._mean[labels, at], self._count[labels, at], removed)
-        whole = _without(values, self._class_mean[labels], self._class_count[labels], removed)
-        there = self._class_count[labels] - removed > 0
+        of_class = _without(values, self._class_mean[labels], self._class_count[labels], removed)
+        class_has_rows = self._class_count[labels] - removed > 0
         count = np.maximum(self._count[labels, at] - removed, 0.0)
-        coarser = np.where(there[:, None], whole, self._overall)
+        # A configuration without other rows has the mean of its class, else that of all rows.
+        coarser = np.where(class_has_rows[:, None], of_class, self._overall)
         mean = np.where((count > 0)[:, None], mean, coarser)
         # S without x is S - w (n - w) / n (x - m')(x - m')^T, where m' is the mean without x.
         step = values - mean
@@ -409,6 +420,7 @@ class _Linear(_Term):
 
 def _without(values: Floats, mean: Floats, count: Floats, removed: Floats) -> Floats:
     """Return the mean without each row, whose weight `removed` is subtracted from `count`."""
+    # (n m - w x) / (n - w) = m + w / (n - w) (m - x).
     share = safe_divide(removed, count - removed)[:, None]
     return np.asarray(mean + share * (mean - values))
 

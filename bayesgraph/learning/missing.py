@@ -102,7 +102,7 @@ def complete_normal(
     variance = safe_divide(overall.square[0], overall.count[0])
     varies = np.flatnonzero(variance)  # constant columns have nothing to estimate
     there = ~np.isnan(values[:, varies]).all(axis=1)  # rows that miss all values are uninformative
-    there |= not len(varies)
+    there |= not len(varies)  # all rows, if nothing varies
     values, weights = values[there], weights[there]
     codes: NDArray[np.intp] = group[there].astype(np.intp)
     centre, scale = overall.mean[0, varies], np.sqrt(variance[varies])
@@ -111,11 +111,11 @@ def complete_normal(
     mean, covariance = problem.start(shared=shared)
     moved, n_iter = np.inf, 0
     while moved > tolerance and n_iter < max_iter:
-        expected, comoment = problem.expect(mean, covariance)
-        following = _maximised(comoment, problem.total, covariance, shared=shared)
-        changes = expected - mean, following - covariance
+        new_mean, comoment = problem.expect(mean, covariance)
+        new_covariance = _maximised(comoment, problem.total, covariance, shared=shared)
+        changes = new_mean - mean, new_covariance - covariance
         moved = max(np.abs(change).max(initial=0.0) for change in changes)
-        mean, covariance = expected, following
+        mean, covariance = new_mean, new_covariance
         n_iter += 1
     if moved > tolerance:
         warn(
@@ -124,6 +124,7 @@ def complete_normal(
             "(A class with few rows for its columns may have no maximum; covariance='shared' has.)",
             BayesGraphWarning,
         )
+    # Back to the units of the columns; constant columns keep their mean, and comoments of zero.
     means = np.repeat(overall.mean, n_groups, axis=0)
     means[:, varies] = np.where(problem.total[:, None] > 0, centre + scale * mean, centre)
     comoments = np.zeros((n_groups, values.shape[1], values.shape[1]))
@@ -164,6 +165,7 @@ class _Problem:
         n_gaps = gaps.sum(axis=1)
         self._complete = self._statistics(np.flatnonzero(n_gaps == 0))
         rows = np.flatnonzero(n_gaps)
+        # The number of gaps comes first, so that kinds with as many are sorted next to each other.
         pattern = np.column_stack([n_gaps, gaps, group])[rows]
         kinds, kind = np.unique(pattern, axis=0, return_inverse=True)
         order = np.argsort(kind.reshape(-1), kind="stable")
@@ -174,7 +176,7 @@ class _Problem:
         # Successive rows with as many gaps, so few that a matrix of each of them fits in memory.
         size = 1 + _BLOCK_NUMBERS // max(values.shape[1] ** 2, 1)
         steps = np.flatnonzero(np.diff(n_gaps[self._rows])) + 1
-        ends = np.union1d(steps, np.arange(0, len(rows), size))
+        ends = np.union1d(steps, np.arange(0, len(rows), size))  # 0 first: part 0 is empty
         self._blocks = np.split(np.arange(len(rows)), ends)[1:]
 
     def _statistics(self, rows: NDArray[np.intp]) -> FamilyStatistics:
@@ -199,6 +201,7 @@ class _Problem:
         (x_o - m_o)`` and the covariance ``S_uu - S_uo S_oo^-1 S_ou``, with the mean m and the
         covariance S of the class.
         """
+        # Sums of the conditional covariances of missing values, by class.
         uncertain = np.zeros((len(mean), *covariance.shape[1:]))
         for block in self._blocks:
             rows = self._rows[block]
@@ -213,6 +216,7 @@ class _Problem:
                 covariance[matrix, first[:, :, None], second[:, None, :]]
                 for first, second in ((present, present), (present, absent), (absent, absent))
             )
+            # S_oo^-1 S_ou, with the ridge on the diagonal of S_oo.
             slopes = _solved(observed + self._ridge * np.eye(n_observed), link)
             weight = np.bincount(kind, self._weights[rows], len(kinds))[:, None, None]
             cells = self._class[kinds][:, None, None], absent[:, :, None], absent[:, None, :]
@@ -233,6 +237,7 @@ def _solved(observed: Floats, link: Floats) -> Floats:
     Columns are collinear if others explain all but a negligible share of a variance.
     """
     try:
+        # The square of the Cholesky factor's diagonal: each variance given the columns before.
         rest = np.linalg.cholesky(observed).diagonal(axis1=1, axis2=2) ** 2
         if (rest > _COLLINEAR * observed.diagonal(axis1=1, axis2=2)).all():
             return np.asarray(np.linalg.solve(observed, link))

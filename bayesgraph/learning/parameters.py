@@ -175,7 +175,8 @@ def _leaves(
     for child, above in parents.items():
         if len(above) == 1 and above[0] == target:
             leaves.setdefault(named[child], []).append(child)
-    has_others = sum(map(len, leaves.values())) < len(parents) - 1
+    has_others = sum(map(len, leaves.values())) < len(parents) - 1  # besides the class
+    # A predictive distribution of a number is that of a plate only: its features stay.
     if has_others and smoothing.estimation != "predictive":
         for name in [name for name in leaves if FAMILIES[name].any_parents]:
             if not source.holds(Singles(tuple(leaves[name]), target)):
@@ -222,6 +223,7 @@ def _beside_gaps(
         if statistics.counts.sum() < max(total * (1.0 - ROUNDING), least) and set(above) - {target}:
             droppable[child] = [p for p in above if p != target]
     singles = source.families(Family.of(p) for p in dict.fromkeys(chain(*droppable.values())))
+    # For each child its parents in the order in which they are added, and the sets that result.
     chains, families = {}, list[Family]()
     all_rows = total or 1.0  # there may be none
     for child, others in droppable.items():
@@ -241,6 +243,7 @@ def _beside_gaps(
         alone = fewer.counts.sum(axis=-1) if isinstance(child, Discrete) else fewer.counts
         for new, above in zip(added, sets[1:], strict=True):
             family = Family.of(*above, child)
+            # The rows with all of these columns, and a share of what fewer parents would tell.
             exact, of_parents = raw[family], raw[Family.of(*above)].counts
             fewer = _extended(fewer, family, new, backed_off_mean(exact), variances.get(new, 0.0))
             share = _share(child, above, exact.counts, fewer.counts, alone, of_parents, target)
@@ -302,6 +305,7 @@ def _share(
         Rows that have the parents.
     target : Discrete or None
     """
+    # Of a linear Gaussian: intercept, variance and slopes; of a row of a table: states but one.
     parameters, least = 2.0 + sum(isinstance(p, Continuous) for p in parents), 0.0
     if isinstance(child, Discrete):
         parameters = max(child.cardinality - 1.0, 1.0)
@@ -310,9 +314,11 @@ def _share(
     elif counts.sum() < parameters * alone.size:
         least = parameters
     discrete = [p for p in parents if isinstance(p, Discrete)]
+    # The rows of each class, if it is a parent, with all axes but that of the class of length 1.
     axes = tuple(i for i in range(counts.ndim) if discrete[i : i + 1] != [target])
     rows = counts.sum(axis=axes, keepdims=True)
     lacking = np.where(rows > 0, safe_divide(alone.reshape(rows.shape) - rows, rows), np.inf)
+    # The number of rows that is enough, less those that a configuration has on average.
     missed = np.maximum(parameters * lacking, least) - rows * rows.size / counts.size
     share = np.clip(safe_divide(missed, fewer), 0.0, 1.0)
     return np.where((counts == 0) & (of_parents > 0), 1.0, share)
@@ -444,7 +450,8 @@ def _gaussian_posterior(
     """Return the posterior of a linear Gaussian, given those of parents and child together.
 
     The rows of the prior count for the coefficients, but not for the mean. The result is None if
-    the estimate is not the mean of a posterior.
+    the estimate is not the mean of a posterior. `rows` has an axis for each discrete parent; `mean`
+    and `covariance` have in addition those of the continuous parents and, last, the child.
     """
     if not smoothing.has_posterior:
         return None
@@ -462,6 +469,7 @@ def towards(statistics: FamilyStatistics, smoothing: Smoothing, is_class: Sequen
     It is the pooled within-class covariance if one of the discrete parents is the class, else the
     covariance of all rows. `is_class` says of each discrete parent whether it is the class.
     """
+    # From the last axis, as axes after a merged one move forward.
     for axis in range(len(is_class) - 1, -1, -1):
         if not is_class[axis]:
             statistics = statistics.merged(axis)

@@ -137,10 +137,12 @@ class PairTests:
         added = ridge(source.variances(numbers)) if numbers else np.empty(0)
         self._ridge = dict(zip(numbers, added.tolist(), strict=True))
         self._numbered = Numbered(self._columns)
-        self._cards: list[int] = self._numbered.cards.tolist()
+        self._cards: list[int] = self._numbered.cards.tolist()  # 0 of continuous columns
         rows: RowSource | None = source if getattr(source, "in_memory", False) else None  # type: ignore[assignment]
         free = np.maximum(self._numbered.cards - 1.0, 0.0)
         n_rows = np.inf if rows is None else rows.weights.sum() or rows.n_rows
+        # Pairs of columns of so many states that G-squared is not chi-squared; if the rows are in
+        # memory, they are tested by `many_states`.
         self._in_memory, self._wide = rows, is_sparse(np.outer(free, free), n_rows)
         self._most = 0.0  # weight of the rows of the test that had the most
 
@@ -151,6 +153,7 @@ class PairTests:
         degree of freedom.
         """
         results = np.full((2, len(asked)), np.nan)
+        # Tests whose statistics fit in memory together are one batch.
         held, batch = 0, list[int]()
         for i, (one, other, condition) in enumerate(asked):
             if self._wide[one, other]:
@@ -176,6 +179,7 @@ class PairTests:
         """Write the results of some tests, from one request for each kind."""
         families = {i: self._family(asked[i]) for i in batch} if 0 in self._cards else {}
         mixed = {i: family for i, family in families.items() if family.continuous}
+        # Mixed tests have a continuous column; all columns of the others are discrete.
         if tables := [i for i in batch if i not in mixed]:
             self._test_tables(asked, tables, results)
         counted = self._source.families(mixed.values(), keep=False) if mixed else {}
@@ -205,6 +209,7 @@ class PairTests:
         at = np.fromiter(chain.from_iterable(tests_of.values()), np.intp, len(batch))
         results[:, at] = np.where(decided, p_values, 1.0), shares
         # Nothing varies where the given columns determine one of the two: no test.
+        # Nor are there enough rows in some; a test without given columns always counts.
         results[:, [i for i in at[without_result].tolist() if asked[i][2]]] = np.nan
 
     def _are_few(self, rows: Any, degrees: Any) -> Any:
@@ -213,7 +218,10 @@ class PairTests:
         return rows <= degrees * safe_divide(self._most - rows, np.asarray(rows))
 
     def _family(self, asked: Asked) -> Family:
-        """Return the columns of a test: what is given first of the discrete ones."""
+        """Return the columns of a test in the order that `conditional_gaussian` expects.
+
+        Given columns come first among the discrete ones, and last among the continuous ones.
+        """
         one, other, condition = asked
         discrete = [c for c in (*condition, one, other) if self._cards[c]]
         continuous = [c for c in (one, other, *condition) if not self._cards[c]]
@@ -226,6 +234,7 @@ class PairTests:
         ridge = np.array([self._ridge[v] for v in family.continuous])
         if not family.discrete:
             return partial_correlation(statistics, ridge)
+        # Strata, states of `one` and states of `other`: the discrete ones of these come last.
         shape = (-1, self._cards[one] or 1, self._cards[other] or 1)
         n = len(ridge)
         by_stratum = FamilyStatistics(
@@ -277,6 +286,7 @@ class Skeleton:
             pairs = np.argwhere(np.triu(self.linked & ~self._kept))
             if not self._level(pairs, around, size):
                 return
+            # The tests without given columns rank the neighbours of each column.
             if not size:
                 shown = np.where(np.isfinite(self.least), self.least, 0.0)
                 self._order = np.argsort(-(shown + shown.T).round(12), axis=1, kind="stable")
@@ -295,6 +305,8 @@ class Skeleton:
         left, right = [c for c in around[a] if c != b], [c for c in around[b] if c != a]
         if max(len(left), len(right)) < size:
             return None
+        # Sets of neighbours of both are taken once. The column whose neighbours are given comes
+        # first: tests that share it and the set are counted together, see `_test_tables`.
         first = combinations(left, size)
         second = filterfalse(set(left).issuperset, combinations(right, size))
         tests = zip(repeat(a), repeat(b), first, strict=False)
@@ -321,6 +333,7 @@ class Skeleton:
         removed: list[tuple[int, int]] = []
         together = 1
         while waiting:
+            # The next sets of each pair.
             tests = {
                 pair: new for pair, sets in waiting.items() if (new := [*islice(sets, together)])
             }
@@ -345,6 +358,7 @@ class Skeleton:
         sizes = np.array([len(new) for new in tests.values()])
         starts = np.cumsum(sizes) - sizes
         # The first test that finds each pair independent; what comes later does not count.
+        # The tests of a pair are consecutive; `len(asked)` stands for none.
         hits = np.append(np.flatnonzero(p_values > self._alpha), len(asked))
         hits = hits[np.searchsorted(hits, starts)]
         counts = ~np.isnan(information) & (np.arange(len(asked)) <= np.repeat(hits, sizes))
@@ -365,11 +379,13 @@ def directed(
     """Return the arcs of a directed acyclic graph with a skeleton and its v-structures."""
     linked = skeleton.linked
     pattern = Pattern(len(linked), [(a, b) for a, b in np.argwhere(np.triu(linked)).tolist()])
+    # First the required arcs, then links that may have one direction only.
     for arcs in (forced, linked & allowed & ~allowed.T):
         for a, b in np.argwhere(arcs).tolist():
             if pattern.leads(b, a):
                 pattern.unlink(a, b)  # it can be directed neither way
             pattern.direct(a, b)
+    # A v-structure is left out if an earlier one directed one of its arcs the other way.
     for a, b, child in _colliders(skeleton, allowed):
         if all(child in pattern.undirected[p] or p in pattern.parents[child] for p in (a, b)):
             for p in (a, b):

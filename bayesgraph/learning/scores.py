@@ -160,8 +160,9 @@ class Gains:
             other = scores
             if condition is not None:
                 other = arc_scores(self.source, self._pairs(columns, None), self.smoothing)
-            mixed = fcll(scores.total * scores.gains, other.total * other.gains)
-            return mixed, scores.learnable
+            gains = fcll(scores.total * scores.gains, other.total * other.gains)
+            return gains, scores.learnable
+        # Pairs with a continuous column keep the BIC, the limit of BDeu for many rows.
         gains = scores.net("bic" if self.score == "bdeu" else self.score)
         if self.score == "bdeu":
             place = {v: i for i, v in enumerate(columns)}
@@ -185,6 +186,7 @@ class Gains:
         if sum(map(sum, sizes)) <= MAX_CELLS:
             return self._batch(asked)
         gains = [np.full(len(extension.new), -np.inf) for extension in asked]
+        # For each batch: by number of an extension, the places of those new parents that it takes.
         batches: dict[int, dict[int, list[int]]] = {}
         held = 0.0
         for number, cells in enumerate(sizes):
@@ -204,6 +206,8 @@ class Gains:
 
     def _sizes(self, extension: Extension) -> list[float]:
         """Return upper bounds on the numbers of values in the statistics with each new parent."""
+        # Configurations of the discrete columns (those with a cardinality), each with a matrix of
+        # moments with a row for the constant and for each continuous column.
         cells, side = 1.0, 1
         for i in (*extension.others, extension.child):
             cells *= self.cards[i] or 1
@@ -246,6 +250,7 @@ class Gains:
             return np.stack([information.extended_bdeu(*counted, self.ess), told.rows])
         gains = told.information - penalty_rate(self.score, told.rows) * told.parameters
         if self.score == "fcll":
+            # The same new parents, with the class summed out.
             mixed = [
                 part._replace(others=tuple(p for p in part.others if p != self.target))
                 for part in asked
@@ -266,6 +271,8 @@ class Gains:
             for parents, child in zip(above, children, strict=True)
         ]
         statistics = self.source.families(families, keep=False)
+        # Numbers of the families by what must agree: the cardinalities of discrete parents, and of
+        # each parent whether it is the class, and whether it is discrete.
         stacks: dict[tuple[Any, ...], list[int]] = {}
         for i, parents in enumerate(above):
             cards = tuple(v.cardinality for v in families[i].discrete)
@@ -289,14 +296,15 @@ class Gains:
         is_class: tuple[bool, ...],
         discrete: tuple[bool, ...],
     ) -> Floats:
-        """Return gains of continuous children from stacked statistics, with the new parent first.
+        """Return the gains of m continuous children from stacked statistics, shape (m,).
 
+        The new parent is the first of the parents.
         See `gaussian_fit` for `ridge`. `is_class` and `discrete` say of each parent whether it is
         the class, and whether it is discrete.
         """
         # The family without its new parent has less on three accounts: `merged` sums the axis of a
         # discrete one out; a continuous one is the first entry of the moments.
-        flags = [c for c, d in zip(is_class, discrete, strict=True) if d]
+        flags = [c for c, d in zip(is_class, discrete, strict=True) if d]  # of the discrete parents
         if discrete[0]:
             smaller, smaller_flags, smaller_ridge = statistics.merged(0), flags[1:], ridge
         else:
@@ -329,6 +337,7 @@ class Gains:
         penalty = "bic" if self.score == "bdeu" else self.score
         price = penalty_rate(penalty, counts.sum(axis=0))
         fit = information.gaussian_fit(statistics, self.smoothing, ridge, is_class)
+        # For each configuration: n - 1 slopes, the intercept and the variance.
         return np.asarray(fit - price * len(counts) * (n + 1))
 
     @cached_property

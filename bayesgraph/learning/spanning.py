@@ -116,6 +116,7 @@ def tile_order(columns: tuple[Variable, ...], condition: Discrete | None, limit:
     whole = pairs_bytes(columns, condition)
     if whole <= limit:
         return 1
+    # The first guess is from the 4 / q^2 of all pairs in a tile of q groups.
     order = max(3, math.isqrt(4 * whole // max(limit, 1)))
     while order < len(columns) and tile_bytes(columns, condition, order) > limit:
         order += 1
@@ -154,6 +155,7 @@ def scores_of_pairs(
         "fewer columns.",
         copies=_MATRICES,
     )
+    # The arrays of `ArcScores`, in their order.
     whole = [np.zeros(2 * [len(columns)], t) for t in (float, float, float, float, bool)]
     for places, summary in pair_summaries(source, columns, condition):
         scores = arc_scores(source, summary, smoothing)
@@ -200,7 +202,11 @@ class Candidates:
 
 
 def pair_numbers(ends: _Indices, columns: tuple[Variable, ...]) -> _Indices:
-    """Return each pair of `Candidates` as the index of its arc among those of all columns."""
+    """Return each pair as the index of its arc among those of all d columns: d parent + child.
+
+    `ends` has the two columns of each pair in any order, shape (n_pairs, 2); which of them is the
+    parent is as in `Candidates`.
+    """
     numeric = _are_numeric(columns)
     ends = np.sort(ends, axis=1)
     turned = numeric[ends[:, 0]] & ~numeric[ends[:, 1]]
@@ -290,8 +296,10 @@ def candidate_pairs(
         expected = safe_divide(scores.parameters, 2.0 * scores.total)
         net = np.round(scores.gains - expected, TIE_DECIMALS)
         net[~(scores.learnable & joinable(summary.request.columns, rules))] = -np.inf
-        net = np.maximum(net, net.T)
+        net = np.maximum(net, net.T)  # of edges: their directions come later
         partners.update(places, net)
+        # In the tree a number has at most one edge to a discrete column, and all other edges are
+        # between columns of one kind.
         number = numeric[places]
         parents.update(places, np.where(number[:, None] & ~number, net, -np.inf))
         forest.update(places, np.where(number[:, None] == number, net, -np.inf))
@@ -637,8 +645,10 @@ def _augmented(
     if candidates is None:
         of_all = scores_of_pairs(source, columns, condition, smoothing)
         allowed = joinable(columns, rules)
+        # Each edge once: of an arc that may have both directions only the one with parent < child.
         pairs = Candidates.of(np.flatnonzero(allowed & ~np.tril(allowed.T)), columns, rules)
         at = pairs.parents, pairs.children
+        # Both directions of an edge have the same gain, up to rounding; an impossible one has 0.
         gains = of_all.gains[at]
         np.maximum(gains, of_all.gains.T[at], out=gains)
         weights, learnable = worth(of_all)[at], of_all.learnable[at]

@@ -58,7 +58,7 @@ class Structure:
             build_dag(by_name, self.arcs)  # raises an error that says what is wrong
             raise
         if len(set(self.arcs)) < len(self.arcs):
-            build_dag(by_name, self.arcs)
+            build_dag(by_name, self.arcs)  # raises an error that names the arc given twice
         return parents
 
     @property
@@ -252,11 +252,10 @@ class ArcRules:
             If an arc names a variable that is not in `names`. (Learners that augment naive Bayes
             leave the class out of `names`, as it is a parent of every feature already.)
         """
-        # The arcs that lead from a tier to an earlier one.
         if isinstance(tiers, str) or not isinstance(tiers, Iterable | None):
             raise GraphError(f"tiers= takes a list of tiers, each a list of names; got {tiers!r}.")
         allowed, earlier = set(names), list[Any]()
-        against: set[Arc] = set()
+        against: set[Arc] = set()  # the arcs that lead from a tier to an earlier one
         for tier in () if tiers is None else tiers:
             is_name = isinstance(tier, str) or (isinstance(tier, Hashable) and tier in allowed)
             members = [tier] if is_name else list(tier)
@@ -289,6 +288,7 @@ class ArcRules:
         GraphError
             If a required arc is excluded.
         """
+        # A parent's kind is at most that of the child: 0 for discrete, 1 for continuous columns.
         kinds = np.array([_kind(v) for v in columns], dtype=np.int64)
         allowed = (kinds[:, None] >= 0) & (kinds[:, None] <= kinds)
         np.fill_diagonal(allowed, False)

@@ -60,6 +60,7 @@ def table_information(
         for y in range(s):
             of_group += of_y[y]
         total += of_group
+        # From here on, of_y has n(c) / n(c, y).
         for y in range(s):
             of_y[y] = of_group / of_y[y] if of_y[y] > 0.0 else 0.0
         for x in range(r):
@@ -85,7 +86,7 @@ def first_forest(n: int, left: NDArray[np.int64], right: NDArray[np.int64]) -> N
     left, right : ndarray of int, shape (n_edges,)
         The ends of each edge.
     """
-    above = np.arange(n)
+    above = np.arange(n)  # union-find: the root of a tree is above itself
     kept = np.zeros(len(left), dtype=np.bool_)
     for edge in range(len(left)):
         a, b = left[edge], right[edge]
@@ -114,10 +115,12 @@ def extended_information(
     cells, cards, plan
         See `information.ExtendedTables`.
     out : ndarray, shape (4, n_columns)
-        Zeros, to which what is found is added; see `extended.ExtendedInformation`.
+        Zeros, to which what is found is added; see `information.ExtendedInformation`.
     """
     most = cards.max()
     of_state, share = np.empty(most), np.empty(most)
+    # Of each group the plan has the number of new columns, that of the others, and these columns,
+    # the child last. `at` is the first cell of a table, `column` counts the new columns.
     at = column = place = 0
     while place < len(plan):
         split = place + 2 + plan[place]
@@ -145,7 +148,12 @@ def extended_information(
 def _conditional_information(
     cells: Floats, card: int, strata: int, of_state: Floats, share: Floats
 ) -> tuple[float, float, int]:
-    """Return information, rows and degrees of freedom of tables by code, stratum and state."""
+    """Return information, rows and degrees of freedom of tables by code, stratum and state.
+
+    `cells` is flat, of shape (card, strata, n_states) in C order; `of_state`, of n_states entries,
+    and `share`, of at least as many, are overwritten. The information is n I(code; state | stratum)
+    in nats, for n rows.
+    """
     states = len(of_state)
     step = strata * states
     information = rows = 0.0
@@ -163,6 +171,7 @@ def _conditional_information(
         degrees += (n_codes - 1) * (n_seen - 1)
         for state in range(states):
             if of_state[state] > 0.0:
+                # log(n(stratum) / n(stratum, state))
                 share[state] = math.log(total) - math.log(of_state[state])
         for code in range(card):
             here, of_code, gained = first + code * step, 0.0, 0.0
@@ -207,17 +216,18 @@ def extended_bdeu(
         Zeros, to which what is found is added.
     """
     of_state = np.empty(cards.max())
-    at = column = place = 0
+    at = column = place = 0  # the plan is read as in `extended_information`
     while place < len(plan):
         split = place + 2 + plan[place]
         stop = split + plan[place + 1]
         states, strata = cards[plan[stop - 1]], 1
         for other in range(split, stop - 1):
             strata *= cards[plan[other]]
+        # Pseudo-counts of a configuration of the parents and of a cell, without the new parent ...
         below, of_one = ess / strata, ess / (strata * states)
         for new in range(place + 2, split):
             card = cards[plan[new]]
-            beside, of_cell = below / card, of_one / card
+            beside, of_cell = below / card, of_one / card  # ... and with it
             gain = 0.0
             for stratum in range(strata):
                 of_state[:states] = 0.0
@@ -229,6 +239,7 @@ def extended_bdeu(
                         n = cells[first + state]
                         of_code += n
                         of_state[state] += n
+                        # The score with the new parent is added, that without it subtracted.
                         gain += _rising(n, of_cell)
                     total += of_code
                     gain -= _rising(of_code, beside)
@@ -273,8 +284,8 @@ def best_change(
     Parameters
     ----------
     gains : ndarray, shape (2, d, d)
-        Gain by removing (first) or adding each arc, parents along the second axis; -inf where that
-        cannot be.
+        Gain by removing (`DROP`) or adding (`ADD`) each arc, parents along the second axis; -inf
+        where that cannot be.
     arcs : ndarray of bool, shape (d, d)
         The arcs of the graph, parents along the first axis.
     paths : ndarray of bool, shape (d, d)
@@ -318,6 +329,7 @@ def best_change(
                 if not gain > best:
                     continue
                 after = graph ^ marks[p, c]
+                # The reversed arc would close a cycle with any other path from p to c.
                 if kind == REVERSE:
                     if _has_detour(arcs, paths, p, c):
                         continue
@@ -334,6 +346,7 @@ def best_change(
 def _has_detour(arcs: NDArray[np.bool_], paths: NDArray[np.bool_], p: int, c: int) -> bool:
     """Return whether a path leads from p to c besides the arc between them."""
     detour = False
+    # Any other path enters c from another parent q.
     for q in range(len(arcs)):
         detour |= q != p and arcs[q, c] and paths[p, q]
     return detour
@@ -351,6 +364,8 @@ def reach(arcs: NDArray[np.bool_], paths: NDArray[np.bool_]) -> None:
         Overwritten.
     """
     d = len(arcs)
+    # Children before parents: the number of children of each node that are not done, and a stack of
+    # nodes without such children.
     waiting, ready = np.zeros(d, np.int64), np.empty(d, np.int64)
     n_ready = 0
     for p in range(d):

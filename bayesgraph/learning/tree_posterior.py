@@ -71,6 +71,7 @@ class SpanningTrees:
         steps = []
         for k in range(len(weights) - 1, 0, -1):
             before = weights[: k + 1, : k + 1]
+            # Node k is eliminated: log(w_ik w_kj / S_k) is added to the weight of each pair i, j.
             link = before[k, :k]
             through = link[:, None] + (link - log_sum_exp(link, 0))[None, :]
             np.fill_diagonal(through, -np.inf)
@@ -89,6 +90,8 @@ class SpanningTrees:
 
         The absolute error is about 1e-13.
         """
+        # Derivatives of the log partition function by the log weights of the remaining edges; in
+        # reverse order, each step brings back an eliminated node, as the last one.
         slopes = np.zeros((1, 1))
         for before, shares in reversed(self._steps):
             k = len(shares)
@@ -110,6 +113,7 @@ class SpanningTrees:
         parent = np.full(n, -1)  # towards node 0
         for before, shares in reversed(self._steps):
             k = len(shares)
+            # Cut the edges that stand for a path through the new node k.
             children = np.flatnonzero(parent[:k] >= 0)
             cut = random.random(len(children)) < shares[children, parent[children]]
             parent[children[cut]] = -1
@@ -186,6 +190,7 @@ def mix(
     """
     target, features = source.target, source.features
     assert target is not None  # classifiers always set a target
+    # The features below each parent, in all networks, as ordered sets.
     children: dict[Variable, dict[Variable, None]] = {}
     for parents in components:
         for child, parent in parents.items():
@@ -204,7 +209,7 @@ def mix(
         arcs += [(above.name, v.name) for v in below for above in (target, parent)]
         structure = Structure((target, parent, *below), tuple(arcs))
         network = estimate_network(structure, source, smoothing, priors=priors)
-        rare = np.zeros(1, np.bool_)
+        rare = np.zeros(1, np.bool_)  # no state of the parent is rare
         if isinstance(parent, Discrete) and min_rows > 0:
             family = Family((parent,))
             rare = source.families([family])[family].counts < min_rows
@@ -223,6 +228,7 @@ def _given_the_class(cpd: CPD, alone: CPD, rare: NDArray[np.bool_]) -> CPD:
 
     `alone` is the CPD given the class alone, `rare` the mask of the rare states.
     """
+    # The first axes are the class and the parent; in a table the states of the child follow.
     if isinstance(cpd, TableCPD) and isinstance(alone, TableCPD):
         values = np.where(rare[:, None], alone.values[:, None, :], cpd.values)
         replaced: CPD = TableCPD(cpd.variable, values, cpd.parents)
@@ -335,9 +341,10 @@ class TreePosterior:
         """Return the posterior probability of each edge, shape (n, n), zero on the diagonal."""
         m, whole = self.n_discrete, self._whole.edge_probabilities()
         edges = np.zeros_like(self.log_weights)
-        edges[m:, m:] = whole[min(m, 1) :, min(m, 1) :]
+        edges[m:, m:] = whole[min(m, 1) :, min(m, 1) :]  # without node 0 for discrete features
         if m:
             edges[:m, :m] = self._among_discrete.edge_probabilities()
+            # The edge from node 0 is split over the discrete features by their weights.
             shares = np.exp(self._weights[:m, m:] - self._to_discrete)
             edges[:m, m:] = shares * whole[0, 1:]
             edges[m:, :m] = edges[:m, m:].T
@@ -347,9 +354,11 @@ class TreePosterior:
         """Draw one tree; return its edges i < j in ascending order."""
         m = self.n_discrete
         edges = self._among_discrete.draw(random) if m else []
+        # Node i of `_whole` is feature i + m - 1 if node 0 stands for the discrete features.
         offset = m - 1 if m else 0
         for i, j in self._whole.draw(random):
             a, b = i + offset, j + offset
+            # An end at node 0 becomes a discrete feature, drawn by its weight (Gumbel noise).
             if m and i == 0:
                 weights = self._weights[:m, b]
                 a = int(np.argmax(weights + random.gumbel(size=m)))
@@ -367,7 +376,7 @@ def default_ess(features: Iterable[Variable], n_classes: int) -> float:
     cards = np.array([v.cardinality for v in features if isinstance(v, Discrete)], dtype=np.float64)
     if len(cards) < 2:
         return 1.0
-    pairs = cards.sum() ** 2 - np.sum(cards**2)
+    pairs = cards.sum() ** 2 - np.sum(cards**2)  # the sum of r s over ordered pairs
     return float(0.5 * n_classes * pairs / (len(cards) * (len(cards) - 1)))
 
 
@@ -413,6 +422,7 @@ def tree_posterior(
                 ends = others[left], others[right]
                 weights[ends] = weights[ends[::-1]] = log_marginal_ratio(tables, ess)
             scores = arc_scores(source, summary, smoothing)
+            # Edges to a number have the penalised gain of the arc that points to it.
             if len(numbers):
                 net = scores.net("bic")[:, numeric[places]]
                 weights[np.ix_(places, numbers)] = net

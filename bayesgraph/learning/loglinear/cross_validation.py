@@ -397,6 +397,7 @@ class _Search:
         used = [c for c in self._scores if c.structure in ("star", self._structure)]
         shares, sums = self._summed([self._scores[c] for c in used])
         used, shares, sums = self._with_joint_table(sums) or (used, shares, sums)
+        # Of the weights that of a joint table, if there is one, comes last.
         kept = {
             c: float(share) for c, share in zip(used, shares, strict=False) if share > _MIN_SHARE
         }
@@ -472,7 +473,7 @@ class _Search:
         for fold, (rows, unseen) in enumerate(self._folds):
             self._effort.enter(phase, max(smaller - 1, 0) * n_folds + fold, n_folds * parts)
             trees = grow_trees(rows, numbers[-1], self._effort, 4.0**smaller)
-            nothing = np.full_like(unseen.codes[:1], -1)
+            nothing = np.full_like(unseen.codes[:1], -1)  # a row without values, for P(class)
             for at, n in enumerate(numbers):
                 first = trees.first(n)
                 posteriors[at].append(mean_distributions(first, unseen.views, unseen.codes))
@@ -494,6 +495,7 @@ def _gain(logs: Floats, than: Floats, weights: Floats) -> tuple[float, float]:
 
 def costs_little(logs: Floats, than: Floats, weights: Floats) -> bool:
     """Return whether log P(label) of rows is lower by no more than the cost of trees."""
+    # The loss of taking `logs`, certain up to its error, as a share of the mean loss of `than`.
     gain, error = _gain(than, logs, weights)
     return bool(gain + _TREE_ERRORS * error < -_TREE_COST * weights @ than / weights.sum())
 
@@ -548,6 +550,7 @@ def train_choice(
 
 def _joint_part(sample: Sample, terms: Terms, effort: Effort) -> Effects:
     """Return the effects of a joint table alone, of which the scores are those of its trees."""
+    # The parameters of the joint table, the last one, are its effects; all others are zero.
     model, table = start(terms, sample.prior), joint_effects(sample, terms.joint, effort)
     model[slice(*terms.begins[-2:])] = table
     effects = Normalised.of(terms, model, sample.prior).effects
@@ -592,13 +595,13 @@ def _averaged(sums: Floats, trees: Floats, priors: Floats, sample: Sample) -> _A
 
         def loss(share: float) -> float:
             mean = (1.0 - share) * first + share * second
-            prior = _EQUAL * (np.log(share) + np.log1p(-share))
+            prior = _EQUAL * (np.log(share) + np.log1p(-share))  # log density of a Beta prior
             return -float(sample.weights @ np.log(np.maximum(mean, _LEAST)) + prior)
 
         lowest = minimize_scalar(loss, bounds=(1e-6, 1.0 - 1e-6), method="bounded")
         return float(lowest.fun) + _ONE * np.log(exponent) ** 2, float(lowest.x), second
 
-    widest = (0.0, np.log(_MAX_EXPONENT))
+    widest = (0.0, np.log(_MAX_EXPONENT))  # the search is over the log of the exponent
     power = minimize_scalar(
         lambda log: best(np.exp(log))[0], bounds=widest, method="bounded", options={"xatol": 1e-3}
     )
@@ -617,6 +620,7 @@ def _stacked(scores: Sequence[Floats], sample: Sample) -> Floats:
 
     `scores` has the scores of the rows of `sample` under each candidate.
     """
+    # Scores are defined up to a constant per row.
     centred = np.stack([s - s.mean(axis=1, keepdims=True) for s in scores])
 
     def objective(shares: Floats) -> tuple[float, Floats]:

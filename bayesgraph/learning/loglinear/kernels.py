@@ -19,7 +19,8 @@ TABLES = 4
 def add_scores(begin: int, end: int, cells: Codes, effects: Array, bias: Array, out: Array) -> None:
     """Write the scores of rows begin to end: the bias plus the effects of the row's table cells.
 
-    The last row of `effects` is zero: cell -1, of missing values, reads it.
+    `cells` has the cell of each row (first axis) in each table, `effects` the effects of each cell
+    on the classes. The last row of `effects` is zero: cell -1, of missing values, reads it.
     """
     n_classes = len(bias)
     if n_classes == 2:  # two sums in registers, without an inner loop
@@ -90,7 +91,9 @@ def normalise(
     Parameters
     ----------
     starts : ndarray, shape (n_tables + 1,)
+        First cell of each table; last, the number of cells.
     share : ndarray, shape (n_cells,)
+        Share p of the rows in each cell of its table.
     prior : ndarray, shape (n_classes,)
     g : ndarray, shape (n_cells, n_classes)
         Sums of parameters up to a constant of each cell; overwritten by the effects.
@@ -104,6 +107,7 @@ def normalise(
     for table in range(len(starts) - 1):
         total[:] = 0.0
         for cell in range(starts[table], starts[table + 1]):
+            # Over the classes: g = phi - log sum_k pi_k exp(phi_k).
             factor, mean = across[cell], 0.0
             for k in range(n_classes):
                 mean += prior[k] * factor[k]
@@ -114,6 +118,7 @@ def normalise(
                 total[k] += part
                 g[cell, k] -= log_mean
                 factor[k] *= prior[k] * to_one
+        # Over the cells of the table: the effects are g - log Z, with Z_k = sum_cells p exp(g_k).
         for k in range(n_classes):
             log_total[k], total[k] = np.log(total[k]), 1.0 / total[k]
         for cell in range(starts[table], starts[table + 1]):
@@ -126,7 +131,11 @@ def normalise(
 def differentiate(
     starts: NDArray[np.int64], by_effects: Array, within: Array, across: Array, out: Array
 ) -> None:
-    """Write the gradient by sums of parameters, given that by effects; see `normalise`."""
+    """Write the gradient by sums of parameters, given that by effects; see `normalise`.
+
+    Both are of shape (n_cells, n_classes). By the chain rule, in reverse order: first through the
+    normalisation over the cells of a table (`within`), then through that over classes (`across`).
+    """
     n_classes = by_effects.shape[1]
     sums = np.empty(n_classes)
     for table in range(len(starts) - 1):

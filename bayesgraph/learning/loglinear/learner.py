@@ -135,6 +135,7 @@ class _Forest:
         log_class = np.array(self.bias)
         tables: list[Floats] = [np.empty(0)] * len(self.order)
         for j in reversed(self.order):
+            # The last two axes are the states of the feature and the classes.
             joint = self.factors[j] + up[j] + (self.alone[j] @ tilt)[..., None]
             total = log_sum_exp(joint, -2)
             tables[j] = joint - total[..., None, :]
@@ -583,7 +584,7 @@ def _merged(
     new_terms, new_effects = train_choice(
         merged, choice, pairs, joint, effort=effort, phase="merged intervals"
     )
-    # Each partition numbers its intervals from 0 on.
+    # Each partition numbers its intervals from 0 on, ascending: so many intervals are gone.
     saved = _PRICE * sum(len(groups) - 1 - int(groups[-1]) for groups in partition)
     if merged.rows(new_terms).loss(new_effects) > choice.loss + saved:
         return sample, terms, effects

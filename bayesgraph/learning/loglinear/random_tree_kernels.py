@@ -24,7 +24,11 @@ def _below(state: NDArray[np.int64], n: int) -> int:
 
 @kernel()
 def _copies(state: NDArray[np.int64], expected: float) -> float:
-    """Return a Poisson-distributed number of copies of a row, given the expected number."""
+    """Return a Poisson-distributed number of copies of a row, given the expected number.
+
+    It is the first number whose cumulative probability exceeds a uniform random number; of many
+    expected copies (`_MANY`) it is the expected number, rounded.
+    """
     if expected >= _MANY:
         return float(np.floor(expected + 0.5))
     state[0] = state[0] * _FACTOR % _MODULUS
@@ -53,12 +57,34 @@ def _split(
     """Return the gain and the left states, as bits, of the best split on one feature.
 
     The gain is the sum over both sides of the squared counts of classes, divided by the count of
-    the side; -1 if the feature is constant, -2 if no side has the weight `least`. Categories are
-    in the order of their share of a random class, which contains the best split if there are two
-    classes (Breiman et al. 1984, theorem 4.5).
+    the side; -1 if the feature is constant in the node, -2 if no split leaves the weight `least` on
+    both sides. Categories are in the order of their share of a random class, which contains the
+    best split if there are two classes (Breiman et al. 1984, theorem 4.5).
+
+    Parameters
+    ----------
+    values : ndarray of uint8, shape (n_rows,)
+        States of the feature.
+    labels : ndarray of int, shape (n_rows,)
+    copies : ndarray, shape (n_rows,)
+        Weight of each row.
+    rows : ndarray of int, one-dimensional
+        Indices of the rows in the node.
+    whole : ndarray, shape (n_classes,)
+        Weight of each class in the node.
+    is_ordered : bool
+        Whether the states are intervals.
+    state : ndarray of int, shape (1,)
+        State of the random number generator.
+    least : float
+        Minimum weight of a side.
+    counts : ndarray, shape (n_states, n_classes + 1)
+        Overwritten: weights of the classes in each state; in the last column, of all of them.
+    order : ndarray of int, one-dimensional
+        Overwritten: the states that occur in the node, in the order in which they move to the left.
     """
     n_states, n_classes = counts.shape
-    n_classes -= 1
+    n_classes -= 1  # without the column of totals
     counts[:] = 0.0
     for i in rows:
         counts[values[i], labels[i]] += copies[i]
@@ -74,6 +100,7 @@ def _split(
         c = _below(state, n_classes)
         while whole[c] == 0.0:
             c = (c + 1) % n_classes
+        # Insertion sort of the states by their share of class c.
         for at in range(1, n_present):
             v, place = order[at], at
             share = counts[v, c] / counts[v, n_classes]
@@ -99,6 +126,7 @@ def _split(
             on_left = counts[before, c] if at > 0 else 0.0
             if moved > 0.0:
                 on_right = whole[c] - on_left
+                # (a + m)^2 - a^2 = m (2 a + m), and likewise for the side that loses m.
                 left_squares += moved * (2.0 * on_left + moved)
                 right_squares -= moved * (2.0 * on_right - moved)
             counts[v, c] = on_left + moved
@@ -207,6 +235,7 @@ def grow(
     n_pending, n_nodes, n_leaves = 1, 1, 0
     while n_pending > 0:
         n_pending -= 1
+        # A node, and its rows: those between two places of `rows`.
         node, start, stop = pending[n_pending]
         whole[:] = 0.0
         for at in range(start, stop):
@@ -217,13 +246,14 @@ def grow(
             largest = max(largest, whole[c])
         best, chosen, bits = -1.0, -1, 0
         if largest < total and total >= 2.0 * least:
-            n_left, n_found = d, 0
-            while n_left > 0 and n_found < n_tried:
-                at = _below(state, n_left)
-                n_left -= 1
+            # Features are drawn without replacement: a drawn one moves behind those that remain.
+            n_remaining, n_varying = d, 0
+            while n_remaining > 0 and n_varying < n_tried:
+                at = _below(state, n_remaining)
+                n_remaining -= 1
                 j = candidates[at]
-                candidates[at] = candidates[n_left]
-                candidates[n_left] = j
+                candidates[at] = candidates[n_remaining]
+                candidates[n_remaining] = j
                 gain, goes_left = _split(
                     filled[j],
                     labels,
@@ -236,7 +266,7 @@ def grow(
                     counts[: n_states[j]],
                     order,
                 )
-                n_found += gain != -1.0
+                n_varying += gain != -1.0
                 if gain > best:
                     best, chosen, bits = gain, j, goes_left
         if chosen < 0:
@@ -248,6 +278,7 @@ def grow(
             continue
         if n_nodes + 2 > len(feature):
             return 0, 0
+        # The rows of the left child come first: up to `first`, where those of the right one begin.
         first, last = start, stop - 1
         while first <= last:
             i = rows[first]

@@ -78,13 +78,14 @@ class Canonical:
             Empty if every row has weight 1.
         """
         orders = [_state_order(v) for v in features]
-        places = [np.argsort(order) for order in orders]
+        places = [np.argsort(order) for order in orders]  # the inverse permutations
         codes = np.empty((len(labels), len(features)), dtype=np.int32, order="F")
         for j, (column, place) in enumerate(zip(columns, places, strict=True)):
-            # A feature with one state carries no information, so that its missing values do not
-            # matter.
+            # The code -1 picks the last entry, -1. A feature with one state carries no information,
+            # so that its missing values do not matter.
             codes[:, j] = np.append(place, -1)[column] if len(place) > 1 else 0
-        # A canonical order of the classes: by a hash of their rows, not by their labels.
+        # A canonical order of the classes: by the sum of their rows' hashes, scaled to [0, 1), not
+        # by their labels.
         marks = (fingerprints(codes) >> np.uint64(11)).astype(np.float64) / 2.0**53
         total = np.bincount(labels, marks * weights if len(weights) else marks, target.cardinality)
         class_order = np.argsort(np.round(total, 9), kind="stable")
@@ -137,6 +138,7 @@ def _state_order(variable: Discrete) -> NDArray[np.intp]:
 
 
 def _reordered(variable: Discrete, order: NDArray[np.intp]) -> Discrete:
+    """Return the variable with its states in a new order; intervals keep theirs."""
     if isinstance(variable, Binned):
         return variable
     return Discrete(variable.name, [variable.states[i] for i in order])
@@ -244,10 +246,12 @@ class Sample:
             return np.arange(d)
         groups = regrouped(self.codes, [view.paired for view in self.views])
         size, there = int(groups.max()) + 1, groups >= 0
+        # Cells of one table of shape (feature, 1, group, class): a condition of one state.
         cells = (np.arange(d) * size + groups) * self.n_classes + self.labels[:, None]
         weights = np.broadcast_to(self.weights[:, None], cells.shape)
         totals = np.bincount(cells[there], weights[there], d * size * self.n_classes)
         counts: Floats = totals.astype(np.float64).reshape(d, 1, size, self.n_classes)
+        # Half the degrees of freedom: the mean of n I(X; C), in nats, if they are independent.
         chance = (np.array([view.n_paired for view in self.views]) - 1) * (self.n_classes - 1) / 2
         gains = conditional_mutual_information(counts) * counts.sum(axis=(1, 2, 3)) - chance
         return np.sort(np.argsort(-gains.round(_TIE_DECIMALS), kind="stable")[:most])

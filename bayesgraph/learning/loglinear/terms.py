@@ -48,6 +48,8 @@ class Loadings:
             The position of each cell of each table, or nothing.
         """
         outer, inner = zip(*tables, strict=True)
+        # A slope adds the position to the cells of its table: a column of the outer matrix, which
+        # the inner one passes on.
         slopes = _diagonal(positions)
         return cls(
             hstack([_diagonal(outer), slopes], format="csr"), _diagonal([*inner, slopes.shape[1]])
@@ -186,7 +188,7 @@ def merged_view(view: View, groups: Groups) -> View:
     variable = view.variable
     if not isinstance(variable, Binned):
         return view
-    cuts = np.array(variable.cuts)[np.diff(groups) > 0]
+    cuts = np.array(variable.cuts)[np.diff(groups) > 0]  # those between different groups
     share = np.bincount(groups, view.share).astype(np.float64)
     return _interval_view(Binned(variable.name, cuts.tolist()), share)
 
@@ -224,11 +226,14 @@ def _polynomials(position: Floats, share: Floats, grid: Groups) -> Floats:
 
     Before the division they are orthonormal over the rows, and orthogonal to a constant.
     """
+    # Powers of numbers from -1 to 1; the first column is the constant, to which the others are then
+    # orthogonal.
     weight = np.bincount(grid, share)
     mean = np.bincount(grid, share * position) / weight
     powers = np.vander(mean / np.abs(mean).max(), min(_DEGREE + 1, len(mean)), increasing=True)
     root = np.sqrt(weight)[:, None]
     orthonormal, triangle = np.linalg.qr(powers * root)
+    # Without the constant, and powers that lower ones of so few groups already span.
     degree = np.flatnonzero(np.abs(np.diag(triangle)) > _LEAST)[1:]
     return np.asarray(np.round(orthonormal[:, degree] / root / degree, _DECIMALS))
 
@@ -301,7 +306,7 @@ class Grid(NamedTuple):
     def rows(self, codes: NDArray[np.signedinteger]) -> NDArray[np.intp]:
         """Return the cell of each row, -1 where a value is missing; see `Terms.rows`."""
         of_features = zip(self.features, self.groups, strict=True)
-        # The appended -1 is what the code -1 reads.
+        # The appended -1 is what the code -1 reads; the cells of such rows are replaced by -1.
         groups = tuple(np.append(group, -1)[codes[:, j]] for j, group in of_features)
         cells = np.ravel_multi_index(groups, self.shape, mode="clip")
         return np.where(np.min(groups, axis=0) >= 0, cells, -1)
@@ -360,10 +365,12 @@ class Terms:
         live = [len(view.share) > 1 for view in views] + [min(grid.shape) > 1 for grid in grids]
         shares = [*(view.share for view in views), *(grid.share(views) for grid in grids)]
         sizes = [v.basis if isinstance(v.basis, int) else v.basis.shape[1] for v in views]
+        # The outer and the inner matrix of each table, see `Loadings.of`.
         tables: list[Any] = list(zip((view.basis for view in views), sizes, strict=True))
         tables += [of_products(views[i].products, views[j].products) for i, j in pairs]
         if joint:
             tables.append((len(shares[-1]), len(shares[-1])))
+        # A table that is not live keeps its cells, but has no parameters.
         for at, (share, use) in enumerate(zip(shares, live, strict=True)):
             if not use:
                 tables[at] = np.empty((len(share), 0)), 0

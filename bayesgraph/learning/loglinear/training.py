@@ -248,14 +248,14 @@ class Rows:
         Where predictions are surer than `impurity`, the weighted mean over the rows of the sum of
         P (1 - P) over the classes, they are mixed with the prior of the labels until they are not.
         """
-        # P, and 1 - P for the label; so is the prior.
+        # P, and 1 - P for the label, of which P (1 - P) is the same; so is the prior.
         each = np.abs(self.residuals(model)[0] / self.weights[:, None])
         weights = self.weights / self.weights.sum()
         prior = np.bincount(self.labels, weights, len(model.bias))
         labels = np.arange(len(each)), self.labels
         other = np.tile(prior, (len(each), 1))
         other[labels] = 1.0 - other[labels]
-        other -= each
+        other -= each  # from the predictions to the prior
         # With the share s of the prior the impurity is that of s = 0 plus linear s - square s^2.
         rise = impurity - float(weights @ (each * (1.0 - each)).sum(axis=1))
         linear = float(weights @ (other * (1.0 - 2.0 * each)).sum(axis=1))
@@ -399,6 +399,8 @@ def _scale(terms: Terms, rows: Rows, prior: Floats, price: Floats) -> Floats:
 
     `price` has the penalty of each parameter and slope (the factor of half its square).
     """
+    # The second derivative by a parameter is the sum over the rows of its squared coefficient times
+    # P (1 - P), which is assumed to be the share `_CONFIDENT` of that of the prior.
     mass = _CONFIDENT * rows.weights.sum()
     squares = terms.loadings.mean_squares(terms.share) * mass
     spread = np.maximum(prior * (1.0 - prior), _MIN_SPREAD)
@@ -419,7 +421,7 @@ def with_share(rows: Rows, model: Effects) -> Effects:
     best, step = np.inf, np.zeros(n_classes)
     bias = model.bias
     for _ in range(_NEWTON_STEPS):
-        residuals = scores + (bias + step - model.bias)
+        residuals = scores + (bias + step - model.bias)  # scores, which `log_loss` overwrites
         loss = log_loss(residuals, rows.labels, rows.weights)
         if loss > best and np.abs(step).max() > _SHORTEST:
             step = step / 2
@@ -430,7 +432,7 @@ def with_share(rows: Rows, model: Effects) -> Effects:
         gradient = residuals.sum(axis=0)
         if np.abs(gradient).max() <= _BALANCE * total:
             break
-        # The Hessian of the loss by the bias, from the weighted residuals, shape (K, K).
+        # The Hessian of the loss by the bias, shape (K, K), from `mass`: weight times P.
         mass = residuals.copy()
         mass[np.arange(len(mass)), rows.labels] += rows.weights
         step = -np.linalg.lstsq(

@@ -69,8 +69,9 @@ def grow_trees(
     used = informative(sample)
     views = [sample.views[j] for j in used]
     groups = [_groups(view) for view in views]
-    # As bytes, -1 is `MISSING`.
+    # As bytes, -1 is `MISSING`; features along the first axis.
     codes = np.ascontiguousarray(regrouped(sample.codes[:, used], groups).T, dtype=np.uint8)
+    # The first arguments of `random_tree_kernels.grow`, in their order.
     rows = (
         codes,
         np.array([group.max() + 1 for group in groups], dtype=np.int64),
@@ -82,6 +83,8 @@ def grow_trees(
         np.array([_SEED]),
         _n_tried(len(views)),
     )
+    # A leaf has at least one copy of a row: rows[6] has the expected ones, of which there may be
+    # more. A tree has fewer than twice as many nodes as leaves.
     most_leaves = min(_MAX_LEAVES // n_trees, _MAX_NUMBERS // n_classes)
     capacity = max(min(int(rows[6].sum() * 2), most_leaves), 2)
     most = max(_MAX_NUMBERS // n_trees, 2 * n_classes)
@@ -92,10 +95,12 @@ def grow_trees(
         effort.step()
         n_nodes, n_leaves = random_tree_kernels.grow(*rows, least, *nodes, leaves)
         first, place = _distinct(leaves[:n_leaves])
+        # The tree is too large: it is grown again with larger leaves, as are those after it.
         if n_nodes == 0 or first.size * n_classes > most:
             least *= 2.0
             continue
         part = [array[:n_nodes].copy() for array in nodes]
+        # Leaves with equal counts share one row of them.
         is_leaf = nodes[0][:n_nodes] < 0
         part[2][is_leaf] = place[part[2][is_leaf]]
         parts.append([*part, leaves[first]])
@@ -122,17 +127,21 @@ def _joined(
 ) -> Trees:
     """Return trees grown one by one as one set of arrays, with distributions at the leaves.
 
-    `used` has the parent variable of each feature that the trees know.
+    Each of `parts` has the `feature`, `states` and `below` of a tree, see
+    `random_tree_kernels.grow`, and the counts of the classes at its distinct leaves. `used` has the
+    parent variable of each feature that the trees know.
     """
     n_nodes, n_leaves = (np.array([len(part[at]) for part in parts]) for at in (0, 3))
     roots, leaves = np.cumsum(n_nodes) - n_nodes, np.cumsum(n_leaves) - n_leaves
     feature, states, below, counts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    # `below` counts leaves at leaves, and nodes elsewhere, from the first ones of the tree.
     shift = np.where(feature < 0, np.repeat(leaves, n_nodes), np.repeat(roots, n_nodes))
     below += shift.astype(np.int32)
     first, place = _distinct(counts)
     below[feature < 0] = place[below[feature < 0]]
     values = counts[first] + _PRIOR_ROWS * prior
     values /= values.sum(axis=1, keepdims=True)
+    # The feature -1, of leaves, picks the last entry, -1.
     feature = np.append(used, -1)[feature].astype(np.int32)
     return Trees(roots.astype(np.int32), feature, states[:, None], below, values, groups)
 
@@ -140,6 +149,7 @@ def _joined(
 def _distinct(counts: Floats) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the index of the first of equal rows, and each row's place among these."""
     order = np.lexsort(counts.T)
+    # Equal rows follow each other in this order; of no rows none is the first.
     is_first = np.append(True, (np.diff(counts[order], axis=0) != 0).any(axis=1))[: len(order)]
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.cumsum(is_first) - 1
@@ -176,6 +186,7 @@ def _groups(view: View) -> NDArray[np.int32]:
         return np.arange(n, dtype=np.int32)
     if isinstance(view.variable, Binned):
         return (np.arange(n) * MAX_GROUPS // n).astype(np.int32)
+    # Ranks by decreasing share: all but the most frequent categories are in the last group.
     rank = np.argsort(np.argsort(-view.share, kind="stable"), kind="stable")
     return np.minimum(rank, MAX_GROUPS - 1).astype(np.int32)
 
@@ -259,6 +270,7 @@ def joint_effects(sample: Sample, features: tuple[int, ...], effort: Effort = UN
     """Return log P(class | cell) / P(class) of each cell of a joint table, (n, n_classes)."""
     part = _only(sample, features)
     trees = grow_trees(part, _TREES, effort)
+    # All joint states, as rows, in the order of the cells.
     codes = np.indices([len(view.share) for view in part.views]).reshape(len(features), -1).T
     return np.log(mean_distributions(trees, part.views, codes)) - np.log(sample.prior)
 
@@ -312,6 +324,8 @@ def tree_of(
     members = np.flatnonzero(np.isin(features, clique))
     weights = np.where(gains > 0, gains, -np.inf)
     tree = spanning_edges(weights)
+    # Pairs within the clique are those of the first tree, all others those of the second one, in
+    # which infinite weights join the clique first.
     if len(members):
         joined = np.zeros(gains.shape, dtype=bool)
         joined[np.ix_(members, members)] = True

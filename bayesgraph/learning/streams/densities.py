@@ -119,6 +119,8 @@ class CellDensities(Densities):
     def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
         """Add features and classes; see Densities."""
         before, k, total = self.n_starts, self.n_classes, self.n_cells
+        # The distribution of all rows, which a new class gets; its mean log probability is the sum
+        # of p log p over the cells of a feature.
         pooled = np.log(np.exp(self.logs) @ shares)
         sums = np.concatenate([[0.0], np.cumsum(np.exp(pooled) * pooled)])
         self.grow(n_features=n_features, n_classes=n_classes)
@@ -140,6 +142,7 @@ class CellDensities(Densities):
         sizes = np.diff(self.start)
         logs = np.insert(self.logs[order], self.start[:-1][sizes == 0], 0.0, axis=0)
         sizes = np.maximum(sizes, 1)
+        # Normalised again within each feature, against rounding errors.
         values = np.exp(logs.T)
         sums = np.add.reduceat(values, np.cumsum(sizes) - sizes, axis=1)
         values = values / np.repeat(sums, sizes, axis=1)
@@ -167,16 +170,16 @@ def smoothed_logs(
     size = np.diff(start)
     if not len(counts):
         return counts, np.zeros((counts.shape[1], len(size)))
-    there = size > 0
-    begin = start[:-1][there]
+    has_cells = size > 0
+    begin = start[:-1][has_cells]
     totals = np.zeros((len(size), counts.shape[1]))
-    totals[there] = np.add.reduceat(counts, begin, axis=0)
-    held = counts + smoothing
-    sums = np.add.reduceat(held, begin, axis=0)
-    logs = np.log(held) - np.log(np.repeat(sums, size[there], axis=0))
+    totals[has_cells] = np.add.reduceat(counts, begin, axis=0)
+    smoothed = counts + smoothing
+    sums = np.add.reduceat(smoothed, begin, axis=0)
+    logs = np.log(smoothed) - np.log(np.repeat(sums, size[has_cells], axis=0))
     pooled = counts.sum(axis=1, keepdims=True)
     centre = np.zeros((len(size), counts.shape[1]))
-    centre[there] = np.add.reduceat(pooled * logs, begin, axis=0)
+    centre[has_cells] = np.add.reduceat(pooled * logs, begin, axis=0)
     weight = totals.sum(axis=1, keepdims=True)
     return logs, np.ascontiguousarray((centre / np.where(weight > 0, weight, 1.0)).T)
 
@@ -209,6 +212,7 @@ class GaussianDensities(Densities):
         """
         assert isinstance(summaries, GaussianSummary)  # the summary's `densities` attribute says so
         shrinkage = settings.smoothing.shrinkage
+        # Arrays of shape (n_features, n_classes); those of all classes have one column.
         count, mean, square = summaries.counts, summaries.mean, summaries.square.T
         overall = summaries.moments.merged((summaries.n_classes,), 0)
         total, centre = overall.count.T, overall.mean.T
@@ -229,6 +233,7 @@ class GaussianDensities(Densities):
     def widen(self, n_features: int, n_classes: int, shares: Floats) -> None:
         """Add features and classes; see Densities."""
         k, n = self.n_classes, self.n_features
+        # Mean and variance of the mixture of the old classes, which a new class gets.
         middle = (self.mean @ shares)[:, None]
         whole = ((self.variance + self.mean**2) @ shares)[:, None] - middle**2
         is_known = (self.variance > 0).any(axis=1, keepdims=True)
@@ -300,6 +305,7 @@ class IntervalDensities(CellDensities):
             held, begins = _smoothed_cells(cells)
         else:
             held, begins = cells.counts, cut_cells(settings.discretizer, cells, settings.bins)
+        # The first cell of each interval, and the first interval of each feature.
         places = np.flatnonzero(begins)
         start = np.searchsorted(places, cells.start).astype(np.int64)
         counts = np.add.reduceat(held, places, axis=0)
@@ -307,6 +313,7 @@ class IntervalDensities(CellDensities):
         logs, centre = smoothed_logs(
             start, counts, _pooled(start, counts, alpha) if is_smooth else alpha
         )
+        # The upper bound of an interval is that of its last cell.
         cuts = cells.cuts(np.append(places, len(begins))[1:] - 1)
         return cls(start=start, logs=logs, centre=centre, cuts=cuts)
 
@@ -316,7 +323,7 @@ class IntervalDensities(CellDensities):
         sizes = np.diff(self.start)
         last = self.start[1:][sizes > 0] - 1
         rises = self.cuts[1:] > self.cuts[:-1]
-        rises[last[:-1]] = True
+        rises[last[:-1]] = True  # the cuts of the next feature begin there
         if not (rises.all() and np.isposinf(self.cuts[last]).all()):
             raise DataError("A saved state has cuts in ascending order; this one has not.")
 
@@ -337,9 +344,10 @@ class IntervalDensities(CellDensities):
 def _smoothed_cells(cells: Cells) -> tuple[Floats, NDArray[np.bool_]]:
     """Return smoothed class weights of cells, and a mask of cells that begin an interval."""
     start, counts = cells.start, cells.counts
+    # The results, and the means below, are written by kernels, feature by feature.
     held, begins = np.zeros(counts.shape), np.zeros(len(counts), dtype=np.bool_)
     pooled, below = _pooled_shares(start, counts)
-    # The mean rank of a cell, relative to the weight of its feature.
+    # The normal quantile of the mean rank of a cell, relative to the weight of its feature.
     score = ndtri((below + pooled / 2).clip(1e-12, 1.0 - 1e-12))
     means = np.empty((len(start) - 1, counts.shape[1], stream_kernels.MAX_DEGREES))
     arrays = start, counts, pooled, score, means
@@ -366,6 +374,7 @@ def _pooled_shares(start: NDArray[np.int64], counts: Floats) -> tuple[Floats, Fl
     pooled = counts.sum(axis=1)
     sums = np.concatenate([[0.0], np.cumsum(pooled)])
     whole, before = (np.repeat(a, size) for a in (np.diff(sums[start]), sums[start[:-1]]))
+    # The cells of a feature without weight have equal shares.
     share = np.divide(pooled, whole, out=1.0 / np.repeat(size, size), where=whole > 0)
     return share, safe_divide(sums[:-1] - before, whole)
 
@@ -388,6 +397,8 @@ def _belief(start: NDArray[np.int64], counts: Floats, means: Floats) -> Floats:
     totals = np.diff(sums[start], axis=0)
     # The gain by each degree in log likelihood of the classes, estimated by the score test.
     gains = 0.5 * (totals[..., None] * means[..., :_BELIEVED] ** 2).sum(axis=1)
+    # Mean and standard deviation of a chi-squared variable below the maximum, from its truncated
+    # moments: E[x; x < m] = f F_{f+2}(m), E[x^2; x < m] = f (f + 2) F_{f+4}(m) for f degrees.
     maximum = 2.0 * stream_kernels.PRICE * free
     below = chdtr([free, free + 2, free + 4], maximum)
     by_chance = free * below[1] / below[0]
@@ -450,6 +461,7 @@ class StateDensities(CellDensities):
         parts = [(nothing, nothing, table) for table in counts]
         for j, sketch in (sketches or {}).items():
             parts[j], grouped[j] = value_groups(sketch), 1
+        # An empty part, so that without features the arrays have their shapes as well.
         parts.append((nothing, nothing, np.zeros((0, n_classes))))
         keys, places, tables = (np.concatenate(part) for part in zip(*parts, strict=True))
         key_start, start = (
@@ -502,6 +514,7 @@ class StateDensities(CellDensities):
             if len(listed):
                 at = np.searchsorted(listed, keys).clip(max=len(listed) - 1)
                 columns[j] = np.where(listed[at] == keys, places[at], columns[j])
+        # Missing values, and states that came after the refresh, read a last row of zeros.
         is_state = (columns >= 0) & (columns < np.diff(self.start)[:, None])
         at = np.where(is_state, self.start[:-1, None] + columns, len(self.logs))
         logs = np.append(self.logs, np.zeros((1, self.n_classes)), axis=0)

@@ -74,6 +74,9 @@ class ADWIN(ArrayState):
     grace_period: int = 10
     mode: str = "up"
 
+    # At each level, the number of buckets of 2**level numbers; sum, and sum of squared deviations,
+    # of the numbers in each bucket, oldest first; count, sum and sum of squared deviations of the
+    # window, and the count of all numbers so far.
     counts: NDArray[np.int64] = dataclasses.field(init=False, repr=False)
     totals: Floats = dataclasses.field(init=False, repr=False)
     squares: Floats = dataclasses.field(init=False, repr=False)
@@ -99,6 +102,7 @@ class ADWIN(ArrayState):
         for name in ("clock", "max_buckets", "min_window_length", "grace_period"):
             minimum = 2 if name == "max_buckets" else 1
             setattr(self, name, whole_number(name, "numbers", getattr(self, name), minimum))
+        # One more than the maximum: a level overflows before two of its buckets are merged.
         self.n_buckets = self.max_buckets + 1
         self.reset()
 
@@ -107,7 +111,7 @@ class ADWIN(ArrayState):
         self.drift_detected = False
         for name in self.fields:
             self.__dict__.pop(name, None)
-        self.grow()
+        self.grow()  # makes missing arrays anew
 
     def update(self, error: float) -> bool:
         """Process one number; return whether it causes an alarm."""
@@ -235,7 +239,7 @@ def chosen_detector(detector: Any) -> Any:
 def alarms(detector: Any, errors: Floats) -> NDArray[np.intp]:
     """Return the indices of the errors at which a detector raises an alarm.
 
-    The detector is a `ADWIN`, or an object with the protocol of river's detectors.
+    The detector is an `ADWIN`, or an object with the protocol of river's detectors.
     """
     if isinstance(detector, ADWIN):
         return detector.feed(errors)

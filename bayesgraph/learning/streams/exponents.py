@@ -64,6 +64,13 @@ class StreamExponents(ArrayState):
     ----------
     clock : ndarray, shape (2,)
         Number t of steps, and the exponent a of the weight t^a of step t in the averages.
+    shared : ndarray, shape (n_features,)
+    own : ndarray, shape (n_classes, n_features)
+        Class-specific exponents, or deviations of the classes from the shared exponents.
+    bias : ndarray, shape (n_classes,)
+        Added to the log prior of each class.
+    mean_shared, mean_own, mean_bias
+        Their averages over the steps, by which rows are predicted.
     """
 
     mean_own: Floats
@@ -109,7 +116,7 @@ class StreamExponents(ArrayState):
         totals: Floats,
         out: Floats,
     ) -> None:
-        """Predict rows, with a gradient step after each; arguments as for `kernels.learn_rows`."""
+        """Predict rows, with a gradient step after each; arguments: `stream_kernels.learn_rows`."""
         stream_kernels.learn_rows(
             logs, classes, weights, centre, self._mode, self._step, self._own_step, self._adaptive,
             self._minimum, self._smoothing, totals, self.clock, self.state, self._decay, out,
@@ -129,6 +136,7 @@ class StreamExponents(ArrayState):
         scores of the classes, which the biases compensate.
         """
         now = self.state
+        # A score is sum_i exponent_i log p_i: exponents of 1 take the change over as it is.
         now.bias[:] -= ((now.shared + now.own - 1.0) * moved).sum(axis=1)
         now.mean_bias[:] -= ((now.mean_shared + now.mean_own - 1.0) * moved).sum(axis=1)
 
@@ -139,7 +147,7 @@ class StreamExponents(ArrayState):
     def reset_step_sizes(self) -> None:
         """Reset the adaptive step sizes to their (larger) initial values, after drift."""
         self._reset(_PACE)
-        self.clock[0] = 0.0
+        self.clock[0] = 0.0  # averages begin anew, too
 
     def _reset(self, names: Iterable[str]) -> None:
         for name in names:

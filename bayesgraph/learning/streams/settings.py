@@ -170,6 +170,7 @@ class StateCounts:
         """
         for j, codes in enumerate(columns):
             if codes.max(initial=-1) >= FIRST_KEY and j not in self.sketches:
+                # From now on the sketch has the counts of the column.
                 self.sketches[j] = self._sketched(self.tables[j])
                 self.tables[j] = self.tables[j][:0]
             if j in self.sketches:
@@ -216,7 +217,7 @@ class StateCounts:
 
     def _sketched(self, table: Floats) -> FrequentValues:
         """Return a sketch with the counts of a table."""
-        n, k = table.shape
+        n, k = table.shape  # one weighted row stands for each cell
         sketch = self._sketch(k, size=self.max_categories)
         sketch.absorb(np.repeat(np.arange(n), k), np.tile(np.arange(k), n), table.ravel())
         return sketch
@@ -228,7 +229,7 @@ def _counted(
     """Return a table of counts with rows added, enlarged by states that the rows introduce."""
     there = codes >= 0
     size, k = max(len(table), int(codes.max(initial=-1)) + 1), table.shape[1]
-    at = codes[there] * k + classes[there]
+    cells = codes[there] * k + classes[there]  # indices into the flattened table
     counts = widened(table, (size, k)).copy()
-    counts += np.bincount(at, weights[there], minlength=size * k).reshape(size, k)
+    counts += np.bincount(cells, weights[there], minlength=size * k).reshape(size, k)
     return counts

@@ -23,13 +23,12 @@ from bayesgraph.statistics import ArrayState, ColumnSummaries, Field, part_of, s
 # features) changes means and covariances, and "flip" (20 features) swaps the classes; "still" is
 # Agrawal without any change, on which there was no alarm.
 #
-# ======================== ========= ========= ========= ========= ========= ========= reaction SEA
-# Agrawal Hyperplane Gaussians flip still ======================== ========= ========= =========
-# ========= ========= ========= none .830/.856 .667/.714 .862/.864 .597/.634 .449/.614 .915/.944
-# ADWIN, quicken .830/.868 .667/.775 .862/.876 .597/.715 .449/.709 .915/.944 ADWIN, forget .863/.869
-# .859/.863 .875/.876 .701/.754 .821/.819 .915/.944 DDM, forget .860/.864 .857/.863 .875/.876
-# .700/.751 .813/.812 .915/.944 decay 0.999 .857/.865 .826/.826 .886/.883 .691/.703 .755/.754
-# .900/.926 ======================== ========= ========= ========= ========= ========= =========
+#     reaction        SEA        Agrawal    Hyperplane Gaussians  flip       still
+#     none            .830/.856  .667/.714  .862/.864  .597/.634  .449/.614  .915/.944
+#     ADWIN, quicken  .830/.868  .667/.775  .862/.876  .597/.715  .449/.709  .915/.944
+#     ADWIN, forget   .863/.869  .859/.863  .875/.876  .701/.754  .821/.819  .915/.944
+#     DDM, forget     .860/.864  .857/.863  .875/.876  .700/.751  .813/.812  .915/.944
+#     decay 0.999     .857/.865  .826/.826  .886/.883  .691/.703  .755/.754  .900/.926
 
 
 # Total weight to which the rows before an alarm are reduced by "forget".
@@ -122,6 +121,8 @@ class StreamingStar(ArrayState):
         self.exponents = StreamExponents(self.n_classes, self.n_features, settings)
         self.detector = chosen_detector(settings.detector)
         self.drifts: list[int] = []
+        # Number of rows learned; number of rows in the summaries, now, when the densities were last
+        # refreshed, and when a feature or class was last added.
         self.n_seen = self._absorbed = self._looked = self._grown = 0
         # Number of rows in the summaries at the last reset, and whether the densities are to be
         # refreshed after this block.
@@ -168,6 +169,7 @@ class StreamingStar(ArrayState):
         first, n = 0, len(classes)
         watches = self.detector is not None
         while first < n:
+            # As many rows as complete the block: rows of the batch, and their places in the buffer.
             size, filled = self._block_size(), self._filled
             last = min(n, first + size - filled)
             rows, here = slice(first, last), slice(filled, filled + last - first)
@@ -210,6 +212,10 @@ class StreamingStar(ArrayState):
         return max(_FIRST_BLOCK, min(_GROWTH * self._held, self._looked - self._grown))
 
     def _block_size(self) -> int:
+        """Return the number of rows of the current block: a quarter of those since the last reset.
+
+        It is at least `_FIRST_BLOCK` and at most `_BLOCK`.
+        """
         grown = int(_GROWTH * (self._absorbed - self._begun))
         return _BLOCK if grown >= _BLOCK else max(_FIRST_BLOCK, grown)
 
@@ -229,6 +235,7 @@ class StreamingStar(ArrayState):
         columns, codes, classes, weights = self._rows(slice(n))
         self.missing_numbers, self.missing_states = self.missing
         # Class totals have decayed row by row, and already include the rows of the block.
+        # The last row of the block has the weight 1.
         ages = decay ** np.arange(n - 1.0, -1.0, -1.0)
         weights = weights * ages
         if self.detector is not None:
@@ -271,6 +278,7 @@ class StreamingStar(ArrayState):
             self.exponents.begin()
             share = min(1.0, REMAINING_WEIGHT / max(self._held, 1.0))
             self._fade(share)
+            # The totals include the rows of this block, which keep their weights.
             self.totals = share * np.maximum(self.totals - waiting, 0.0) + waiting
             # Blocks are as small as at the start, and the densities are refreshed after this block.
             self._begun = self._absorbed
@@ -342,8 +350,9 @@ class StreamingStar(ArrayState):
         Densities are widened without a refresh: rows that wait go on waiting, and many classes may
         be added one after the other.
         """
-        held = self.totals + self.settings.smoothing.alpha
-        shares = held / held.sum()
+        # Smoothed frequencies of the existing classes, from which densities of new ones are mixed.
+        smoothed = self.totals + self.settings.smoothing.alpha
+        shares = smoothed / smoothed.sum()
         numbers, states = self.n_numbers, self.n_states
         self.exponents.insert(numbers, n_numbers)
         self.grow(n_classes=n_classes, n_numbers=numbers + n_numbers, n_states=states + n_states)

@@ -34,6 +34,7 @@ def _polynomials(share: Floats, place: Floats, out: Floats) -> int:
     along the first axis of `out`; degrees that too few distinct points do not have are left out.
     """
     n = len(share)
+    # Three-term recurrence: T_{d+1} is (x - shift) T_d - norm T_{d-1}, normalised; T_0 is 1.
     before, now = np.zeros(n), np.ones(n)
     norm = 0.0
     for d in range(out.shape[0]):
@@ -111,6 +112,7 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
                 out[j] += beta[d] * basis[d, j]
             if share[j] > 0.0:
                 maximum = max(maximum, out[j])
+        # The penalised gain is b . mean - log Z - ridge b^2 / 2, with Z = sum_j p_j exp(b . T_j).
         total = 0.0
         for j in range(n):
             out[j] = share[j] * math.exp(min(out[j] - maximum, 0.0))
@@ -133,6 +135,7 @@ def _tilt(mean: Floats, weight: float, share: Floats, basis: Floats, out: Floats
             expected[d] = 0.0
             for j in range(n):
                 expected[d] += out[j] * basis[d, j]
+        # The curvature is the covariance of T plus the ridge; `_solve` needs its lower triangle.
         for d in range(degree):
             gradient[d] = mean[d] - expected[d] - ridge * beta[d]
             for e in range(d + 1):
@@ -225,7 +228,7 @@ def smooth_cells(
     factorial : ndarray
         Logs of the factorials of 0, 1, ...
     belief : ndarray, shape (n_degrees,)
-        Shrinkage factors of the coefficients of the first degrees, see `intervals._belief`.
+        Shrinkage factors of the coefficients of the first degrees, see `densities._belief`.
     first, last : int
         Range of the features to process; feature f has the cells from ``start[f]`` to ``start[f +
         1]``.
@@ -336,11 +339,11 @@ def _mark_intervals(
     low, high = np.empty(n_classes), np.empty(n_classes)
     low[:], high[:] = np.inf, -np.inf
     for j in range(n):
-        out = False
+        is_too_wide = False
         for k in range(n_classes):
             minimum, maximum = min(low[k], logs[k, j]), max(high[k], logs[k, j])
-            out = out or maximum - minimum > span[k]
-        if out:
+            is_too_wide = is_too_wide or maximum - minimum > span[k]
+        if is_too_wide:
             begins[j] = True
             low[:], high[:] = logs[:, j], logs[:, j]
         else:
@@ -397,6 +400,7 @@ def log_intervals(
         for row in range(n):
             for f in range(begin, end):
                 at = int(place[f - begin, row])
+                # NaN differs from itself.
                 there = columns[f, row] == columns[f, row] and start[f] < start[f + 1]
                 for k in range(n_classes):
                     out[row, k, f] = logs[at, k] if there else 0.0
@@ -425,7 +429,7 @@ def log_gaussians(
             for row in range(columns.shape[1]):
                 away = columns[f, row] - mean[f, k]
                 log = max(constant - half * away * away, _MIN_LOG)
-                out[row, k, f] = log if away == away else 0.0
+                out[row, k, f] = log if away == away else 0.0  # NaN differs from itself
 
 
 # ----------------------------------------- Loops of streaming exponents: one gradient step per row
@@ -541,6 +545,7 @@ def _add_ranges(
     """
     n_classes, n_features = logs.shape
     low, high = scratch[0], scratch[1]
+    # A missing value has the log density 0 in all classes.
     for f in range(n_features):
         steps.observed[f] += 1.0 if logs[0, f] != 0.0 else 0.0
     if mode != CLASS:
@@ -597,6 +602,7 @@ def _move(
         if adaptive:
             for f in range(n_features):
                 squares[f] += gradient[f] * gradient[f]
+                # The mean squared range as a multiple of `_RANGE` squared, at least 1.
                 width = max(1.0, ranges[f] / (_RANGE * _RANGE * max(1.0, observed[f])))
                 shared[f] -= step * gradient[f] / math.sqrt(squares[f] * width)
         else:
@@ -611,6 +617,8 @@ def _move(
             scale[f] = max(1.0, own_ranges[f] / (_RANGE * _RANGE * max(1.0, observed[f])))
         for k in range(n_classes):
             e = error[k]
+            # What the changes of exponents take from the score at the mean log densities, which the
+            # bias gives back.
             lost = 0.0
             if adaptive:
                 for f in range(n_features):
@@ -719,6 +727,7 @@ def learn_rows(
         _move(
             logs[row], error, centre, mode, step, own_step, adaptive, minimum, steps, away, scratch
         )
+        # The share of step t in an average with weights of about t^a.
         share = (1.0 + clock[1]) / (clock[0] + clock[1])
         for f in range(n_features):
             mean_shared[f] += share * (shared[f] - mean_shared[f])
@@ -831,9 +840,10 @@ def _cut(
     lower one, and 0 if no cut is significant. For the arguments see `update_adwin`.
     """
     n, whole = window[0], window[1]
+    # ln(2 / delta') of equation 3.1, with delta' = delta / ln n for the number of cuts.
     doubt = math.log(2.0 * math.log(n) / delta)
     variance = window[2] / n
-    before, below = 0.0, 0.0
+    before, below = 0.0, 0.0  # count and sum of the older part
     for level in range(len(counts) - 1, -1, -1):
         for i in range(counts[level]):
             before += 2.0**level
