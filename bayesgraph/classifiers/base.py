@@ -124,13 +124,16 @@ class ModelQuestions:
         options["memory_limit"] = memory_limit
         chosen = self.target_.name if targets is None else targets
         answer = model.query(chosen, self._given(evidence), **options)
-        named = {getattr(name, "name", name) for name in as_mapping(evidence)}
+        # Keys of the evidence are variables or their names.
+        observed = {getattr(key, "name", key) for key in as_mapping(evidence)}
+        # Pairs of indices, of a variable and its missing indicator: if neither is observed, the
+        # answer sums over whether the value is missing, and its note says so.
         left_open = [
-            model.names[number]
-            for number, indicator in model._indicators
-            if not named & {model.names[number], model.names[indicator]}
+            model.names[index]
+            for index, indicator in model._indicators
+            if not observed & {model.names[index], model.names[indicator]}
         ]
-        if named and left_open and isinstance(answer, Posterior):
+        if observed and left_open and isinstance(answer, Posterior):
             answer.note = (
                 f"left open: whether {quoted(left_open)} is missing (None says that it is)"
             )
@@ -228,11 +231,14 @@ def one_at_a_time(
     @wraps(method)
     def locked(self: ClassifierT, /, *args: P.args, **kwargs: P.kwargs) -> T:
         with self._lock:
-            aside = self._as_it_is()
+            updated = self._as_it_is()
+            # Parameters that are booleans; see `estimator`.
             check_flags(**{name: getattr(self, name) for name in cast(Any, self)._flags})
-            result = method(aside, *args, **kwargs)
-            self.__dict__ = vars(aside)
-        return cast(T, self) if result is aside else result
+            result = method(updated, *args, **kwargs)
+            # One assignment: other threads see the model of before or the updated one.
+            self.__dict__ = vars(updated)
+        # A method that returns `self` has returned the copy.
+        return cast(T, self) if result is updated else result
 
     return locked
 
@@ -254,14 +260,16 @@ def estimator(cls: EstimatorT) -> EstimatorT:
     In the docstring of the class, ``{parameters}`` and ``{attributes}`` are replaced by the entries
     of its bases; ``{families}``, ``{learners}`` and ``{discretizers}`` by lists of these names.
     """
+    # The class itself, to which `dataclass` adds the constructor.
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(cls)
     made._flags = [f.name for f in fields(made) if isinstance(f.default, bool)]
-    bases = [base.__doc__ or "" for base in reversed(made.__mro__[1:])]
-    taken = inspect.signature(made).parameters.keys() - inspect.get_annotations(made)
-    parameters = "".join(
-        text for doc in bases for name, text in _entries(doc, "Parameters") if name in taken
-    )
-    attributes = "".join(text for doc in bases for _, text in _entries(doc, "Attributes"))
+    docs_of_bases = [base.__doc__ or "" for base in reversed(made.__mro__[1:])]
+    # Parameters that the class does not declare itself: its own docstring has the others.
+    inherited = inspect.signature(made).parameters.keys() - inspect.get_annotations(made)
+    entries = [entry for doc in docs_of_bases for entry in _entries(doc, "Parameters")]
+    parameters = "".join(text for name, text in entries if name in inherited)
+    attributes = "".join(text for doc in docs_of_bases for _, text in _entries(doc, "Attributes"))
+    # The entry of `network_` names the class of the network.
     attributes = attributes.replace("BayesianNetwork", made._model_name)
     doc = (made.__doc__ or "").replace("    {parameters}\n", parameters)
     doc = doc.replace("    {attributes}\n", attributes)
@@ -295,6 +303,7 @@ def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
     """
     _, _, rest = doc.partition(f"\n    {section}\n    {'-' * len(section)}\n")
     text = rest.partition("\n\n")[0] + "\n"
+    # A line of the name, indented by 4 blanks, and the lines of the text, indented by 8.
     for entry in re.finditer(r"    (\w+).*\n(?: {8}.*\n)*", text):
         yield entry[1], entry[0]
 
@@ -302,6 +311,8 @@ def _entries(doc: str, section: str) -> Iterator[tuple[str, str]]:
 def _has_density(classifier: Any) -> bool:
     """Tell whether rows have a density, as far as is known before a fit."""
     model = getattr(classifier, "network_", None)
+    # A weighted network has a target: it is a posterior alone. A factor graph of negative powers
+    # has no sum over all rows, and declines queries that need one.
     return model is None or (model._is_joint and model.target is None and not model._declined)
 
 
@@ -366,6 +377,7 @@ class Smoothed:
 def training_of(estimator: Any, rows: TrainingRows | None) -> Training:
     """Return a note of what an estimator was fitted on: rows, columns and changed parameters."""
     settings = changed_settings(type(estimator), estimator.get_params(deep=False))
+    # The features and the class.
     n_columns = len(estimator.layout_.columns) + 1
     return Training(type(estimator).__name__, n_columns, rows, settings)
 
@@ -411,13 +423,17 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         check_fitted(self, "network_")
         columns = known_columns(self, X, self.layout_.columns, sparse=self._takes_sparse)
         encode = partial(known_table, layout=self.layout_, variables=self.features_)
+        # Indicators of columns that are missing in all rows so far.
         empty = [v for v in self.features_ if isinstance(v, MissingIndicator)]
         expected = self.network_._expected
+        # Numbers far outside of what the model expects, the last one of each variable.
         far: dict[Variable, float] = {}
         for rows, n_rows, table in encoded_chunks(columns, self.unseen, encode):
+            # The state of code 1 is "yes, missing".
             empty = [v for v in empty if table.column(v).all()]
             if expected.place:
                 far |= expected.far(table.continuous, table.values)
+            # In the last chunk, so that each warning comes once for all rows.
             if rows.stop == n_rows:
                 warn_of_empty(empty, n_rows)
                 expected.warn_of(far)
@@ -441,7 +457,8 @@ class GraphClassifier(Smoothed, Updated, ModelQuestions, ClassifierMixin, BaseEs
         def scored(part: tuple[slice, int, Evidence]) -> tuple[slice, int, Floats, int]:
             """Return the scores of one chunk, computed in a thread of its own."""
             rows, n_rows, evidence = part
-            # Chunks have a thread each: each with several threads of BLAS, there were too many.
+            # Several chunks have a thread each: each with several threads of BLAS, there would be
+            # too many. A single chunk keeps them.
             with nullcontext() if evidence.n_rows == n_rows else one_blas_thread():
                 return rows, n_rows, *self._scores(evidence)
 
@@ -749,6 +766,7 @@ def log_odds(classifier: Any, X: Any, *, positive: Any = None, negative: Any = N
         warning that counts these rows. NaN if only the compared classes are impossible.
     """
     check_fitted(classifier, "network_")
+    # A callable, from the log scores of rows to their log odds.
     contrast = Contrast.of(classifier.target_, positive, negative)
     odds: Floats = classifier._by_rows(X, contrast)
     return odds

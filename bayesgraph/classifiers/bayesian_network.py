@@ -240,7 +240,10 @@ class BayesianNetworkClassifier(ColumnClassifier):
         return MDLP() if self._weighs else None
 
     def _counts_ahead(self) -> bool:
-        """Return whether the statistics are known ahead: not those of training or weights."""
+        """Return whether what to count is known before the data are.
+
+        It is not if tables or exponents are trained: that takes the rows themselves.
+        """
         if self._predicts or self._weighs:
             return False
         if isinstance(self.structure, str):
@@ -249,6 +252,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
 
     def _learn(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
         """Train a network to predict, and average it with random trees, if that was chosen."""
+        # Left from an earlier fit, if there was one.
         self.__dict__.pop("choice_", None)
         if not self._predicts:
             return super()._learn(source, smoothing, target)
@@ -256,12 +260,12 @@ class BayesianNetworkClassifier(ColumnClassifier):
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
         if self._is_auto and self.missingness == "auto":
-            # A source with the same features keeps the sample of a dataset that was read.
             indicators = informative_indicators(source)
+            # Without indicators the source stays, with the sample of a dataset that it has read.
             source = source.indicated(indicators) if indicators else source
         structure = None if self._is_auto else self._learner()(source, smoothing)
         n_trees = whole_number("n_trees", "trees", self.n_trees, 0) if structure is None else 0
-        # What a training may cost.
+        # What a training may cost; None is no limit.
         steps: Any = self.max_steps
         if steps is not None:
             steps = whole_number("max_steps=", "steps", steps, 1)
@@ -281,7 +285,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
         self.choice_, self.target_ = trained.choice, target
         model: Any = trained.network
         if trained.trees is not None:
+            # The weight of the trees in the average, and the power of their posterior of the class.
             share, exponent = trained.choice.tree_share, trained.choice.tree_exponent
+            # One for each network: that of the tables is not raised.
             exponents = {} if exponent == 1.0 else {target.name: [1.0, exponent]}
             model = Ensemble(
                 [trained.network, trained.trees],
@@ -294,12 +300,14 @@ class BayesianNetworkClassifier(ColumnClassifier):
         if priors is None:
             model = with_class_weights(model, source, target)
         else:
+            # The prior is multiplied by a ratio, so that it becomes the one that the user gave.
             model = model._with_prior(target, priors / prior_of(trained.network, target))
         self.network_ = model
         self.features_ = tuple(model.variable(v.name) for v in source.features)
         self.statistics_ = Statistics()
         if trained.trees is None:
-            # The statistics from which `FactorGraph.of` estimates tables.
+            # `FactorGraph.of` estimates tables from the statistics that this collects in the
+            # source, with the merged intervals; the network itself is not used.
             counted = source.merged(self.features_)
             estimate_network(trained.structure, counted, smoothing)
             self.statistics_ = counted.statistics
@@ -312,8 +320,9 @@ class BayesianNetworkClassifier(ColumnClassifier):
             return network
         assert isinstance(source, TableSource | DatasetSource)  # as in `_learn`
         weighted = weighted_network(network, source, str(self.exponents))
-        is_given = checked_priors(self.priors, target) is not None
-        return weighted if is_given else with_class_weights(weighted, source, target)
+        # Priors that the user gave are in the network already, and class weights do not move them.
+        has_priors = checked_priors(self.priors, target) is not None
+        return weighted if has_priors else with_class_weights(weighted, source, target)
 
     @one_at_a_time
     def fit(
@@ -345,6 +354,7 @@ class BayesianNetworkClassifier(ColumnClassifier):
                 "progress= is a function of the share of the work that is done and of the name of "
                 f"what is done next; got {progress!r:.200}."
             )
+        # `_learn` reads it; it is no parameter of the estimator, and goes with the fit.
         self.__dict__["_progress"] = progress
         try:
             return super().fit(X, y, sample_weight)
@@ -364,12 +374,13 @@ class BayesianNetworkClassifier(ColumnClassifier):
         """
         check_fitted(self, "network_")
         model: Any = self.network_
+        # A WeightedNetwork or an Ensemble: a plain network consists of itself.
         if model.networks[0] is not model:
             graph: FactorGraph = model._to_factor_graph()
             return graph
         check_statistics(self)
-        parents = {c.variable: c.parents for c in self.network_.cpds}
-        arcs = tuple((p.name, v.name) for v in parents for p in parents[v])
+        parents_of = {cpd.variable: cpd.parents for cpd in self.network_.cpds}
+        arcs = tuple((p.name, v.name) for v in parents_of for p in parents_of[v])
         structure = Structure(self.network_.variables, arcs)
         variables = (*self.features_, self.target_)
         source = CountSource(variables, self.target_, self.statistics_)
@@ -403,5 +414,6 @@ def given_structure(graph: Any, source: CountSource, smoothing: Smoothing) -> St
             f"structure= takes a name, a learner, a networkx.DiGraph or a list of arcs; got "
             f"{graph!r}."
         )
+    # Only for its errors: unknown names, arcs that are no pairs, cycles.
     build_dag(names, arcs)
     return Structure(variables, tuple(tuple(arc) for arc in arcs))

@@ -116,7 +116,8 @@ def _ranks(column: Floats) -> Floats:
 def grow(growing: Growing, options: _GrownTree) -> tuple[Trees, tuple[Variable, ...], float]:
     """Return a pruned tree, the features that it splits on, and the pruning parameter `ccp_alpha`.
 
-    The values at the nodes of the tree are zero; the caller replaces them.
+    In the tree, features are indices of those that are returned. The values at its leaves are zero;
+    the caller replaces them. `options` is the estimator, whose `ccp_alpha` may be "cv".
     """
     alpha = options.ccp_alpha
     if isinstance(alpha, str):
@@ -129,6 +130,7 @@ def grow(growing: Growing, options: _GrownTree) -> tuple[Trees, tuple[Variable, 
     place[used] = np.arange(len(used))
     parents = tuple(variables[k] for k in used)
     groups = tuple([tree.groups[k] for k in used])
+    # Features that are not used may have had more states: a word has the bits of 64 groups.
     n_words = max(1, -(-max(map(len, groups), default=0) // 64))
     tree = replace(
         tree, feature=place[tree.feature], states=tree.states[:, :n_words], groups=groups
@@ -176,6 +178,7 @@ class ScikitLearn:
             yield self._fitted(train, alpha).predict(self.matrix[test])
 
     def _fitted(self, rows: Any, alpha: float) -> Any:
+        """Return the learner fitted to rows, given by a slice or indices, and pruned."""
         estimator = self.learner(**self.parameters, ccp_alpha=alpha)
         weights = self.weights[rows]
         return estimator.fit(self.matrix[rows], self.y[rows], sample_weight=weights)
@@ -187,22 +190,24 @@ def _taken_over(grown: Any, data: ScikitLearn) -> Trees:
     A split that only separates missing from observed values (its threshold is infinite) is replaced
     by its left child, to which observed values go: a missing value is not treated as evidence.
     """
+    # Both children of a split follow each other in the order, as in `Trees`.
     order, below = _reached(grown)
     n = len(order)
     variables = data.table.variables
-    width = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
+    max_states = max((v.cardinality for v in variables if isinstance(v, Discrete)), default=0)
     feature, left = np.full((2, n), -1)
     threshold = np.zeros(n)
-    left_states = np.zeros((n, width), dtype=bool)
-    number = {node: k for k, node in enumerate(order)}  # from scikit-learn's index to the new one
+    left_states = np.zeros((n, max_states), dtype=bool)
+    new_index = {node: k for k, node in enumerate(order)}
+    # Rows by nodes; as CSC, the rows that pass through a node are a column.
     rows = grown.decision_path(data.matrix).tocsc()
     for k, node in enumerate(order):
-        if node not in below:
+        if node not in below:  # a leaf
             continue
         place, state = data.meaning[grown.feature[node]]
         variable = variables[place]
         feature[k] = place
-        left[k] = number[below[node][0]]
+        left[k] = new_index[below[node][0]]
         if isinstance(variable, Discrete):
             # The indicator of a state is above the threshold, and goes right, for this state alone.
             n_states = variable.cardinality
@@ -221,6 +226,7 @@ def _reached(grown: Any) -> tuple[list[int], dict[int, tuple[int, int]]]:
     """
 
     def skipped(node: int) -> int:
+        """Return the first node from `node` on, leftwards, that separates observed values."""
         while np.isposinf(grown.threshold[node]):
             node = int(grown.children_left[node])
         return node
@@ -264,6 +270,7 @@ def _cross_validated(growing: Growing, options: _GrownTree) -> float:
     is represented by the geometric mean of the ends of its interval. Errors are misclassification
     rates or mean squares. Of parameters with equal errors, that of the smaller tree is returned.
     """
+    # Ascending: later candidates prune more.
     alphas = growing.alphas()
     candidates = np.append(np.sqrt(alphas[:-1] * alphas[1:]), alphas[-1])
     if len(candidates) > _MAX_SUBTREES:
@@ -287,11 +294,12 @@ def _cross_validated(growing: Growing, options: _GrownTree) -> float:
             losses[test, k] = gaps != 0 if is_class else gaps**2
     share = growing.weights / growing.weights.sum()
     error = share @ losses
+    # The last one, of the smallest tree; errors that differ by rounding alone are equal.
     best = int(np.flatnonzero(error <= error.min() * (1 + 1e-12))[-1])
     if options.one_standard_error:
         # Standard error of a weighted mean of independent losses.
-        spread = np.sqrt(np.sum((share * (losses[:, best] - error[best])) ** 2))
-        best = int(np.flatnonzero(error <= error[best] + spread)[-1])
+        standard_error = np.sqrt(np.sum((share * (losses[:, best] - error[best])) ** 2))
+        best = int(np.flatnonzero(error <= error[best] + standard_error)[-1])
     return float(candidates[best])
 
 
@@ -354,16 +362,20 @@ class CriterionGrowing:
     def _predicted(self, grown: GrownTree, rows: Ints) -> NDArray[np.intp]:
         """Return the codes of the most probable classes of rows, by a tree as it was grown."""
         tree, counts = grown.to_tree()
+        # Without pseudo-counts.
         values = leaf_probabilities(tree, counts, np.zeros(1))[tree.leaves]
+        # The CPD brings the tree into the form that rows go down; its variable has any name.
         target = Discrete(object(), range(self.n_classes))
         trees = TreesCPD(target, replace(tree, values=values), self.table.variables).trees
         weight = counts.sum(axis=1)
         inner = np.flatnonzero(tree.feature >= 0)
-        share = np.full((2, tree.n_nodes), np.nan)
-        below = weight[tree.below[inner] + [[0], [1]]]  # left, right
-        share[:, inner] = log_of(below / weight[inner])
-        means = trees.means(coded_rows(trees, self.table.variables, self.table, rows), share)
-        return np.asarray(np.argmax(means, axis=1))
+        # Of a row with a missing value each child gets its share of the training weight, as a log;
+        # the axes are (left or right, node).
+        log_shares = np.full((2, tree.n_nodes), np.nan)
+        weight_of_children = weight[tree.below[inner] + [[0], [1]]]  # left, right
+        log_shares[:, inner] = log_of(weight_of_children / weight[inner])
+        codes = coded_rows(trees, self.table.variables, self.table, rows)
+        return np.asarray(np.argmax(trees.means(codes, log_shares), axis=1))
 
 
 # A way to grow trees from the rows of a table.
@@ -464,11 +476,11 @@ class _GrownTree(base.Smoothed, base.Updated):
 
     def _growing(self, table: Table, y: NDArray[Any], weights: Floats) -> Growing:
         """Return the way in which trees are grown; `y` has codes of classes, or numbers."""
-        # Pruning and class weights are applied here, not by scikit-learn's learner.
         learner = getattr(sklearn.tree, self._learner)
+        # Class weights are in `weights` already, and `tree` and `predictions` say how to prune.
         names = learner().get_params().keys() - {"ccp_alpha", "class_weight"}
-        growth = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
-        return ScikitLearn(learner, table, *encoded(table), y, weights, growth)
+        parameters = {name: getattr(self, name) for name in sorted(names) if hasattr(self, name)}
+        return ScikitLearn(learner, table, *encoded(table), y, weights, parameters)
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Table, Any, Floats]:
         """Return the rows of positive weight, as Columns and encoded, their y and weights."""
@@ -478,8 +490,9 @@ class _GrownTree(base.Smoothed, base.Updated):
 
     def _note(self, table: Table, weights: Floats) -> None:
         """Note the rows of training in the network."""
-        heavy = None if (weights == 1).all() else weights
-        rows = TableSource(table, sample_weight=heavy).training_rows()
+        # Weights of 1 are none: the note then has no total weight.
+        sample_weight = None if (weights == 1).all() else weights
+        rows = TableSource(table, sample_weight=sample_weight).training_rows()
         self.network_.training = base.training_of(self, rows)
 
     def _check(self, columns: Columns, table: Table, labels: Labels | None) -> None:
@@ -637,6 +650,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         self._check_alpha(smoothing, target, numbers=True)
         alpha = smoothing.pseudo_counts(target, len(self.classes_))
         splits, parents, roots = self._grow(table, codes, weights)
+        # The weight of each row in the column of its class, shape (n_rows, n_classes).
         amounts = np.where(codes[:, None] == np.arange(len(self.classes_)), weights[:, None], 0.0)
         counts = node_sums(splits, parents, roots, table, amounts)
         tree = replace(
@@ -662,6 +676,7 @@ class DecisionTreeNetworkClassifier(_GrownTree, base.GraphClassifier):
         # scikit-learn checks the parameters, by fitting two rows.
         sklearn.tree.DecisionTreeClassifier(**limits).fit([[0.0], [1.0]], [0, 1])
         columns = CodedColumns.of(table, weights, criterion.n_intervals)
+        # Of these criteria C4.5 alone prunes pessimistically.
         confidence = self.confidence if self.criterion == "gain_ratio" else None
         n_classes, stops = int(y.max()) + 1, Limits(**limits)
         return CriterionGrowing(table, columns, y, n_classes, weights, criterion, stops, confidence)
@@ -772,6 +787,7 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         # Sums of squares of centred numbers lose fewer digits.
         centre = float(np.average(numbers, weights=weights))
         deviation = numbers - centre
+        # Moments of orders 0, 1 and 2, shape (n_rows, 3).
         amounts = weights[:, None] * np.stack([np.ones_like(deviation), deviation, deviation**2], 1)
         sums = node_sums(splits, parents, roots, table, amounts)
         mean, variance = _leaf_moments(splits, sums, smoothing)
@@ -784,10 +800,12 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
             2 * len(splits.leaves) ** 2,
             "Grow a smaller one: min_samples_leaf, max_leaf_nodes, or ccp_alpha='cv'.",
         )
-        reached = np.eye(self.leaf_.cardinality)
+        # The leaf is a function of the features: at each leaf of the tree its state has
+        # probability 1.
+        one_hot = np.eye(self.leaf_.cardinality)
         cpds: list[CPD] = [
             *roots.values(),
-            TreesCPD(self.leaf_, replace(splits, values=reached, counts=sums[:, 0]), parents),
+            TreesCPD(self.leaf_, replace(splits, values=one_hot, counts=sums[:, 0]), parents),
             GaussianCPD(self.target_, centre + mean, variance, [self.leaf_]),
         ]
         self.network_ = BayesianNetwork(cpds)
@@ -821,11 +839,13 @@ class DecisionTreeNetworkRegressor(_GrownTree, ModelQuestions, RegressorMixin, B
         step = max(1, _CHUNK_NUMBERS // fitted.leaf_.cardinality)
         for start in range(0, evidence.n_rows, step):
             rows = slice(start, start + step)
-            share = np.exp(fitted.network_._normalised_rows(fitted.leaf_, evidence.rows(rows)))
-            mean = share @ cpd.mean
-            # Deviations from the mean of each row avoid the cancellation of large squares.
+            # P(leaf | row), shape (n_rows, n_leaves): one leaf if no feature is missing.
+            posterior = np.exp(fitted.network_._normalised_rows(fitted.leaf_, evidence.rows(rows)))
+            mean = posterior @ cpd.mean
+            # The variance of a mixture: within the leaves, and between their means. Deviations from
+            # the mean of each row avoid the cancellation of large squares.
             gap = cpd.mean - mean[:, None]
-            result[:, rows] = mean, np.sqrt(np.sum(share * (cpd.variance + gap * gap), axis=1))
+            result[:, rows] = mean, np.sqrt(np.sum(posterior * (cpd.variance + gap * gap), axis=1))
         return (result[0], result[1]) if return_std else result[0]
 
     def score_samples(self, X: Any) -> Floats:
@@ -860,10 +880,13 @@ def _leaf_moments(splits: Trees, sums: Floats, smoothing: Smoothing) -> tuple[Fl
     """
     smoothing.refuse_predictive("the leaves of a regression tree")
     count, first, second = sums.T
+    # A leaf without rows has the mean of the split above.
     mean = filled_from_above(splits, safe_divide(first, count), count == 0)[splits.leaves]
     count, first, second = count[splits.leaves], first[splits.leaves], second[splits.leaves]
+    # Sum of squared deviations from the mean of each leaf; rounding may make it negative.
     comoment = np.maximum(second - safe_divide(first * first, count), 0.0)
     pooled = comoment.sum() / count.sum()
+    # The variance in all rows, which are those of the root: the target is centred.
     total = sums[0, 2] / sums[0, 0]
     variance = smoothing.covariance(count, comoment, pooled) + smoothing.ridge(total)
     if not (variance > 0).all():

@@ -72,8 +72,9 @@ class TableColumns:
         cls, table: Table, classes: NDArray[np.signedinteger[Any]], weights: Floats | None
     ) -> TableColumns:
         """Return the columns of a table, with only those classes that have rows."""
-        there = np.bincount(classes) > 0
-        return cls(table, (np.cumsum(there) - 1)[classes], int(there.sum()), weights)
+        occurs = np.bincount(classes) > 0
+        # The new code of a class is the number of classes before it that occur.
+        return cls(table, (np.cumsum(occurs) - 1)[classes], int(occurs.sum()), weights)
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -114,6 +115,8 @@ class DatasetColumns:
 
     def numbers(self, variables: Sequence[Continuous]) -> Iterator[SortedColumn]:
         """Yield each of some numeric columns."""
+        # Of a bin: its minimum, its maximum, and the weight of each class. Of E edges there are
+        # 2E + 1 bins, see `Histograms`.
         entries = self.target.cardinality + 2
         n_edges = min(MAX_EDGES, _MAX_ENTRIES // (2 * entries))
         # Number of columns that are counted in one pass.
@@ -127,9 +130,10 @@ class DatasetColumns:
             sampled = (observed(sample.table.column(v), sample.weights, *classes) for v in columns)
             edges = tuple(tuple(histogram_edges(part, n_edges).tolist()) for part in sampled)
             histograms = source.summary(Histograms(columns, edges, self.target))
-            there = histograms.totals > 0
+            # Classes without rows are left out, as in `TableColumns.of_present`.
+            occurs = histograms.totals > 0
             for low, high, counts in histograms.columns():
-                yield SortedColumn.of_counts(low, high, counts[:, there])
+                yield SortedColumn.of_counts(low, high, counts[:, occurs])
 
     def states(self, variables: Sequence[Discrete]) -> Iterator[Floats]:
         """Yield the class weights of the states of discrete columns."""
@@ -137,6 +141,7 @@ class DatasetColumns:
             return
         columns = tuple(variables)
         singles = self.source_of(columns).singles(Singles(columns, self.target))
+        # By the states of all columns, one column after the other, and the classes that have rows.
         counts = singles.counts[singles.totals > 0].T
         for v in columns:
             yield counts[singles.at.states(v)]
@@ -279,6 +284,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # typ
             frame = as_frame(X)
             if isinstance(frame, nw.LazyFrame):
                 frame = frame.collect()
+            # Binned and Grouped, which are subclasses.
             changed = [
                 v for v in table.variables if isinstance(v, Discrete) and type(v) is not Discrete
             ]
@@ -306,8 +312,9 @@ def _grouped(variable: Discrete, groups: list[list[int]]) -> Discrete:
     """
     if all(len(group) == 1 for group in groups):
         return variable
-    there = {code for group in groups for code in group}
-    alone = [[code] for code in range(variable.cardinality) if code not in there]
+    grouped = {code for group in groups for code in group}
+    alone = [[code] for code in range(variable.cardinality) if code not in grouped]
+    # In the order of the first state of each.
     ordered = sorted([*groups, *alone], key=min)
     return Grouped(variable.name, [[variable.states[i] for i in group] for group in ordered])
 
@@ -462,6 +469,7 @@ class MODL(Discretizer):
 
         See Discretizer.find_groups and :func:`bayesgraph.statistics.modl_groups`.
         """
+        # The maximum number of categories, of those that occur, of a column that is not grouped.
         limit = self.group_values if self.group_values is not True else 0
         if (counts.sum(axis=1) > 0).sum() <= limit:
             return None
@@ -585,6 +593,7 @@ def cell_method(discretizer: Any, bins: int) -> tuple[Any, int]:
         return discretizer, bins
     name = getattr(discretizer, "name", None)
     options = {"bins": discretizer.bins} if hasattr(discretizer, "bins") else {}
+    # All parameters but `bins` must have their defaults.
     if name not in CELL_METHODS or (
         discretizer.get_params() != type(discretizer)(**options).get_params()
     ):

@@ -61,6 +61,7 @@ class _Discriminants(NamedTuple):
         """
         whitened = (self.mean - self.centre) @ root.T
         log_prior = log_of(self.prior)
+        # A^T A is S^-1: one more factor A gives the slopes, the squared lengths the quadratic form.
         return whitened @ root, log_prior - 0.5 * np.sum(whitened**2, axis=1)
 
     def axes(self) -> tuple[Floats, Floats]:
@@ -73,17 +74,21 @@ class _Discriminants(NamedTuple):
         never formed. Directions in which the features do not vary within the classes are left out;
         axes that remain unused are zero.
         """
+        # Standard deviations within the classes: eigenvalues of the correlations have no unit.
         scale = np.sqrt(np.diag(self.covariance))
         scale = np.where(scale > 0, scale, 1.0)
         variance, directions = np.linalg.eigh(self.covariance / np.outer(scale, scale))
         kept = variance > _MINIMUM_VARIANCE
+        # With columns W such that W^T S W is the identity.
         whitening = directions[:, kept] / np.sqrt(variance[kept]) / scale[:, None]
+        # With the rows M = sqrt(P(c)) (m_c - m) W, W^T B W is M^T M: its eigenvectors are the right
+        # singular vectors of M, its eigenvalues the squared singular values.
         whitened = np.sqrt(self.prior)[:, None] * ((self.mean - self.centre) @ whitening)
-        _, singular, rows = np.linalg.svd(whitened, full_matrices=False)
-        n = min(len(self.mean) - 1, self.mean.shape[1])
-        axes, between = np.zeros((self.mean.shape[1], n)), np.zeros(n)
-        m = min(n, len(singular))
-        axes[:, :m], between[:m] = whitening @ rows[:m].T, singular[:m] ** 2
+        _, singular, right = np.linalg.svd(whitened, full_matrices=False)
+        n_axes = min(len(self.mean) - 1, self.mean.shape[1])
+        axes, between = np.zeros((self.mean.shape[1], n_axes)), np.zeros(n_axes)
+        used = min(n_axes, len(singular))
+        axes[:, :used], between[:used] = whitening @ right[:used].T, singular[:used] ** 2
         # The sign of an axis is arbitrary: the standardised slope of largest magnitude is positive.
         largest = np.abs(axes * scale[:, None]).argmax(axis=0)[None, :]
         return axes * np.where(np.take_along_axis(axes, largest, 0) < 0, -1.0, 1.0), between
@@ -173,6 +178,7 @@ class DiscriminantAnalysisClassifier(
     max_iter: int = 1000
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> BayesianNetwork:
+        """Return the network of the class and one Gaussian block of features; set `n_iter_`."""
         self._check_alpha(smoothing, target, numbers=False)
         model = CovarianceModel(
             self.covariance, self.structure, self.regularization, smoothing, self.tol, self.max_iter
@@ -198,8 +204,9 @@ class DiscriminantAnalysisClassifier(
             return super()._scores(evidence)
         slopes, constants, centre = self._linear_terms()
         rows = evidence.matrix(self.features_)
-        # Relative to the first class, whose scores are then 0.
+        # Scores by classes and rows, relative to the first class, whose scores are then 0.
         joint, differences = np.zeros((len(constants), len(rows))), slopes[1:] - slopes[0]
+        # Numbers near the largest float overflow; NumPy does not warn of them.
         with np.errstate(over="ignore", invalid="ignore"):
             for first in range(0, len(rows), _TOGETHER):
                 part = slice(first, first + _TOGETHER)
@@ -235,8 +242,9 @@ class DiscriminantAnalysisClassifier(
         block = self._block
         if isinstance(block, JointGaussianCPD):
             return block.covariance
-        each = block.variance[:, :, None] * np.eye(block.variance.shape[1])
-        return each[0] if self._shared else each
+        # Variances, shape (n_classes, n_features), on the diagonal of a matrix of each class.
+        matrices = block.variance[:, :, None] * np.eye(block.variance.shape[1])
+        return matrices[0] if self._shared else matrices
 
     @property
     def _discriminants(self) -> _Discriminants:
@@ -251,6 +259,7 @@ class DiscriminantAnalysisClassifier(
     def _linear_terms(self) -> tuple[Floats, Floats, Floats]:
         """Return slopes, intercepts and the centre of the linear scores; see _Discriminants."""
         discriminants, block = self._discriminants, self._block
+        # A whitening matrix of the shared covariance, which is that of every class.
         if isinstance(block, JointGaussianCPD):
             root = block.roots[0]
         else:

@@ -129,12 +129,13 @@ class Evaluation(Displayed):
 
     def _auc(self, true: NDArray[Any], proba: Floats) -> float:
         """Return the area of the rows of one fold; NaN if they are of one class."""
+        # A column of zeros and ones for each class: scikit-learn compares each with the others.
         is_class = true[:, None] == self.classes
-        there = is_class.any(axis=0)
-        if there.sum() < 2:
+        occurs = is_class.any(axis=0)
+        if occurs.sum() < 2:
             return math.nan
         return float(
-            sklearn.metrics.roc_auc_score(is_class[:, there], proba[:, there], average="weighted")
+            sklearn.metrics.roc_auc_score(is_class[:, occurs], proba[:, occurs], average="weighted")
         )
 
     def average_precision(self, *, positive: Any = None) -> float:
@@ -177,9 +178,10 @@ class Evaluation(Displayed):
     @property
     def balanced_accuracy(self) -> float:
         """Mean over the classes of the share of their rows that were predicted correctly."""
-        there = np.unique(self.y_true)
+        # Without classes that have no rows: of these there is no such share.
+        labels = np.unique(self.y_true)
         return float(
-            sklearn.metrics.recall_score(self.y_true, self.y_pred, labels=there, average="macro")
+            sklearn.metrics.recall_score(self.y_true, self.y_pred, labels=labels, average="macro")
         )
 
     @property
@@ -258,12 +260,15 @@ class Evaluation(Displayed):
             )
         code = self._positive_code(positive, "the threshold is for")
         proba, truth = self.proba[:, code], (self.y_true == self.classes[code]).astype(np.int64)
+        # Ascending; each entry of `halves` lies between its probability and the next lower one.
         values = np.unique(proba)
         halves = (values + np.append(0.0, values[:-1])) / 2
         # A lower threshold only pays if it adds a row of the class.
         cuts = halves[np.isin(values, proba[truth == 1])]
+        # Evenly spaced among the candidates; all of them if they are few.
         tried = np.unique(np.linspace(0, len(cuts) - 1, _MAX_THRESHOLDS).astype(np.intp))
         scores = [score(truth, (proba >= cut).astype(np.int64)) for cut in cuts[tried]]
+        # The first of equal scores, which is the lowest threshold.
         return float(cuts[tried][int(np.nanargmax(scores))])
 
     def decide(
@@ -281,6 +286,7 @@ class Evaluation(Displayed):
         rule = DecisionRule.of(self.classes, losses, abstain, min_probability)
         true = np.searchsorted(self.classes, self.y_true)
         codes = rule.codes(self.proba)
+        # The code of an abstention is -1.
         decided = codes >= 0
         return Decisions(
             rule.labels(self.classes, self.proba, abstained),
@@ -351,6 +357,7 @@ def evaluate(
     """
     X, y = apart(X, y)
     labels = labels_of(y).values
+    # A series stays as it is: models call the class by its name.
     if is_frame(y) or not hasattr(y, "name"):
         y = labels
     if isinstance(models, (str, list, tuple, set)):
@@ -363,6 +370,7 @@ def evaluate(
     whole_number("repeats=", "repeats", repeats, 1)
     if repeats > 1 and not isinstance(cv, (int, np.integer)):
         raise DataError(f"repeats= goes with a number of folds; got cv={cv!r}.")
+    # The folds of each repeat; none if the models are fitted.
     folds: list[list[Fold]] = []
     if not (isinstance(cv, str) and cv == "prefit"):
         warn_of_target(np.unique(labels))
@@ -415,7 +423,11 @@ def _evaluate(
     repeats: Sequence[Sequence[Fold]],
     progress: Callable[[str], None],
 ) -> Evaluation:
-    """Return the predictions of a model for the rows of all folds, or for all if it is fitted."""
+    """Return the predictions of a model for the rows of all folds, or for all if it is fitted.
+
+    `repeats` has the folds of each repeat, and is empty for a fitted model. The rows of the repeats
+    follow each other: row i of repeat r is row ``r * n_rows + i`` of the result.
+    """
     n_rows, n_repeats = len(labels), max(1, len(repeats))
     is_fitted = not repeats
     true = np.tile(labels, n_repeats)
@@ -424,13 +436,14 @@ def _evaluate(
     proba = np.zeros((len(true), len(classes)))
     fold_of_row = np.zeros(len(true), dtype=np.intp)
     accuracy, seconds = [], []
-    every = np.arange(n_rows)
+    # A fitted model is tested on all rows, as if they were one fold.
+    all_rows = np.arange(n_rows)
     folds = [
         (train, test, repeat * n_rows)
-        for repeat, folds_of_repeat in enumerate(repeats or [[(every, every)]])
+        for repeat, folds_of_repeat in enumerate(repeats or [[(all_rows, all_rows)]])
         for train, test in folds_of_repeat
     ]
-    for fold, (train, test, first) in enumerate(folds):
+    for fold, (train, test, offset) in enumerate(folds):
         start = time.perf_counter()
         fitted = model
         if not is_fitted:
@@ -439,8 +452,8 @@ def _evaluate(
         held_out = fitted.predict_proba(X if is_fitted else rows_of(X, test))
         fit_seconds = math.nan if is_fitted else middle - start
         seconds.append((fit_seconds, time.perf_counter() - middle))
-        proba[np.ix_(first + test, np.searchsorted(classes, fitted.classes_))] = held_out
-        fold_of_row[first + test] = fold
+        proba[np.ix_(offset + test, np.searchsorted(classes, fitted.classes_))] = held_out
+        fold_of_row[offset + test] = fold
         accuracy.append(np.mean(fitted.classes_[np.argmax(held_out, axis=1)] == labels[test]))
         progress(name)
     fit_median, predict_median = np.median(seconds, axis=0).tolist()
@@ -462,8 +475,9 @@ def _evaluate(
 def copy_for_fold(model: Any) -> Any:
     """Return an unfitted copy without warnings of each fold's columns, which nobody wants to read.
 
-    Some are constant in a fold, or have values that the rows outside of it lack.
+    Some columns are constant in a fold, or have values that the rows outside of it lack.
     """
+    # Also of nested estimators, whose parameters are named as in ``step__unseen``.
     params = [(name, name.rpartition("__")[2], value) for name, value in model.get_params().items()]
     silent: dict[str, Any] = {name: False for name, last, _ in params if last == "check_columns"}
     silent |= {n: "missing" for n, last, value in params if (last, value) == ("unseen", "warn")}
@@ -594,12 +608,13 @@ def _paired_test(result: Evaluation, base: Evaluation, measure: str) -> tuple[fl
     ]
     differences = measures[0] - measures[1]
     difference, variance = float(differences.mean()), float(differences.var(ddof=1))
-    # Test folds have n / (k / repeats) rows on average, and training sets the others.
-    spread = math.sqrt((1.0 / k + 1.0 / (k / base.repeats - 1)) * variance)
-    if spread == 0.0:
-        # All folds differ by the same, which is nothing, or no chance.
+    # 1 / k + n_test / n_train: of the k / repeats folds of a repeat one is tested, the others are
+    # fitted.
+    standard_error = math.sqrt((1.0 / k + 1.0 / (k / base.repeats - 1)) * variance)
+    if standard_error == 0.0:
+        # All folds differ by the same: by nothing (p = 1), or not by chance (p = 0).
         return difference, math.nan, float(difference == 0.0)
-    t = difference / spread
+    t = difference / standard_error
     return difference, t, float(2.0 * scipy.special.stdtr(k - 1, -abs(t)))
 
 
@@ -641,10 +656,12 @@ class Calibration:
     def p_values(self, scores: Sequence[Floats]) -> Floats:
         """Return for each row and class the share of calibration rows at least as strange.
 
+        A row is as strange as its score is high, the -log probability of the class.
+
         Parameters
         ----------
         scores : sequence of ndarray, shape (n_rows, n_classes)
-            Those of each model.
+            Those of each model, for the new rows.
 
         Returns
         -------
@@ -652,12 +669,13 @@ class Calibration:
             The new row counts as one of the calibration rows.
         """
         n_classes = scores[0].shape[1]
+        # The 1 is the new row itself.
         higher, total = np.ones((len(scores[0]), n_classes)), np.ones(n_classes)
-        for asked, calibrating, codes in zip(scores, self.scores, self.codes, strict=True):
+        for new_scores, calibrating, codes in zip(scores, self.scores, self.codes, strict=True):
             for code in range(n_classes):
                 chosen = np.sort(calibrating[codes == code] if self.by_class else calibrating)
-                place = np.searchsorted(chosen, asked[:, code] - _ROUNDING)
-                higher[:, code] += len(chosen) - place
+                n_lower = np.searchsorted(chosen, new_scores[:, code] - _ROUNDING)
+                higher[:, code] += len(chosen) - n_lower
                 total[code] += len(chosen)
         return higher / total
 
@@ -675,16 +693,17 @@ def conformalize(classifier: Any, X: Any, y: Any, *, cv: Any, by_class: bool) ->
     codes = labels.among(classes).codes
     network = classifier.network_
     if cv is None:
+        # Of each row the score of its true class.
         scores = scores_of(classifier, X, classes)[np.arange(len(codes)), codes]
         return Calibration((), (scores,), (codes,), by_class, network)
-    models, scores_of_folds, held = [], [], []
+    models, fold_scores, fold_codes = [], [], []
     for train, test in folds_of(labels.values, cv, 0):
         model = copy_for_fold(classifier)
         models.append(model.fit(rows_of(X, train), labels[train].values))
         scores = scores_of(model, rows_of(X, test), classes)
-        scores_of_folds.append(scores[np.arange(len(test)), codes[test]])
-        held.append(codes[test])
-    return Calibration(tuple(models), tuple(scores_of_folds), tuple(held), by_class, network)
+        fold_scores.append(scores[np.arange(len(test)), codes[test]])
+        fold_codes.append(codes[test])
+    return Calibration(tuple(models), tuple(fold_scores), tuple(fold_codes), by_class, network)
 
 
 def scores_of(model: Any, X: Any, classes: NDArray[Any]) -> Floats:
@@ -715,5 +734,6 @@ def prediction_sets(
     models = calibration.models
     scores = [scores_of(model, X, classes) for model in models] if models else [scores_of_own]
     sets = calibration.p_values(scores) > 1.0 - coverage
+    # The most probable class is always in the set, which may be empty else.
     sets[np.arange(len(sets)), np.argmin(scores_of_own, axis=1)] = True
     return sets

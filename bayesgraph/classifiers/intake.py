@@ -132,6 +132,7 @@ def labels_of(y: Any) -> Labels:
         As raised by scikit-learn: no labels, several columns, a continuous target.
     """
     column, name = _column(y, "classifier", "label")
+    # Of a series the type that its values have in NumPy: objects if they are text.
     dtype = (column.head(0).to_numpy() if isinstance(column, nw.Series) else column).dtype
     if dtype.kind == "f" and np.isinf(np.asarray(column)).any():
         raise DataError("Input y contains infinity; labels must be finite.")
@@ -143,14 +144,17 @@ def labels_of(y: Any) -> Labels:
             "(Input y contains NaN.)"
         )
     states: Any = factorised.states
+    # Labels of no type of their own, such as objects and categories, become objects.
     if dtype.kind not in ("biuf" if isinstance(column, nw.Series) else "biufUS"):
         if states:  # a table without rows is told by its columns
             check_are_text(states)
         dtype = np.dtype(object)
     classes = np.empty(len(states), dtype=dtype)
     classes[:] = sorted(states)
+    # States of a categorical type have the order of its categories, classes ascend.
     codes = codes_of(classes.tolist(), states)[factorised.codes]
     labels = Labels(classes, codes, name)[:]  # a category without rows is no class
+    # scikit-learn refuses what looks like a continuous target, and warns of very many classes.
     if dtype.kind == "f" or (
         dtype.kind == "O" and len(labels.classes) > _FEW_CLASSES * len(labels)
     ):
@@ -251,17 +255,17 @@ def _kinds(labels: Any) -> set[str]:
 
 
 def check_weighed(class_weight: Any, classes: NDArray[Any]) -> None:
-    """Warn of there in `class_weight` that no row has: their weights count for nothing.
+    """Warn of classes in `class_weight` that no row has: their weights count for nothing.
 
     It is a warning, as a part of the rows, such as a fold, may lack a rare class.
     """
     if isinstance(class_weight, Mapping):
-        there = classes.tolist()
-        unknown = [label for label, weight in class_weight.items() if weight and label not in there]
-        if unknown:
+        labels = classes.tolist()
+        absent = [label for label, weight in class_weight.items() if weight and label not in labels]
+        if absent:
             warn(
-                f"class_weight= names {quoted(unknown)}, which no row has; the classes are "
-                f"{quoted(there)}.{suggestion(unknown[0], there)}",
+                f"class_weight= names {quoted(absent)}, which no row has; the classes are "
+                f"{quoted(labels)}.{suggestion(absent[0], labels)}",
                 BayesGraphWarning,
             )
 
@@ -283,6 +287,7 @@ def weights_of_classes(class_weight: Any, classes: NDArray[Any], counts: NDArray
         If a weight is not a finite non-negative number.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
+        # n / (K n_c) for n rows, K classes that occur, and n_c rows of the class.
         return np.asarray(counts.sum() / (np.count_nonzero(counts) * np.maximum(counts, 1.0)))
     if not isinstance(class_weight, Mapping):
         raise DataError(
@@ -374,13 +379,14 @@ _LEAST = 1e-30
 def weights_by_class(class_weight: Any, labels: Labels, classes: NDArray[Any]) -> Floats:
     """Return the weight that `class_weight` gives to each of the classes, shape (n_classes,).
 
-    `labels` are those of all rows, also of rows that do not count.
+    `labels` are those of all rows, also of rows of weight 0, whose classes may not be among
+    `classes`: "balanced" counts them too.
     """
     by_class = np.ones(len(classes))
     if class_weight is not None:
-        counted = np.isin(labels.classes, classes)
+        is_class = np.isin(labels.classes, classes)
         weights = weights_of_classes(class_weight, labels.classes, np.bincount(labels.codes))
-        by_class[np.searchsorted(classes, labels.classes[counted])] = weights[counted]
+        by_class[np.searchsorted(classes, labels.classes[is_class])] = weights[is_class]
     return by_class
 
 
@@ -410,22 +416,24 @@ def parted(
         ``classes[codes] * rows`` is proportional to `weights` within each class and between the
         sums of the classes.
     """
+    # Without the known weights of classes.
     within = weights / by_class[codes]
-    top = np.zeros(len(by_class))
-    np.maximum.at(top, codes, within)
-    top[top == 0] = 1.0
-    relative = within / top[codes]
+    largest = np.zeros(len(by_class))
+    np.maximum.at(largest, codes, within)
+    largest[largest == 0] = 1.0  # classes without rows
+    relative = within / largest[codes]
     counts = np.maximum(np.rint(within), 1.0)
     are_counts = bool((np.abs(within - counts) <= _ROUNDING * counts).all())
+    # All rows of a class weigh the same. But one whole number for all classes counts rows.
     if (relative >= 1.0 - _ROUNDING).all() and not (are_counts and np.ptp(counts) == 0):
-        return None, by_class * top
+        return None, by_class * largest
     if are_counts:
         return counts, by_class
     sums, sizes = (np.bincount(codes, part, len(by_class)) for part in (relative, None))
     mean = np.divide(sums, sizes, out=np.ones(len(by_class)), where=sizes > 0)
     # Rounded, so that weights of another unit have the same bits.
     rows = (relative / mean[codes]).astype(np.float32).astype(np.float64)
-    return np.maximum(rows, _LEAST), by_class * top * mean
+    return np.maximum(rows, _LEAST), by_class * largest * mean
 
 
 def with_class_weights(
@@ -433,6 +441,7 @@ def with_class_weights(
 ) -> Model:
     """Return the model with the prior moved by the weights of the classes, if any."""
     ratio = source.class_weights
+    # Equal weights cancel when the prior is normalised.
     return model if ratio is None or np.ptp(ratio) == 0 else model._with_prior(target, ratio)
 
 
@@ -566,6 +575,7 @@ def fit_table(columns: Columns, layout: Layout) -> Table:
     if matrix is not None and layout.is_one_vector:
         return vector_table(matrix, CountVector(next(iter(layout.groups)), names))
     if matrix is not None and not layout.groups:
+        # A matrix of numbers that stay numbers needs no look at its columns.
         kind = matrix.dtype.kind
         if kind in "iuf" and not layout.categorical:
             families = [FAMILIES[layout.families.get(name, "gaussian")] for name in names]
@@ -578,7 +588,7 @@ def fit_table(columns: Columns, layout: Layout) -> Table:
 def weighted(
     columns: Columns, y: RowsT, sample_weight: ArrayLike | None, class_weight: Any = None
 ) -> tuple[Columns, RowsT, Floats | None]:
-    """Return the rows of positive weight, their y, and their weights (None if all are 1).
+    """Return the rows of positive weight, their y, and their weights (None if none are given).
 
     A weight is the product of `sample_weight` and the row's class weight.
     """
@@ -636,6 +646,10 @@ def grown_variables(
 
 
 def _checked_array(estimator: Any, X: Any, *, sparse: bool) -> Any:
+    """Return an X that is no frame as a matrix, shape (n_rows, n_features); errors if it is none.
+
+    The matrix is an array, masked if X is, or in CSR format if X may be `sparse` and is.
+    """
     if isinstance(X, (list, tuple)) and X and isinstance(X[0], Mapping):
         raise no_table(estimator, "a list of dicts; pandas.DataFrame(X) makes a table of them")
     if not isinstance(X, np.ndarray):
@@ -839,6 +853,7 @@ def row_evidence(estimator: Any, row: Any) -> Mapping[Any, Any]:
         If the table has several rows.
     """
     axes = getattr(row, "ndim", None)
+    # A mapping has names, and so has a series of pandas; of other rows the columns have them.
     if not (row is None or isinstance(row, Mapping) or (hasattr(row, "to_dict") and axes == 1)):
         if axes == 1:
             row = np.reshape(row, (1, -1))

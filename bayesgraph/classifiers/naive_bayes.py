@@ -135,13 +135,16 @@ def _linear(cpd: CPD) -> tuple[Floats, Floats]:
         If the log density is not linear.
     """
     if isinstance(cpd, TableCPD):
+        # The slope of a state's indicator is the log of its probability.
         return log_of(cpd.values), np.zeros(len(cpd.values))
     if isinstance(cpd, MultinomialCPD):
         return cpd.item_logs(), np.zeros(cpd.cells)
     if isinstance(cpd, PresenceCPD):
+        # sum_i x_i log p_i + (1 - x_i) log(1 - p_i), in which x_i is 1 where the item is present.
         absent = log_of(1.0 - cpd.probabilities)
         return cpd.item_logs() - absent, absent.sum(axis=1)
     if isinstance(cpd, PoissonCPD):
+        # x log(rate) - rate; the term -log(x!) is the same for all classes.
         rate = cpd.rate.reshape(-1, 1)
         return np.log(rate), -rate[:, 0]
     if isinstance(cpd, ExponentialCPD):
@@ -258,6 +261,7 @@ class AveragedTANClassifier(ColumnClassifier):
     random_state: int | np.random.Generator | np.random.RandomState | None = 0
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Ensemble:
+        """Return the mixture of trees drawn from their posterior; set `edge_probabilities_`."""
         n: Any = self.n_trees
         if not isinstance(n, (int, np.integer)) or n < 1:
             raise DataError(f"n_trees is a number of trees, 1 or more; got {n!r}.")
@@ -347,6 +351,7 @@ class AODEClassifier(ColumnClassifier):
     min_rows: float = 1.0
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Ensemble:
+        """Return the mixture of the networks of all features, one of which is a parent in each."""
         if not self.min_rows >= 0:
             raise DataError(f"min_rows is a number of rows, 0 or more; got {self.min_rows!r}.")
         priors = checked_priors(self.priors, target)
@@ -415,6 +420,7 @@ class WeightedNaiveBayesClassifier(ColumnClassifier):
         return True
 
     def _network(self, source: Source, smoothing: Smoothing, target: Discrete) -> Any:
+        """Return naive Bayes with exponents; class weights move its prior, unless one is given."""
         # Without `partial_fit` there is no other source.
         assert isinstance(source, TableSource | DatasetSource)
         network = super()._network(source, smoothing, target)
@@ -513,6 +519,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
             for feature in source.features
             if isinstance(feature, CountVector)
         ]
+        # The weight of the rows of each class, by its most complete item.
         rows = summaries[0][1].seen.max(axis=1)
         factors: list[TableCPD | MultinomialCPD] = [
             TableCPD(target, _class_factor(self.priors, target, rows))
@@ -534,10 +541,11 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         count vector without evidence is passed as a vector of missing counts.
         """
         model = self._fitted_model
+        # Evidence that is no likelihood, by the index of the variable.
         observed = model._case(evidence).hard
         vectors = [v for v in self.features_ if isinstance(v, CountVector)]
-        unknown = [v for v in vectors if model._index_of[v.name] not in observed]
-        return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unknown}}
+        unobserved = [v for v in vectors if model._index_of[v.name] not in observed]
+        return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unobserved}}
 
 
 def complement_shares(sums: Floats, alpha: Floats) -> Floats:
@@ -554,6 +562,7 @@ def complement_shares(sums: Floats, alpha: Floats) -> Floats:
     alpha : ndarray, shape () or (n_items,)
         Pseudo-counts of the items.
     """
+    # Differences of weighted sums may be negative by rounding.
     others = np.maximum(sums.sum(axis=0) - sums, 0.0) + np.maximum(alpha, _MIN_ALPHA)
     return np.asarray(others / others.sum(axis=1, keepdims=True))
 
@@ -566,13 +575,17 @@ def _exponents(shares: Floats, *, norm: bool) -> Floats:
     """
     if not norm:
         return np.array(-1.0)
+    # Minus the sum of the weights of each class: its inverse is the exponent that divides by it.
     total = np.log(shares).sum(axis=1)
     # With a single item every share is 1, and all weights are zero.
     return np.where(total < 0, 1.0 / np.minimum(total, -np.finfo(float).tiny), -1.0)
 
 
 def _class_factor(priors: Any, target: Discrete, rows: Floats) -> Floats:
-    """Return the prior of the class: its share of the rows, or equal shares by default."""
+    """Return the prior of the classes, shape (n_classes,), by default equal shares.
+
+    `rows` has the weight of the rows of each class, whose shares are the prior "empirical".
+    """
     if isinstance(priors, str) and priors == "empirical":
         return np.asarray(rows / rows.sum())
     shares = checked_priors("uniform" if priors is None else priors, target)

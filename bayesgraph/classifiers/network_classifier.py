@@ -141,6 +141,7 @@ class CollectedStatistics:
         names : iterable of str, optional
             What messages call the parts, such as the paths of their files.
         """
+        # A text is one part, which is refused, and not several of one letter.
         single = isinstance(parts, str) or not isinstance(parts, Iterable)
         if names is None:
             names = (f"part {number}" for number in itertools.count(1))
@@ -159,8 +160,9 @@ class CollectedStatistics:
     @property
     def n_rows(self) -> float | None:
         """The number of rows, or the sum of their weights; None if the statistics lack it."""
-        held = self.statistics.family(Family((self.target,)))
-        return None if held is None else float(held.counts.sum())
+        # The counts of the classes, if they are among the statistics.
+        by_class = self.statistics.family(Family((self.target,)))
+        return None if by_class is None else float(by_class.counts.sum())
 
     def __add__(self, other: CollectedStatistics) -> CollectedStatistics:
         """Return the statistics of the rows of both; see `from_statistics` for the errors."""
@@ -189,6 +191,7 @@ class PartsSource(CountSource):
         self._classifier = classifier
 
     def _collected(self, request: Request) -> NoReturn:
+        """Raise a DataError: what was not collected cannot be counted any more."""
         held = quoted(sorted({_described(r) for r in self._summaries}))
         raise DataError(
             f"{self._classifier!r} needs {_described(request)}, and the statistics hold {held}. "
@@ -215,6 +218,7 @@ def _described(request: Request) -> str:
 
 
 def _part(item: Any, name: str) -> CollectedStatistics:
+    """Return a part that the user gave as collected statistics; errors call it `name`."""
     if isinstance(item, CollectedStatistics):
         return item
     # `collected_` raises if the classifier cannot be updated.
@@ -244,8 +248,10 @@ def with_parameters(
         If a parameter that is given would have read the rows in another way.
     """
     read = part.estimator.get_params(deep=False)
+    # The parameters that the class has at all.
     mine = kind().get_params(deep=False)
     for name in _READING:
+        # Values such as discretisers have no equality: they are compared as text.
         if name in parameters and name in mine and repr(parameters[name]) != repr(read.get(name)):
             raise DataError(
                 f"The parts were collected with {name}={read.get(name)!r}, and not with "
@@ -271,15 +277,16 @@ def joined(
     features = tuple(_joined_variable(a, b, names) for a, b in pairs)
     classes = joined_classes(dict(zip(names, (one.classes, other.classes), strict=True)))
     target = Discrete(one.target.name, classes.tolist())
-    held = [grown(part, features, target) for part in (one, other)]
-    common = [request for request in held[0].summaries if request in held[1].summaries]
+    # Both in the states and classes of the sum; what only one of them has counted is left out.
+    both = [grown(part, features, target) for part in (one, other)]
+    common = [request for request in both[0].summaries if request in both[1].summaries]
     if not common:
-        kinds = [quoted(sorted(map(_described, part.summaries))) for part in held]
+        kinds = [quoted(sorted(map(_described, part.summaries))) for part in both]
         raise DataError(
             f"Statistics of different kinds cannot be added: {names[0]} holds {kinds[0]}, "
             f"{names[1]} {kinds[1]}. Collect both with one classifier and the same parameters."
         )
-    left, right = (Statistics({r: part.summaries[r] for r in common}) for part in held)
+    left, right = (Statistics({r: part.summaries[r] for r in common}) for part in both)
     layout = replace(one.layout, categorical=one.layout.categorical | other.layout.categorical)
     return replace(
         one,
@@ -374,9 +381,9 @@ def _joined_variable(a: Variable, b: Variable, names: tuple[str, str]) -> Variab
 def _is_extended(a: Variable, b: Variable) -> bool:
     """Return whether two variables of one type differ at most in states that one of them lacks."""
     if isinstance(a, Grouped) and isinstance(b, Grouped):
-        # Values that came later are groups of their own.
-        many = [{group for group in v.groups if len(group) > 1} for v in (a, b)]
-        return many[0] == many[1] and a.others == b.others
+        # Groups of a single value may be of values that came later; those of several must agree.
+        of_several = [{group for group in v.groups if len(group) > 1} for v in (a, b)]
+        return of_several[0] == of_several[1] and a.others == b.others
     return isinstance(a, Discrete) and not isinstance(a, Binned)
 
 
@@ -412,6 +419,7 @@ def _as_column(variable: Discrete) -> NDArray[Any]:
 
 
 def _parted(variable: Variable) -> str:
+    """Return in words what the values of a variable are divided into, for an error."""
     if isinstance(variable, Binned):
         return "intervals"
     return "groups of values" if isinstance(variable, Grouped) else "items"
@@ -427,8 +435,9 @@ def dataset_of(X: Any, y: Any) -> Dataset | None:
     """
     if isinstance(X, np.ndarray):
         return None
-    lazy = (engine_of(X), engine_of(y))
-    if isinstance(y, str) or lazy not in ((None, None), ("polars", None)) or not is_frame(X):
+    # The engines that would compute X and y; None for what is in memory.
+    engines = (engine_of(X), engine_of(y))
+    if isinstance(y, str) or engines not in ((None, None), ("polars", None)) or not is_frame(X):
         return as_dataset(X)
     return None
 
@@ -482,12 +491,14 @@ def dataset_source(
                 f"The class of the model is called {model.target_.name!r}, and y names the column "
                 f"{y!r}; give both one name."
             )
+    # Columns without rows, which have the types alone.
     types = columns_of(data.schema.empty_table())
     empty: dict[Name, Column] = {name: types[name] for name in names}
     layout = make_layout(empty, estimator._distributions, estimator.categorical)
     features = layout.grouped(empty)
     declared = layout.declared(features)
-    coded = [
+    # The discrete columns, whose states the first pass finds.
+    discrete = [
         str(name)
         for name in features
         if name not in declared and (name in layout.categorical or is_discrete(types[name], name))
@@ -496,7 +507,8 @@ def dataset_source(
     column: Any = types[y]
     kind = column.to_numpy().dtype
 
-    def classes_in(domains: Domains) -> NDArray[Any]:
+    def joined_with_model(domains: Domains) -> NDArray[Any]:
+        """Return the classes of the rows, of the model and of `classes`, in ascending order."""
         labels = np.array(domains.columns[y].states, dtype=kind)
         sklearn.utils.multiclass.check_classification_targets(labels)
         model_classes = None if model is None else model.classes_
@@ -504,33 +516,35 @@ def dataset_source(
         return joined_classes(sources)
 
     rows = Rows(data.source, y, weight, groups=layout.groups)
-    domains = _domains(data, [*coded, y], rows)
+    domains = _domains(data, [*discrete, y], rows)
     if missing := domains.labels.n_missing:
         raise DataError(
             f"{missing:,} labels in the column {y!r} of {data.source} are missing. "
             "Leave these rows out, such as by where=."
         )
-    there = classes_in(domains)
+    all_classes = joined_with_model(domains)
     by_class = None
     if estimator.class_weight is not None:
-        check_weighed(estimator.class_weight, there)
-        counts = np.array([domains.labels.count_of(label) for label in there.tolist()])
-        by_class = weights_of_classes(estimator.class_weight, there, counts)
-        rows = replace(rows, classes=there, by_class=by_class)
+        check_weighed(estimator.class_weight, all_classes)
+        counts = np.array([domains.labels.count_of(label) for label in all_classes.tolist()])
+        by_class = weights_of_classes(estimator.class_weight, all_classes, counts)
+        rows = replace(rows, classes=all_classes, by_class=by_class)
         if not by_class.all():
-            # Rows of a class without weight do not count: there are no states that others lack.
-            domains = _domains(data, [*coded, y], rows)
+            # Rows of a class without weight do not count, nor do states that only they have.
+            domains = _domains(data, [*discrete, y], rows)
         if estimator._moves_prior:
+            # The weights go to the source below; of the rows they only leave out those of weight 0.
             rows = replace(rows, by_class=None if by_class.all() else np.sign(by_class))
-    weighted_classes = classes_in(domains)
+    weighted_classes = joined_with_model(domains)
     target = Discrete(target_name(y, ()), weighted_classes.tolist())
     note_names(estimator, list(names))
     estimator._frame, estimator.layout_, estimator.classes_ = "pyarrow", layout, weighted_classes
     variables: Sequence[Variable] = variables_of(features, declared, domains.columns)
     if model is not None:
+        # The model has its intervals already: nothing is discretised anew.
         pairs = zip(model.features_, variables, strict=True)
         variables, discretizer = [_known_variable(v, new) for v, new in pairs], None
-    source = plain = DatasetSource(
+    source = undiscretised = DatasetSource(
         data,
         (*variables, target),
         target,
@@ -539,18 +553,19 @@ def dataset_source(
         missing=domains.missing,
     )
     if discretizer is not None:
-        # Other variables than those of the model, each of which is counted in one pass.
+        # `merged` makes sources over some of the columns, for the passes that count them.
         columns: ColumnsByClass = DatasetColumns(source.features, target, source.merged)
         if not source.is_sampled:
+            # The sample has all rows, from which the intervals are those of a table in memory.
             sample = source.sample()
-            heavy = sample.weights if len(sample.weights) else None
+            weights = sample.weights if len(sample.weights) else None
             columns = TableColumns.of_present(
-                sample.table.without(target), sample.table.column(target), heavy
+                sample.table.without(target), sample.table.column(target), weights
             )
         source = source.with_features(estimator._discretized(discretizer, columns))
     if by_class is not None and estimator._moves_prior:
-        source.class_weights = by_class[np.isin(there, weighted_classes)]
-    return source, target, plain
+        source.class_weights = by_class[np.isin(all_classes, weighted_classes)]
+    return source, target, undiscretised
 
 
 def _domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
@@ -578,7 +593,7 @@ def named_batches(data: Dataset, y: Any, weight: Any) -> Iterator[tuple[Any, Any
 def in_memory(data: Dataset, y: Any, weight: Any) -> tuple[Any, Any, Any]:
     """Return all rows of a dataset, or a sample of them, as features, labels and weights.
 
-    See `datasets.source.sample_of`.
+    See `bayesgraph.statistics.sample_of`.
     """
     names = _feature_names(data, y, weight)
     n_rows = data.n_rows
@@ -723,6 +738,7 @@ class NetworkClassifier(base.GraphClassifier):
         """Return the fields of `smoothing` that the chosen families use."""
         chosen = self._distributions
         names = [*chosen.values()] if isinstance(chosen, Mapping) else [chosen]
+        # Fields that are read only by families that were not chosen.
         others = {n for f in FAMILIES.values() if f.name not in names for n in f.own_smoothing}
         return [name for name in self._reads if name not in others]
 
@@ -769,29 +785,32 @@ class NetworkClassifier(base.GraphClassifier):
         smoothing, discretizer = self._smoothing(), self._discretizer()
         check_unseen(self.unseen)
         if (data := dataset_of(X, y)) is not None:
-            read, target, plain = dataset_source(
+            passes, target, undiscretised = dataset_source(
                 self, data, y, sample_weight, discretizer, classes=classes, model=model
             )
-            self._learn(read, smoothing, target)
-            self._note(read.training_rows())
+            self._learn(passes, smoothing, target)
+            self._note(passes.training_rows())
             if check:
                 types = columns_of(data.schema.empty_table())
                 free, gaussian = self._free_numbers()
-                plain.warn_of_columns(lambda: types, free=free, gaussian=gaussian)
+                undiscretised.warn_of_columns(lambda: types, free=free, gaussian=gaussian)
             return self
         X, y = intake.apart(X, y)
-        every = intake.labels_of(y)
-        columns, table, labels, weights = intake.training_table(self, X, every, sample_weight)
+        all_labels = intake.labels_of(y)
+        # Without rows of weight 0.
+        columns, table, labels, weights = intake.training_table(self, X, all_labels, sample_weight)
         if classes is not None:
             sources = {"y": labels.classes, "classes=": classes}
             labels = labels.among(intake.joined_classes(sources))
         self.classes_ = labels.classes
         by_class = None
         if self._moves_prior and weights is not None:
-            by_class = intake.weights_by_class(self.class_weight, every, self.classes_)
+            # What `class_weight` says, and then also what the weights of the rows say of classes.
+            by_class = intake.weights_by_class(self.class_weight, all_labels, self.classes_)
             weights, by_class = intake.parted(weights, labels.codes, by_class)
         if check:  # not where there are some of the rows only: a batch, or a trial
             intake.check_weighed(self.class_weight, self.classes_)
+        # The columns as they are before discretisation.
         examined = Examined.of(table)
         name = intake.target_name(labels.name, table.variables)
         target = Discrete(name, self.classes_.tolist())
@@ -808,7 +827,12 @@ class NetworkClassifier(base.GraphClassifier):
         return self
 
     def _free_numbers(self) -> tuple[set[Name], set[Name]]:
-        """Return the numbers that got a density as nothing else was said, and the Gaussians."""
+        """Return the names of two sets of columns, which warnings of columns are about.
+
+        The first are those of numbers that have a density although the user chose neither a family
+        for them nor a discretiser; the second are those among them that are Gaussian.
+        """
+        # One Gaussian family for all columns is no choice of a column.
         named = () if self._one_distribution == "gaussian" else self.layout_.families
         free = {v.name for v in self.features_ if isinstance(v, Continuous)}.difference(named)
         networks = [network for _, network in networks_in(self.network_)] if free else []
@@ -819,7 +843,8 @@ class NetworkClassifier(base.GraphClassifier):
     def _without_states(self) -> Any:
         """Return an unfitted classifier for rows that may lack some states and classes.
 
-        Priors and pseudo-counts may be of these; what is estimated is not used.
+        It has neither the user's priors nor pseudo-counts, which may name what the rows lack: only
+        its statistics are used.
         """
         smoothing = as_smoothing(self.smoothing).set_params(alpha=1.0)
         return sklearn.base.clone(self).set_params(priors=None, smoothing=smoothing)
@@ -870,12 +895,14 @@ class NetworkClassifier(base.GraphClassifier):
         chosen, priors = self.layout_.families, intake.checked_priors(self.priors, target)
         families = {v: chosen[v.name] for v in source.features if v.name in chosen}
         numbers = [v for v in source.features if isinstance(v, Continuous) and v not in families]
+        # "auto": the families of numbers for which the user chose none.
         if numbers and self._one_distribution is None and hasattr(self, "distributions"):
             if not structure.scores:
                 # The same counts whatever is chosen, so that more rows can be added to them.
                 columns = (v for v in source.features if v.name not in chosen)
                 source.singles(Singles(tuple(columns), target))
             families |= best_families(numbers, source, smoothing, structure.scores)
+        # Variables whose family takes no other parent than the class.
         leaves = {v.name for v, name in families.items() if not FAMILIES[name].any_parents}
         structure = structure.without_arcs(leaves)
         # Where arcs were learned from all pairs, these are what is added up.
@@ -932,6 +959,7 @@ class NetworkClassifier(base.GraphClassifier):
     @available_if(_adds_rows)  # type: ignore[untyped-decorator]
     @base.one_at_a_time
     def _fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None) -> Any:
+        """Forget what was learned, and learn from batches in turn; see `fit_batches`."""
         self._check_updatable()
         self._forget_all()
         for X, y, weights in checked_batches(batches):
@@ -961,9 +989,9 @@ class NetworkClassifier(base.GraphClassifier):
             If the model does not have a value or a class of the rows.
         """
         collected, gone = self.collected_, self._part(X, y, sample_weight, None, unseen="error")
-        left = collected.statistics - gone.statistics
+        remaining = collected.statistics - gone.statistics
         rows = None if collected.rows is None or gone.rows is None else collected.rows - gone.rows
-        return self._estimated(replace(collected, statistics=left, rows=rows))
+        return self._estimated(replace(collected, statistics=remaining, rows=rows))
 
     # ------------------------------------------------------------------------ statistics of sites
 
@@ -1043,6 +1071,7 @@ class NetworkClassifier(base.GraphClassifier):
 
         They are of its states, intervals and classes and, unless `unseen` is "error", new ones.
         """
+        # A dataset is counted in passes, by a fit that keeps the states of this model.
         if unseen != "error" and dataset_of(X, y) is not None:
             return self._site(X, y, sample_weight, classes, self)
         X, y = intake.apart(X, y)
@@ -1062,12 +1091,14 @@ class NetworkClassifier(base.GraphClassifier):
             features = intake.grown_variables(columns, self.layout_, features)
         table = known_table(columns, unseen, self.layout_, features)
         table = table.with_column(target, labels.codes)
-        heavy = checked_weights(weights, table.n_rows)
-        weight = float(heavy.sum()) if len(heavy) else None
-        rows = TrainingRows(table.n_rows, table.missing(), weight)
+        # Empty if all rows weigh 1.
+        row_weights = checked_weights(weights, table.n_rows)
+        total_weight = float(row_weights.sum()) if len(row_weights) else None
+        rows = TrainingRows(table.n_rows, table.missing(), total_weight)
         if hasattr(self, "statistics_"):
+            # What the model has counted, by its states and new ones.
             requests = grown(self.collected_, features, target).summaries
-            statistics = Statistics.collect(table, requests, heavy)
+            statistics = Statistics.collect(table, requests, row_weights)
         else:  # the states and intervals still serve: a fit tells what is counted
             trial = self._without_states()
             trial.layout_ = self.layout_
@@ -1220,6 +1251,7 @@ def checked_batches(batches: Iterable[Any]) -> Iterator[tuple[Any, Any, Any]]:
     for batch in batches:
         if not isinstance(batch, tuple) or len(batch) not in (2, 3):
             raise DataTypeError("A batch is a tuple (X, y) or (X, y, sample_weight).")
+        # Without weights the third is None.
         yield (*batch, None)[:3]
     if batch is None:
         raise DataError("There was no batch to learn from.")

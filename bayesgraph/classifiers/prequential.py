@@ -193,10 +193,10 @@ def prequential(
     >>> import bayesgraph as bg
     >>> X, y = load_digits(return_X_y=True)
     >>> models = {"own": bg.StreamingNaiveBayesClassifier(), "Gaussian": GaussianNB()}
-    >>> found = prequential(models, X, y)
-    >>> found["own"].mean_accuracy > found["Gaussian"].mean_accuracy
+    >>> results = prequential(models, X, y)
+    >>> results["own"].mean_accuracy > results["Gaussian"].mean_accuracy
     True
-    >>> found["own"].first_row, found["Gaussian"].first_row
+    >>> results["own"].first_row, results["Gaussian"].first_row
     (100, 100)
     """
     models = model if isinstance(model, Mapping) else {"": model}
@@ -205,23 +205,28 @@ def prequential(
     if len({id(m) for m in models.values()}) < len(models):
         raise ModelError("Each name takes a model of its own; got the same object twice.")
     trials = {name: _trial(m) for name, m in models.items()}
+    # The number of rows that each model has learned before this stream, and its alarms.
     before = {name: _learned(m) for name, m in models.items()}
     curves = {name: _Curves(fading, window, chosen_detector(detector)) for name in models}
     judge_from = whole_number("judge_from", "rows", judge_from)
+    # All classes, where they are known ahead.
     ahead = classes if classes is not None or y is None else labels_of(y).classes
-    first, begun = 0, None
+    # Indices of rows of the stream: the first of the batch, and the first to score, which is known
+    # as soon as all models predict a row.
+    first, first_scored = 0, None
     for part, labels in _batches(X, y, whole_number("batch", "rows", batch, 1)):
         answers = {n: trial.test_then_train(part, labels, ahead) for n, trial in trials.items()}
-        if begun is None and (row := _first_answered(list(answers.values()))) is not None:
-            begun = max(judge_from, first + row)
-        skip = len(labels) if begun is None else max(begun - first, 0)
+        if first_scored is None and (row := _first_answered(list(answers.values()))) is not None:
+            first_scored = max(judge_from, first + row)
+        skip = len(labels) if first_scored is None else max(first_scored - first, 0)
         for name, answer in answers.items():
             curves[name].take(labels, answer, skip)
         first += len(labels)
     results = {}
     for name, trial in trials.items():
         n_before, old = before[name]
-        # The rows of this stream at which the model's own detector alarmed.
+        # The rows of this stream at which the model's own detector alarmed: the model counts its
+        # rows from the beginning of its life.
         new = _learned(models[name])[1][len(old) :] - n_before
         results[name] = curves[name].result(name or trial.name, new)
     return PrequentialComparison(results) if isinstance(model, Mapping) else results[""]
@@ -261,9 +266,14 @@ class _Curves:
             raise ModelError(f"fading lies above 0 and up to 1; got {fading!r}.")
         self._fading, self._detector = fading, detector
         self._window = None if window is None else whole_number("window", "rows", window, 1)
+        # The four measures of a row are whether the model is correct, its loss, and whether the
+        # majority and the no-change classifier are correct. First S_n and B_n of `prequential`,
+        # then the sums over all scored rows, the first of these, and the number of all rows.
         self._sums, self._weight = np.zeros(4), 0.0
         self._all, self._first, self._n = np.zeros(4), 0, 0
+        # The measures of the rows of the window.
         self._tail = np.zeros((0, 4))
+        # For the baselines: how often each label came, and the label of the previous row.
         self._counts: dict[Any, int] = {}
         self._last: Any = None
         self._points: list[tuple[int, Floats]] = []
@@ -300,15 +310,15 @@ class _Curves:
         if not self._points:
             self._first = first + skip
         loss = -np.log(np.maximum(answers.p_label, _MINIMUM))
-        rows = np.column_stack([answers.correct, loss, baselines])[skip:]
+        measures = np.column_stack([answers.correct, loss, baselines])[skip:]
         # Weights of the rows in the faded sums: 1 for the last row, less for each row before it.
-        powers = self._fading ** np.arange(len(rows) - 1, -1, -1.0)
-        self._sums = self._fading ** len(rows) * self._sums + powers @ rows
-        self._weight = self._fading ** len(rows) * self._weight + powers.sum()
-        self._all += rows.sum(axis=0)
+        powers = self._fading ** np.arange(len(measures) - 1, -1, -1.0)
+        self._sums = self._fading ** len(measures) * self._sums + powers @ measures
+        self._weight = self._fading ** len(measures) * self._weight + powers.sum()
+        self._all += measures.sum(axis=0)
         point = self._sums / self._weight
         if self._window is not None:
-            self._tail = np.concatenate([self._tail, rows])[-self._window :]
+            self._tail = np.concatenate([self._tail, measures])[-self._window :]
             point = self._tail.mean(axis=0)
         self._points.append((self._n, point))
 
@@ -401,6 +411,7 @@ def _learned(model: Any) -> tuple[int, NDArray[np.int64]]:
 
     For other models they are 0 and an empty array.
     """
+    # The result of `to_river` has the classifier itself as `learner`.
     inner = getattr(model, "learner", model)
     if not isinstance(inner, StreamingNaiveBayesClassifier) or not hasattr(inner, "star_"):
         return 0, np.empty(0, dtype=np.int64)
@@ -429,6 +440,7 @@ class _ByRows:
         classes : array_like or None
             All classes of the stream, if they are known.
         """
+        # Streaming classifiers take a whole table, and go through it row by row themselves.
         if self._is_own and not _is_rows(X):
             answers, proba = self.model.test_then_train(X, labels, classes=classes)
             return _Answers.of(labels, answers, proba, self.model.classes_)
@@ -458,6 +470,7 @@ class _ByBatches:
     def __init__(self, model: Any) -> None:
         is_pipeline = isinstance(model, sklearn.pipeline.Pipeline)
         steps = [step for _, step in model.steps] if is_pipeline else [model]
+        # The last step predicts; those before it transform, but for those that do nothing.
         *before, self._last = steps
         self._steps = [step for step in before if step not in (None, "passthrough")]
         for step in self._steps:
@@ -480,6 +493,7 @@ class _ByBatches:
         """
         table = self._frame(X) if _is_rows(X) else X
         answers = self._answers(table, labels)
+        # Each step learns the batch before it transforms it for the next one.
         for step in self._steps:
             if hasattr(step, "partial_fit"):
                 step.partial_fit(table, labels)
@@ -571,17 +585,21 @@ def _batches(X: Any, y: Any, batch: int) -> Iterator[tuple[Any, NDArray[Any]]]:
             "prequential takes a table and its labels, or an iterable of pairs of both (or of a "
             f"row and its label); got {type(X).__name__} without labels."
         )
+    # The first pair, which is put back, tells what the others are.
     pairs = map(_pair, X)
     first_pair = next(pairs, None)
     if first_pair is None:
         return
-    together = itertools.chain([first_pair], pairs)
+    all_pairs = itertools.chain([first_pair], pairs)
     if not isinstance(first_pair[0], Mapping) or np.ndim(first_pair[1]) > 0:
-        for part, y_part in together:
+        # Tables with their labels: each pair is a batch.
+        for part, y_part in all_pairs:
             yield part, _labels_of(part, y_part)
         return
-    while several := list(itertools.islice(together, batch)):
+    # Rows with their labels.
+    while several := list(itertools.islice(all_pairs, batch)):
         plain_labels = [plain(label) for _, label in several]
+        # NumPy would convert numbers beside text to text.
         one_type = len({type(label) for label in plain_labels}) == 1
         for x, _ in several:
             if not isinstance(x, Mapping):

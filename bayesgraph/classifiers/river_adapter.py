@@ -155,6 +155,7 @@ def _river_classifier() -> Any:
     base = optional_module("river.base", extra="river", what="A classifier of river")
     attributes = {"__doc__": _RiverMethods.__doc__, "__module__": __name__}
     parents = (_RiverMethods, base.MiniBatchClassifier)
+    # As a class statement would make it, by the metaclass of river's classes.
     return type(base.MiniBatchClassifier)("RiverClassifier", parents, attributes)
 
 

@@ -141,15 +141,17 @@ def make_layout(
     if distributions is None:
         return Layout(names, categorical=numeric)
     if distributions in tuple(VECTORS) and not numeric and not isinstance(columns, Mapping):
-        # All columns are numbers, so that no column needs to be checked.
+        # All columns are numbers, so that none needs to be checked: together they are one vector.
         feature = _fresh(VECTORS[distributions], names, {})
         return Layout(names, {feature: distributions}, {feature: names})
+    # Keys are tuples of columns: of a single one, or of those that form a vector.
     chosen = family_by_column(distributions, names)
     discrete = _discrete_columns(columns, chosen)
     if isinstance(distributions, str) and distributions != "categorical":
         chosen = _numeric_only(chosen, discrete)
     families: dict[Name, str] = {}
     groups: dict[Name, tuple[Name, ...]] = {}
+    # Single columns by their vector family, which form one vector in the end.
     loose: dict[str, list[Name]] = {}
     for key, family in chosen.items():
         _check_key(key, family, numeric)
@@ -158,6 +160,7 @@ def make_layout(
             groups[feature], families[feature] = key, family
             continue
         name = key[0]
+        # A column may be a matrix of counts, which is a vector by itself.
         matrix = isinstance(columns, Mapping) and is_matrix(columns[name])
         if name in discrete and not FAMILIES[family].takes_states:
             raise DataTypeError(
@@ -173,6 +176,7 @@ def make_layout(
     for family, members in loose.items():
         feature = _fresh(VECTORS[family], names, groups)
         groups[feature], families[feature] = tuple(members), family
+    # The family "categorical" makes a numeric column discrete, as `categorical` does.
     tables = {name for name, family in families.items() if family == "categorical"}
     return Layout(names, families, groups, numeric | tables)
 
@@ -218,6 +222,7 @@ def _discrete_columns(
 
 
 def _check_key(key: tuple[Name, ...], family: str, categorical: frozenset[Name]) -> None:
+    """Raise a DataError if the columns of a key of `distributions` cannot have its family."""
     for name in key:
         if name in categorical and family != "categorical":
             raise DataError(f"Column {name!r} is both categorical and {family}; choose one.")
@@ -245,6 +250,7 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
     families: dict[tuple[Name, ...], str] = {}
     for key, family in distributions.items():
         _check_family(family)
+        # A tuple that is the name of a column stands for that column.
         items = key if isinstance(key, tuple) and key not in there else (key,)
         columns = tuple(column_named(item, names, there, "distributions=") for item in items)
         families[columns] = family
@@ -256,6 +262,7 @@ def family_by_column(distributions: Any, names: tuple[Name, ...]) -> dict[tuple[
 
 
 def _check_family(family: Any) -> None:
+    """Raise a DataError unless there is a family of this name."""
     if not isinstance(family, str) or family not in FAMILIES:
         raise DataError(
             f"The families of distributions are {quoted(FAMILIES, maximum=99)}, and 'auto' for all "
@@ -345,6 +352,7 @@ def _cells(frame: Any) -> NDArray[Any]:
         # One row is picked from its columns much faster than these are joined.
         cells = frame.iloc[0].to_numpy()[None] if len(frame) == 1 else frame.to_numpy()
         return np.asarray(cells)
+    # Of polars cell by cell, so that values keep their types.
     objects = np.empty(frame.shape, dtype=object)
     for i, row in enumerate(frame.rows()):
         for j, value in enumerate(row):
@@ -377,6 +385,7 @@ def known_table(
         vector = variables[0]
         assert isinstance(vector, CountVector)  # the layout says so
         return vector_table(columns.matrix, vector)
+    # The fast way: one array of all cells, which the encoder refuses (None) if it does not suit.
     cells = None if layout.groups else columns.cells()
     if cells is not None:
         check_unseen(unseen)
@@ -433,6 +442,7 @@ def chunks(columns: Columns) -> Iterator[tuple[slice, int, Columns]]:
     if n <= _CHUNK_ROWS:
         yield slice(0, n), n, columns
         return
+    # The least even number of chunks of at most `_CHUNK_ROWS` rows.
     n_chunks = 2 * -(-n // (2 * _CHUNK_ROWS))
     for a, b in pairwise(n * i // n_chunks for i in range(n_chunks + 1)):
         yield slice(a, b), n, columns.take(slice(a, b))
@@ -478,10 +488,10 @@ def joined(
     for rows, n_rows, joint, count in scored:
         impossible += count
         part = finish(joint)
-        if len(part) == n_rows:
+        if len(part) == n_rows:  # a single chunk
             result = part
             break
-        if not rows.start:
+        if not rows.start:  # the first chunk
             # Memory layout of the parts: the values of one class are contiguous.
             result = np.empty((*part.shape[1:], n_rows), dtype=part.dtype).T
         result[rows] = part
@@ -512,11 +522,16 @@ def with_policy(estimator: Any, unseen: Unseen) -> Any:
 
 
 def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]:
-    """Return predicted columns by name, and the number of impossible rows."""
+    """Return predicted columns by name, and the number of impossible rows.
+
+    `what` is "predict" for the classes, "predict_proba" for their probabilities, or "both"; of a
+    regressor there are always means and standard deviations.
+    """
     target = str(estimator.target_.name)
     if not hasattr(estimator, "classes_"):
         means, deviations = estimator.predict(table, return_std=True)
         return {target: means, f"std({target})": deviations}, 0
+    # First the index of the best class, then the probabilities, shape (n_rows, 1 + n_classes).
     results, impossible = estimator._counted_rows(table, _best_and_all)
     columns = {}
     if what != "predict_proba":
@@ -528,5 +543,5 @@ def counted(estimator: Any, table: Any, what: str) -> tuple[dict[str, Any], int]
 
 
 def _best_and_all(joint: Floats) -> Floats:
-    """Return for each row the index of the most probable class, and all probabilities."""
+    """Return for each row the index of the most probable class, and then all probabilities."""
     return np.vstack([largest(joint), normalised(joint).T]).T

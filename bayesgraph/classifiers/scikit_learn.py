@@ -18,11 +18,12 @@ class _Modules:
     """The modules of scikit-learn, each imported when it is first used."""
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked for by who looks at objects
+        # No module: tools that inspect objects ask for such names.
+        if name.startswith("_"):
             raise AttributeError(name)
         what = "Fitting, evaluating or checking a classifier"
         module = vars(self)[name] = optional_module(f"sklearn.{name}", what=what)
-        # A module does not import all that are in it.
+        # `sklearn.utils` does not import these modules of its own.
         for inner in ("multiclass", "validation") if name == "utils" else ():
             optional_module(f"sklearn.{name}.{inner}", what=what)
         return module
@@ -75,7 +76,10 @@ def _available_if(check: Callable[[Any], bool]) -> Callable[[Callable[..., Any]]
 
 
 def _taken(module: str, name: str, otherwise: Any = None) -> Any:
-    """Return a class or a function of scikit-learn; without it what stands for it, or nothing."""
+    """Return a class or a function of scikit-learn; without it what stands for it.
+
+    Without `otherwise` that is an empty class of the same name.
+    """
     try:
         return getattr(getattr(sklearn, module), name)
     except MissingDependencyError:

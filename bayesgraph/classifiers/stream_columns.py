@@ -112,11 +112,13 @@ class StreamColumns:
         """
         codes = self._codes(rows, lambda j, s: self._known(j, s, star, unseen))
         if isinstance(unseen, UnseenValues):
+            # Rows with a state that was never learned are counted for the warning, column by
+            # column; from then on the value is missing.
             for name, column in zip(self.states, codes, strict=True):
-                strange = column == _UNSEEN
-                if strange.any():
-                    unseen.add(name, int(strange.sum()))
-                column[strange] = -1
+                is_unseen = column == _UNSEEN
+                if is_unseen.any():
+                    unseen.add(name, int(is_unseen.sum()))
+                column[is_unseen] = -1
         return self._numbers(rows), codes
 
     def examined(self, encoded: Encoded) -> Examined:
@@ -163,11 +165,13 @@ class StreamColumns:
             return codes
         columns = rows.as_columns()
         factorised_columns = [factorise(columns[name], name) for name in self.states]
+        # All columns are checked before a state of any is learned. One known state is enough.
         for j, factorised in enumerate(factorised_columns):
             if not any((type(s), s) in self.vocabularies[j] for s in factorised.states):
                 self._check_kind(j, factorised)
         for j, factorised in enumerate(factorised_columns):
             used, first = np.unique(factorised.codes, return_index=True)
+            # From codes in the table to codes in the model; the last entry is that of -1, missing.
             translation = np.full(len(factorised.states) + 1, -1)
             # New codes in the order of the first rows, independently of the batches.
             for code in used[np.argsort(first)].tolist():
@@ -207,6 +211,7 @@ class StreamColumns:
         `categorical` are the numeric columns to treat as discrete, by name or position, or "all".
         """
         _check_mapping(x)
+        # The usual row of numbers alone brings nothing new.
         if not self.states and list(x) == self.numbers:
             return NO_COLUMNS
         cells = {n: _cell(value) for n, value in x.items() if n not in self._known_names}
@@ -306,9 +311,11 @@ class StreamColumns:
 
     def forget_rare(self, star: StreamingStar) -> None:
         """Remove rare states, those that the model no longer uses, from large vocabularies."""
+        # Well above what is kept, so that few calls go through a vocabulary.
         limit = 4 * star.settings.max_categories + 1024
         for j, vocabulary in enumerate(self.vocabularies):
             if len(vocabulary) > limit:
+                # Codes from `FIRST_KEY` on are hash keys, which the model may no longer list.
                 used = star.keys_in_use(j)
                 self.vocabularies[j] = {
                     key: code
@@ -325,13 +332,14 @@ class StreamColumns:
         states, or groups of states.
         """
         variables: list[Variable] = list(star.numbers.variables(self.numbers))
+        # The number of states, or of groups of states, that each discrete column has in the model.
         sizes = np.diff(star.states.start).tolist()
         for j, (name, n) in enumerate(zip(self.states, sizes, strict=True)):
-            groups = star.states.groups(j)
-            if groups is None:
+            keys_and_groups = star.states.groups(j)
+            if keys_and_groups is None:
                 variables.append(Discrete(name, self._known_states(j, n) or ["(none yet)"]))
             else:
-                variables.append(self._grouped(j, n, *groups))
+                variables.append(self._grouped(j, n, *keys_and_groups))
         return variables
 
     def _grouped(
@@ -353,7 +361,11 @@ class StreamColumns:
         return Grouped(self.states[j], groups, others=True)
 
     def state_order(self, star: StreamingStar) -> list[int]:
-        """Return where the model has the density of each state, for all `variables` in order."""
+        """Return the positions in the model's densities of all states, in the order of `variables`.
+
+        The densities have states in the order in which they were learned, `variables` in natural
+        order, one discrete column after the other.
+        """
         start, order = star.states.start.tolist(), []
         for j, (vocabulary, a, b) in enumerate(
             zip(self.vocabularies, start[:-1], start[1:], strict=True)
@@ -448,6 +460,7 @@ def _check_finite(columns: Floats, names: Sequence[Name]) -> None:
     """Raise an error for infinite numbers, with the name of the first column that has one."""
     if are_within(columns.ravel("K"), MAGNITUDES[1]):
         return
+    # Missing values and large numbers, which are allowed, come here too. Axes are (column, row).
     wrong = np.isinf(columns)
     if wrong.any():
         column, row = np.argwhere(wrong)[0].tolist()

@@ -149,14 +149,17 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     check_columns: bool = True
 
     def _settings(self) -> StreamSettings:
+        """Return the parameters of the estimator as the settings of its StreamingStar."""
         names = (f.name for f in fields(StreamSettings))
         settings = {name: getattr(self, name) for name in names if hasattr(self, name)}
         settings["smoothing"] = self._smoothing()
         settings["discretizer"], settings["bins"] = cell_method(self.discretizer, self.bins)
+        # Without the parameter `exponents` none are learned.
         return StreamSettings(**({"exponents": None} | settings))
 
     def _summaries(self, n_features: int, n_classes: int) -> ColumnSummaries:
         """Return empty summaries of numeric columns, of the kind that the user chose."""
+        # By name, and by the class itself.
         kinds: dict[Any, Any] = SUMMARIES | {kind: kind for kind in SUMMARIES.values()}
         if not isinstance(self.summary, (str, type)) or self.summary not in kinds:
             raise ModelError(
@@ -198,6 +201,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._forget_all()
         X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
+        # Those of rows of weight 0 are no classes.
         classes = labels[intake.bounded_weights(sample_weight, len(labels)) > 0].classes
         announced = classes if len(classes) else None
         self._learn(X, y, announced, sample_weight, check=self.check_columns)
@@ -235,6 +239,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
 
     @base.one_at_a_time
     def _fit_batches(self, batches: Iterable[Any], classes: ArrayLike | None) -> Any:
+        """Forget what was learned, and learn from batches in turn; see `fit_batches`."""
         self._forget_all()
         for X, y, weights in checked_batches(batches):
             self._learn(X, y, classes, weights)
@@ -286,6 +291,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             self.__dict__.pop(name, None)
 
     def _changed(self) -> None:
+        """Drop the cached network, which `network_` makes anew from the present densities."""
         self._network: BayesianNetwork | WeightedNetwork | None = None
 
     def _learn(
@@ -323,6 +329,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
             table, labels, weights = table.take(rows), labels[rows], weights[rows]
         star = self._prepare(table, labels, classes) if is_first else self.star_
         all_classes = self._joined(labels, classes)
+        # From classes in ascending order, as labels have them, to the order of the model.
         index_of = {label: k for k, label in enumerate(all_classes.tolist())}
         indices = np.array([index_of[label] for label in labels.classes.tolist()], dtype=np.int64)
         class_of_row = indices[labels.codes]
@@ -372,7 +379,10 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     def _set_up(
         self, layout: Layout, columns: StreamColumns, classes: NDArray[Any], target_name: Name
     ) -> StreamingStar:
-        """Set up an unfitted model; return its empty StreamingStar."""
+        """Set up an unfitted model with the given columns and classes; return its StreamingStar.
+
+        A model that begins without columns is open: rows and tables may bring new ones.
+        """
         check_unseen(self.unseen)
         summaries = self._summaries(len(columns.numbers), len(classes))
         star = StreamingStar(summaries, len(columns.states), self._settings())
@@ -387,6 +397,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         are ignored.
         """
         names, fresh = self.layout_.columns, NO_COLUMNS
+        # Only a frame for an open model, whose columns come and go, is matched by name.
         if not self._is_open or not intake.is_frame(X):
             table = intake.known_columns(self, X, names, sparse=False)
         else:
@@ -424,6 +435,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if len(together) == len(self.classes_):
             return self.classes_
         announced = [] if classes is None else joined_classes({"classes=": classes}).tolist()
+        # Codes without repetitions have the order of the rows that brought them.
         arrived = labels.classes[list(dict.fromkeys(labels.codes.tolist()))].tolist()
         order = list(dict.fromkeys([*self.classes_.tolist(), *announced, *arrived]))
         joined = np.empty(len(order), dtype=together.dtype)
@@ -458,10 +470,12 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         """
         n_rows = len(class_of_row)
         out = np.zeros((n_rows if predict else 0, len(classes)))
-        # Whether the first row of a range `brings` its class: it is predicted without that class.
+        # A range is the rows from `first` up to `last`, without it. Whether its first row `brings`
+        # a class, so that the row was predicted below, before the class was added.
         star, first, brings = self.star_, 0, False
         while first < n_rows:
             n_known = star.n_classes
+            # Rows of classes that the model has not yet, counted from `first + brings` on.
             new_rows = (class_of_row[first + brings :] >= n_known).nonzero()[0]
             last = first + brings + int(new_rows[0]) if len(new_rows) else n_rows
             rows = slice(first, last)
@@ -508,8 +522,8 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         fresh = self._columns.fresh(x, self.categorical)
         columns = self._columns.joined(fresh)
         encoded = columns.learned(x, self.star_)
-        at = np.array([classes.tolist().index(label)])
-        self._take(fresh, columns, encoded, at, classes, np.array([weight]), False)
+        class_of_row = np.array([classes.tolist().index(label)])
+        self._take(fresh, columns, encoded, class_of_row, classes, np.array([weight]), False)
         return self
 
     @base.one_at_a_time
@@ -523,6 +537,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         self._learn(X, y, None, None)
 
     def _prepare_one(self, label: Any) -> None:
+        """Set up an unfitted model without columns, and with the class of its first row."""
         intake.note_names(self, [])
         self.star_ = self._set_up(Layout(()), StreamColumns(), np.array([label]), "class")
 
@@ -531,7 +546,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         if not hasattr(self, "star_"):
             return {}
         shares = self._scores_one(x)
-        normalise(shares)
+        normalise(shares)  # in place, from log scores to probabilities
         return dict(zip(self.classes_.tolist(), shares.tolist(), strict=True))
 
     def predict_one(self, x: Mapping[Name, Any]) -> Any:
@@ -578,6 +593,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
     @property
     def network_(self) -> BayesianNetwork | WeightedNetwork:  # type: ignore[override]
         """The current model: a naive Bayes, with exponents and biases if they are learned."""
+        # An update gives the model another dict (`one_at_a_time`); this one stays of one moment.
         state = self.__dict__
         if "star_" not in state:
             raise AttributeError(f"{type(self).__name__} has learned nothing yet.")
@@ -592,7 +608,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         return network
 
     def _fitted_rows(self) -> TrainingRows:
-        """Return how many rows were learned, and their weight now."""
+        """Return how many rows were learned, their weight after decay, and missing values."""
         numbers, states = self.star_.missing
         names = (*self._columns.numbers, *self._columns.states)
         missing = dict(zip(names, np.concatenate([numbers, states]).tolist(), strict=True))
@@ -614,6 +630,7 @@ class StreamingNaiveBayesClassifier(base.GraphClassifier):
         network = BayesianNetwork(cpds)
         if not star.exponents.moves:
             return network
+        # Of each feature the exponents of all classes, which become one if they are equal.
         exponents = zip(self._columns.names, star.exponents.mean.T, strict=True)
         return WeightedNetwork(
             network,
@@ -710,6 +727,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
             return super().fit(X, y, sample_weight)
         X, y = intake.apart(X, y)
         labels = intake.labels_of(y)
+        # Sorted rows change their class once for each further class; some repetitions pass as such.
         changes = np.count_nonzero(np.diff(labels.codes))
         if len(labels) > _SORTED and 0 < changes < 2 * len(labels.classes):
             warn(
@@ -719,6 +737,7 @@ class StreamingWeightedNaiveBayesClassifier(StreamingNaiveBayesClassifier):
         return super().fit(X, y, sample_weight)
 
     def _settings(self) -> StreamSettings:
+        """Return the settings of the StreamingStar, in which exponents are learned."""
         if self.exponents is None:
             raise ModelError(
                 "exponents= is 'mixed', 'variable' or 'class'; for exponents of 1 take "

@@ -27,7 +27,7 @@ for _group in (learning.app, predicting.app, questions.app, questions.comparing,
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
-    # A command ends before another process would have compiled anything.
+    # No process compiles kernels meanwhile: a command ends before it would have compiled anything.
     tiers.background.allowed = False
     if version:
         typer.echo(bg.__version__)

@@ -33,6 +33,7 @@ OPTIONS = {
     "do": "set",
     "n_samples": "bootstrap",
 }
+# A parameter as messages write it: ``alpha=`` before a blank, a sign or the end, or ``name=False``.
 _PARAMETER = re.compile(r"(?<![\w.-])([a-z][a-z_]*)=(False\b|(?=[\s,;:.)]|$))")
 
 
@@ -65,12 +66,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     args = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        # A line may be drawn before the options are read.
+        # A line may be drawn before the options are read. It begins with the name of the command.
         LINE.json, quiet = "--json" in args, "--quiet" in args
         with warnings.catch_warnings(), LINE.working("".join(args[:1]), quiet=quiet):
             warnings.showwarning = functools.partial(_show_warning, args, set())
             code = _run(args)
             sys.stdout.flush()
+    # Codes of a shell: 128 and the number of the signal, SIGINT or SIGPIPE.
     except (typer.Abort, KeyboardInterrupt):
         code = 130
     except BrokenPipeError:
@@ -112,6 +114,7 @@ def _command() -> Any:
 
 def _options(args: Sequence[str]) -> list[str]:
     """Return the options of the command that arguments begin with; none if it is no command."""
+    # The text is empty without arguments.
     command = _command().commands.get("".join(args[:1]))
     parameters = () if command is None else command.get_params(typer.Context(command))
     return [option for p in parameters for option in (*p.opts, *p.secondary_opts)]

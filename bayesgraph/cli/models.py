@@ -55,6 +55,7 @@ _NAMES = {
 def estimators() -> dict[str, Callable[..., Any]]:
     """Return the estimators that have a name on the command line, the default first."""
     classes = [getattr(bg, name) for name in dir(bg) if name.endswith(("Classifier", "Regressor"))]
+    # A maker is a class, perhaps with parameters that the name stands for.
     makers = {_name(kind.__name__): partial(kind) for kind in classes}
     makers.pop("temporal-network")  # its rows are those of sequences
     # A whole tree is rarely wanted.
@@ -63,6 +64,8 @@ def estimators() -> dict[str, Callable[..., Any]]:
 
 
 def _name(kind: str) -> str:
+    """Return the name of a class on the command line; AveragedTANClassifier is "averaged-tan"."""
+    # Runs of capitals up to the next word, such as TAN, and words with one capital.
     words = re.findall("[A-Z]+(?![a-z])|[A-Z][a-z]+", re.sub("(Classifier|Regressor)$", "", kind))
     return _NAMES.get(kind, "-".join(words).lower())
 
@@ -201,8 +204,9 @@ class Wanted:
         """Parameters of the estimator, without those that another model of its class is for."""
         names = list(inspect.signature(self.make).parameters)
         names += ["smoothing__alpha"] if "smoothing" in names else []
+        # The argument is a structure by name, see `models`; trees go with the structure "auto".
         if isinstance(self.make, partial) and self.make.args:
-            names.remove("n_trees")  # whose structure is always chosen by `auto`
+            names.remove("n_trees")
         return names
 
     def estimator(self, options: Mapping[str, Any]) -> GraphClassifier:
@@ -288,6 +292,7 @@ def learning(method: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
                 f"--method {method} does not take {flag(parameter, LEARNING)}; it takes "
                 f"{', '.join(flag(n, LEARNING) for n in taken)}."
             )
+    # Options that are values of a Smoothing become one.
     smoothing = {key: options.pop(name) for name, key in _SMOOTHING.items() if name in options}
     if smoothing:
         options["smoothing"] = bg.Smoothing(**smoothing)
@@ -353,13 +358,14 @@ def arc_of(text: str, names: Sequence[str]) -> tuple[str, str]:
         If a name is no column.
     """
     parts = text.split(":")
-    ways = [(":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))]
-    if not ways:
+    # The text cut at each of its colons.
+    candidates = [(":".join(parts[:i]), ":".join(parts[i:])) for i in range(1, len(parts))]
+    if not candidates:
         raise DataError(f"An arc is PARENT:CHILD, such as smoke:lung; got {text!r}.")
-    for parent, child in ways:
+    for parent, child in candidates:
         if parent in names and child in names:
             return parent, child
-    parent, child = ways[0]
+    parent, child = candidates[0]
     raise unknown_variable(child if parent in names else parent, names, where="The table")
 
 

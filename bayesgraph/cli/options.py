@@ -149,8 +149,10 @@ def documented(docstring: str | None) -> dict[str, str]:
     Several parameters may share a text, as ``low, high : float``.
     """
     text = inspect.cleandoc(docstring or "")
+    # Up to the title of the next section, a line above hyphens, or to the end.
     section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", text, re.M | re.S)
     body = f"{section[1]}\n" if section else ""
+    # A line of names, with or without a type, and the lines below it that are indented or empty.
     entries = re.findall(r"^((?:\S+,\s)*\S+)(?: : .*)?\n((?:(?: .*)?\n)*)", body, re.M)
     return {
         name: " ".join(lines.split())
@@ -162,7 +164,11 @@ def documented(docstring: str | None) -> dict[str, str]:
 def _option(
     name: str, kind: Any, text: str, flags: Sequence[str], default: Any = None, **look: Any
 ) -> inspect.Parameter:
-    """Return the parameter of a command that is an option."""
+    """Return the parameter of a command that is an option.
+
+    `text` is its help, `flags` are used unless the option has others in `_FLAGS`, and `look` has
+    further arguments of `typer.Option`.
+    """
     declared = typer.Option(*_FLAGS.get(name, flags), help=text, min=_LEAST.get(name), **look)
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, declared]
@@ -189,7 +195,7 @@ def library_options(
     """
     texts: dict[str, str] = {}
     for document in documents:
-        # "As in `fit`" is no help here.
+        # "As in `fit`" is no help here. Texts that are there already, of earlier docstrings, stay.
         entries = documented(document.__doc__)
         texts = {name: text for name, text in entries.items() if text[:3] != "As "} | texts
     annotations = {
@@ -303,7 +309,9 @@ class _Command(typer.core.TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options, with those of the library, which are found at the first call."""
+        # None once they are there.
         if self.parameters is not None:
+            # typer makes options of a signature, of a command in an app: here of one alone.
             app = typer.Typer(add_completion=False)
             app.command()(_runner(self.function, self.parameters()))
             whole = typer.main.get_command(app)
@@ -372,7 +380,8 @@ def _runner(
 
     def run(*, quiet: bool, json: bool, **values: Any) -> None:
         del quiet, json
-        # An option that may be repeated has a list.
+        # An option that may be repeated has a list; here each has one. Files that are read must not
+        # be written.
         listed = {n: v if isinstance(v, list) else [v] for n, v in values.items() if v is not None}
         written = [path for name in _WRITTEN for path in listed.pop(name, ())]
         read = [
@@ -393,6 +402,7 @@ def _runner(
         try:
             function(**values)
         except BayesGraphError as error:
+            # The error may be of a text with commas, for which the option has to be repeated.
             for option, text in repeated:
                 # A name, or what stands behind NAME= or PARENT:.
                 if "," in text and repr(re.split("[=:]", text, maxsplit=1)[-1]) in str(error):

@@ -90,9 +90,11 @@ def as_json(value: Any) -> Any:
         quantiles = {q: value.quantile(q) for q in _QUANTILES}
         value = {"mean": value.mean, "std": value.std, "quantiles": quantiles}
     if isinstance(value, Mapping):
+        # `texts` makes different texts of all keys, which may be of any type.
         return dict(zip(texts(value, _LONGEST), map(as_json, value.values()), strict=True))
     if isinstance(value, (list, tuple)):
         return [as_json(item) for item in value]
+    # JSON has no infinity and no NaN.
     is_number = isinstance(value, (int, float)) and math.isfinite(value)
     return value if is_number or value is None else str(value)
 

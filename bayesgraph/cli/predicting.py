@@ -99,7 +99,10 @@ def predict(
 
 
 def _load_predicting(file: Path) -> Any:
-    """Load of a classifier what answers questions, if that predicts as the whole does."""
+    """Load of a classifier what answers questions, if that predicts as the whole does.
+
+    Else the classifier itself is loaded, which takes longer.
+    """
     loaded = bg.files.load_saved(file)
     return loaded if getattr(loaded, "predicts", True) else bg.load(file)
 

@@ -60,7 +60,7 @@ def _printed(
         return {"title": title, "header": header, "rows": rows}
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     widest = max(range(labels), key=widths.__getitem__)
-    # Two blanks stand before each column.
+    # What the other columns leave to the widest one; two blanks stand before each column.
     room = max(_LEAST, _WIDTH - sum(widths) - 2 * len(widths) + widths[widest])
     body = []
     for row in rows:
@@ -119,6 +119,7 @@ def scores_table(scores: dict[tuple[Any, Any], float]) -> Any:
 
 def variables_table(network: Model) -> Any:
     """Return a row for each variable of a model as text: states, parents, parameters."""
+    # Only a weighted network has a target, and exponents of its distributions.
     exponents = network.exponents if network.target is not None else None
     # Of several networks a variable has several distributions.
     single = network.networks[0].cpds if len(network.networks) == 1 else ()

@@ -72,6 +72,7 @@ class Line:
         finally:
             ended.set()
             thread.join()
+            # Remove what the thread has drawn last.
             with self.hidden():
                 pass
 

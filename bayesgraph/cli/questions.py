@@ -116,6 +116,7 @@ def _of(question: str) -> list[inspect.Parameter]:
 def answer(question: str, path: Path, parameters: Mapping[str, Any]) -> Any:
     """Ask a function of `bayesgraph.questions`, given texts, and return its result."""
     loaded, asked = texts.load_answering(path), parameters["target"]
+    # One variable: that of the option, or a classifier's class.
     (target,) = texts.targets_of(loaded, path, None if asked is None else [asked])
     model = texts.network_of(loaded)
     values = {

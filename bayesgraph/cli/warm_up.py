@@ -41,6 +41,7 @@ def compile_all(report: Callable[[float, str], None]) -> None:
             report(done / len(steps), name)
             step()
         report(1.0, "")
+    # In the list of compiled kernels, by which later processes need not look them up one by one.
     tiers.library.add("", Library.ALL)
 
 
