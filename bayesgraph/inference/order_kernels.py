@@ -56,18 +56,19 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     item).
     """
     n_factors = len(start) - 1
+    # The factors that contain each variable, as a list of lists (in_start, inside), by counting.
     in_start = filled(n + 1, 0)
     for at in range(len(item)):
         in_start[item[at] + 1] += 1
     for v in range(n):
         in_start[v + 1] += in_start[v]
-    fill = in_start.copy()
+    fill = in_start.copy()  # where the next factor of each variable is written
     inside = np.empty(len(item), np.int64)
     for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
             inside[fill[item[at]]] = f
             fill[item[at]] += 1
-    mark = filled(n, -1)
+    mark = filled(n, -1)  # v for the variables that are among the neighbours of v already
     near_start = filled(n + 1, 0)
     near = np.empty(max(16, 4 * len(item)), np.int64)
     size = 0
@@ -106,6 +107,7 @@ def lower_bound(values: Ints, begin: int, end: int, value: int) -> int:
 
 @kernel(error_model="numpy")
 def _joined(near_start: Ints, near: Ints, a: int, b: int) -> bool:
+    """Tell whether two variables are adjacent, given the neighbours of each (see `_adjacency`)."""
     at = lower_bound(near, near_start[a], near_start[a + 1], b)
     return at < near_start[a + 1] and near[at] == b
 
@@ -119,8 +121,8 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
     variables (see `_adjacency`). `order` receives the eliminated variables in order, and `gone` 1
     for each of them.
     """
-    degree = np.empty(n, np.int64)
-    queue = np.empty(n, np.int64)
+    degree = np.empty(n, np.int64)  # numbers of neighbours that are not eliminated
+    queue = np.empty(n, np.int64)  # a ring of `length` variables from `head` on
     waiting = filled(n, 0)
     head = length = 0
     for v in range(n):
@@ -157,7 +159,7 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
         gone[v] = 1
         order[count] = v
         count += 1
-        for i in range(k):
+        for i in range(k):  # the neighbours have one less, and may be simplicial now
             u = around[i]
             degree[u] -= 1
             if stage[u] == 0 and not waiting[u]:
@@ -169,6 +171,7 @@ def _simplicial(n: int, near_start: Ints, near: Ints, stage: Ints, order: Ints, 
 
 @kernel(error_model="numpy")
 def ones(x: np.uint64) -> np.int64:
+    """Return the number of bits that are set: sums of 2, of 4 and of 8 bits, then of the bytes."""
     x = x - ((x >> np.uint64(1)) & np.uint64(0x5555555555555555))
     x = (x & np.uint64(0x3333333333333333)) + ((x >> np.uint64(2)) & np.uint64(0x3333333333333333))
     x = (x + (x >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -198,6 +201,7 @@ def _first_fill(near: Bits, weight: Floats) -> Floats:
                 a = 64 * w + _lowest(bits)
                 bits &= bits - np.uint64(1)
                 for x in range(words):
+                    # Neighbours of v that a lacks; with b > a, each pair once and not a itself.
                     lacking = near[v, x] & ~near[a, x]
                     while lacking:
                         b = 64 * x + _lowest(lacking)
@@ -248,6 +252,8 @@ def _greedy(
     fill = start_fill.copy()
     alive = np.arange(n)
     n_alive = n
+    # Of each variable: the sum of its neighbours' weights, and the log of the number of entries of
+    # its product, over its neighbours and itself.
     total = np.zeros(n)
     size = log_card.copy()
     around = np.empty(n, np.int64)
@@ -264,7 +270,7 @@ def _greedy(
     for step in range(n):
         best = -1
         best_score = best_size = np.inf
-        lowest_stage = np.int64(1 << 60)
+        lowest_stage = np.int64(1 << 60)  # above all stages
         for k in range(n_alive):
             u = alive[k]
             if score == _MIN_WEIGHT:
@@ -290,6 +296,7 @@ def _greedy(
         cost += np.exp(size[v])
         if cost > limit:
             return np.inf, work
+        # The elimination of v joins its k neighbours.
         k = 0
         weight_around = 0.0
         for w in range(words):
@@ -310,6 +317,8 @@ def _greedy(
                     lacking &= lacking - np.uint64(1)
                     if b <= a:
                         continue
+                    # With the new edge (a, b) no common neighbour, such as v, has to add it, but a
+                    # has to join b to its other neighbours, and b has to join a to its own.
                     both = weight[a] * weight[b]
                     shared = 0.0
                     for x in range(words):
@@ -335,6 +344,7 @@ def _greedy(
             near[u, v >> 6] &= ~(np.uint64(1) << np.uint64(v & 63))
             total[u] -= weight[v]
             size[u] -= log_card[v]
+            # u has no more to join v to its neighbours that are none of v.
             fill[u] -= weight[v] * (total[u] - (weight_around - weight[u]))
     return cost, work
 
@@ -347,6 +357,7 @@ def _random(state: Bits) -> float:
     x ^= x << np.uint64(25)
     x ^= x >> np.uint64(27)
     state[0] = x
+    # The upper 53 bits of the product, divided by 2**53.
     return np.float64((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
 
 
@@ -375,6 +386,7 @@ def elimination_order(
     m = n - done
     if m == 0:
         return order
+    # The m variables that are left (the core) are numbered anew; their neighbours are bit masks.
     core = np.empty(m, np.int64)
     number = filled(n, -1)
     m = 0
@@ -397,6 +409,7 @@ def elimination_order(
             if not gone[u]:
                 near[i, number[u] >> 6] |= np.uint64(1) << np.uint64(number[u] & 63)
     ones = np.ones(m)
+    # Fill-in counts edges, or weighs them by the cardinalities of their variables.
     fill = _first_fill(near, ones)
     weighted_fill = _first_fill(near, card)
     best_cost = np.inf
@@ -407,7 +420,7 @@ def elimination_order(
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(88172645463325252)
     work = last_gain = 0
-    winner = 0
+    winner = 0  # the score of the best order
     trials = 0
     while True:
         # The first rounds begin anew, and a trial now and then; the others mutate the best.
@@ -418,6 +431,7 @@ def elimination_order(
             for i in range(m):
                 taste[i] = 1.0 + noise * _random(state)
         elif not is_fresh:
+            # Each variable's taste is drawn anew with this probability, of 0.1 on average.
             changed = 0.3 * _random(state) ** 2
             for i in range(m):
                 is_new = _random(state) < changed

@@ -26,6 +26,7 @@ def packed(parts: tuple[Ints, ...]) -> Ints:
     out = np.empty(size, np.int64)
     to = n
     for i in range(n):
+        # Unsigned indices are not tested for being negative.
         part, at = parts[i], np.uint64(to)
         for k in range(np.uint64(len(part))):
             out[at + k] = part[k]
@@ -45,10 +46,11 @@ def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
     first = filled(n, -1)
     following = filled(len(owner), -1)
     for k in range(len(owner)):
-        o = k if descending else len(owner) - 1 - k
-        if owner[o] >= 0:
-            following[o] = first[owner[o]]
-            first[owner[o]] = o
+        # Each item is put before the items that its owner has so far.
+        i = k if descending else len(owner) - 1 - k
+        if owner[i] >= 0:
+            following[i] = first[owner[i]]
+            first[owner[i]] = i
     return first, following
 
 
@@ -68,7 +70,7 @@ def table_layout(
     place = 0
     for f in range(n_factors):
         base[f] = place
-        size = 1
+        size = 1  # the last axis is the innermost one
         for at in range(start[f + 1] - 1, start[f] - 1, -1):
             step[at] = size
             size *= cards[item[at]]
@@ -105,7 +107,7 @@ def evidence_offsets(
 def _root(part: Ints, v: int) -> int:
     """Return the representative of variable v's connected component (union-find in `part`)."""
     while part[v] != v:
-        part[v] = part[part[v]]
+        part[v] = part[part[v]]  # halves the path for later calls
         v = part[v]
     return v
 
@@ -173,7 +175,7 @@ def _drop_separated(
     constant, which is dropped unless a zero in it may make the evidence impossible.
     """
     n_variables, n_factors = len(is_observed), len(start) - 1
-    part = np.arange(n_variables)
+    part = np.arange(n_variables)  # the union-find forest of the free variables, see `_root`
     # A free variable of each factor, -1 if it has none.
     some_free = filled(n_factors, -1)
     for f in range(n_factors):
@@ -191,6 +193,7 @@ def _drop_separated(
             is_kept[_root(part, v)] = 1
     component = filled(n_factors, -1)
     for f in range(n_factors):
+        # A factor without free variables is a component of its own.
         if relevant[f] and some_free[f] < 0:
             relevant[f] = _may_have_zero(base, values, f)
         elif relevant[f]:
@@ -242,9 +245,10 @@ def restrict(
     if mode == 0:
         base, values = tables.base, tables.values
         _drop_separated(base, values, start, item, is_observed, is_target, relevant)
-    # Index the free variables of the relevant factors, and the targets.
+    # Index the free variables of the relevant factors, and the targets: first 0 marks them, then
+    # each gets its index in ascending order.
     index = filled(n_variables, -1)
-    m = size = 0
+    m = size = 0  # numbers of relevant factors, and of entries of their scopes
     for f in range(n_factors):
         if relevant[f]:
             m += 1
@@ -322,7 +326,8 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
     for f in range(n_factors):
         owner[f] = _first_eliminated(item, start[f], start[f + 1], place)
     first_factor, next_factor = linked(owner, n, False)
-    # The variable whose product takes in what is left of each product.
+    # The product of variable v is of all that has v when it is eliminated; its scope, v first, is
+    # ``pool[begin[v]:end[v]]``. The variable whose product takes in what is left of each product:
     above = filled(n, -1)
     first_child = filled(n, -1)
     next_child = filled(n, -1)
@@ -348,13 +353,14 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
             size = _unite(item, start[f], start[f + 1], v, mark, pool, size)
             f = next_factor[f]
         c = first_child[v]
-        while c >= 0:
+        while c >= 0:  # the message of c is the scope of its product without c itself
             size = _unite(pool, begin[c] + 1, end[c], v, mark, pool, size)
             c = next_child[c]
         end[v] = size
         width = size - begin[v]
         c = first_child[v]
         while c >= 0:
+            # The product of v is in the clique of c if the message of c has all of its variables.
             if end[c] - begin[c] - 1 == width and stage[c] == stage[v]:
                 clique_of[v] = clique_of[c]
                 break
@@ -369,7 +375,7 @@ def cliques_of_order(start: Ints, item: Ints, stage: Ints, order: Ints) -> tuple
             next_child[v] = first_child[u]
             first_child[u] = v
     # Order the cliques by the elimination of their last variables, so that parents follow children.
-    rank = np.empty(n_cliques, np.int64)
+    rank = np.empty(n_cliques, np.int64)  # the index of each clique in this order
     out_start = filled(n_cliques + 1, 0)
     member = np.empty(size, np.int64)
     k = to = 0
@@ -423,7 +429,7 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
     """
     start, item, child, cards = question.start, question.item, question.child, question.cards
     c_start, member, residual, parent = cliques
-    leaves = np.empty(len(cards), np.int64)
+    eliminated_at = np.empty(len(cards), np.int64)  # the clique, of each variable
     n_factors, n_cliques = len(start) - 1, len(parent)
     total = largest = 0.0
     for c in range(n_cliques):
@@ -431,18 +437,19 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
         for at in range(c_start[c], c_start[c + 1]):
             entries *= cards[member[at]]
             if at < c_start[c] + residual[c]:
-                leaves[member[at]] = c
+                eliminated_at[member[at]] = c
         total += entries
         largest = max(largest, entries)
     home = filled(n_factors, -1)
     unit = filled(n_cliques, 1)
     for f in range(n_factors):
         for at in range(start[f], start[f + 1]):
-            c = leaves[item[at]]
+            c = eliminated_at[item[at]]
             # Children precede parents; a factor's variables are eliminated on one path to the root.
             if home[f] < 0 or c < home[f]:
                 home[f] = c
-        if home[f] >= 0 and (child[f] < 0 or leaves[child[f]] != home[f]):
+        # The sum over its child makes a distribution ones; any other factor stays in the message.
+        if home[f] >= 0 and (child[f] < 0 or eliminated_at[child[f]] != home[f]):
             unit[home[f]] = 0
     for c in range(n_cliques):
         if not unit[c] and parent[c] >= 0:
@@ -452,14 +459,14 @@ def place_factors(question: Restricted, cliques: Cliques) -> tuple[Ints, Ints, f
 
 @kernel(error_model="numpy")
 def _most_wanted(c_start: Ints, member: Ints, parent: Ints, wanted: Ints) -> Ints:
-    """Return the clique of each tree with the most wanted variables, as `best_roots` does.
+    """Return the clique of each tree with the most wanted variables, at the index of its root.
 
-    Ties go to the clique nearest to the current root.
+    As of `best_roots`, the other entries are -1. Ties go to the highest index, as the root's.
     """
     n_cliques = len(parent)
     best = filled(n_cliques, -1)
     maximum = filled(n_cliques, -1)
-    tree = filled(n_cliques, 0)
+    tree = filled(n_cliques, 0)  # the root of each clique's tree; parents come first
     for c in range(n_cliques - 1, -1, -1):
         tree[c] = c if parent[c] < 0 else tree[parent[c]]
         count = 0
@@ -497,6 +504,7 @@ def _depth_first(parent: Ints, roots: Ints) -> tuple[Ints, Ints]:
             c = stack[top]
             visited[count] = c
             count += 1
+            # The children of c one after the other, and last its old parent, which ends the loop.
             d = first[c] if first[c] >= 0 else parent[c]
             while d >= 0:
                 if d != above[c]:
@@ -547,7 +555,7 @@ def rooted(
     place = filled(n, -1)
     residual = filled(n_cliques, 0)
     by_place = np.empty(n, np.int64)
-    rank = n
+    rank = n  # of the variable placed last; ranks are given from the end
     for k in range(n_cliques):
         c = visited[k]
         # The variable with the most states gets the innermost axis, for longer contiguous runs.
@@ -601,10 +609,11 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
             size[c] *= cards[member[at]]
             n_wanted[c] += wanted[member[at]]
     first, following = linked(parent, n_cliques, False)
+    # Walk with each factor from its clique down to all cliques that contain its scope.
     # bad[c]: the message from the parent of c to c is not ones because of a factor that fits into
     # the parent, but not into c.
     bad = filled(n_cliques, 0)
-    inside = filled(len(cards), -1)
+    inside = filled(len(cards), -1)  # c for the variables that clique c shares with its parent
     stack = np.empty(n_cliques, np.int64)
     for f in range(len(home)):
         top = 0
@@ -623,9 +632,13 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
                 if contained:
                     stack[top] = c
                     top += 1
+                # A distribution whose child c lacks is summed to ones above c.
                 elif child[f] < 0 or inside[child[f]] == c:
                     bad[c] = 1
                 c = following[c]
+    # Of each clique: the number of children whose messages are not ones, whether the message from
+    # its parent is ones, and the entries that are summed, first for the messages of its subtree,
+    # its own included, then for those of its whole tree with the clique as the root.
     blocked = filled(n_cliques, 0)
     down = filled(n_cliques, 1)
     cost = np.zeros(n_cliques)
@@ -643,10 +656,11 @@ def best_roots(question: Restricted, cliques: Cliques, home: Ints, unit: Ints) -
         tree[c] = c if p < 0 else tree[p]
         if p >= 0:
             others = blocked[p] - (0 if unit[c] else 1)
-            grand = parent[p] < 0 or down[p]
-            down[c] = not bad[c] and others == 0 and grand
-            above = 0.0 if unit[c] else size[c]
-            cost[c] = cost[p] - above + (0.0 if down[c] else size[p])
+            ones_above = parent[p] < 0 or down[p]
+            down[c] = not bad[c] and others == 0 and ones_above
+            # With c as the root in place of p, only the message between them is turned round.
+            upward = 0.0 if unit[c] else size[c]
+            cost[c] = cost[p] - upward + (0.0 if down[c] else size[p])
     for c in range(n_cliques):
         r = best[tree[c]]
         if r < 0 or n_wanted[c] > n_wanted[r] or (n_wanted[c] == n_wanted[r] and cost[c] < cost[r]):
@@ -736,6 +750,8 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
     new_parent = filled(n_cliques, -1)
     f_first, f_next = linked(home, n_cliques, True)
     d_first, d_next = linked(parent, n_cliques, True)
+    # Of each variable of a clique, its place there. Of each operand: its scope as bits of these
+    # places, its entries, its kind, and its number among those of this kind.
     place = np.empty(len(cards), np.int64)
     mask = np.empty(_MAXIMUM_PARTS, np.uint64)
     size = np.empty(_MAXIMUM_PARTS)
@@ -750,9 +766,9 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
         for at in range(begin, end):
             place[member[at]] = at - begin
             entries *= cards[member[at]]
-        if entries < _SMALLEST_SPLIT or end - begin > 63:
+        if entries < _SMALLEST_SPLIT or end - begin > 63:  # bits of an integer
             continue
-        k = 0
+        k = 0  # the number of operands
         f = f_first[c]
         while f >= 0 and k < _MAXIMUM_PARTS:
             mask[k] = _bits(item, start[f], start[f + 1], place)
@@ -770,7 +786,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
             mask[k], what[k], which[k] = np.uint64(1) << np.uint64(q), _LEAVING, q
             k += 1
             q += 1
-        if k >= _MAXIMUM_PARTS:
+        if k >= _MAXIMUM_PARTS:  # there may be more: all pairs of so many take too long
             continue
         for i in range(k):
             size[i] = _entries(cards, member, begin, mask[i])
@@ -778,13 +794,14 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
             a, b = _smallest_pair(what, mask, k, entries / _SHARE, cards, member, begin)
             if a < 0:
                 break
+            # Let b be the larger one, of equal ones a node if there is one, and of nodes the later.
             if size[a] > size[b] or (
                 size[a] == size[b]
                 and what[a] == _NODE
                 and (what[b] != _NODE or which[a] > which[b])
             ):
                 a, b = b, a
-            # Now b is the larger; a joins b if b is a node whose scope contains that of a.
+            # a joins b if b is a node whose scope contains that of a; else both join a new node.
             if what[b] == _NODE and (mask[a] & mask[b]) == mask[a]:
                 node = which[b]
             else:
@@ -797,6 +814,7 @@ def with_intermediates(tree: Tree, everything: bool) -> Ints:
             mask[b] = node_mask[node]
             size[b] = _entries(cards, member, begin, mask[b])
             what[b], which[b] = _NODE, node
+            # The node takes the place of b, and the last operand that of a.
             k -= 1
             mask[a], size[a], what[a], which[a] = mask[k], size[k], what[k], which[k]
     first_node[n_cliques] = count
@@ -822,7 +840,7 @@ def _smallest_pair(
             if _is_summed(what[j], mask[j], what[i], mask[i]):
                 continue
             together = _entries(cards, member, begin, mask[i] | mask[j])
-            if together <= limit:
+            if together <= limit:  # from now on only smaller ones, or later ones of equal size
                 limit = together
                 a, b = i, j
     return a, b
@@ -861,6 +879,7 @@ def _with_nodes(
     residual, parent = tree.residual, tree.parent
     n_cliques, n_factors, count = len(parent), len(home), first_node[-1]
     total = n_cliques + count
+    # The indices of cliques and nodes in the new tree, where t is the next one.
     number = np.empty(n_cliques, np.int64)
     node_number = filled(count, -1)
     out_start = filled(total + 1, 0)
@@ -913,6 +932,7 @@ def _with_nodes(
             out_parent[number[d]] = node_number[new_parent[d]]
         elif parent[d] >= 0:
             out_parent[number[d]] = number[parent[d]]
+    # A node (which eliminates nothing) passes on ones only if all of its parts are ones.
     for t in range(total):
         p = out_parent[t]
         if p >= 0 and not out_unit[t] and out_residual[p] == 0:
@@ -952,6 +972,7 @@ def _entries(cards: Ints, member: Ints, begin: int, mask: np.uint64) -> float:
 def _attach(
     what: int, which: int, node: int, new_home: Ints, new_parent: Ints, node_up: Ints
 ) -> None:
+    """Record that an operand, given by kind and number, is multiplied into a node."""
     if what == _FACTOR:
         new_home[which] = node
     elif what == _MESSAGE:

@@ -60,7 +60,7 @@ _SMALLEST_SUM = 256
 
 @kernel(error_model="numpy")
 def _nested(code: Ints, at: int, outer: int, counts: Ints, steps: tuple[Ints, ...]) -> int:
-    """Append nested loops over the axes from `outer` on, outermost first; return the code size.
+    """Write nested loops over the axes from `outer` on at `at`, outermost first; return their end.
 
     A loop consists of its count and the strides of each array. Successive axes that are contiguous
     in all arrays are merged.
@@ -70,7 +70,7 @@ def _nested(code: Ints, at: int, outer: int, counts: Ints, steps: tuple[Ints, ..
         c = counts[k]
         if c == 1:
             continue
-        merged = at > first
+        merged = at > first  # with the loop before, of stride j ``code[at - size + 1 + j]``
         for j in range(len(steps)):
             merged = merged and code[at - size + 1 + j] == steps[j][k] * c
         if merged:
@@ -151,8 +151,9 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) 
     afterwards; otherwise its axes stay in their order. `scratch` is that of `compile_tree`.
     """
     width = len(counts)
+    # The kind of an axis tells who has it: bit 0 the sum, bit 1 the first source, bit 2 the second.
     kind = scratch[18]
-    size = np.ones(12)
+    size = np.ones(12)  # first the product of the counts of the axes of each of the 8 kinds
     # Entries of all, of the sum and of the two sources.
     entries = size[8:]
     # As it is, the innermost loop has the last axes of the sum that are of one kind.
@@ -173,13 +174,14 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) 
     moved = False
     trial = scratch[19][:width]
     for choice in range(5):
-        # The kinds of axes in the innermost loop: the last ones as it is, or one kind.
+        # The axes in the innermost loop: the last ones as it is, or of one kind: 3, 5 or 7 (of the
+        # sum and one or both sources), or 6 (of both sources and summed out).
         g = last if choice == 0 else 2 * choice + 1 if choice < 4 else 6
         begin = first if choice == 0 else 0
         length = run if choice == 0 else size[g]
         if choice and length == 1:
             continue
-        move = 0 < choice < 4
+        move = 0 < choice < 4  # whether the sum is formed in this order and rearranged
         n = 0
         for turn in range(8):
             # First the other axes of the sum, as they are or by kind, then those summed out.
@@ -194,7 +196,7 @@ def _loops(counts: Ints, t: Ints, x: Ints, y: Ints, order: Ints, scratch: Ints) 
             if kind[k] == g and k >= begin:
                 trial[n] = k
                 n += 1
-        base = _ALONE if g >= 6 else 1.0
+        base = _ALONE if g >= 6 else 1.0  # both sources have the innermost axes
         cost = entries[0] * (base + _BROKEN / length + _NESTED / (length * max(1.0, size[6])))
         cost += _MOVED * entries[1] + _CALL if move else 0.0
         cost += 0.0 if _in_order(counts, x, trial, t) else _MOVED * entries[2] + _CALL
@@ -220,7 +222,10 @@ def _room(space: Ints, use: int, n: int) -> int:
 
 @kernel(error_model="numpy")
 def _packed(counts: Ints, steps: Ints, order: Ints, out: Ints) -> int:
-    """Write to `out` the strides of an array, its axes in an order; return its entries."""
+    """Write to `out` the strides of an array packed with its axes in an order; return its entries.
+
+    An axis whose stride in `steps` is 0 is not one of the array.
+    """
     n = 1
     for i in range(len(order) - 1, -1, -1):
         k = order[i]
@@ -234,8 +239,10 @@ def _in_order(counts: Ints, steps: Ints, order: Ints, t: Ints) -> bool:
     """Tell whether a source of a sum of products can be read as it is.
 
     Its axes in the innermost loop must be contiguous, and those that are summed out evenly spaced.
+    `counts` and `steps` are the lengths of the axes and their strides in the source, `t` those in
+    the sum.
     """
-    expected = 1
+    expected = 1  # stride of the next axis, from the innermost one outwards
     inside = innermost = True
     for i in range(len(order) - 1, -1, -1):
         k = order[i]
@@ -279,7 +286,7 @@ def _contract(
     target : int
         Offset of the table in the workspace.
     sources : shape (4,)
-        Position and kind of each source.
+        Position and kind of the first source, then of the second.
     t, x, y : shape (width,)
         Strides of the table and the sources along each axis, 0 for axes that they lack.
     scratch
@@ -290,14 +297,15 @@ def _contract(
     order = scratch[10][:width]
     moved = _loops(counts, t, x, y, order, scratch)
     lengths, there, ranked = scratch[11][:width], scratch[12], scratch[13][:width]
-    # Strides of the table and the sources along the axes in their new order.
+    # `ranked` and `here` are the counts, and the strides of the table and the sources, along the
+    # axes in the new order; `lengths` and `there` are those of an array that is copied.
     here, places = scratch[15:18], (scratch[15], scratch[16], scratch[17])
     for j in range(width):
         ranked[j] = counts[order[j]]
     at = scratch[14]
     at[:4] = sources[:4]
     to = target
-    for i in range(3):
+    for i in range(3):  # the table, then the two sources, each in a scratch array if out of order
         steps = t if i == 0 else x if i == 1 else y
         pack = moved if i == 0 else not _in_order(counts, steps, order, t)
         n = _packed(counts, steps, order, here[i])
@@ -349,13 +357,13 @@ def _sum_of_products(
     none; for the other arguments see `_contract`.
     """
     zero, width = np.int64(0), len(counts)
-    used = scratch[5]
+    used = scratch[5]  # the n sources that are used
     n = 0
     for i in range(len(sources)):
         if i != left_out:
             used[n] = i
             n += 1
-    if n == 1:
+    if n == 1:  # a plain sum
         a = used[0]
         entries = 1
         for k in range(width):
@@ -373,11 +381,13 @@ def _sum_of_products(
         p, q, r = used[i], used[(i + 1) % 3], used[(i + 2) % 3]
         product = 1.0
         for k in range(width):
-            both = steps[p, k] or steps[q, k]
-            product *= counts[k] if both and (t[k] or steps[r, k]) else 1
+            in_pair = steps[p, k] or steps[q, k]
+            product *= counts[k] if in_pair and (t[k] or steps[r, k]) else 1
         if product < best:
             best, x, y, z = product, p, q, r
     pair[0], pair[1], pair[2], pair[3] = sources[x, 0], sources[x, 1], sources[y, 0], sources[y, 1]
+    # What is contracted next: its axes, the strides of both sources, and its target with strides.
+    # `rest` are the axes of the second contraction, of the pair's product and the third source.
     now, left, right, to, out = scratch[7][:width], steps[x], steps[y], target, t
     rest = scratch[8][:width]
     for k in range(width):
@@ -386,13 +396,13 @@ def _sum_of_products(
         distance = 1
         out = scratch[9]
         for k in range(width - 1, -1, -1):
-            both = left[k] or right[k]
-            kept = both and (t[k] or steps[z, k])
+            in_pair = left[k] or right[k]
+            kept = in_pair and (t[k] or steps[z, k])
             out[k] = distance if kept else 0
             distance *= counts[k] if kept else 1
-            if not both:
+            if not in_pair:
                 now[k] = 1
-            elif not kept:
+            elif not kept:  # summed out already
                 rest[k] = 1
         to = _room(space, np.int64(3), distance)
     for _ in range(n - 1):
@@ -428,7 +438,10 @@ def _listed(
     a: int,
     b: int,
 ) -> int:
-    """Append an instruction on the n rows of a compressed clique; return the code size."""
+    """Append an instruction on the n rows of a compressed clique; return the code size.
+
+    `a` and `b` are the position of the list and the operation; see GATHER and SCATTER.
+    """
     code[size], code[size + 1], code[size + 2], code[size + 3] = operation, LISTED, target, n
     code[size + 4], code[size + 5], code[size + 6], code[size + 7] = source, kind, a, b
     return size + LISTED
@@ -441,7 +454,7 @@ def _counted(parent: Ints, residual: Ints, unit: Ints, c: int) -> int:
     If the message of the parent clique is known to be ones, scales cancel.
     """
     p = parent[c]
-    while residual[p] == 0:
+    while residual[p] == 0:  # intermediate tables belong to the clique above them
         p = parent[p]
     return 0 if unit[p] and parent[p] >= 0 else 1
 
@@ -460,6 +473,7 @@ def _is_reordered(axis: Ints, stride: Ints, begin: int, end: int, place: Ints) -
     """Tell whether the axes of an operand are in another order than in its clique."""
     for a in range(begin, end):
         for b in range(begin, a):
+            # In the same order an axis further in has the smaller stride.
             if (place[axis[a]] < place[axis[b]]) == (stride[a] < stride[b]):
                 return True
     return False
@@ -529,7 +543,8 @@ def compile_tree(
         free += soft_cards[k]
     # Operands: the factors, then the message of each clique to its parent. `axis` and `stride` list
     # the axes of all operands, `begin` and `end` delimit the axes of each operand, and `where` is
-    # the position of its values.
+    # the position of its values; `sort` is their kind of source, and `owner` the clique that
+    # multiplies the operand, -1 if none does.
     n_operands = n_factors + n_cliques
     axis = np.empty(n_items + len(member), np.int64)
     stride = np.empty(n_items + len(member), np.int64)
@@ -555,7 +570,7 @@ def compile_tree(
             n_constant += 1
         elif is_table:  # likelihoods are not known yet; each run adds their minima
             last = base[number + 1] if number + 1 < n_tables else len(values)
-            smallest = 1.0
+            smallest = 1.0  # nonzero entry
             for k in range(base[number], last):
                 if 0.0 < values[k] < smallest:
                     smallest = values[k]
@@ -583,7 +598,7 @@ def compile_tree(
             if at == c_start[c] + residual[c]:
                 separator[c] = distance
         entries[c] = distance
-        if compressed:
+        if compressed:  # shorter messages, and no table at all of the clique
             rows = layout[N_ROWS, n_factors + c]
             if layout[SEPARATOR, n_factors + c] >= 0:
                 separator[c] = layout[SEPARATOR, n_factors + c]
@@ -594,6 +609,7 @@ def compile_tree(
             largest = max(largest, distance)
         if len(maximized):
             maximal[c] = maximized[variables[member[c_start[c]]]]
+        # The message has the axes that are not eliminated, which are the inner ones.
         o = n_factors + c
         begin[o] = n_items + c_start[c] + residual[c]
         end[o] = n_items + c_start[c + 1]
@@ -613,11 +629,12 @@ def compile_tree(
         number_of[variables[v]] = v
         result[v + 1] = result[v] + cards[v]
     n_result = result[n] if both else 1
-    asked_steps = filled(n, 0)
+    asked_steps = filled(n, 0)  # strides of the targets in the result
     for k in range(len(targets) - 1, -1, -1):
         if not both:
             asked_steps[number_of[targets[k]]] = n_result
             n_result *= cards[number_of[targets[k]]]
+    # Of the second way below: sums by operand, two sources of a contraction, and `_room`'s records.
     table_of = filled(n_operands, -1)
     pair = np.empty(4, np.int64)
     space = filled(9, 0)
@@ -643,6 +660,7 @@ def compile_tree(
         collect = turn < n_cliques
         c = turn if collect else 2 * n_cliques - 1 - turn
         root = parent[c] < 0
+        # A message of ones is not computed; with two passes, the second one does the roots.
         if collect and ((unit[c] and not root) or (root and both)):
             continue
         first_at, width = c_start[c], c_start[c + 1] - c_start[c]
@@ -653,6 +671,7 @@ def compile_tree(
             place[v] = k
             is_member[v] = c
             counts[k] = cards[v]
+            # Strides of the clique's own table.
             whole[k] = stride[n_items + first_at + k]
         # Whether the joint table of the targets is that of this root.
         asked = root and not both and len(targets) > 0 and is_member[number_of[targets[0]]] == c
@@ -682,6 +701,8 @@ def compile_tree(
             prod = table[c] if both else tile
             how = MAXIMUM if maximal[c] else WORK
             own_at = layout[OWN, n_factors + c]
+            # The product of a clique that sent a message is kept for the second pass; `fresh` tells
+            # whether it is to be computed.
             if prod < 0:
                 prod = table[c] = free
                 free += rows
@@ -694,7 +715,7 @@ def compile_tree(
                     code, size, GATHER, prod, rows, where[o], sort[o], layout[OPERAND, o], operation
                 )
                 operation = MULTIPLY
-            if fresh and operation == COPY:
+            if fresh and operation == COPY:  # there are no operands
                 lengths[0], ordered[0], other[0] = rows, 1, 0
                 size = _emit(
                     code, size, ONES, prod, zero, WORK, zero, lengths[:1], ordered[:1], other[:1]
@@ -728,6 +749,7 @@ def compile_tree(
                     size = _simple(code, size, CLEAR, down[d], separator[d], zero, zero)
                     size = _listed(code, size, SCATTER, down[d], rows, prod, WORK, at, ADD)
                     size = _simple(code, size, DIVIDE, down[d], separator[d], up[d], d)
+                # Marginals of the variables that leave: sums of the joint table of their group.
                 at = layout[STATES, n_factors + c]
                 stop = residual[c]
                 while stop > 0:
@@ -742,7 +764,7 @@ def compile_tree(
                     free += together
                     size = _simple(code, size, CLEAR, sums, together, zero, zero)
                     size = _listed(code, size, SCATTER, sums, rows, prod, WORK, at, ADD)
-                    at += rows + rows % 2
+                    at += rows + rows % 2  # in halves: lists begin at whole integers
                     for q in range(begin_group, stop):
                         other[:] = 0
                         other[q] = 1
@@ -766,6 +788,7 @@ def compile_tree(
                     stop = begin_group
             continue
         # 2. Large cliques with few operands: sums of products, whose terms are not stored.
+        # In the second pass the message from the parent is one more, and each sum leaves one out.
         fold = entries[c] >= _SMALLEST_SUM and residual[c] > 0 and not maximal[c]
         fold &= both or not root
         n_sources = len(operands)
@@ -803,7 +826,9 @@ def compile_tree(
                 size = _sum_of_products(
                     code, size, space, counts, down[d], other, sources, steps, row, scratch
                 )
-                if row >= 0 and residual[d] == 0:  # intermediate tables pass on the product
+                # The message of an intermediate table is multiplied in again, not divided by: the
+                # table passes on the product.
+                if row >= 0 and residual[d] == 0:
                     lengths[0], ordered[0] = separator[d], 1
                     size = _emit(
                         code, size, MULTIPLY, down[d], up[d], WORK, zero, lengths[:1], ordered[:1],
@@ -820,6 +845,7 @@ def compile_tree(
                         o, shortest = candidate, length
                 _steps(axis, stride, begin[o], end[o], place, other)
                 row = _row_of(operands, o)
+                # `ordered`: strides of the table, which of a factor has the order of the clique.
                 if table_of[o] < 0:
                     order = np.arange(width)
                     length = _packed(counts, other, order, ordered)
@@ -847,6 +873,8 @@ def compile_tree(
                 other[q] = 1
                 marginal = space[0]
                 space[0] += counts[q]
+                # Of a message of ones, or of an intermediate table, the table has all operands;
+                # any other lacks the operand, and is multiplied by it.
                 if o >= n_factors and (row < 0 or residual[o - n_factors] == 0):
                     size = _simple(code, size, CLEAR, marginal, counts[q], zero, zero)
                     size = _emit(
@@ -892,7 +920,7 @@ def compile_tree(
             prod = table[c]
         else:
             prod = tile
-            inner = entries[c]
+            inner = entries[c]  # of a tile, the axes of which are the inner ones
             while inner > TILE:
                 inner //= counts[outer]
                 whole[outer] = 0
@@ -931,7 +959,7 @@ def compile_tree(
             marginal = free
             for q in range(residual[c]):
                 free += counts[q]
-        elif root:
+        elif root:  # the result, or the sum of all entries
             free += n_result if asked else 1
         n_sums = free - marginal
         if not collect or root:
@@ -1002,7 +1030,7 @@ def compile_tree(
             for q in range(residual[c]):
                 v = member[first_at + q]
                 d = shown[q]
-                if d >= 0:
+                if d >= 0:  # the marginal is a sum of the message to child d, before it is divided
                     o = n_factors + d
                     length = end[o] - begin[o]
                     sizes = np.empty(length, np.int64)

@@ -63,9 +63,15 @@ def restrict(
     observed, soft : indices of variables with hard and with soft evidence
     targets : indices of variables
     relevance : Relevance
+
+    Returns
+    -------
+    Restricted
+        Variables with soft evidence stay, with one more factor each, their likelihood.
     """
     if relevance is Relevance.TARGETS and tables.pending and (observed or soft):
-        # What the evidence separates from the targets is looked at for zeros.
+        # Tables that the evidence separates from the targets are searched for zeros, which may
+        # make the evidence impossible: they must be loaded before.
         tables.load(restrict(tables, observed, soft, targets, Relevance.EVIDENCE).factors.tolist())
     arrays = tables.arrays
     scopes = arrays.start, arrays.item, arrays.child
@@ -107,11 +113,13 @@ def plan_tree(
             start = np.append(start, len(item) + len(targets))
             item = np.concatenate((item, targets))
     else:
+        # Stages restrict the order, which alone determines the roots: no variable is wanted there.
         stages, wanted = stage[question.variables], np.zeros_like(wanted)
     order = order_kernels.elimination_order(question.cards, start, item, stages, effort)
     packed, total, largest = planning_kernels.junction_tree(
         question, start, item, stages, wanted, order
     )
+    # The fields of a Tree, in their order.
     shared = question.variables, question.factors, question.cards, question.start, question.item
     return Tree._make((*shared, question.at, *unpacked(packed, _OF_CLIQUES), total, largest))
 
@@ -121,15 +129,17 @@ def with_intermediates(tree: Tree, everything: bool) -> Tree:
     packed = planning_kernels.with_intermediates(tree, everything)
     if not len(packed):
         return tree
+    # The first six fields do not depend on the cliques; the sizes stay those of the cliques alone.
     return Tree._make((*tree[:6], *unpacked(packed, _OF_CLIQUES), tree.total, tree.largest))
 
 
 def _with_data(program: Program, layout: Layout, limit: float) -> Program:
     """Return the program of a layout with the layout's data at its end."""
     size = len(program.code)
-    held = size + layout.n_data + program.n_work + program.n_result
-    if BYTES * held > limit:
-        raise memory_error("a compressed program", held, program.tree.width, limit)
+    n_numbers = size + layout.n_data + program.n_work + program.n_result
+    if BYTES * n_numbers > limit:
+        raise memory_error("a compressed program", n_numbers, program.tree.width, limit)
+    # One more instruction, DATA: the operation, its length, and the data.
     code = np.empty(size + 2 + layout.n_data, dtype=np.int64)
     code[:size] = program.code
     code[size : size + 2] = program_kernels.DATA, 2 + layout.n_data
@@ -143,6 +153,7 @@ def fits(tree: Tree, limit: float, both: bool) -> bool:
     Large tables are computed tile by tile and never stored, but for the messages between them, of
     one or of both passes.
     """
+    # The messages matter only if the tables are computed in minutes and do not fit themselves.
     if tree.total > MOST_COMPUTED or BYTES * tree.largest <= limit:
         return tree.total <= MOST_COMPUTED
     return bool(BYTES * (1 + both) * _message_sizes(tree).sum() <= limit)
@@ -157,8 +168,9 @@ def _message_sizes(tree: Tree) -> Floats:
 
 def _is_kept(tree: Tree) -> NDArray[np.bool_]:
     """Tell of each entry of `member` whether its clique passes the variable to its parent."""
-    leaving = np.repeat(tree.c_start[:-1] + tree.residual, np.diff(tree.c_start))
-    return np.arange(len(tree.member)) >= leaving
+    # A clique's first members are eliminated there; the others are shared with its parent.
+    first_kept = np.repeat(tree.c_start[:-1] + tree.residual, np.diff(tree.c_start))
+    return np.arange(len(tree.member)) >= first_kept
 
 
 def size_error(tree: Tree, limit: float) -> MemoryLimitError:
@@ -348,18 +360,20 @@ class CompiledTables:
         targets = targets if maximized is None else ()
         stages = self.stages(maximized)
         limit = float(default_memory_limit() if memory_limit is None else memory_limit)
-        # What is maximised may be searched for, in less time than large tables take.
-        largest = np.inf if maximized is None else limit / BYTES
-        layout, needed = None, not fits(tree, limit, both) or tree.largest > largest
-        if compress or tree.total > MOST_DENSE or needed:
+        # Tables that are maximised are not computed tile by tile if they exceed the limit: a search
+        # for the maximum takes less time.
+        most_entries = np.inf if maximized is None else limit / BYTES
+        layout, is_needed = None, not fits(tree, limit, both) or tree.largest > most_entries
+        if compress or tree.total > MOST_DENSE or is_needed:
             # Without evidence there is only one case.
             only = hard if observed else {}
-            layout = compressed(tables, tree, targets, both, limit, needed, only)
-        if layout is not None and BYTES * layout.n_data > limit and not needed:
+            layout = compressed(tables, tree, targets, both, limit, is_needed, only)
+        # To save time alone no compressed data above the limit are held.
+        if layout is not None and BYTES * layout.n_data > limit and not is_needed:
             layout = None
         if layout is not None:
-            tree = layout.tree
-        if not fits(tree, limit, both) or tree.largest > largest:
+            tree = layout.tree  # its sizes are those of the compressed cliques
+        if not fits(tree, limit, both) or tree.largest > most_entries:
             raise size_error(tree, limit)
         if layout is None and tree.total > planning_kernels.SMALL:
             tree = with_intermediates(tree, both)
@@ -398,13 +412,14 @@ class CompiledTables:
         """
         cards = self.tables.cards
         tree = self.tree(observed, soft, targets, relevance)
-        cost, cut = tree.total, list[int]()
+        cost, cut = tree.total, list[int]()  # cost: the entries of all slices together
         while cost <= MOST_COMPUTED and not fits(tree, memory_limit, both):
             options = []
             for v in _costliest(tree, (*targets, *soft)):
                 more = sorted((*cut, v))
                 smaller = self.tree(sorted((*observed, *more)), soft, targets, relevance)
                 options.append((float(np.prod(cards[more])) * smaller.total, more, smaller))
+            # Without an option the messages have no variable left that may be cut.
             cost, cut, tree = min(
                 options, default=(np.inf, cut, tree), key=lambda option: option[0]
             )
@@ -433,6 +448,7 @@ class CompiledTables:
         """
         _check_memory(program, memory_limit)
         tables = self.tables
+        # In a program of everything, findings are zeros in the tables, not offsets into them.
         hard = {} if everything else case.hard
         offsets = tables.offsets(np.array([*hard, *hard.values()], dtype=np.int64))
         space = _workspace(program.n_work)
@@ -443,6 +459,7 @@ class CompiledTables:
         log_scale = tables.log_scale + case.log_scale
         if len(program.constant):  # tables whose variables are all observed
             log_scale += float(np.sum(tables.log_at(offsets[program.constant])))
+        # Lower bounds of the cliques' products, to which likelihoods and messages add theirs.
         minima, least = program.minima.copy(), program.least
         if case.soft:
             log_scale += _load_soft(program, case, space, minima, logarithmic=logarithmic)
@@ -523,9 +540,10 @@ class CompiledTables:
     def enumerable(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
     ) -> tuple[Sequence[int], list[int]] | None:
-        """Return the tables relevant to a query, and their free variables, for enumeration.
+        """Return the tables that a query needs, and their free variables, for enumeration.
 
-        The result is None if there are more than `FEW_VARIABLES` free variables.
+        They are all tables if the model has at most `FEW_VARIABLES` free variables, else those that
+        are relevant. The result is None if even these have more free variables.
         """
         if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
             return range(len(self.tables)), self.free(observed)
@@ -542,16 +560,23 @@ _TRIED = 4
 
 
 def _costliest(tree: Tree, without: Sequence[int]) -> list[int]:
-    """Return the variables whose states share most of the entries of the messages, most first."""
+    """Return up to `_TRIED` variables that save the most entries of messages if they are observed.
+
+    The first saves most; variables in `without` are left out.
+    """
+    # An observed variable leaves one of each `card` entries of the messages that have it.
     sizes = np.repeat(_message_sizes(tree), np.diff(tree.c_start)) * _is_kept(tree)
     saved = np.bincount(tree.member, sizes, len(tree.variables)) * (1.0 - 1.0 / tree.cards)
     saved[np.isin(tree.variables, without)] = 0.0
-    most = [v for v in np.argsort(-saved, kind="stable")[:_TRIED].tolist() if saved[v] > 0.0]
-    return [int(v) for v in tree.variables[most]]
+    costliest = [v for v in np.argsort(-saved, kind="stable")[:_TRIED].tolist() if saved[v] > 0.0]
+    return [int(v) for v in tree.variables[costliest]]
 
 
 def held_entries(program: Program) -> int:
-    """Return the number of entries that a run holds, with the keys and lists of the program."""
+    """Return the number of entries that a run holds.
+
+    The code counts for compressed programs only, whose keys and lists are part of it.
+    """
     return program.n_work + program.n_result + (len(program.code) if program.layout.size else 0)
 
 
@@ -575,16 +600,16 @@ def _load_soft(
     maxima. The lower bounds in `minima` are updated for the smallest positive likelihoods.
     """
     scale = 0.0
-    n_tables = len(program.tree.factors) - len(program.soft_at)
+    n_tables = len(program.tree.factors) - len(program.soft_at)  # likelihoods follow the tables
     for k, variable in enumerate(sorted(case.soft)):
         logs = case.soft[variable]
         peak = float(logs.max())
         scale += peak
-        if peak == -np.inf:
+        if peak == -np.inf:  # the evidence is impossible
             break
         at = int(program.soft_at[k])
         values = logs - peak if logarithmic else np.exp(logs - peak)
         space[at : at + len(values)] = values
-        possible = logs[logs > -np.inf] - peak
+        possible = logs[logs > -np.inf] - peak  # natural logs; those of `minima` are binary
         minima[program.tree.home[n_tables + k]] += float(possible.min()) / np.log(2.0)
     return scale

@@ -89,7 +89,7 @@ class GaussianComponents:
 
     def log_density(self, points: Floats) -> Floats:
         """Return log densities; see Components."""
-        deviation = points[..., None, :] - self.means
+        deviation = points[..., None, :] - self.means  # shape (..., k, n)
         scaled = np.linalg.solve(self.covariances, deviation[..., None])[..., 0]
         _, log_det = np.linalg.slogdet(self.covariances)
         n = self.means.shape[1]
@@ -97,12 +97,12 @@ class GaussianComponents:
 
     def tail(self, x: Floats, side: float) -> Floats:
         """Return probabilities of at most, or more than, x; see Components."""
-        away = (x[..., None] - self.means[:, 0]) / self._scale
-        return np.asarray(scipy.special.ndtr(side * away))
+        standardised = (x[..., None] - self.means[:, 0]) / self._scale
+        return np.asarray(scipy.special.ndtr(side * standardised))
 
     def bounds(self, probability: float) -> tuple[float, float]:
         """Return the smallest and the largest quantile; see Components."""
-        with np.errstate(invalid="ignore"):  # infinite scales have no bounds
+        with np.errstate(invalid="ignore"):  # an infinite scale gives NaN or infinite bounds
             quantiles = self.means[:, 0] + self._scale * scipy.special.ndtri(probability)
         return float(quantiles.min()), float(quantiles.max())
 
@@ -148,6 +148,7 @@ class ProductComponents:
     def means(self) -> Floats:
         """Means; see Components."""
         means = np.concatenate([block.means for _, block in self.blocks], axis=1)
+        # The argsort of a permutation is its inverse: from the order of blocks to that of numbers.
         return np.asarray(means[:, np.argsort(self._order)])
 
     @property
@@ -162,6 +163,7 @@ class ProductComponents:
 
     @property
     def _order(self) -> list[int]:
+        """The index of each number, block after block."""
         return [place for places, _ in self.blocks for place in places]
 
     def log_density(self, points: Floats) -> Floats:
@@ -182,15 +184,17 @@ class ProductComponents:
     def sample(self, chosen: NDArray[np.intp], random: np.random.Generator) -> Floats:
         """Return draws; see Components."""
         drawn = np.concatenate([block.sample(chosen, random) for _, block in self.blocks], axis=1)
+        # From the order of blocks to that of the numbers.
         return np.asarray(drawn[:, np.argsort(self._order)])
 
     def of(self, places: Sequence[int]) -> Components:
         """Return the distributions of some of the numbers; see Components."""
         blocks: list[tuple[tuple[int, ...], Components]] = []
-        for held, block in self.blocks:
-            wanted = [place for place in places if place in held]
+        for of_block, block in self.blocks:
+            wanted = [place for place in places if place in of_block]
             if wanted:
-                part = block.of([held.index(place) for place in wanted])
+                # A block counts its own numbers from zero, as the result counts those of `places`.
+                part = block.of([of_block.index(place) for place in wanted])
                 blocks.append((tuple(map(list(places).index, wanted)), part))
         return blocks[0][1] if len(blocks) == 1 else ProductComponents(tuple(blocks))
 
@@ -246,6 +250,7 @@ class Posterior(Displayed, Mapping[State, float]):
         bounds: Floats | None = None,
     ) -> None:
         self.variables = variables
+        # A view, so that the caller's array stays writeable.
         self.probabilities = probabilities.view()
         self.probabilities.flags.writeable = False
         self._log_evidence = log_evidence
@@ -275,6 +280,7 @@ class Posterior(Displayed, Mapping[State, float]):
         return tuple(variable.name for variable in self.variables)
 
     def _index(self, key: object) -> tuple[int, ...]:
+        """Return the index in `probabilities` of a key, or raise an EvidenceError."""
         if len(self.variables) == 1:
             return (self.variables[0].index(key),)
         if not isinstance(key, tuple) or len(key) != len(self.variables):
@@ -332,10 +338,11 @@ class Posterior(Displayed, Mapping[State, float]):
                 f"{quoted(self.names)}."
             )
         ends = [-math.inf, *self.variables[0].cuts, math.inf]
-        rest = (1.0 - share) / 2.0 + 1e-12  # the tolerance is for rounding errors
+        most = (1.0 - share) / 2.0 + 1e-12  # the tolerance is for rounding errors
         below, above = np.cumsum(self.probabilities), np.cumsum(self.probabilities[::-1])
-        first, last = (int(np.searchsorted(p, rest, side="right")) for p in (below, above))
-        return ends[first], ends[len(ends) - 1 - last]
+        # Numbers of intervals at both ends whose probabilities sum to at most half of the rest.
+        n_below, n_above = (int(np.searchsorted(p, most, side="right")) for p in (below, above))
+        return ends[n_below], ends[len(ends) - 1 - n_above]
 
     def marginal(self, *names: Name) -> Posterior:
         """Return the posterior of some of the variables, in the order in which they are named."""
@@ -382,10 +389,8 @@ class Posterior(Displayed, Mapping[State, float]):
 
     def _display(self, maximum: int = _MAX_LINES) -> DisplayTable:
         probabilities = self.probabilities.ravel()[:maximum].tolist()
-        error, rows = (
-            "",
-            [[str(key), f"{p:.6f}"] for key, p in zip(self, probabilities, strict=False)],
-        )
+        error = ""
+        rows = [[str(key), f"{p:.6f}"] for key, p in zip(self, probabilities, strict=False)]
         if self.bounds is not None:
             error = f"{self.approximation}\n  in brackets             95 % intervals"
             for row, (low, high) in zip(rows, self.bounds.reshape(2, -1).T, strict=False):
@@ -428,6 +433,7 @@ def places_of(variables: Iterable[Discrete]) -> Places:
 
 
 def _posterior_at(places: Places, flat: Floats, log_evidence: float, name: Name) -> Posterior:
+    """Return the posterior of one variable, from the probabilities of all."""
     variable, begin = places[name]
     part = flat[begin : begin + variable.cardinality]
     return Posterior((variable,), part, log_evidence)
@@ -657,6 +663,7 @@ class NumberMixture(Displayed):
     @property
     def covariance(self) -> Floats:
         """The posterior covariance, shape (n, n)."""
+        # Law of total covariance: within the components, and between their means.
         spread = self.means - self.weights @ self.means
         within = np.einsum("k,kij->ij", self.weights, self.covariances)
         return np.asarray(within + np.einsum("k,ki,kj->ij", self.weights, spread, spread))
@@ -674,6 +681,7 @@ class NumberMixture(Displayed):
         ----------
         x : array_like, shape (...,) for one variable, (..., n) for several
         """
+        # The weighted sum is over the first axis; [()] makes an array without axes a number.
         return log_integral(np.moveaxis(self.log_densities(x), -1, 0), self.weights)[()]
 
     def log_densities(self, x: ArrayLike) -> Floats:
@@ -694,6 +702,7 @@ class NumberMixture(Displayed):
         return self._tail(x, -1.0)
 
     def _tail(self, x: ArrayLike, side: float) -> Any:
+        """Return P(X <= x) for the side 1, and P(X > x) for the side -1."""
         self._check_single()
         points = np.asarray(x, dtype=np.float64)
         return self._each(lambda components: components.tail(points, side), -1) @ self.weights
@@ -718,15 +727,18 @@ class NumberMixture(Displayed):
         def excess(share: float) -> float:
             return float(self.cdf(low + share * (high - low))) - probability
 
+        # Where the quantile is a bound, rounding may leave no change of sign between the bounds.
         if excess(0.0) >= 0:
             return low
         if excess(1.0) <= 0:
             return high
+        # With so small an absolute tolerance the relative one ends the search.
         share = scipy.optimize.brentq(excess, 0.0, 1.0, xtol=1e-300, maxiter=2000)
         return low + float(share) * (high - low)
 
     def _whole_quantile(self, probability: float, low: int, high: int) -> float:
-        low = max(low, 0) - 1  # at the lower end of the search less than the quantile
+        """Return the quantile of a count by bisection; it lies from `low` to `high`."""
+        low = max(low, 0) - 1  # from here on low < quantile <= high
         while high - low > 1:
             middle = (low + high) // 2
             if float(self.cdf(middle)) >= probability:
@@ -741,11 +753,11 @@ class NumberMixture(Displayed):
         return self.quantile(tail), self.quantile(1.0 - tail)
 
     def sample(self, n: int, *, random_state: RandomState = None) -> Floats:
-        """Return m independent draws, shape (m,) for one variable and (m, n) for several."""
+        """Return n independent draws, shape (n,), or (n, number of variables) for several."""
         size, random = whole_number("n", "draws", n, 0), random_generator(random_state)
         chosen = random.choice(len(self.weights), size, p=self.weights)
         drawn = np.empty((size, len(self.variables)))
-        begin = 0
+        begin = 0  # components are numbered through all parts
         for weights, components in self.parts:
             rows = np.flatnonzero((chosen >= begin) & (chosen < begin + len(weights)))
             drawn[rows] = components.sample(chosen[rows] - begin, random)
@@ -797,7 +809,7 @@ class NumberMixture(Displayed):
             return DisplayTable(title, rows)
         moments = zip(self.variables, self.mean, self.std, strict=True)
         shown = [str(variable.name) for variable in self.variables[:_MAX_COVARIANCES]]
-        covariance = self.covariance[:, : len(shown)]
+        covariance = self.covariance[:, : len(shown)]  # all rows, of the first columns
         table = [
             (
                 str(v.name),
@@ -871,6 +883,7 @@ _MOMENTS = ("mean", "sd")
 
 
 def _moments(mixture: NumberMixture | None, n: int) -> list[str]:
+    """Return mean and sd of each of the n variables as texts, empty if there is no mixture."""
     if mixture is None:
         return [""] * (2 * n)
     pairs = zip(np.atleast_1d(mixture.mean), np.atleast_1d(mixture.std), strict=True)
@@ -939,7 +952,7 @@ def joined(answers: Sequence[NumberMixture], shares: Floats, log_evidence: float
         Their weights, which sum to one.
     log_evidence : float
     """
-    total = float(sum(shares))
+    total = float(sum(shares))  # one, but for rounding
     parts = [
         (share * weights / total, components)
         for answer, share in zip(answers, shares.tolist(), strict=True)
@@ -1042,6 +1055,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         return len(self.variable.items)
 
     def _place(self, item: Name) -> int:
+        """Return the index of an item, or raise an UnknownVariableError."""
         try:
             return self.variable.positions[item]
         except (KeyError, TypeError):
@@ -1065,6 +1079,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         return self.probabilities * self._length(length)
 
     def _length(self, length: int | None) -> int:
+        """Return the checked sum of the counts; 1 where items are present or absent."""
         if self.presence and length is None:
             return 1
         if self.presence or length is None:
@@ -1085,7 +1100,7 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
             Items that are left out do not occur.
         """
         for item in counts:
-            self._place(item)
+            self._place(item)  # raises if it is unknown
         row = self.variable.encode(dict.fromkeys(self.variable.items, 0) | dict(counts))
         logs = np.concatenate([items.log_probability(row) for _, items in self.parts])
         return float(scipy.special.logsumexp(logs, b=self.weights))
@@ -1120,18 +1135,20 @@ class ItemsMixture(Displayed, Mapping[Name, float]):
         """
         size, random = whole_number("n", "rows", n, 0), random_generator(random_state)
         weights = self.weights
+        # Components are numbered through all parts: sorted, those of a part are side by side.
         chosen = np.sort(random.choice(len(weights), size, p=weights))
         ends = np.cumsum([len(part) for part, _ in self.parts])
-        at = np.searchsorted(chosen, ends)
+        splits = np.searchsorted(chosen, ends)
         drawn = [
-            components.sample(rows - (end - len(part)), random)
-            for (part, components), rows, end in zip(
-                self.parts, np.split(chosen, at[:-1]), ends.tolist(), strict=True
+            components.sample(of_part - (end - len(part)), random)
+            for (part, components), of_part, end in zip(
+                self.parts, np.split(chosen, splits[:-1]), ends.tolist(), strict=True
             )
-            if len(rows)
+            if len(of_part)
         ]
         if not drawn:
             return scipy.sparse.csr_array((0, len(self)))
+        # Shuffled, as rows were sorted by component.
         return scipy.sparse.vstack(drawn, "csr")[random.permutation(size)]
 
     def _display(self) -> DisplayTable:
@@ -1161,9 +1178,10 @@ class Course(np.ndarray[Any, np.dtype[np.float64]]):
     ids : list
         Of the sequences.
     starts : ndarray, shape (n_sequences + 1,)
-        Numbers of the first slices.
+        The first slice of each sequence, if the slices of all sequences are numbered one sequence
+        after the other; then their number.
     place : ndarray
-        The slice of each posterior.
+        The slice of each posterior, in this numbering.
     """
 
     variable: Any = None
@@ -1175,7 +1193,9 @@ class Course(np.ndarray[Any, np.dtype[np.float64]]):
         return np.asarray(array)[()]
 
     def sequence(self, name: Any = None) -> tuple[NDArray[np.int64], Floats]:
-        """Return the numbers of the slices of a sequence, and their posteriors.
+        """Return the numbers of the slices of a sequence, from zero, and their posteriors.
+
+        `name` is the id of the sequence; it may be left out if there is only one.
 
         Raises
         ------

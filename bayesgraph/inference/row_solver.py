@@ -93,6 +93,7 @@ class RowsWork(contract.Work):
         if target is None:
             return result[:, 0]
         if target in rows:
+            # Rows that observe the target rule out its other states; the code -1 is missing.
             codes = rows.columns[target][:, None]
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
         return result
@@ -112,13 +113,14 @@ class RowsWork(contract.Work):
             compiled program answers together.
         """
         model = self.model
-        evidence, partial = evidence.split()
+        evidence, partial = evidence.split()  # `partial`: the variables that only some rows observe
         together = model._compiled_tables is not None and not evidence.likelihoods
         ready = self._ready(evidence, partial)
         if evidence.n_rows == 1:
             # If variables must be summed out of tables, a compiled program does it.
             yield slice(0, 1), evidence, None if together and ready.plan.steps else ready
             return
+        # The number of factors of rows that observe all of these variables sets the blocks' size.
         whole = ready if not partial else self._ready(evidence, ())
         # What has no free variable, such as the tables of observed roots, is one sum for each row.
         n_factors = max(1, sum(map(bool, whole.slice.scopes)))
@@ -126,6 +128,7 @@ class RowsWork(contract.Work):
         for start in range(0, evidence.n_rows, step):
             stretch = slice(start, min(start + step, evidence.n_rows))
             rows = evidence
+            # Rows of a stretch may observe fewer variables, or all the same ones.
             if step < evidence.n_rows:
                 rows, partial = evidence.rows(stretch).split()
                 ready = self._ready(rows, partial)
@@ -136,11 +139,15 @@ class RowsWork(contract.Work):
     def _parts(
         self, rows: Evidence, ready: PlannedSlice, together: bool
     ) -> Iterator[tuple[NDArray[np.intp], Evidence, PlannedSlice | None]]:
-        """Yield the blocks of a stretch of rows, as `_blocks`; `ready` is the submodel of all."""
+        """Yield the blocks of a stretch of rows, as `_blocks`; `ready` is the submodel of all.
+
+        Rows are given by their places in the stretch.
+        """
+        # Rows in which nothing must be summed out of tables.
         complete = np.ones(rows.n_rows, dtype=bool)
         for variable in ready.slice.blocking:
             complete &= rows.observed_rows(variable)
-        for group, is_open, share in self._groups(complete, rows, together):
+        for group, is_open, in_one_program in self._groups(complete, rows, together):
             # Tables are largest for rows that lack all variables that some of them lack.
             reduced = rows.without(ready.slice.blocking) if is_open else rows
             largest = self._ready(reduced, ()).plan.largest_table
@@ -149,7 +156,7 @@ class RowsWork(contract.Work):
                 chosen = group[begin : begin + size]
                 is_whole = len(chosen) == rows.n_rows
                 part, partial = (rows, []) if is_whole else rows.rows(chosen).split()
-                if share:
+                if in_one_program:
                     yield chosen, part, None
                 else:
                     yield chosen, part, ready if is_whole else self._ready(part, partial)
@@ -172,7 +179,11 @@ class RowsWork(contract.Work):
         return [group for group in ((closed, False, False), *groups) if len(group[0])]
 
     def _alike(self, rows: Evidence) -> list[NDArray[np.intp]]:
-        """Return the rows that observe the same variables, if that is faster than one program."""
+        """Return the groups of rows that observe the same variables; none if one program is faster.
+
+        A group takes the time of planning its elimination, a program that of all of its tables for
+        each row.
+        """
         try:
             program = _row_program(self.model, *_numbers(self.model, self._target, rows))
         except MemoryLimitError:  # zeros that the states of a row bring about may help
@@ -180,10 +191,11 @@ class RowsWork(contract.Work):
         n_entries = program.n_entries * rows.n_rows
         if n_entries <= _PATTERN_ENTRIES:
             return []
+        # The number of each row's set of observed variables, refined by one variable at a time.
         pattern = np.zeros(rows.n_rows, dtype=np.intp)
         for variable in rows.split()[1]:  # all rows observe the others
             _, pattern = np.unique(2 * pattern + rows.observed_rows(variable), return_inverse=True)
-        ends = np.cumsum(np.bincount(pattern))
+        ends = np.cumsum(np.bincount(pattern))  # of the groups, once rows are sorted by pattern
         if n_entries <= _PATTERN_ENTRIES * len(ends):
             return []
         return np.split(np.argsort(pattern, kind="stable"), ends[:-1])
@@ -253,6 +265,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
                 logs,
             )
             logs += tables.log_scale
+    # Rows that are left: all, if the program did not run, else impossible or inaccurate ones.
     for row in np.flatnonzero(np.isnan(logs[0])):
         hard = {v: int(codes[k, row]) for k, v in enumerate(observed) if codes[k, row] >= 0}
         logs[:, row] = _alone(model, targets, contract.Case(hard))
@@ -376,6 +389,7 @@ class TemperedRows(contract.Work):
         result: Floats = model.log_scores(rows)
         if target in rows.likelihoods:
             result += rows.likelihoods[target]
+        # Rows that observe the class rule out its other states; the code -1 is missing.
         if target in rows:
             codes = rows.columns[target][:, None]
             result[(codes >= 0) & (codes != np.arange(target.cardinality))] = -np.inf
@@ -405,6 +419,7 @@ class Tempered(Factors):
     ) -> contract.Work:
         if not pattern.rows:
             return super().prepare(model, question, pattern, memory_limit)
+        # Other targets are answered by factors, of which the correction is one.
         is_class = question.targets == (model._index_of[model.target.name],)
         return (TemperedRows if is_class else RowsWork)(self, model, question, pattern)
 

@@ -236,15 +236,17 @@ class WeightedSamples(Displayed):
         """
         columns = [self._column(target, Discrete) for target in targets]
         shape, codes = [v.cardinality for v, _ in columns], [column for _, column in columns]
+        # The cell of the flattened joint table in which each sample is.
         cells = np.ravel_multi_index(codes, shape) if codes else np.zeros(self.n_samples, np.intp)
         size = math.prod(shape)
         share = np.bincount(cells, weights=self.weights, minlength=size)
-        p = share / share.sum()
+        p = share / share.sum()  # the sum is one, but for rounding
         # sum(w**2 (f - p)**2) for the indicator f of a cell, written out.
         inside = np.bincount(cells, weights=self.weights**2, minlength=size)
         variance = (1 - p) ** 2 * inside + p**2 * np.maximum(0.0, inside.sum() - inside)
-        smallest = float(self.weights.max()) if size > 1 else 0.0
-        error = np.minimum(1.0, np.hypot(np.sqrt(variance), smallest))
+        # A single cell has the probability one without error.
+        largest_weight = float(self.weights.max()) if size > 1 else 0.0
+        error = np.minimum(1.0, np.hypot(np.sqrt(variance), largest_weight))
         return Estimate(p.reshape(shape), error.reshape(shape))
 
     def posterior(self, *targets: Name | Variable) -> Posterior:
@@ -285,14 +287,16 @@ class WeightedSamples(Displayed):
             raise errors.EvidenceError(f"A probability lies between 0 and 1; got {probability!r}.")
         _, x = self._column(target, Continuous)
         order = np.argsort(x, kind="stable")
-        order = order[self.weights[order] > 0]
+        order = order[self.weights[order] > 0]  # a sample without weight is no quantile
         cumulative = np.cumsum(self.weights[order])
 
         def at(p: float) -> float:
+            """Return the smallest sample at which the cumulative weight reaches p."""
             place = np.searchsorted(cumulative, p * cumulative[-1])
             return float(x[order[min(int(place), len(order) - 1)]])
 
         value = at(probability)
+        # That of the distribution function: the mean of an indicator, which is p at the quantile.
         error = self._error((x <= value) - probability)
         low, high = at(max(0.0, probability - error)), at(min(1.0, probability + error))
         return Estimate(value, 0.5 * (high - low))
@@ -462,6 +466,7 @@ def _drawn(chunks: Iterator[_Chunk], standard_error: float | None) -> WeightedSa
 
 
 def _joined(parts: Sequence[_Chunk], standard_error: float | None) -> WeightedSamples | None:
+    """Return the samples of all chunks as one; None if all weights are zero."""
     columns, logs = zip(*parts, strict=True)
     log_weights = np.concatenate(logs)
     if np.isneginf(log_weights).all():
@@ -492,6 +497,7 @@ def _chunks(
                 log_weights += node.potential(Evidence(n, family, complete=True)).log_values
             else:
                 columns[variable] = node.sample(columns, n, random)
+            # Soft evidence: the likelihood of the state that each sample has.
             if isinstance(variable, Discrete) and variable in evidence.likelihoods:
                 log_weights += evidence.likelihoods[variable][0][columns[variable]]
         yield {target: columns[target] for target in targets}, log_weights
@@ -533,6 +539,7 @@ class ForwardWork(contract.Work):
         inner = case.renumbered(
             {v: part._index_of.get(x.name) for v, x in enumerate(model.variables)}
         )
+        # If they are all observed there is nothing to draw, but the evidence may be impossible.
         is_mass = above <= set(evidence.columns)
         question = contract.Mass() if is_mass else contract.Draw()
         try:
@@ -600,6 +607,7 @@ def _accepted_rows(
         n_found, tries = n_found + len(kept), tries + size
     variables = accepted[0] if accepted else ()
     columns = {v: np.concatenate([part[v] for part in accepted])[:n] for v in variables}
+    # Nothing is left to draw, but the empty columns of no rows.
     return _forward(model, columns, n, random)
 
 
@@ -615,6 +623,7 @@ class Forward(contract.Solver):
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         above = _above(model, pattern)
+        # Without unobserved ancestors there is no posterior to compute.
         if above <= {model.variables[v] for v in pattern.observed}:
             return contract.Plan()
         part = model._restricted(above)

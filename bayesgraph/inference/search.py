@@ -103,7 +103,7 @@ class Ranking(NamedTuple):
 
 
 def _aligned(cost: Cost, scope: tuple[int, ...]) -> Floats:
-    """Return a table with an axis for each variable of a wider scope."""
+    """Return a table with an axis for each variable of a wider scope, of length 1 for new ones."""
     variables, table = cost
     order = sorted(range(len(variables)), key=lambda i: scope.index(variables[i]))
     shape = dict(zip(variables, table.shape, strict=True))
@@ -118,16 +118,26 @@ class Reduction:
     cards : sequence of int
     costs : iterable of tables
     most : int
-        Maximum number of entries of a table that elimination makes.
+        Maximum number of entries of a table that elimination makes; 0 eliminates nothing.
+
+    Attributes
+    ----------
+    left : list of int
+        The variables that are not eliminated, ascending.
+    costs : list of tables
+        Over these variables.
+    constant : float
+        Cost in addition to the tables.
     """
 
     def __init__(self, cards: Sequence[int], costs: Iterable[Cost], most: int) -> None:
         self.cards = cards
         self._costs: dict[tuple[int, ...], Floats] = {}
-        self._of: list[set[tuple[int, ...]]] = [set() for _ in cards]
+        self._of: list[set[tuple[int, ...]]] = [set() for _ in cards]  # scopes with each variable
         self.constant = 0.0
         for scope, table in costs:
             self._add((tuple(sorted(scope)), _aligned((scope, table), tuple(sorted(scope)))))
+        # The sum of costs from which each variable was eliminated, its last axis, in this order.
         self._trace: list[Cost] = []
         if most:
             self._eliminate(most)
@@ -136,6 +146,7 @@ class Reduction:
         self.costs = list(self._costs.items())
 
     def _add(self, cost: Cost) -> None:
+        """Add a table to the costs; those of one scope are summed."""
         scope, table = cost
         if not scope:
             self.constant += float(table)
@@ -147,6 +158,7 @@ class Reduction:
                 self._of[v].add(scope)
 
     def _take(self, scope: tuple[int, ...]) -> Cost:
+        """Remove the table of a scope from the costs, and return it."""
         for v in scope:
             self._of[v].discard(scope)
         return scope, self._costs.pop(scope)
@@ -155,6 +167,7 @@ class Reduction:
         return tuple(sorted(set(itertools.chain.from_iterable(self._of[v])) - {v}))
 
     def _size(self, v: int) -> int:
+        """Return the number of entries of the table that the elimination of v makes."""
         return math.prod(self.cards[w] for w in self._neighbours(v))
 
     def _eliminate(self, most: int) -> None:
@@ -167,7 +180,7 @@ class Reduction:
             if v in gone or size != self._size(v):
                 continue  # its other entry comes later, or came before
             largest = max((self._costs[scope].size for scope in self._of[v]), default=0)
-            if size > max(most, largest):
+            if size > max(most, largest):  # one as large as a table of v now does no harm
                 continue
             gone.add(v)
             around = self._neighbours(v)
@@ -184,18 +197,24 @@ class Reduction:
         """Return the best states of all variables, given those of the variables that are left."""
         states = np.zeros(len(self.cards), dtype=np.int64)
         states[self.left] = left
+        # The scope of each has, besides the variable, only such as were left or eliminated later.
         for scope, total in reversed(self._trace):
             states[scope[-1]] = int(np.argmin(total[tuple(states[w] for w in scope[:-1])]))
         return states
 
 
 def _flat(cards: Sequence[int], reduction: Reduction) -> tuple[Costs, float, int]:
-    """Return tables as flat arrays, a constant, and how many costs of states and moved ones."""
+    """Return the costs of a reduction as flat arrays, a constant, and the length of `Node.number`.
+
+    `cards` are those of the variables that are left. The least cost of each table is moved from it
+    to the constant. `Node.number` has the costs of all states, then for each place (a
+    variable in a table) the costs moved from the table to the variable's states.
+    """
     place = {v: i for i, v in enumerate(reduction.left)}
     costs = [(tuple(place[v] for v in scope), table) for scope, table in reduction.costs]
     begin = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
     single, constant = np.zeros(begin[-1]), 0.0
-    moved, offset = [int(begin[-1])], [0]
+    moved, offset = [int(begin[-1])], [0]  # where the numbers of each place, and each table, begin
     item: list[int] = []
     stride: list[int] = []
     entries: list[Floats] = [np.zeros(0)]
@@ -213,6 +232,8 @@ def _flat(cards: Sequence[int], reduction: Reduction) -> tuple[Costs, float, int
         entries.append(dense.ravel())
     sizes = [len(scope) for scope, _ in costs if len(scope) > 1]
     items = np.array(item, dtype=np.int64)
+    # In the order of `Costs`, of which `single` and `cost` are put between. Sorted by variable, the
+    # places of each variable are side by side.
     lists = (
         begin, np.cumsum([0, *sizes]), items, stride, moved[:-1], offset[:-1],
         np.searchsorted(np.sort(items), np.arange(len(cards) + 1)),
@@ -250,8 +271,8 @@ class _Search:
         cards = [reduction.cards[v] for v in reduction.left]
         self._costs, constant, n_numbers = _flat(cards, reduction)
         self._constant = reduction.constant + constant
-        n, states = len(cards), len(self._costs.single)
-        self._work = 1 + len(self._costs.cost) + states
+        n, states = len(cards), len(self._costs.single)  # numbers of variables, of all their states
+        self._work = 1 + len(self._costs.cost) + states  # numbers that one sweep looks at
         self._steps, self._end = budget.max_steps, budget.max_seconds or math.inf
         if self._steps is None:
             is_timed = budget.max_seconds is not None
@@ -262,6 +283,7 @@ class _Search:
         self._lower = 0.0
         self._guide = Guide(np.ones(n), np.ones(n), np.empty(max(cards)))
         limit = min(default_memory_limit() if memory_limit is None else memory_limit, _STACK)
+        # Nodes that fit into memory; at most one for each state is on the way to a leaf.
         depth = int(min(states, max(4, limit // (BYTES * (n_numbers + states + n)))))
         shapes = [(depth + 1, len(row)) for row in self._root]
         self._stack = Node(np.empty(shapes[0]), *(np.empty(x, np.int64) for x in shapes[1:]))
@@ -270,17 +292,19 @@ class _Search:
         self._pool = Pool(np.zeros((k, n), dtype=np.int64), np.full(k, np.inf))
         # For tabu search: finite costs, an assignment, and the least cost when it last ended.
         parts = self._costs.cost, self._costs.single
-        most = 1.0 + 10.0 * max(float(x[np.isfinite(x)].max(initial=0.0)) for x in parts)
-        finite = [np.where(np.isfinite(x), x, most) for x in parts]
+        penalty = 1.0 + 10.0 * max(float(x[np.isfinite(x)].max(initial=0.0)) for x in parts)
+        finite = [np.where(np.isfinite(x), x, penalty) for x in parts]
         self._soft = self._costs._replace(cost=finite[0], single=finite[1])
         self._current, self._seed, self._least = np.zeros(n, dtype=np.int64), 1, np.inf
 
     @property
     def _upper(self) -> float:
+        """The cost of the worst of the k best assignments so far: what others must be below."""
         return float(self._pool.value[-1])
 
     @property
     def _slack(self) -> float:
+        """The difference of costs that counts as none."""
         scale = self._upper if self._upper < np.inf else self._lower
         return _EQUAL * (1.0 + abs(scale) + abs(self._constant))
 
@@ -299,6 +323,7 @@ class _Search:
 
     def _tighten(self) -> None:
         """Raise the bound of the root until it hardly moves."""
+        # Propagation only: no backtracks, steps, slack or tolerance.
         gain, effort = math.inf, Effort(0, 0, _ROOT_SWEEPS, 0.0, 0.0)
         while gain > _GAIN * abs(self._lower) and not self._is_late():
             self._guide.dirty[:] = 1.0
@@ -309,11 +334,13 @@ class _Search:
     def _dive(self, decisions: Ints, left: int) -> tuple[int, list[tuple[float, int, Ints]]]:
         """Search below some decisions; return the number of nodes, and the nodes that are left.
 
-        Each has a bound, the negative number of decisions, and the decisions.
+        Each has a bound, the negative number of decisions (of equal bounds the deepest node comes
+        first), and the decisions. `left` is the number of steps in the budget.
         """
         path, length = self._path, len(decisions)
         path.decision[:length] = decisions
         gap = self._upper - self._lower
+        # Without an assignment yet, a small part of the bound stands for the gap.
         gap = gap if gap < np.inf else 1e-3 * (abs(self._lower) + 1e-3)
         steps = min(left, int(2 * len(self._current) + _DIVE / self._work))
         effort = Effort(_BACKTRACKS, steps, _SWEEPS, self._slack, 1e-3 * gap)
@@ -321,10 +348,12 @@ class _Search:
             self._costs, self._root, self._stack, self._guide, path, self._pool, length,
             self._lower, effort,
         )  # fmt: skip
+        # Keeps the weights, which grow with each dead end, in range.
         self._guide.weight[:] /= max(1.0, self._guide.weight.max() / 1e6)
         nodes = []
         for d in range(length, depth + 1):
             if path.pending[d]:
+                # 1: the decision was tried, its opposite is left; 2: the node itself is left.
                 copy = path.decision[: d + (path.pending[d] == 1)].copy()
                 copy[d:] ^= 1
                 nodes.append((float(path.bound[d]), -d, copy))
@@ -337,6 +366,7 @@ class _Search:
         heap: list[tuple[float, int, int, Ints]] = []
         if self._lower < np.inf:
             heap = [(self._lower, 0, 0, np.zeros(0, dtype=np.int64))]
+        # A tie-breaker, and the steps that are left.
         counter, left = itertools.count(1), self._steps or 0
         # Changes that take as long as a node, about.
         ratio = max(10, self._work // (2 * len(self._costs.single)))
@@ -346,16 +376,18 @@ class _Search:
             for bound, depth, decisions in nodes:
                 heapq.heappush(heap, (bound, depth, next(counter), decisions))
             self._improve(max(20, ratio * count))
-            if heap and heap[0][0] >= self._upper - self._slack:
+            if heap and heap[0][0] >= self._upper - self._slack:  # nothing better is left
                 heap = []
             if self._budget.progress is not None:
                 values = self._pool.value[0], heap[0][0] if heap else self._pool.value[0]
                 self._budget.progress(*(-float(x) - self._constant for x in values))
+        # What was not searched costs the least bound of the heap, all else what the worst of the
+        # pool costs, or more.
         rest = heap[0][0] - self._slack if heap else math.inf
-        ends = int(np.isfinite(self._pool.value).sum())
-        costs = (self._pool.value[:ends] + self._constant).tolist()
+        n_best = int(np.isfinite(self._pool.value).sum())
+        costs = (self._pool.value[:n_best] + self._constant).tolist()
         return Ranking(
-            list(self._pool.states[:ends]), costs, min(rest, self._upper) + self._constant
+            list(self._pool.states[:n_best]), costs, min(rest, self._upper) + self._constant
         )
 
 
@@ -383,7 +415,7 @@ def rank(
     begun = perf_counter()
     reduction = Reduction(cards, costs, _SMALL if k == 1 else 0)
     least = [reduction.constant, *(float(table.min()) for _, table in reduction.costs)]
-    if not np.isfinite(least).all():
+    if not np.isfinite(least).all():  # a factor without possible entry
         return Ranking([], [], np.inf)
     if not reduction.left:
         nothing = np.zeros(0, dtype=np.int64)
@@ -407,6 +439,7 @@ def summed(
     todo, is_exact = set(hidden), True
 
     def bucket_size(v: int) -> tuple[int, int]:
+        """Return the entries of the product of all tables with v, and v to break ties."""
         scope = set().union(*(scope for scope, _ in left if v in scope))
         return math.prod(cards[w] for w in scope), v
 
@@ -415,6 +448,7 @@ def summed(
         todo.remove(v)
         bucket = sorted((c for c in left if v in c[0]), key=lambda cost: -cost[1].size)
         left = [c for c in left if v not in c[0]]
+        # The largest tables first, each is multiplied into the first group in which it fits.
         groups: list[Cost] = []
         for scope, table in bucket:
             for at, (wide, total) in enumerate(groups):
@@ -428,9 +462,10 @@ def summed(
         is_exact &= len(groups) <= 1
         for at, (scope, table) in enumerate(groups):
             axis = scope.index(v)
+            # A sum of products is at most the sum of one factor times the maxima of the others.
             out = table.min(axis=axis) if at else -log_sum_exp(-table, axis)
             left.append((scope[:axis] + scope[axis + 1 :], out))
-        if not bucket:
+        if not bucket:  # in no table: the sum over its states multiplies by their number
             left.append(((), np.array(-math.log(cards[v]))))
     return left, is_exact
 
@@ -459,6 +494,7 @@ class SearchBest(FactorBest):
             )
         assignments = []
         for states, cost in zip(ranking.states, ranking.costs, strict=True):
+            # Evidence has one row, so that each variable's states are an array of one.
             values: dict[Any, Any] = dict(zip(tables.variables, states[:, None], strict=True))
             if self.question.over is not None:
                 wanted = [self.model.variables[v] for v in self.question.over]
@@ -474,15 +510,18 @@ class SearchBest(FactorBest):
     ) -> Ranking:
         """Return the best assignments of some variables, the others summed out.
 
-        Candidates come in the order of a bound of their probability, which is then computed.
+        Candidates come in the order of a bound of their probability, which is then computed. The
+        number of candidates is doubled until no other can be among the best.
         """
         question, model = self.question, self.model
         over = tables.numbers(model.variables[v] for v in question.over)
         hidden = set(range(len(tables.cards))) - set(over)
         most = int(min(_BUCKET, math.inf if limit is None else limit / BYTES))
         bounds, is_exact = summed(tables.cards.tolist(), costs, hidden, most)
+        # Hidden variables are in no table of `bounds`: one state of each is enough.
         cards = [1 if v in hidden else int(c) for v, c in enumerate(tables.cards)]
         end = perf_counter() + (question.budget.max_seconds or math.inf)
+        # By the codes of a candidate: its cost, a tie-breaker, and the states of all variables.
         masses: dict[tuple[int, ...], tuple[float, int, Ints]] = {}
         k = question.k
         while True:
@@ -503,6 +542,7 @@ class SearchBest(FactorBest):
     def _mass(self, case: Case, codes: Sequence[int], memory_limit: float | None) -> float:
         """Return the log probability of states of the variables in question, and the evidence."""
         hard = {**case.hard, **dict(zip(self.question.over, codes, strict=True))}
+        # A likelihood of a variable with a state now is a constant.
         soft = {v: logs for v, logs in case.soft.items() if v not in hard}
         scale = case.log_scale + sum(float(case.soft[v][hard[v]]) for v in case.soft if v in hard)
         judged = Case(hard, soft, scale)
@@ -525,5 +565,6 @@ class Searching(contract.Solver):
             if v not in pattern.observed and isinstance(variable, Discrete)
         ]
         scopes = slice_of_case(model, pattern, free).slice.scopes
+        # One step for each factor, as nothing is eliminated: the sizes of tables are as they come.
         steps = (contract.PlanStep(scope[-1], scope) for scope in scopes if scope)
         return contract.Plan(tuple(steps))

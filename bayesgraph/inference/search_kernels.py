@@ -43,7 +43,7 @@ class Node(NamedTuple):
     """A node of the search, or the nodes that it goes back to, as rows."""
 
     number: Floats  # cost of each state, then costs moved from tables
-    alive: Ints  # the states of each variable, those that are left first
+    alive: Ints  # the states of each variable, those that are left first, from `Costs.begin` on
     size: Ints  # number of states that are left of each variable
 
 
@@ -103,21 +103,28 @@ def _enter(target: Node, source: Node) -> None:
 
 @kernel(error_model="numpy", inline="always")
 def _row(stack: Node, row: int) -> Node:
+    """Return a node of the stack, whose arrays are views."""
     return Node(stack.number[row], stack.alive[row], stack.size[row])
 
 
 @kernel(error_model="numpy")
 def _clear(marks: Floats) -> None:
+    """Set marks to zero; slices take much longer to compile."""
     for i in range(len(marks)):
         marks[i] = 0.0
 
 
 @kernel(error_model="numpy", inline="always")
 def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
-    """Move as much cost as possible from a table to the states of the variable of place k."""
+    """Move as much cost as possible from a table to the states of the variable of place k.
+
+    That is, for each state, the least entry, less the costs moved from the table before.
+    """
     number, alive, size = node
     f, v = costs.owner[k], costs.item[k]
     s, e = costs.start[f], costs.start[f + 1]
+    # The last other place, with the smallest stride, is the innermost loop; the joint states of the
+    # places besides these two are numbered by c, in mixed radix.
     inner = e - 1 if k != e - 1 else e - 2
     w = costs.item[inner]
     bv, bw = costs.begin[v], costs.begin[w]
@@ -144,7 +151,7 @@ def _collect(costs: Costs, node: Node, least: Floats, k: int) -> None:
                 least[a] = min(least[a], value - number[costs.moved[inner] + y] - spent)
     for a in range(size[v]):
         x = alive[bv + a]
-        if least[a] == np.inf:
+        if least[a] == np.inf:  # the table rules the state out
             number[bv + x] = np.inf
         elif number[bv + x] < np.inf:
             more = least[a] - number[costs.moved[k] + x]
@@ -178,6 +185,10 @@ def propagate(
 ) -> float:
     """Raise the lower bound by sweeps over the variables that are dirty; return it.
 
+    Each variable collects costs from its tables, moves the least cost of its states to the bound,
+    loses the states that cost too much, and returns what is left, in equal shares, to its tables
+    with variables that follow in the sweep. Sweeps go forward and backward in turn.
+
     The bound is infinite if no assignment has a cost below `upper`.
     """
     number, alive, size = node
@@ -191,7 +202,7 @@ def propagate(
             if dirty[v] == 0:
                 continue
             bv = costs.begin[v]
-            ahead = behind = 0
+            ahead = behind = 0  # tables with a free variable later, and earlier, in this sweep
             for p in range(costs.first[v], costs.first[v + 1]):
                 k = costs.place[p]
                 _collect(costs, node, guide.least, k)
@@ -201,7 +212,7 @@ def propagate(
             for a in range(size[v]):
                 least = min(least, number[bv + alive[bv + a]])
             lower += least
-            if lower >= upper:
+            if lower >= upper:  # a dead end: later decisions are on variables that had a part in it
                 guide.weight[v] += 1.0
                 _mark(costs, v, guide.weight, 0.1)
                 _clear(dirty)
@@ -211,6 +222,7 @@ def propagate(
             for a in range(size[v]):
                 x = alive[bv + a]
                 number[bv + x] -= least
+                # Exchanged, states that are left come first.
                 if lower + number[bv + x] < upper:
                     alive[bv + a] = alive[bv + left]
                     alive[bv + left] = x
@@ -219,6 +231,7 @@ def propagate(
             if left < size[v]:
                 size[v] = left
                 _mark(costs, v, dirty, 1.0)
+            # The larger number of tables, so that something is kept for those on the other side.
             share = 1.0 / max(ahead, behind, 1)
             if ahead == 0 or largest * share <= effort.tolerance:
                 continue
@@ -228,11 +241,13 @@ def propagate(
                     f = costs.owner[k]
                     for j in range(costs.start[f], costs.start[f + 1]):
                         dirty[costs.item[j]] = 1.0
+                    # What moves back to a table has not been moved from it.
                     for a in range(left):
                         x = alive[bv + a]
                         number[costs.moved[k] + x] -= share * number[bv + x]
             for a in range(left):
                 number[bv + alive[bv + a]] *= 1.0 - share * ahead
+        # Sweeps that gain little of the gap are not worth their time.
         if sweep > 1 and lower - before < 0.02 * (upper - lower):
             break
     _clear(dirty)
@@ -248,6 +263,7 @@ def _decide(costs: Costs, node: Node, dirty: Floats, decision: int) -> int:
     left = 0
     for a in range(node.size[v]):
         y = node.alive[b + a]
+        # An even decision leaves this state only, an odd one all but this state.
         if (b + y == state) != (decision & 1):
             node.alive[b + a] = node.alive[b + left]
             node.alive[b + left] = y
@@ -275,7 +291,7 @@ def _offer(costs: Costs, pool: Pool, states: Ints) -> None:
         value += costs.single[costs.begin[v] + states[v]]
     for f in range(len(costs.offset)):
         value += costs.cost[_entry(costs, f, states)]
-    i = len(pool.value) - 1
+    i = len(pool.value) - 1  # the place of the worst one, which the new one replaces
     if not value < pool.value[i]:
         return
     for other in range(i + 1):
@@ -318,16 +334,17 @@ def dive(
         The number of nodes.
     """
     n = len(root.size)
-    top = len(stack.size) - 1
+    top = len(stack.size) - 1  # the last row of the stack is the current node
     node = _row(stack, top)
     _enter(node, root)
     states = np.empty(n, np.int64)
     slack = effort.slack
-    for d in range(length):
+    for d in range(length):  # the decisions that were made before are not undone
         path.pending[d] = 0
         if node.size[_decide(costs, node, guide.dirty, path.decision[d])] == 0:
             _clear(guide.dirty)
             return -1, 0
+    # Numbers of nodes, of dead ends, of decisions, and of nodes on the stack to go back to.
     count, failures, depth, stored = 0, 0, length, 0
     while True:
         upper = pool.value[-1]
@@ -339,17 +356,18 @@ def dive(
             for v in range(n):
                 if node.size[v] > 1 and guide.weight[v] / node.size[v] > score:
                     chosen, score = v, guide.weight[v] / node.size[v]
-            if chosen < 0:
+            if chosen < 0:  # each variable has one state left: an assignment
                 for v in range(n):
                     states[v] = node.alive[costs.begin[v]]
                 _offer(costs, pool, states)
                 upper = pool.value[-1]
         if chosen < 0:
+            # Go back to the last decision whose opposite may still be better.
             while depth > length and (
                 path.pending[depth - 1] == 0 or path.bound[depth - 1] >= upper - slack
             ):
                 depth -= 1
-                stored -= path.pending[depth]
+                stored -= path.pending[depth]  # 1 if the node before it was stored
                 path.pending[depth] = 0
             if depth == length:
                 return -1, count
@@ -362,12 +380,13 @@ def dive(
             path.pending[depth] = 0
             _enter(node, _row(stack, stored))
             lower = path.bound[depth]
-            path.decision[depth] ^= 1
+            path.decision[depth] ^= 1  # the opposite: the state is taken from the variable
         else:
             path.bound[depth] = lower
             if stored == top or count >= effort.steps:
                 path.pending[depth] = 2
                 return depth, count
+            # The state of the least cost; of equal ones that of the best assignment.
             b = costs.begin[chosen]
             least, x = np.inf, -1
             for a in range(node.size[chosen]):
@@ -385,7 +404,10 @@ def dive(
 
 @kernel(error_model="numpy", inline="always")
 def _next(seed: int) -> int:
-    """Return the number after `seed` of a linear congruential generator, of 31 bits."""
+    """Return the number after `seed` of a linear congruential generator, of 31 bits.
+
+    Its low bits have short periods: those from bit 8 on are used.
+    """
     return (seed * 1103515245 + 12345) & 0x7FFFFFFF
 
 
@@ -402,9 +424,9 @@ def improve(
     n, total = len(states), len(costs.single)
     begin, single, cost = costs.begin, soft.single, soft.cost
     local = np.empty(total)  # cost of each state, given those of the others
-    banned = np.zeros(total, np.int64)
+    banned = np.zeros(total, np.int64)  # the step up to which each state is tabu
     current = least = np.inf
-    stale = patience + 1
+    stale = patience + 1  # steps without a better assignment; at first one begins anew
     for step in range(steps):
         if stale > patience:
             if step > 0:
@@ -429,6 +451,8 @@ def improve(
                     for x in range(begin[v + 1] - begin[v]):
                         local[begin[v] + x] += cost[base + x * costs.stride[j]]
             least = current
+        # The change of the least cost, of equal ones one at random; one that makes the assignment
+        # better than all since the last restart may be tabu.
         chosen, owner, change, ties = -1, -1, np.inf, 1
         aspired = least - 1e-9 * abs(least) - current
         for v in range(n):
@@ -451,10 +475,12 @@ def improve(
         banned[begin[owner] + old] = step + 2 + n // 6 + (seed >> 8) % 10
         current += change
         states[owner] = new
+        # Update the costs of states of the other variables in each table of the changed one.
         for p in range(costs.first[owner], costs.first[owner + 1]):
             k = costs.place[p]
             f = costs.owner[k]
             at = _entry(costs, f, states)
+            # From an entry with the new state to that with the old one.
             back = (old - new) * costs.stride[k]
             for j in range(costs.start[f], costs.start[f + 1]):
                 w = costs.item[j]

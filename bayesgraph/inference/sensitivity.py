@@ -55,6 +55,7 @@ class GaussianSlopes:
         what = [f"mean of {name}, per sd", f"variance of {name}, relative"]
         arrays = [self.mean * self.scales[0], self.variance * self.scales[1]]
         what += [f"slope of {name} on {parent}, relative" for parent in self.parents]
+        # The last axis of the coefficients is that of the continuous parents.
         arrays += list(np.moveaxis(self.coefficients * self.scales[2], -1, 0))
         for index in np.ndindex(self.mean.shape):
             states = zip(axes, index, strict=True)
@@ -111,6 +112,7 @@ class Sensitivity(Displayed):
         if the model is a network.
         """
         tables = self.covaried or self.derivatives
+        # The k largest of each table contain the k largest of all.
         entries = [
             (name, tuple(int(i) for i in np.unravel_index(at, table.shape)), float(table.flat[at]))
             for name, table in tables.items()
@@ -128,11 +130,14 @@ class Sensitivity(Displayed):
         return f"P({parts[-1]}{condition}){self._place(name)}"
 
     def _place(self, name: Any) -> str:
+        """Return the network of a table's key, (index, name), as text; empty for a single model."""
         return "" if self.weights is None else f" (network {name[0]})"
 
     def _display(self) -> DisplayTable:
-        # One entry for each row: with two states the other derivative differs only in sign.
+        # One entry, the largest, for each parent configuration: with two states the derivative of
+        # the other differs only in sign.
         rows: dict[tuple[Any, tuple[int, ...]], tuple[str, float]] = {}
+        # More entries than lines, as several of them may be of one row.
         for name, index, value in self.largest(4 * _MAXIMUM_LINES):
             row = (name, index[:-1] if self.covaried else index)
             rows.setdefault(row, (self.entry(name, index), value))
@@ -190,7 +195,10 @@ class Derivatives(NamedTuple):
     others: tuple[Name, ...]
 
     def slopes(self, posterior: float, share: float = 1.0) -> Arrays:
-        """Return ``share * (after - posterior * before)`` for each array."""
+        """Return ``share * (after - posterior * before)`` for each array, with its name.
+
+        With P(evidence) as the unit and the share one, these are the derivatives of the posterior.
+        """
         return {
             name: tuple(
                 share * _difference(e, posterior * d)
@@ -222,6 +230,7 @@ class SlopesWork(Work):
         if derivatives is None:
             return None
         target, state = self.question
+        # In the unit P(evidence), P(target = state, evidence) is the posterior.
         slopes = derivatives.slopes(derivatives.both)
         return sensitivity_of(
             self.model.variables[target], state, derivatives.both, {None: (derivatives, slopes)}
@@ -250,7 +259,7 @@ def sensitivity_of(
     tables, covaried, axes, gaussians = {}, {}, {}, {}
     others: dict[Name, None] = {}
     for place, (derivatives, slopes) in parts.items():
-        others.update(dict.fromkeys(derivatives.others))
+        others.update(dict.fromkeys(derivatives.others))  # each name once, in order
         keys = {
             name: name if place is None else (place, name) for name in (*derivatives.axes, *slopes)
         }
@@ -301,12 +310,14 @@ def covaried_slopes(values: Floats, slopes: Floats) -> Floats:
     certain = rest <= 0
     n = values.shape[-1]
     total = np.sum(values * slopes, axis=-1, keepdims=True)
+    # Per unit that an entry gains, another one loses its share of the rest: `others` is the mean of
+    # their derivatives with these shares as weights.
     with np.errstate(divide="ignore", invalid="ignore"):
         others = (total - values * slopes) / rest
     if n > 1:
-        alike = (np.sum(slopes, axis=-1, keepdims=True) - slopes) / (n - 1)
-        others = np.where(certain, alike, others)
-    else:
+        equal_shares = (np.sum(slopes, axis=-1, keepdims=True) - slopes) / (n - 1)
+        others = np.where(certain, equal_shares, others)
+    else:  # a single state stays certain: the derivative is zero
         others = slopes
     return _difference(slopes, others)
 
@@ -432,6 +443,7 @@ class _Given:
         slopes = np.zeros(family.values.shape)
         place = self.place(family.axes)
         values = family.values[place]
+        # An entry of zero: the joint probability cannot be divided by it.
         if not (values > 0).all():
             return self._without(family, slopes)
         if self.mass > 0:
@@ -441,7 +453,11 @@ class _Given:
         return slopes
 
     def _without(self, family: TableFamily, slopes: Floats) -> Floats:
-        """Return the derivatives by the network without the table, for each state of the child."""
+        """Return the derivatives by the network without the table, for each state of the child.
+
+        For the entry P(x | u) it is P(u, evidence) with the child x observed, in the network in
+        which the child has no parents and no distribution. They are written to `slopes`.
+        """
         *parents, child = family.axes
         number = self.model._index_of[child.name]
         cut = self.model._without_parents([child.name])
@@ -450,15 +466,15 @@ class _Given:
         observed = self.case.hard.get(number)
         targets = tuple(cut._index_of[v.name] for v in self.free(parents))
         for state in range(child.cardinality) if observed is None else (observed,):
-            set_ = Case({**rest.hard, number: state}, rest.soft)
-            log_mass = cut._work(Mass(), set_.pattern, self.memory_limit).run(set_)
+            with_state = Case({**rest.hard, number: state}, rest.soft)
+            log_mass = cut._work(Mass(), with_state.pattern, self.memory_limit).run(with_state)
             log_mass += float(logs[state]) - self.log_unit
             if log_mass == -np.inf:
                 continue
             shares = 1.0
             if targets:
-                posterior = cut._work(Joint(targets), set_.pattern, self.memory_limit).run(set_)
-                shares = posterior.probabilities
+                work = cut._work(Joint(targets), with_state.pattern, self.memory_limit)
+                shares = work.run(with_state).probabilities
             slopes[(*place, state)] = np.exp(log_mass) * shares
         return slopes
 
@@ -472,12 +488,13 @@ class _Given:
         if self.mass > 0:
             for cell, weight, first, second in self._moments(family):
                 v = family.variance[cell]
-                turned = np.concatenate([[1.0], -family.coefficients[cell]])
-                shift = family.mean[cell]
-                # E[r] and E[r z] for z = (x, continuous parents).
-                residual = turned @ first - shift
-                products = second @ turned - shift * first
-                square = turned @ products - shift * residual
+                # With z = (x, continuous parents), r is contrast @ z - intercept.
+                contrast = np.concatenate([[1.0], -family.coefficients[cell]])
+                intercept = family.mean[cell]
+                # E[r], E[r z] and E[r^2].
+                residual = contrast @ first - intercept
+                products = second @ contrast - intercept * first
+                square = contrast @ products - intercept * residual
                 weight = weight * self.mass
                 mean[cell] = weight * residual / v
                 variance[cell] = weight * (square - v) / (2 * v**2)
@@ -487,13 +504,16 @@ class _Given:
     def _moments(self, family: GaussianFamily) -> list[tuple[Any, float, Floats, Floats]]:
         """Return the first and second moments of the numbers in each possible configuration.
 
-        Each item is the configuration of the discrete parents, its probability, E[z] and E[z z'].
+        Each item is the configuration of the discrete parents, its probability, and E[z] and
+        E[z z'] in it, of z = (child, continuous parents).
         """
         discrete, numbers = self.free(family.axes), self.free(family.numbers)
         hard, number = self.case.hard, self.model._index_of
         observed = np.array([hard.get(number[v.name], 0.0) for v in family.numbers], dtype=float)
-        at = [family.numbers.index(v) for v in numbers]
+        at = [family.numbers.index(v) for v in numbers]  # places in z of the unobserved numbers
         posterior = self.posterior([*discrete, *numbers]) if discrete or numbers else None
+        # The flat indices of the configurations that agree with the evidence, in the order of those
+        # of the posterior: its weights, and its distribution of the numbers, if any are free.
         cells = np.arange(family.mean.size).reshape(family.mean.shape)[self.place(family.axes)]
         parts: list[tuple[float, NumberMixture | None]] = [(1.0, None)]
         if isinstance(posterior, MixedPosterior):
@@ -512,7 +532,10 @@ class _Given:
 
 
 def _moments_of(values: Floats, at: list[int], mixture: Any) -> tuple[Floats, Floats]:
-    """Return E[z] and E[z z'] of numbers, of which a mixture gives those in the places `at`."""
+    """Return E[z] and E[z z'] of numbers, of which a mixture gives those in the places `at`.
+
+    The others are certain, and have their `values`.
+    """
     if mixture is None:
         return values, np.outer(values, values)
     means = np.tile(values, (len(mixture.weights), 1))
@@ -542,6 +565,7 @@ class FamilySlopes(SlopesWork):
             if before == -np.inf:
                 return None
             log_unit = before
+        # A log likelihood of the target is a factor of `both`, whose case does without it.
         likelihood = float(case.soft[target][state]) if target in case.soft else 0.0
         mass = float(np.exp(before - log_unit))
         joint = float(np.exp(log_mass(both) + likelihood - log_unit))
@@ -616,6 +640,7 @@ class FindingRetractions(Work):
             return float(model._work(Mass(), part.pattern, memory_limit).run(part, memory_limit))
 
         def expected(number: int) -> Any:
+            """Return the posterior of a variable given the other findings."""
             others = case.without(number)
             work = model._work(Joint((number,), whole=True), others.pattern, memory_limit)
             return work.run(others, memory_limit)
@@ -627,16 +652,17 @@ class FindingRetractions(Work):
         numbers = sorted({*case.hard, *case.soft})
         others = {v: expected(v) for v in numbers}
         alone = {v: mass(_only(case, v)) - total for v in numbers}
-        shares = {v: alone[v] + others[v].log_evidence - whole for v in numbers}
+        # `alone` is divided by the total, which cancels between the other two.
+        losses = {v: alone[v] + others[v].log_evidence - whole for v in numbers}
         measure = sum(alone.values()) + total - whole
         if len(numbers) < 2:
-            measure, shares = 0.0, dict.fromkeys(numbers, 0.0)  # one finding has no conflict
-        order = sorted(numbers, key=lambda v: -shares[v])
+            measure, losses = 0.0, dict.fromkeys(numbers, 0.0)  # one finding has no conflict
+        order = sorted(numbers, key=lambda v: -losses[v])
         names = {v: model.variables[v].name for v in order}
         return Conflict(
             whole - total,
             measure,
-            {names[v]: shares[v] for v in order},
+            {names[v]: losses[v] for v in order},
             {names[v]: others[v] for v in order},
         )
 

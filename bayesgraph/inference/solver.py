@@ -97,6 +97,7 @@ def first_plan(model: Any, question: contract.Question, pattern: contract.Patter
 
 
 def _first(model: Any, question: contract.Question, pattern: contract.Pattern) -> contract.Solver:
+    """Return the first solver that takes a query, or raise an UnsupportedModelError."""
     for solver in serving(model, type(question)):
         if solver.takes(model, question, pattern):
             return solver
@@ -114,6 +115,7 @@ def refused(model: Any, asked: type[Any]) -> UnsupportedModelError:
 
     The message lists the model methods that do have an answer.
     """
+    # One method may ask several types of queries, and is named once.
     answered = (name for kind, name in contract.METHODS.items() if any(serving(model, kind)))
     others = ", ".join(dict.fromkeys(answered))
     return UnsupportedModelError(

@@ -78,6 +78,7 @@ def assignments_of(
         return None
     numbers = program.tree.variables
     maximised = numbers if over is None else np.array(over, dtype=np.int64)
+    # Where the maximised variables are among the program's, which are ascending.
     places = np.searchsorted(numbers, maximised)
     variables = [compiled.tables.variables[v] for v in maximised.tolist()]
 
@@ -102,6 +103,7 @@ def _best(run: Run, k: int) -> list[tuple[Ints, float]]:
     clique that are already among the results are excluded.
     """
     tree = run.program.tree
+    # Children precede parents in the tree; intermediate tables (residual 0) assign no variable.
     order = [c for c in range(len(tree.parent) - 1, -1, -1) if tree.residual[c]]
     first = np.zeros((1, len(tree.variables)), dtype=np.int64)
     _decode(run, first, run.program.maximal)
@@ -110,6 +112,8 @@ def _best(run: Run, k: int) -> list[tuple[Ints, float]]:
     counter = 0
     heap: list[tuple[float, int, Ints, int, int, frozenset[int]]] = []
     assignments = [(first[0], run.log_mass)]
+    # Where the last result left the assignment it was derived from: the index in `order` of the
+    # clique, and the choices excluded there.
     branch: tuple[int, frozenset[int]] = (0, frozenset())
     while len(assignments) < k:
         states, log_mass = assignments[-1]
@@ -118,26 +122,27 @@ def _best(run: Run, k: int) -> list[tuple[Ints, float]]:
             values, choices = _local(run, order[at], states)
             members, cards = _leaving(run, order[at])
             taken = int(np.ravel_multi_index(tuple(states[members]), cards))
-            here = (excluded if at == begin else frozenset()) | {taken}
+            excluded_here = (excluded if at == begin else frozenset()) | {taken}
             lost = values[np.searchsorted(choices, taken)]
-            values[np.searchsorted(choices, list(here))] = -np.inf
+            values[np.searchsorted(choices, list(excluded_here))] = -np.inf
             best = int(np.argmax(values))
             if values[best] > -np.inf:
                 counter += 1
                 value = log_mass + float(values[best] - lost)
                 best = int(choices[best])
-                heapq.heappush(heap, (-value, counter, states, at, best, here))
+                heapq.heappush(heap, (-value, counter, states, at, best, excluded_here))
         if not heap:
             break
-        negative, _, parent, at, best, here = heapq.heappop(heap)
+        negative, _, parent, at, best, excluded_here = heapq.heappop(heap)
         row = parent.copy()[None]
         members, cards = _leaving(run, order[at])
         row[0, members] = np.unravel_index(best, cards)
+        # All later cliques take their best states, given those at the earlier ones.
         below = np.zeros(len(tree.parent), dtype=np.int64)
         below[order[at + 1 :]] = 1
         _decode(run, row, below)
         assignments.append((row[0], -negative))
-        branch = (at, here)
+        branch = (at, excluded_here)
     return assignments
 
 
@@ -153,6 +158,7 @@ def draws_of(
     numbers, n_cliques = program.tree.variables, len(program.tree.parent)
 
     def take(n: int, random: np.random.Generator) -> dict[Variable, NDArray[Any]]:
+        """Return n draws: the state codes of each variable, shape (n,)."""
         states = np.zeros((n, len(numbers)), dtype=np.int64)
         _decode(run, states, np.ones(n_cliques, dtype=np.int64), random.random((n, n_cliques)))
         return {compiled.tables.variables[v]: states[:, k] for k, v in enumerate(numbers)}
@@ -187,6 +193,7 @@ def ranked(
     counter = 0
 
     def push(part: dict[Discrete, Floats]) -> None:
+        """Make the best assignment of a part a candidate, if it is possible."""
         nonlocal counter
         first = best(part)
         if first is not None and first.log_probability > -np.inf:
@@ -199,17 +206,20 @@ def ranked(
         assignments.append(assignment)
         for variable in variables if len(assignments) < k else ():
             code = variable.index(assignment[variable.name])
+            # A part of which this is the first variable that differs from the result.
             others = part[variable].copy()
             others[code] = -np.inf
             if np.isfinite(others).any():
                 push({**part, variable: others})
             only = np.full(variable.cardinality, -np.inf)
             only[code] = 0.0
+            # In the parts of later variables, this one has the state of the result.
             part = {**part, variable: only}
     return assignments
 
 
 def _decode(run: Run, assigned: Ints, chosen: Ints, uniform: Floats = _NO_DRAWS) -> None:
+    """Write states to `assigned`, the best or drawn ones; see `execution_kernels.decode`."""
     execution_kernels.decode(
         assigned, uniform, chosen, run.program, run.tables, run.offsets, run.space,
         not run.logarithmic,
@@ -233,6 +243,7 @@ def _local(run: Run, clique: int, states: Ints) -> tuple[Floats, Ints]:
     """
     program, tree = run.program, run.program.tree
     operands = execution_kernels.operand_lists(tree.home, tree.parent, program.up)
+    # Number of joint states; a compressed clique has at most as many values as rows.
     n = math.prod(_leaving(run, clique)[1])
     rows = program.layout[N_ROWS, len(tree.factors) + clique] if program.layout.size else -1
     values = np.empty((1, n if rows < 0 else rows))
@@ -241,6 +252,7 @@ def _local(run: Run, clique: int, states: Ints) -> tuple[Floats, Ints]:
     )
     if keys_at < 0:
         return values[0], np.arange(n)
+    # The variables that the clique eliminates are the low digits of its keys.
     return values[0, :n_local], program.code[keys_at : keys_at + n_local] % n
 
 
@@ -273,6 +285,7 @@ class _TablePosteriors(_TableWork):
 
     def _prepare(self, model: Any) -> None:
         super()._prepare(model)
+        # For marginals, where each begins in the flat result; for a joint posterior, its axes.
         if isinstance(self.question, contract.All):
             free = self.compiled.free(self.pattern.observed)
             self._places = places_of(self.compiled.tables.variables[v] for v in free)
@@ -304,6 +317,7 @@ class _TablePosteriors(_TableWork):
             return Marginals.of_tables(self._places, flat, log_mass)
         if self.question.whole:
             return Posterior(self._targets, flat.reshape(self._shape), log_mass)
+        # Tables irrelevant to the targets were left out: the log evidence is a query of its own.
         model: Any = self.model_ref()  # a strong reference: callers may drop it before the answer
 
         def log_evidence() -> float:
@@ -387,8 +401,8 @@ def _terms(
     """
     match question:
         case contract.Joint(targets, whole):
-            wide = whole or not targets
-            return targets, Relevance.EVIDENCE if wide else Relevance.TARGETS, None
+            is_mass_asked = whole or not targets
+            return targets, Relevance.EVIDENCE if is_mass_asked else Relevance.TARGETS, None
         case contract.Mass():
             return (), Relevance.EVIDENCE, None
         case contract.Best(over=None):
@@ -419,6 +433,7 @@ class _Program(_TableWork):
         self._keep(general)
 
     def _made(self, **options: Any) -> Program:
+        """Compile the query's program on its tree, with options of `CompiledTables.program`."""
         return program_of(*self._query, tree=self._tree, **options)
 
     def _keep(self, general: Program | None) -> None:
@@ -430,7 +445,10 @@ class _Program(_TableWork):
         self._narrows = large and bool(self.pattern.observed)
 
     def _program(self, case: contract.Case, memory_limit: float | None) -> Program:
-        """Return the program for a case."""
+        """Return the program for a case: that of all cases, or one of this case.
+
+        In run `_RUNS_BEFORE` that of all cases is replaced by a better one, if it is not small.
+        """
         general = self._general
         limit = default_memory_limit() if memory_limit is None else memory_limit
         if general is None or self._bytes > limit:
@@ -447,6 +465,7 @@ class _Program(_TableWork):
             narrow = general
             with suppress(MemoryLimitError):
                 narrow = self._narrowed(case, memory_limit)
+            # Later cases are tried only as long as it pays.
             self._narrows = narrow.tree.total < general.tree.total / 2
             return narrow
         return general
@@ -465,6 +484,11 @@ class _Program(_TableWork):
         return program if held_bytes(program) <= limit else compile_case()
 
     def _result(self, case: contract.Case, memory_limit: float | None) -> tuple[Floats, float]:
+        """Return the flat result of a case and its log mass.
+
+        A case that does not fit into the limit is answered slice by slice, and so are all later
+        ones with this limit.
+        """
         limit = default_memory_limit() if memory_limit is None else memory_limit
         if limit not in self._slices:
             with suppress(MemoryLimitError):
@@ -482,10 +506,12 @@ class _Program(_TableWork):
         The same program serves all of them.
         """
         cards = self.compiled.tables.cards
+        # Which entries of the result are marginals of `cut`, that are findings in the program.
         is_cut = np.zeros(program.n_result, bool)
         if isinstance(self.question, contract.All):
             free = self.compiled.free(self.pattern.observed)
             is_cut = np.repeat(np.isin(free, cut), cards[free])
+        # The sums so far, of weighted results and of masses, are divided by exp(unit).
         result, total, unit = np.zeros(len(is_cut)), 0.0, -np.inf
         for states in itertools.product(*map(range, cards[cut])):
             hard = {**case.hard, **dict(zip(cut, states, strict=True))}
@@ -587,17 +613,19 @@ class ProgramPosteriors(_Program, _TablePosteriors):
         if self._shared is None:
             super()._prepare(model)
             return
-        _TablePosteriors._prepare(self, model)
+        _TablePosteriors._prepare(self, model)  # not that of `_Program`, which plans
         n_states = self._shared.tree.cards
         if isinstance(self.question, contract.All):
             is_asked = np.isin(self._shared.tree.variables, self.pattern.observed, invert=True)
         else:
             is_asked = self._shared.tree.variables == self.question.targets[0]
+        # Which entries of the shared program's result answer the question.
         self._asked, self._nbytes = np.repeat(is_asked, n_states), 0
 
     def run(
         self, case: contract.Case, memory_limit: float | None = None
     ) -> Posterior | Marginals | None:
+        # The shared program serves until the compiler of programs is compiled itself.
         if self._shared is not None and (memory_limit is not None or not _is_slow_to_plan()):
             self._shared = None
             super()._prepare(self.model)
@@ -614,6 +642,7 @@ _MOST_SHARED = 2**17
 
 
 def _is_slow_to_plan() -> bool:
+    """Tell whether planning is interpreted still, as its kernels are not compiled yet."""
     return tiers.interprets(program_kernels.compile_tree)
 
 
@@ -679,11 +708,13 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
     ) -> sensitivity.Derivatives | None:
         """Return the derivatives of both probabilities; see SlopesWork."""
         tables, (target, state) = self.compiled.tables, self.question
+        # `before` are the derivatives of P(evidence), `after` those of P(target = state, evidence).
         before, log_mass = table_derivatives(self.compiled, case, memory_limit=memory_limit)
         if log_unit is None:
             if log_mass == -np.inf:
                 return None
             log_unit = log_mass
+        # A likelihood of the target becomes a factor of its state, which is a finding now.
         others, scale = case.without(target), case.log_scale
         if target in case.soft:
             scale += float(case.soft[target][state])
@@ -700,6 +731,7 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
                 free = [tables.variables[v] for v in numbers if v not in part.hard]
                 # Each compiled table is a table of the model divided by a constant.
                 logs = parts[f].aligned(free)[0] - log_unit - tables.log_scales[f]
+                # Entries that contradict the findings have the derivative zero.
                 whole = np.zeros(table.shape)
                 whole[tuple(part.hard.get(v, slice(None)) for v in numbers)] = np.exp(logs)
                 arrays[name] = (whole,)
@@ -738,7 +770,7 @@ class CompiledPrograms(_TableSolver):
         targets, _, maximized = _terms(compiled, question, pattern)
         tree = tree_of(compiled, question, pattern)
         kept = [variables[v] for v in targets] if maximized is None else []
-        # With findings, without, and for each finding alone, its variable and the others.
+        # With all findings, with none; for each, it alone and its variable given the others.
         retractions = 2 + 2 * len({*pattern.observed, *pattern.soft})
         passes = {contract.All: 2, contract.Slopes: 4, contract.Retractions: retractions}.get(
             type(question), 1

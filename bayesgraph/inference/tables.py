@@ -194,6 +194,7 @@ class Tables:
         peaks = [float(table.max()) for table in logs]
         peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
         scaled = [table - peak for table, peak in zip(logs, peaks, strict=True)]
+        # Entries below the smallest normal number become it, so that programs run on logarithms.
         lost = any(((x < _LOG_TINY) & (x > -np.inf)).any() for x in scaled)
         return cls(
             scopes,
@@ -244,15 +245,17 @@ class Tables:
             if v not in self._table_of:
                 continue
             entries, step = self._table_of[v]
+            # A view of the table in which the axis of the variable is the middle one.
             table = values[entries].reshape(-1, self.cards[v], step)
             table[:, :code] = table[:, code + 1 :] = -np.inf if logarithmic else 0.0
         return values
 
     @cached_property
     def _table_of(self) -> dict[int, tuple[slice, int]]:
-        """The entries of a table of each variable, and the step of the variable in it."""
+        """The entries of one table of each variable, and the stride of the variable in it."""
         ends = [*self.arrays.base.tolist()[1:], len(self.values)]
-        tables = [slice(*ends) for ends in zip(self.arrays.base.tolist(), ends, strict=True)]
+        tables = [slice(*bounds) for bounds in zip(self.arrays.base.tolist(), ends, strict=True)]
+        # The table of each entry of `item`; of several tables of a variable, the last one is kept.
         owner = np.repeat(np.arange(len(self)), np.diff(self.start)).tolist()
         items = zip(self.item.tolist(), owner, self.arrays.step.tolist(), strict=True)
         return {v: (tables[f], step) for v, f, step in items}
@@ -345,13 +348,13 @@ def size(cards: Ints, variables: Sequence[int]) -> int:
 
 
 def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> Ints:
-    """Return numbers that are made of the keys' states with other weights, 0 for those not named.
+    """Return keys with other weights of the states: the sum of weight times state over variables.
 
-    Neighbours that remain neighbours are moved together.
+    The variables of `keys` are those in `order`; one that is not in `weights` is left out.
     """
     before = radix(cards, order)
     out = np.zeros(len(keys), dtype=np.int64)
-    at = len(order) - 1
+    at = len(order) - 1  # from the last variable, whose states are the lowest digit, to the first
     while at >= 0:
         v = order[at]
         if v not in weights:
@@ -359,13 +362,14 @@ def moved(keys: Ints, cards: Ints, order: Sequence[int], weights: Weights) -> In
             continue
         low, count, weight = before[v], int(cards[v]), weights[v]
         at -= 1
+        # Variables that stay neighbours are moved together, as one digit with `count` values.
         while at >= 0 and weights.get(order[at]) == weight * count:
             count *= int(cards[order[at]])
             at -= 1
-        part = keys // low if low > 1 else keys
-        if at >= 0:
-            part = part % count
-        out += part * weight if weight > 1 else part
+        digit = keys // low if low > 1 else keys
+        if at >= 0:  # otherwise no higher digit is left to be removed
+            digit = digit % count
+        out += digit * weight if weight > 1 else digit
     return out
 
 
@@ -380,11 +384,12 @@ def _among(keys: Ints, within: Ints) -> Mask:
 def _distinct(keys: Ints) -> Ints:
     """Return the different keys, ascending."""
     ascending = np.sort(keys)  # several times faster than `unique`
+    # Each key that differs from the one before it; none is -1.
     return ascending[np.flatnonzero(np.diff(ascending, prepend=-1))]
 
 
 def _extended(rows: Ints, shared: Ints, relation: Ints, added: Ints, most: float) -> Ints | None:
-    """Return each row plus what is added by the relation's rows that share its key.
+    """Join rows with a relation: return each row plus what the relation's rows of its key add.
 
     Parameters
     ----------
@@ -402,6 +407,8 @@ def _extended(rows: Ints, shared: Ints, relation: Ints, added: Ints, most: float
     total = int(counts.sum())
     if total > most:
         return None
+    # The results of a row are side by side. The place in `added` of result i is i + `begins` of its
+    # row, after this shift.
     begins -= np.cumsum(counts) - counts
     out = np.repeat(rows, counts)
     out += added[np.repeat(begins, counts) + np.arange(total)]
@@ -448,11 +455,11 @@ def join(
         new = {v: weights[v] for v in variables if v not in joined}
         to_shared = radix(cards, [v for v in variables if v in joined])
         shared = moved(rows, cards, order, to_shared)
-        if not new:
+        if not new:  # the shared variables are all of the relation's
             rows = rows[_among(shared, keys)]
             continue
-        common, added = moved(keys, cards, variables, to_shared), moved(keys, cards, variables, new)
-        extended = _extended(rows, shared, common, added, most)
+        match, added = moved(keys, cards, variables, to_shared), moved(keys, cards, variables, new)
+        extended = _extended(rows, shared, match, added, most)
         if extended is None:
             return None
         rows = extended
@@ -470,7 +477,8 @@ def join(
 def _support(values: Floats, numbers: Sequence[int], free: Sequence[int], hard: Findings) -> Mask:
     """Tell which joint states of the free variables of a table are possible.
 
-    They are if they are for the states in `hard`, and for some states of other observed variables.
+    They are if the table, with the states in `hard`, has an entry above zero for some states of its
+    other observed variables. `numbers` are the variables of the table's axes.
     """
     fixed = {v for v in numbers if v not in free and v in hard}
     at = tuple(hard[v] if v in fixed else slice(None) for v in numbers)
@@ -482,6 +490,7 @@ def _support(values: Floats, numbers: Sequence[int], free: Sequence[int], hard: 
 def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int, Support]]:
     """Yield the clique of each table that has zeros, and the table's support."""
     for f, number in enumerate(tree.factors.tolist()):
+        # Not tables without free variables, nor likelihoods, whose values each run brings along.
         if tree.home[f] < 0 or number >= len(tables):
             continue
         numbers, values = tables.table(number)
@@ -494,10 +503,11 @@ def _supports(tables: Tables, tree: Tree, hard: Findings) -> Iterator[tuple[int,
 
 
 def _propagated(supports: Sequence[Support]) -> dict[int, Mask]:
-    """Return the possible states of each variable, and leave the supports those of these states.
+    """Return the possible states of each variable, and restrict the supports to them in place.
 
     A state is possible if each support has it with possible states of the other variables
     (generalised arc consistency), so that what is known of one variable narrows the joins far away.
+    Variables of which all states are possible are left out.
     """
     domains: dict[int, Mask] = {}
     changed = True
@@ -540,6 +550,8 @@ class _Shape:
 
     @classmethod
     def of(cls, tree: Tree) -> _Shape:
+        """Return the shape of a tree."""
+        # The first `residual` members of a clique are those that it eliminates.
         starts, residual = tree.c_start.tolist(), tree.residual.tolist()
         members = [tree.member[a:b].tolist() for a, b in itertools.pairwise(starts)]
         separators = [tuple(m[r:]) for m, r in zip(members, residual, strict=True)]
@@ -549,7 +561,7 @@ class _Shape:
         return cls(separators, orders, entries, shared, tree.parent.tolist())
 
     def outer(self, c: int, keys: Ints) -> Ints:
-        """Return the keys of a clique's message for its own keys."""
+        """Return the keys of a clique's message, the high digits of its own keys."""
         return keys // (self.entries[c] // self.shared[c])
 
 
@@ -586,6 +598,7 @@ def _joined_supports(
         if relations[c]:
             keys = join(relations[c], tree.cards, shape.orders[c], allowed[c])
         possible.append(keys)
+        # A message that is known to be ones restricts nothing.
         if keys is not None and parent >= 0 and not tree.unit[c]:
             of_message = shape.outer(c, keys)  # ascending, as the keys
             distinct = of_message[np.flatnonzero(np.diff(of_message, prepend=-1))]
@@ -675,14 +688,15 @@ class Layout:
             if clique_keys is not None:
                 self._add_clique(c, clique_keys, asked)
                 self._add_operands(c, clique_keys, tables)
-        # Positions are counted back from the end.
+        # Positions, so far from the begin of the data, become negative ones from its end: those of
+        # lists count halves of integers, those of keys (in `STATES`, of one pass) whole ones.
         self.places[STATES] -= 2 * self.n_data if both else self.n_data
         self.places[[OPERAND, OWN]] -= 2 * self.n_data
 
     def _messages(self, keys: Sequence[Ints | None]) -> Iterator[tuple[int, Ints]]:
-        """Yield messages that are compressed, each with the keys that its receiver has.
+        """Yield each message that is compressed: its clique, and its keys that the receiver has.
 
-        The length of each is written to `places`.
+        Their number is written to `places`.
         """
         shape = self._shape
         for c, p in enumerate(shape.parent):
@@ -695,7 +709,11 @@ class Layout:
                     yield c, of_message
 
     def _add_clique(self, c: int, rows: Ints, asked: Weights) -> None:
-        """Add the rows of a clique, and lists of places in the message or result it makes."""
+        """Add the keys of a clique, `rows`, and lists of places in the message or result it makes.
+
+        A program of both passes needs, instead of the keys, the states of each group of variables
+        that leave, for their marginals. `asked` are the weights of the targets in the result.
+        """
         tree, order = self.tree, self._shape.orders[c]
         column = len(tree.factors) + c
         self.places[N_ROWS, column] = len(rows)
@@ -716,6 +734,7 @@ class Layout:
         tree, order, step = self.tree, self._shape.orders[c], tables.arrays.step
         for f in np.flatnonzero(tree.home == c).tolist():
             is_table = tree.factors[f] < len(tables)
+            # A place in a table is the sum of stride times state; a likelihood has one variable.
             weights = {
                 int(tree.item[a]): int(step[tree.at[a]]) if is_table else 1
                 for a in range(tree.start[f], tree.start[f + 1])
@@ -730,15 +749,15 @@ class Layout:
         if self.places[kind, column] < 0:  # the first list of a kind
             self.places[kind, column] = 2 * self.n_data
         self._parts.append(partial(_halves, make))
-        self.n_data += -(-len(rows) // 2)
+        self.n_data += -(-len(rows) // 2)  # rounded up: two places fit into an integer
 
     def _entries(self, c: int, rows: Ints) -> Ints:
-        """Return the entries of the message of clique c for its own keys."""
+        """Return the place of each of the clique's own keys in its message."""
         outer = self._shape.outer(c, rows)
         return np.searchsorted(self._held[c], outer) if c in self._held else outer
 
     def _entries_above(self, c: int, above: Ints) -> Ints:
-        """Return the entries of the message of clique c for the keys of its parent."""
+        """Return the place of each key of the clique's parent in the message of clique c."""
         shape = self._shape
         weights = radix(self._cards, shape.separators[c])
         outer = moved(above, self._cards, shape.orders[shape.parent[c]], weights)
@@ -754,7 +773,10 @@ class Layout:
 
 
 def _groups(tree: Tree, c: int) -> Iterator[Weights]:
-    """Yield the weights of each group of the variables that a clique eliminates."""
+    """Yield the weights of each group of the variables that a clique eliminates, the last first.
+
+    For the groups see `program_kernels.group_begin`.
+    """
     members = tree.member[tree.c_start[c] : tree.c_start[c] + tree.residual[c]]
     stop = len(members)
     while stop > 0:
@@ -804,6 +826,7 @@ def compressed(
         return None
     shape = _Shape.of(tree)
     most = min(limit / _ROW_BYTES, _FEW_ROWS if hard is None else _MOST_ROWS)
+    # A clique that must be compressed may have `most` rows, others only as many as may pay.
     too_large = [(needed and BYTES * n > limit) or n > _MOST_LISTED for n in shape.entries]
     allowed = [
         most if large else min(most, max(_FREE_ROWS, LARGEST_SHARE * n))
@@ -812,7 +835,7 @@ def compressed(
     relations = _relations(tables, tree, shape, hard or {}, needed)
     keys = _joined_supports(tree, shape, relations, allowed)
     _reduce(tree, shape, relations, allowed, keys)
-    price = 0.0
+    price = 0.0  # of the whole tree, in the time of an entry in a row
     for c, (rows, large, n) in enumerate(zip(keys, too_large, shape.entries, strict=True)):
         if rows is None and large:
             return None
