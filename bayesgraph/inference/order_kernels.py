@@ -48,6 +48,26 @@ def grown(pool: Ints, size: int, more: int) -> Ints:
     return larger
 
 
+@kernel(error_model="numpy")
+def sort_range(values: Ints, start: int, end: int) -> None:
+    """Sort ``values[start:end]`` in place by Shell sort (gaps of Knuth 1973).
+
+    Ranges are short: the compiler's own sort takes three times as long for a whole tree.
+    """
+    gap = 1
+    while gap < end - start:
+        gap = 3 * gap + 1
+    while gap:
+        for i in range(start + gap, end):
+            value = values[i]
+            j = i - gap
+            while j >= start and values[j] > value:
+                values[j + gap] = values[j]
+                j -= gap
+            values[j + gap] = value
+        gap //= 3
+
+
 @kernel(error_model="numpy", inline="always")
 def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
     """Return the neighbours of each variable in the interaction graph, ascending.
@@ -85,7 +105,7 @@ def _adjacency(n: int, start: Ints, item: Ints) -> tuple[Ints, Ints]:
                         near = grown(near, size, size)
                     near[size] = u
                     size += 1
-        near[first:size].sort()
+        sort_range(near, first, size)
         near_start[v + 1] = size
     return near_start, near
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesgraph.core.compilation import kernel
 from bayesgraph.inference.junction import Cliques, Floats, Ints, Restricted, TableArrays, Tree
-from bayesgraph.inference.order_kernels import Bits, filled, grown, ones
+from bayesgraph.inference.order_kernels import Bits, filled, grown, ones, sort_range
 
 
 @kernel(error_model="numpy")
@@ -579,7 +579,7 @@ def rooted(
         for at in range(c_start[c], c_start[c + 1]):
             out[to] = place[member[at]]
             to += 1
-        out[out_start[k] : to].sort()
+        sort_range(out, out_start[k], to)
         for at in range(out_start[k], to):
             out[at] = by_place[out[at]]
     return Cliques(out_start, out, residual, out_parent)
