@@ -35,6 +35,7 @@ _OPTIONS = {
 
 
 def _targets(model: Any, question: Any, pattern: contract.Pattern) -> Sequence[int]:
+    """Return the indices of the targets; of all unobserved variables if the query names none."""
     if question.targets is not None:
         targets: Sequence[int] = question.targets
         return targets
@@ -42,6 +43,8 @@ def _targets(model: Any, question: Any, pattern: contract.Pattern) -> Sequence[i
 
 
 class _ApproximateWork(contract.Work):
+    """Base class of prepared queries that are answered by approximate methods."""
+
     def _wanted(self) -> list[Variable]:
         """Return the target variables of the query; all unobserved variables if it names none.
 
@@ -121,6 +124,8 @@ class Loopy(contract.Solver):
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
         scopes = slice_of_case(model, pattern, _targets(model, question, pattern)).slice.scopes
+        # Nothing is eliminated: a step stands for the messages of one factor, whichever variable it
+        # names. Two passes are the least: one message each way along every edge.
         return contract.Plan(
             tuple(contract.PlanStep(scope[-1], scope) for scope in scopes if scope), passes=2
         )
@@ -144,6 +149,7 @@ class Weighting(contract.Solver):
 
 
 def _collected(posteriors: Sequence[Posterior], log_evidence: float, report: object) -> Marginals:
+    """Return the posteriors of single variables as `Marginals`, by name."""
     by_name = {posterior.names[0]: posterior for posterior in posteriors}
     return Marginals(by_name, by_name.__getitem__, log_evidence, report)
 
@@ -247,7 +253,7 @@ class UnfoldedWork(contract.Work):
             for v in absent:
                 for causes, logs in model._no_effect_factors[v]:
                     codes = tuple(case.hard[u] for u in causes if u in case.hard)
-                    if len(codes) == len(causes):
+                    if len(codes) == len(causes):  # the cause is observed, or there is none
                         log_scale += float(logs[codes])
                     else:
                         soft[causes[0]] = soft.get(causes[0], 0.0) + logs

@@ -112,9 +112,9 @@ class Plan(Displayed):
     @property
     def order(self) -> tuple[Name, ...]:
         """Names of the eliminated variables, in order of elimination."""
-        gone = [step.variable for step in self.steps]
-        gone += [v for v in self.joint if v not in self.keep]
-        return tuple(variable.name for variable in gone)
+        eliminated = [step.variable for step in self.steps]
+        eliminated += [v for v in self.joint if v not in self.keep]
+        return tuple(variable.name for variable in eliminated)
 
     @cached_property
     def width(self) -> int:
@@ -130,12 +130,14 @@ class Plan(Displayed):
     def multiplications(self) -> int:
         """Number of entries of all products in all passes: about the number of multiplications."""
         entries = sum(table_entries(scope) for scope in self._own_scopes())
-        own = self.passes * table_entries(self.slices) * entries
-        return own + sum(part.multiplications for part in self.parts)
+        # All passes run once for each joint state of the slices.
+        without_parts = self.passes * table_entries(self.slices) * entries
+        return without_parts + sum(part.multiplications for part in self.parts)
 
     @cached_property
     def bytes(self) -> int:
         """Bytes of the workspace, or of the largest product if nothing is compiled."""
+        # The parts run one after the other: they never need their memory at the same time.
         here = BYTES * (self.workspace or max(map(table_entries, self._own_scopes()), default=1))
         return max([here, *(part.bytes for part in self.parts)])
 
@@ -144,16 +146,19 @@ class Plan(Displayed):
         """Number of Gaussian components of the result, 1 without continuous targets."""
         if not any(isinstance(v, Continuous) for v in self.keep):
             return 1
+        # A composite solver mixes the results of its parts, each a mixture of Gaussians.
         if self.parts:
             return sum(part.components for part in self.parts)
         return math.prod(v.cardinality for v in self.keep if isinstance(v, Discrete))
 
     def _own_scopes(self) -> list[tuple[Variable, ...]]:
+        """Return the scopes of the products formed by this plan, without those of its parts."""
         if self.joint:
             return [self.joint]
         return [*(step.scope for step in self.steps), *([self.keep] if self.keep else [])]
 
     def _scopes(self) -> list[tuple[Variable, ...]]:
+        """Return the scopes of all products, with those of the parts."""
         return [*self._own_scopes(), *(s for part in self.parts for s in part._scopes())]
 
     def check_memory(self, limit: float | None = None) -> None:
@@ -165,7 +170,9 @@ class Plan(Displayed):
     def _display(self) -> DisplayTable:
         kept = ", ".join(str(variable.name) for variable in self.keep) or "nothing"
         title = f"Plan: eliminate {len(self.order)} variables, keep {kept}\n  by {self.solver}"
+        # The bound is within the range of floats; the number of multiplications may be beyond it.
         seconds = format_seconds(SECONDS_AN_ENTRY * min(self.multiplications, 10**300))
+        # Rows of the display: label, whether the row is shown, text.
         cells = [
             ("passes", self.passes > 1, str(self.passes)),
             ("induced width", True, str(self.width)),
@@ -210,6 +217,8 @@ def table_entries(scope: Iterable[Variable]) -> int:
             cells *= variable.cardinality
         else:
             continuous += 1
+    # A conditional Gaussian over n continuous variables has for each cell a log constant, n means
+    # and an n x n matrix.
     return cells * (1 + continuous + continuous * continuous) if continuous else cells
 
 
@@ -239,12 +248,13 @@ def make_plan(
     present = dict.fromkeys(variable for scope in distinct for variable in scope)
     rank = {v: place for place, v in enumerate(v for v in (*order, *present) if v in present)}
     ranked = sorted(present, key=rank.__getitem__)
-    numbers = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
-    steps, remaining = _eliminated(ranked, distinct, numbers)
-    # Scopes that still have a number, which is kept, and so are the discrete variables beside it.
+    continuous = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
+    steps, remaining = _eliminated(ranked, distinct, continuous)
+    # A continuous variable that is still in a scope is a kept one. The discrete variables in the
+    # same scope index the components of its mixture, and are kept too.
     mixed = [scope for scope in remaining if any(isinstance(v, Continuous) for v in scope)]
-    components = {v for scope in mixed for v in scope if isinstance(v, Discrete)}
-    kept = (*keep, *sorted(components.difference(keep), key=rank.__getitem__))
+    indexing = {v for scope in mixed for v in scope if isinstance(v, Discrete)}
+    kept = (*keep, *sorted(indexing.difference(keep), key=rank.__getitem__))
     discrete = [v for v in ranked if isinstance(v, Discrete) and v not in set(kept)]
     discrete_steps, _ = _eliminated(ranked, remaining, discrete)
     return Plan((*steps, *discrete_steps), kept)
@@ -267,6 +277,7 @@ def plan_of_tree(
     """
     steps = []
     for c in range(len(tree.parent)):
+        # Members are positions in `tree.variables`; those eliminated at the clique are first.
         members = tree.member[tree.c_start[c] : tree.c_start[c + 1]]
         scope = [variables[v] for v in tree.variables[members]]
         leaving = [v for v in scope[: tree.residual[c]] if v not in keep]
@@ -283,19 +294,21 @@ def _eliminated(
 ) -> tuple[list[PlanStep], list[tuple[Variable, ...]]]:
     """Return the steps that eliminate the variables in `leaving`, and the remaining scopes.
 
-    `variables` lists all variables, in the order that breaks ties.
+    `variables` lists all variables, in the order that breaks ties. The scope of each step has the
+    eliminated variable last.
     """
     if not leaving:
         return [], list(scopes)
     index_of = {v: i for i, v in enumerate(variables)}
-    lengths = [0, *map(len, scopes)]
+    # Scope f is ``item[start[f]:start[f + 1]]``, in indices of `variables`.
+    start = np.cumsum([0, *map(len, scopes)])
     item = np.array([index_of[v] for scope in scopes for v in scope], dtype=np.int64)
     cards = [v.cardinality if isinstance(v, Discrete) else 1 for v in variables]
     # Variables of stage 0 are first in the order; the others are not eliminated.
     stage = np.ones(len(variables), dtype=np.int64)
     stage[[index_of[v] for v in leaving]] = 0
     order = order_kernels.elimination_order(
-        np.array(cards, dtype=np.int64), np.cumsum(lengths), item, stage, order_kernels.ONCE
+        np.array(cards, dtype=np.int64), start, item, stage, order_kernels.ONCE
     )
     turn_of = {variables[v]: turn for turn, v in enumerate(order[: len(leaving)].tolist())}
     # Each scope waits in the bucket of the variable in it that is eliminated first; scopes without
@@ -485,7 +498,7 @@ def check_target(model: Any, variable: Variable, *, vectors: bool = True) -> Non
     model : Model
     variable : Variable
     vectors : bool
-        Whether a vector of counts can be one if it is a leaf of a network.
+        Whether a vector of counts can be a target if it is a leaf of a network.
 
     Raises
     ------
@@ -562,21 +575,22 @@ class Case(NamedTuple):
     def evidence(self, variables: tuple[Variable, ...]) -> Evidence:
         """Return the evidence on the case as an `Evidence` with one row."""
         values = [*self.hard.values()]
-        kinds = set(map(type, values))
+        types = set(map(type, values))
         # One array for all values if they have one type: an array for each value is much slower.
-        alike = kinds == {float} or kinds == {int}
-        rows: Any = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
+        # Its shape is (number of observed variables, 1), so that each item is a column of one row.
+        alike = types == {float} or types == {int}
+        arrays: Any = np.array(values)[:, None] if alike else [np.array([x]) for x in values]
         observed = tuple([variables[v] for v in self.hard])
-        columns = dict(zip(observed, rows, strict=True))
+        columns = dict(zip(observed, arrays, strict=True))
         soft: dict[Discrete, Floats] = {}
         for v, logs in self.soft.items():
             variable = variables[v]
             assert isinstance(variable, Discrete)  # only discrete variables have likelihoods
             soft[variable] = logs[None]
         # Every value of a case is observed, but vectors of counts may have missing entries.
-        complete = np.ndarray not in kinds
-        of_states = kinds == {int} and all(isinstance(v, Discrete) for v in observed)
-        matrices = ((observed, rows.T),) if of_states else ()
+        complete = np.ndarray not in types
+        all_discrete = types == {int} and all(isinstance(v, Discrete) for v in observed)
+        matrices = ((observed, arrays.T),) if all_discrete else ()
         return Evidence(1, columns, soft, complete, matrices)
 
 
@@ -719,6 +733,7 @@ class Memo:
 
     def __init__(self, max_entries: int = _MAX_ENTRIES) -> None:
         self._max_entries = max_entries
+        # Each entry with its bytes, the least recently used entry first.
         self._kept: dict[object, tuple[Any, int]] = {}
         self._nbytes = 0
         self._lock = threading.Lock()
@@ -726,16 +741,18 @@ class Memo:
     def get(self, key: object, make: Callable[[], Any]) -> Any:
         """Return the entry of a key; if there is none, store and return ``make()``."""
         with self._lock:
-            entry_of = self._kept.pop(key, None)
-            if entry_of is not None:
-                self._kept[key] = entry_of  # the most recently used entry is last
-                return entry_of[0]
+            stored = self._kept.pop(key, None)
+            if stored is not None:
+                self._kept[key] = stored  # the most recently used entry is last
+                return stored[0]
         made = make()
         entry = made, nbytes_of(made)
         with self._lock:
-            before = self._kept.pop(key, None)
-            self._nbytes += entry[1] - (0 if before is None else before[1])
+            # Another thread may have stored the entry since the lock was released.
+            replaced = self._kept.pop(key, None)
+            self._nbytes += entry[1] - (0 if replaced is None else replaced[1])
             self._kept[key] = entry
+            # The new entry, which is last, stays even if it alone exceeds the bound of bytes.
             while len(self._kept) > 1 and (
                 len(self._kept) > self._max_entries or self._nbytes > _MAX_BYTES
             ):

@@ -160,14 +160,14 @@ def planned_slice(
         Variables of the columns that are missing in some rows.
     keep : sequence of Variable
     """
-    number = model._index_of
+    index_of = model._index_of
     columns, likelihoods = evidence.columns, evidence.likelihoods
     key = (
         "slice",
-        tuple([number[v.name] for v in keep]),
-        tuple([number[v.name] for v in columns]),
-        tuple([number[v.name] for v in partial]),
-        tuple([number[v.name] for v in likelihoods]),
+        tuple([index_of[v.name] for v in keep]),
+        tuple([index_of[v.name] for v in columns]),
+        tuple([index_of[v.name] for v in partial]),
+        tuple([index_of[v.name] for v in likelihoods]),
     )
     planned: PlannedSlice = model._memo.get(
         key,
@@ -212,21 +212,23 @@ def remaining(
         Receives each eliminated variable and the product of factors from which it was eliminated,
         in order of elimination.
     """
-    place = {step.variable: number for number, step in enumerate(plan.steps)}
-    end = len(plan.steps)
-    buckets: list[list[Potential]] = [[] for _ in range(end + 1)]
+    # Each factor waits in the bucket of the variable in it that is eliminated first; factors
+    # without one are in the last bucket.
+    turn_of = {step.variable: turn for turn, step in enumerate(plan.steps)}
+    last = len(plan.steps)
+    buckets: list[list[Potential]] = [[] for _ in range(last + 1)]
 
     def put(potential: Potential) -> None:
         scope = potential_scope(potential)
-        buckets[min((place.get(v, end) for v in scope), default=end)].append(potential)
+        buckets[min((turn_of.get(v, last) for v in scope), default=last)].append(potential)
 
     for potential in potentials:
         put(potential)
-    for number, step in enumerate(plan.steps):
-        if not buckets[number]:
+    for turn, step in enumerate(plan.steps):
+        if not buckets[turn]:
             continue
-        product: Any = multiply(buckets[number])
-        buckets[number] = []
+        product: Any = multiply(buckets[turn])
+        buckets[turn] = []
         if trace is not None:
             trace.append((step.variable, product))
         algebra = continuous if isinstance(step.variable, Continuous) else discrete
@@ -234,7 +236,7 @@ def remaining(
             put(product.eliminate_partial(step.variable, algebra, columns[step.variable]))
         else:
             put(product.eliminate(step.variable, algebra))
-    return buckets[end]
+    return buckets[last]
 
 
 # ------------------------------------------------------------------------------------- questions
@@ -265,11 +267,11 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     problem = _problem(model, evidence, partial, free, memory_limit)
     scopes = [potential_scope(p) for p in problem.potentials]
     plan = make_plan(scopes, free, order=model.variables)
-    continuous = replace(plan, keep=())  # no product over all kept variables is formed
-    continuous.check_memory(memory_limit)
+    eliminations = replace(plan, keep=())  # no product over all kept variables is formed
+    eliminations.check_memory(memory_limit)
     left = remaining(problem.potentials, plan, problem.columns)
     factors = [factor for factor in left if isinstance(factor, Factor)]
-    factors = factors or [Factor.from_log((), np.zeros(1))]
+    factors = factors or [Factor.from_log((), np.zeros(1))]  # the constant 1
     scopes_left = Scopes.of_variables(free, [factor.scope for factor in factors])
     return Tables.from_logs(scopes_left, [factor.log_values[0] for factor in factors])
 
@@ -325,10 +327,14 @@ def completed(
     joint: bool,
     memory_limit: float | None,
 ) -> dict[Variable, NDArray[Any]]:
-    """Return `values` of some variables, and the means of the others given them."""
+    """Return `values` of some variables, and those of the others given them.
+
+    Of continuous variables these are the conditional means, which maximise a Gaussian too.
+    """
     rest = [v for v in variables if v not in values]
     if not rest:
         return values
+    # The stored matrices lack the new columns.
     extended = replace(evidence, columns={**evidence.columns, **values}, matrices=())
     return values | _maximised(model, rest, extended, joint=joint, memory_limit=memory_limit)[0]
 
@@ -365,6 +371,7 @@ def _maximised(
     )
     assert isinstance(result, Factor)  # no variable is kept
     values: dict[Variable, NDArray[Any]] = {}
+    # Last eliminated first: the product of a variable has no others but those eliminated later.
     for variable, product in reversed(trace):
         values[variable] = _best(variable, product, values)
     return values, result.log_values
@@ -382,7 +389,7 @@ def _best(
     if isinstance(product, Factor):
         _, log_values = take_codes(product.scope, product.log_values, others, codes)
         return np.asarray(np.argmax(log_values, axis=1))
-    alone: Any = product.take(others, codes)
+    alone: Any = product.take(others, codes)  # in the end a factor of this variable alone
     for other in product.variables:
         if other != variable:
             alone = alone.condition(other, values[other].astype(np.float64))
@@ -402,7 +409,9 @@ _MAXIMUM_AXES = 58
 class Forest:
     """A junction forest as lists indexed by clique, to be run for any values of its factors.
 
-    `inside[c]` lists the factors multiplied at clique c, and `below[c]` its child cliques.
+    `inside[c]` lists the factors multiplied at clique c, `below[c]` its child cliques, and
+    `separators[c]` the variables that it shares with its parent. `constants` are the factors
+    without free variables. Children come before their parents.
 
     Parameters
     ----------
@@ -421,9 +430,9 @@ class Forest:
         for c, parent in enumerate(tree.parent.tolist()):
             if parent >= 0:
                 self.below[parent].append(c)
+        # The variables eliminated at a clique are its first members; its separator is the rest.
         begins = (tree.c_start[:-1] + tree.residual).tolist()
         members = [variables[v] for v in tree.member.tolist()]
-        # The variables that each clique shares with its parent.
         ends = tree.c_start[1:].tolist()
         self.separators = [members[i:j] for i, j in zip(begins, ends, strict=True)]
 
@@ -431,7 +440,6 @@ class Forest:
         """Return the product at each clique, and its sum to the separator: the message upward."""
         products: list[Factor] = []
         up: list[Factor] = []
-        # Children come before their parents.
         for inside, below, separator in zip(self.inside, self.below, self.separators, strict=True):
             # With it the product has all variables of the separator, even if no factor has one.
             ones = Factor.from_log(separator, np.zeros([1] * (1 + len(separator))))
@@ -463,6 +471,8 @@ class Forest:
         # The mass is the product of the masses of the trees and of the constant factors.
         masses = [*(up[c] for c in self.roots), *(factors[f] for f in self.constants)]
         others = _without_each(masses)
+        # The product of all factors outside a clique's subtree: the message from its parent, and at
+        # a root the mass of all else.
         down = dict(zip(self.roots, others, strict=False))
         products = dict(zip(self.constants, others[len(self.roots) :], strict=True))
         for c in range(len(up) - 1, -1, -1):
@@ -484,6 +494,7 @@ def _without_each(operands: Sequence[Factor]) -> list[Factor]:
     logs = [operand.aligned(scope) for operand in operands]
     nothing: Floats = np.zeros([1] * (1 + len(scope)))
     heads = itertools.accumulate(logs[:-1], np.add, initial=nothing)
+    # From the last operand down to the second one; reversed below.
     tails = [*itertools.accumulate(logs[:0:-1], np.add, initial=nothing)]
     cards = [variable.cardinality for variable in scope]
     products = []
@@ -515,6 +526,7 @@ class Calibration:
 
     def __init__(self, scopes: Sequence[tuple[Discrete, ...]]) -> None:
         variables = union_scope(scopes)
+        # Only the scopes count here; the values come with each run.
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
         tables = Tables(Scopes.of_variables(variables, scopes), ones, sums_to_one=False)
         tree = plan_tree(restrict(tables, (), (), (), Relevance.EVERYTHING))
@@ -542,7 +554,8 @@ class Calibration:
         log_mass = np.zeros(1) + sum(up[c].log_values for c in forest.roots)
         posteriors: dict[int, Floats] = {}
         # P(separator | evidence) for each clique, computed at its parent. Its division by the
-        # message from below is faster than the product of all other messages.
+        # message from below is faster than the product of all other messages. At a root, without a
+        # separator, it is one, or zero in rows of impossible evidence.
         shared = {
             c: Factor.from_log((), np.where(np.isneginf(up[c].log_values), -np.inf, 0.0))
             for c in forest.roots
@@ -594,6 +607,7 @@ def table_derivatives(
     tree = plan_tree(restricted)
     _check_memory(tree, memory_limit)
     variables = [tables.variables[v] for v in tree.variables.tolist()]
+    # In the order of the factors of the tree: all tables, then the likelihoods.
     factors = [_agreeing(tables, case, f) for f in range(len(tables))]
     factors += [Factor.from_log([tables.variables[v]], case.soft[v][None]) for v in soft]
     others, log_mass = Forest(tree, variables).without_each(factors)
@@ -604,9 +618,9 @@ def table_derivatives(
 
 def _agreeing(tables: Tables, case: Case, f: int) -> Factor:
     """Return the entries of table f that agree with the hard evidence, as a factor."""
-    numbers, values = tables.table(f, logs=True)
-    part = values[tuple(case.hard.get(v, slice(None)) for v in numbers)]
-    free = [tables.variables[v] for v in numbers if v not in case.hard]
+    scope, values = tables.table(f, logs=True)
+    part = values[tuple(case.hard.get(v, slice(None)) for v in scope)]
+    free = [tables.variables[v] for v in scope if v not in case.hard]
     return Factor.from_log(free, np.asarray(part)[None])
 
 
@@ -622,6 +636,7 @@ def _check_memory(tree: Tree, memory_limit: float | None) -> None:
     entries = 0.0
     if n_cliques:
         logs = np.add.reduceat(np.log(tree.cards[tree.member]), tree.c_start[:-1])
+        # The message from the parent is an operand too; one more leaves room for the results.
         entries = float(np.max(2.0 * (operands + 2) * np.exp(logs)))
     if BYTES * entries > limit or tree.width > _MAXIMUM_AXES:
         raise memory_error("tables", entries, tree.width, limit)
@@ -674,17 +689,19 @@ def likelihoods(
     for round_number in range(_MAXIMUM_ROUNDS):
         worst = 0.0
         for variable, q in beliefs.items():
-            now = posterior(variable, logs)
-            if ((now <= 0) & (q > 0)).any():
+            current = posterior(variable, logs)
+            if ((current <= 0) & (q > 0)).any():
                 raise EvidenceError(
                     f"The new belief about {variable.name!r} gives weight to states that have "
                     "probability zero under the model and the other findings."
                 )
-            worst = max(worst, float(np.max(np.abs(now - q))))
+            worst = max(worst, float(np.max(np.abs(current - q))))
             with np.errstate(divide="ignore", invalid="ignore"):
-                step = np.where(q > 0, wanted[variable] - np.log(now), -np.inf)
+                step = np.where(q > 0, wanted[variable] - np.log(current), -np.inf)
             updated = logs[variable] + step
+            # The scale of a likelihood is arbitrary: its maximum is made one.
             logs[variable] = np.where(q > 0, updated - updated.max(), -np.inf)
+        # For one variable the first round is exact; the second one measures the difference.
         if worst <= tolerance or (len(beliefs) == 1 and round_number):
             break
     if worst <= _GOOD_ENOUGH:
@@ -733,6 +750,8 @@ def product_of(
     """
     variables = {*scope, *(v for part in factors for v in potential_scope(part))}
     discrete = [v.cardinality for v in variables if isinstance(v, Discrete)]
+    # A Gaussian over n continuous variables has at most (1 + n)^2 numbers for each configuration of
+    # the discrete ones.
     others = len(variables) - len(discrete)
     check_memory(
         f"For {what} a distribution over {len(variables)} variables is needed, of",
@@ -754,7 +773,7 @@ def probabilities(product: Factor, variable: Discrete, parents: Sequence[Discret
 
     Parent configurations of probability zero get equal probabilities of all states.
     """
-    logs = product.aligned([*parents, variable])[0]
+    logs = product.aligned([*parents, variable])[0]  # without the axis of rows
     peak = logs.max(axis=-1, keepdims=True)
     possible = peak > -np.inf
     values = np.where(possible, np.exp(logs - np.where(possible, peak, 0.0)), 1.0)
@@ -772,6 +791,6 @@ def linear(product: GaussianFactor, variable: Continuous, parents: Sequence[Vari
     conditional: Any = product.conditional(variable)
     discrete = [v for v in parents if isinstance(v, Discrete)]
     others = [v for v in product.variables if v != variable]
-    wanted = [others.index(v) for v in parents if isinstance(v, Continuous)]
+    places = [others.index(v) for v in parents if isinstance(v, Continuous)]
     mean, variance, slopes = (align(x, product.scope, discrete)[0] for x in conditional)
-    return mean, variance, slopes[..., wanted]
+    return mean, variance, slopes[..., places]

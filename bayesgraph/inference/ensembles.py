@@ -70,9 +70,9 @@ def mixed(answers: Sequence[Answer], log_weights: Floats) -> Answer:
     log_weights : ndarray, shape (n,)
         Logs of the prior weights pi_s.
     """
-    logs = log_weights + np.array([answer.log_evidence for answer in answers])
-    log_evidence = log_sum(logs)
-    shares = np.exp(logs - log_evidence)
+    log_joint = log_weights + np.array([answer.log_evidence for answer in answers])
+    log_evidence = log_sum(log_joint)
+    shares = np.exp(log_joint - log_evidence)
     return averaged(answers, shares / shares.sum(), log_evidence)
 
 
@@ -93,10 +93,12 @@ def averaged(answers: Sequence[Answer], shares: Floats, log_evidence: float) -> 
         MixedPosterior: _joint,
         ItemsMixture: _items,
     }
+    # What is left is of the type NumberMixture.
     return by_type.get(type(answers[0]), joined)(answers, shares, log_evidence)
 
 
 def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float) -> Posterior:
+    """Return the weighted mean of joint tables of discrete targets; see `averaged`."""
     values = np.zeros(answers[0].probabilities.shape)
     for answer, share in zip(answers, shares, strict=True):
         values += share * answer.probabilities
@@ -104,6 +106,7 @@ def _posterior(answers: Sequence[Posterior], shares: Floats, log_evidence: float
 
 
 def _items(answers: Sequence[ItemsMixture], shares: Floats, log_evidence: float) -> ItemsMixture:
+    """Return the mixture of mixtures of distributions of counts; see `averaged`."""
     parts = [
         (share * weights, components)
         for answer, share in zip(answers, shares, strict=True)
@@ -116,17 +119,22 @@ def _items(answers: Sequence[ItemsMixture], shares: Floats, log_evidence: float)
 def _joint(
     answers: Sequence[MixedPosterior], shares: Floats, log_evidence: float
 ) -> MixedPosterior:
+    """Return the average of joint posteriors of discrete and continuous targets; see `averaged`.
+
+    In each joint state of the discrete targets, the mixtures of the networks are weighted by share
+    times probability of the state.
+    """
     discrete = _posterior([answer.discrete for answer in answers], shares, log_evidence)
     cells = itertools.product(*(range(size) for size in discrete.probabilities.shape))
     mixtures: list[NumberMixture | None] = []
     for state, cell in zip(discrete, cells, strict=True):
         weights = shares * [float(answer.discrete.probabilities[cell]) for answer in answers]
-        there = np.flatnonzero(weights > 0)
-        if not len(there):
+        possible = np.flatnonzero(weights > 0)
+        if not len(possible):
             mixtures.append(None)
             continue
-        parts = [answers[s].given(state) for s in there.tolist()]
-        mixtures.append(joined(parts, weights[there] / weights[there].sum(), log_evidence))
+        parts = [answers[s].given(state) for s in possible.tolist()]
+        mixtures.append(joined(parts, weights[possible] / weights[possible].sum(), log_evidence))
     return MixedPosterior(discrete, mixtures)
 
 
@@ -184,13 +192,15 @@ def best_assignments(
         candidates = list(distinct.values())
         if not candidates:
             return []
-        values = log_probabilities(names, candidates)
+        logs = log_probabilities(names, candidates)
+        # No assignment beyond the candidates exceeds the bound. A list shorter than k is complete:
+        # its network gives all others probability zero.
         last = [best[-1].log_probability if len(best) == k else -np.inf for best in lists]
         bound = log_sum(log_weights + np.array(last))
-        order = np.argsort(-values, kind="stable")[:n]
-        if bound == -np.inf or (len(order) == n and values[order[-1]] >= bound - _ROUNDING):
+        order = np.argsort(-logs, kind="stable")[:n]
+        if bound == -np.inf or (len(order) == n and logs[order[-1]] >= bound - _ROUNDING):
             return [
-                Assignment(dict(zip(names, candidates[i], strict=True)), float(values[i]))
+                Assignment(dict(zip(names, candidates[i], strict=True)), float(logs[i]))
                 for i in order.tolist()
             ]
         if k >= _MAXIMUM:
@@ -208,6 +218,7 @@ def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
     `codes` has the group of each state, -1 for none.
     """
     sums = np.full((*logs.shape[:-1], n), -np.inf)
+    # Transposed, because `at` adds along the first axis: here the groups, and the states.
     np.logaddexp.at(sums.T, codes[codes >= 0], logs[..., codes >= 0].T)
     return sums
 
@@ -217,9 +228,9 @@ def grouped(logs: Floats, codes: NDArray[np.int64], n: int) -> Floats:
 
 def answer_of(member: Any, question: Question, case: Case, memory_limit: float | None) -> Any:
     """Return a network's own answer to a query; query and case are those of the ensemble."""
-    inner = member.case(case)
-    work = member.network._work(member.question(question), inner.pattern, memory_limit)
-    return work.run(inner, memory_limit)
+    member_case = member.case(case)
+    work = member.network._work(member.question(question), member_case.pattern, memory_limit)
+    return work.run(member_case, memory_limit)
 
 
 def log_masses(members: Sequence[Any], case: Case, memory_limit: float | None = None) -> Floats:
@@ -232,7 +243,8 @@ class _EnsembleWork(Work):
 
     def _prepare(self, model: Any) -> None:
         self.members = model.members_with(getattr(self.question, "targets", ()))
-        # Which columns of a batch a network has does not depend on their values.
+        # Which columns of a batch a network has does not depend on their values. Of a single case
+        # it may: a network may lack the observed state. Its queries are prepared in `answer_of`.
         self.works = [
             m.network._work(m.question(self.question), m.pattern(self.pattern), self.memory_limit)
             for m in self.members
@@ -244,6 +256,7 @@ class _MixtureRows(_EnsembleWork):
     """A prepared query of rows: the networks' probabilities are summed."""
 
     def run_rows(self, rows: Evidence) -> Floats:
+        """Return log probabilities of each row under the mixture; see `Work.run_rows`."""
         logs: Any = -np.inf
         for member, work in zip(self.members, self.works, strict=True):
             logs = np.logaddexp(logs, work.run_rows(rows) + member.log_weight)
@@ -328,11 +341,12 @@ class MixtureBest(_EnsembleWork):
         codes = {model._index_of[name]: _code(model, name, state) for name, state in best.items()}
         assigned = Case({**case.hard, **codes}, case.soft)
         values = {
-            v.name: model._work(Joint((number,)), assigned.pattern, limit).run(assigned, limit).mean
-            for number, v in enumerate(model.variables)
+            v.name: model._work(Joint((index,)), assigned.pattern, limit).run(assigned, limit).mean
+            for index, v in enumerate(model.variables)
             if isinstance(v, Continuous)
-            and number not in case.hard
-            and (v not in model._unmarginalisable or leaves_of(model, [number], assigned.pattern))
+            and index not in case.hard
+            # One that cannot be integrated out has a posterior only as a leaf.
+            and (v not in model._unmarginalisable or leaves_of(model, [index], assigned.pattern))
         }
         merged = {**best, **values}
         order = [v.name for v in model.variables if v.name in merged]
@@ -341,7 +355,9 @@ class MixtureBest(_EnsembleWork):
     def _log_probabilities(
         self, case: Case, names: tuple[Name, ...], values: list[tuple[Any, ...]]
     ) -> Floats:
+        """Return log P(assignment, evidence) under the mixture; see `best_assignments`."""
         model = self.model
+        # A batch of rows: in each the evidence of the case, and one of the assignments.
         row = case.evidence(model.variables)
         columns = {v: np.repeat(c, len(values), axis=0) for v, c in row.columns.items()}
         for name, column in zip(names, zip(*values, strict=True), strict=False):
@@ -352,6 +368,7 @@ class MixtureBest(_EnsembleWork):
 
 
 def _code(model: Any, name: Name, state: Any) -> int:
+    """Return the code of a state of the variable with a name."""
     code: int = model.variables[model._index_of[name]].index(state)
     return code
 
@@ -378,6 +395,8 @@ class MixtureDraw(_EnsembleWork):
 
         `weights` are the posterior weights of the networks.
         """
+        # The number of rows of each network. For n = 0 the likeliest ones give empty columns, whose
+        # types are right.
         sizes = random.multinomial(n, weights) if n else (weights == weights.max()).astype(int)
         drawn = [
             answer_of(member, self.question, case, memory_limit).take(
@@ -386,6 +405,7 @@ class MixtureDraw(_EnsembleWork):
             for member in self.members
             if sizes[member.place]
         ]
+        # The rows of one network must not follow one another.
         order = random.permutation(n)
         return {v: _joined([part[v] for part in drawn])[order] for v in drawn[0]}
 
@@ -406,9 +426,10 @@ class MixtureSlopes(Work):
         # their derivatives.
         weights, by_network = model.weights, []
         for member in model.all_members:  # the posterior depends on weights of zero too
-            inner, question = member.case(case), member.question(self.question)
-            work = member.network._work(question, inner.pattern, memory_limit)
-            by_network.append(work.derivatives(inner, log_mass, memory_limit))
+            member_case, question = member.case(case), member.question(self.question)
+            work = member.network._work(question, member_case.pattern, memory_limit)
+            by_network.append(work.derivatives(member_case, log_mass, memory_limit))
+        # In this unit the weighted sum of P(evidence) is one: the quotient needs no divisor.
         posterior = float(sum(w * d.both for w, d in zip(weights, by_network, strict=True)))
         slopes = np.array([d.both - posterior * d.mass for d in by_network])
         parts = {i: (d, d.slopes(posterior, weights[i])) for i, d in enumerate(by_network)}
@@ -453,9 +474,11 @@ class AverageJoint(_EnsembleWork):
         self._variables = tuple(model.variables[v] for v in targets)
         weights = np.array([member.weight for member in self.members])
         self._weights = weights / weights.sum()
+        # Of a shifted prior: what the average is multiplied by in each joint state; else None.
         self._ratio = model.ratio_of(targets)
 
     def run(self, case: Case, memory_limit: float | None = None) -> Answer | None:
+        """Return the average, without a log evidence (NaN); None if all networks rule it out."""
         answers: list[Answer] = []
         targets, refused = self.question.targets, 0
         for member in self.members:
@@ -463,6 +486,7 @@ class AverageJoint(_EnsembleWork):
             if answer is None:  # impossible evidence: use the network's prior, as `run_rows` does
                 refused += 1
                 answer = answer_of(member, self.question, Case({}), memory_limit)
+            # With the member's exponents, and over the states of the average's variables.
             if isinstance(answer, Posterior):
                 shares = member.spread(targets, member.tempered(targets, answer.probabilities))
                 answer = Posterior(self._variables, shares, np.nan)
@@ -493,7 +517,7 @@ class AverageJoint(_EnsembleWork):
         if groups is None:
             return self._run_different(rows)
         different, place = groups
-        # The numbers of a state are contiguous.
+        # Transposed, because the numbers of a state are contiguous.
         return self._run_different(rows.rows(different)).T[:, place].T
 
     def _run_different(self, rows: Evidence) -> Floats:
@@ -514,6 +538,7 @@ class AverageJoint(_EnsembleWork):
             shares = member.spread((target,), member.shares(target, logs))
             shares *= weight
             total += shares
+        # Rows that all members refuse can exist only if each refuses some row.
         if len(refusals) == len(self.works):
             total[np.logical_and.reduce(refusals)] = 0.0
         if self._ratio is not None:
@@ -554,6 +579,8 @@ class AverageSlopes(Work):
             # One that the evidence rules out has its prior in the average, as in `AverageJoint`.
             if by_member[k][0] is None:
                 by_member[k] = self._derivatives(member, nothing, memory_limit)
+        # Of each member over its own states of the target, with its exponent (in the unit of P(e),
+        # `both` is the posterior); then over the average's states, shape (n_members, n_states).
         posteriors = [
             member.tempered((target,), np.array([one.both for one in states]))
             for member, states in zip(members, by_member, strict=True)
@@ -570,6 +597,7 @@ class AverageSlopes(Work):
         if total <= 0:
             return None
         posterior = float(ratio[state] * mean[state] / total)
+        # Of the posterior of the state, with respect to the mean at each state.
         gradient = (np.eye(len(mean))[state] * ratio - posterior * ratio) / total
         parts = {}
         for member, states, q, weight in zip(members, by_member, posteriors, relative, strict=True):
@@ -577,7 +605,8 @@ class AverageSlopes(Work):
             by_state = weight * (member.spread((target,), np.eye(len(states))) @ gradient)
             terms, exponent = states, member.exponent(target)
             if exponent != 1.0:
-                # By the chain rule through prior (posterior / prior)^exponent, normalised.
+                # By the chain rule through prior (posterior / prior)^exponent, normalised: first
+                # with respect to its log, then to posterior and prior, which both depend on tables.
                 priors = self._derivatives(member, nothing, memory_limit)
                 p, prior = (np.array([one.both for one in each]) for each in (states, priors))
                 by_log = q * (by_state - by_state @ q)
@@ -586,6 +615,8 @@ class AverageSlopes(Work):
                 )
                 terms = [*states, *priors]
             parts[member.place] = states[0], _added(terms, by_state)
+        # The weights are divided by their sum: the derivative of the mean with respect to one of
+        # them is (the member's shares - mean) / sum.
         slopes = np.zeros(len(model.weights))
         slopes[[member.place for member in members]] = (shares - mean) @ gradient / weights.sum()
         return sensitivity.sensitivity_of(

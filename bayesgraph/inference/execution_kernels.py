@@ -66,12 +66,17 @@ _SAFE_MASS = 1e-250
 
 
 def _view(array: Floats, offset: int, shape: list[int], steps: list[int]) -> Any:
-    """Return an array as nested loops see it: an axis for a loop, repeated where its step is 0."""
+    """Return an array as nested loops see it: an axis for a loop, repeated where its step is 0.
+
+    `offset` and `steps` count entries, of which each has 8 bytes.
+    """
     return np.ndarray(shape, np.float64, array, 8 * offset, [8 * step for step in steps])
 
 
 def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
+    """Do what `enumerate_joint` does, by a joint table with an axis for each free variable."""
     n_all, n_start, n_item, n_targets = layout[:4].tolist()
+    # The seven arrays of the layout; the last one has the rest.
     ends = np.cumsum([4, n_all, n_start, n_item, n_item, n_start - 1, n_targets, 0]).tolist()
     ends[-1] = len(layout)
     cards, start, item, step, base, targets, factors = (
@@ -87,6 +92,7 @@ def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[
     if math.prod(shape) > FEW_ENTRIES:
         return TOO_MANY, 0.0, np.empty(0)
     joint = np.ones(shape)
+    # Each table at the observed states, repeated along the axes that it lacks.
     for f, steps in zip(factors, steps_of, strict=True):
         offset = base[f] + sum([steps[v] * observed[v] for v in steps.keys() & observed.keys()])
         sizes = [cards[v] if v in steps else 1 for v in free]
@@ -94,8 +100,11 @@ def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[
     total = float(joint.sum())
     if n_targets:
         result = np.zeros([cards[v] for v in targets])
+        # Axes of the joint table in the order of the targets; an observed target has none, and its
+        # other states keep the probability zero.
         places: Any = [free.index(v) for v in targets if v not in observed]
         rest = tuple([axis for axis in range(len(free)) if axis not in places])
+        # The axes that are left are ascending: that of a target is the rank of its place.
         kept = joint.sum(axis=rest).transpose(np.argsort(np.argsort(places)))
         result[tuple([observed.get(v, slice(None)) for v in targets])] = kept
     else:
@@ -145,6 +154,7 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
     # Depth d of the search assigns `free[d - 1]`, whose marginal begins at `at_result[d - 1]`.
     state = np.zeros(n_all, np.int64)
+    # The place of each variable in `free`; -1 for those that are observed or in no factor.
     depth_of = filled(n_all, -1)
     for f in factors:
         for at in range(start[f], start[f + 1]):
@@ -179,6 +189,8 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
         for at in range(start[f], start[f + 1]):
             owner[f] = max(owner[f], depth_of[item[at]] + 1)
     first, following = linked(owner, n + 1, True)
+    # At each depth: the state that is visited, the product of the factors of lower depths, and the
+    # sum of the products of the states visited so far.
     digit = np.empty(n + 1, np.int64)
     prefix = np.empty(n + 2)
     mass = np.zeros(n + 2)
@@ -239,6 +251,7 @@ def _part(target: Floats, t: int, shape: list[int], steps: list[int]) -> tuple[A
 
 
 def _linear_on_arrays(operation: int, target: Floats, t: int, *others: Any) -> None:
+    """Do what `_linear` does, by operations on whole arrays."""
     source, s, code, at, dims, _ = others
     words = code[at : at + 3 * dims].tolist()
     shape, steps = words[::3], words[1::3]
@@ -253,6 +266,7 @@ def _linear_on_arrays(operation: int, target: Floats, t: int, *others: Any) -> N
 
 
 def _add_products_on_arrays(target: Floats, t: int, *others: Any) -> None:
+    """Do what `_add_products` does, by operations on whole arrays."""
     left, x, right, y, code, at, dims, _ = others
     words = code[at : at + 4 * dims].tolist()
     to, kept = _part(target, t, words[::4], words[1::4])
@@ -262,12 +276,14 @@ def _add_products_on_arrays(target: Floats, t: int, *others: Any) -> None:
 
 
 def _extremes_of_array(bits: Ints, t: int, n: int) -> tuple[int, int]:
+    """Do what `_extremes` does, by operations on whole arrays."""
     numbers = bits[t : t + n]
     positive = numbers[numbers > 0]
     return int(numbers.max()), int(np.minimum.reduce(positive, initial=_INFINITY))
 
 
 def _divide_arrays(work: Floats, t: int, s: int, n: int, logarithmic: bool) -> None:
+    """Do what `_divide` does, by operations on whole arrays."""
     entries, divisor = work[t : t + n], work[s : s + n]
     if logarithmic:
         entries -= np.where(divisor > -np.inf, divisor, 0.0)
@@ -293,6 +309,9 @@ def _linear(
     It writes to `target` from offset `t` on and reads `source` from offset `s` on. The `dims`
     dimensions of the instruction start at ``code[at]``; `index` is a scratch array for the loops.
     """
+    # The last dimension has n entries, with steps dt in the target and ds in the source; the last
+    # but one m rounds, with steps et and es. Steps of 1 and 0 have loops of their own, which the
+    # compiler turns into vector instructions.
     inner = at + 3 * (dims - 1)
     n, dt, ds = np.uint64(code[inner]), np.uint64(code[inner + 1]), np.uint64(code[inner + 2])
     m, et, es = np.uint64(code[inner - 3]), np.uint64(code[inner - 2]), np.uint64(code[inner - 1])
@@ -356,6 +375,7 @@ def _linear(
                     target[a + i * dt] = source[b + i * ds]
                 a += et
                 b += es
+        # The outer dimensions count like the digits of a number, the last one fastest.
         k = dims - 3
         while k >= 0:
             d = at + 3 * k
@@ -401,6 +421,9 @@ def _logarithmic(
     MULTIPLY adds logarithms. ADD takes their maximum if `maximum` is set, else log-sum-exp. Only
     CONTRACT reads `other`, from offset `u` on.
     """
+    # Only CONTRACT has steps of `other`, as a fourth word of each dimension; otherwise `u` moves,
+    # but is not read. The last dimension is a loop over n entries, with steps dt in the target and
+    # ds in the source; those before it count like the digits of a number.
     paired = operation == CONTRACT
     words = 4 if paired else 3
     inner = at + words * (dims - 1)
@@ -504,6 +527,9 @@ def _add_products(
     on. The `dims` dimensions of the instruction start at ``code[at]``; `index` is a scratch array
     for the loops.
     """
+    # The last dimension has n entries, with steps dt, dx and dy of target, left and right; the last
+    # but one m rounds, with steps et, ex and ey. Steps of 1 and 0 have loops of their own, which
+    # the compiler turns into vector instructions.
     inner = at + 4 * (dims - 1)
     n, m = np.uint64(code[inner]), np.uint64(code[inner - 4])
     dt, dx, dy = np.uint64(code[inner + 1]), np.uint64(code[inner + 2]), np.uint64(code[inner + 3])
@@ -520,6 +546,7 @@ def _add_products(
     while True:
         a, b, c = t0, x0, y0
         if dt == one and dx == one and dy == zero and et == zero:
+            # Four rounds at once read and write the entries of the target only once.
             j = zero
             while j + four <= m:
                 f, g, h, e = right[c], right[c + ey], right[c + ey + ey], right[c + ey + ey + ey]
@@ -547,6 +574,7 @@ def _add_products(
                 b += ex
                 c += ey
         elif dt == one and dx == one and dy == one and et == zero:
+            # Two rounds at once.
             j = zero
             while j + two <= m:
                 q, v = b + ex, c + ey
@@ -584,6 +612,7 @@ def _add_products(
                 a += et
                 b += ex
                 c += ey
+        # The outer dimensions count like the digits of a number, the last one fastest.
         k = dims - 3
         while k >= 0:
             d = at + 4 * k
@@ -614,7 +643,10 @@ def _gather(
     at: int,
     logarithmic: bool,
 ) -> None:
-    """Copy or multiply in the entry of `source` that is listed for each of n rows from `at` on."""
+    """Copy or multiply in the entry of `source` that is listed for each of n rows from `at` on.
+
+    Row i is entry ``t + i`` of `target`, and reads entry ``s + listed[at + i]`` of `source`.
+    """
     to, begin, base = np.uint64(t), np.uint64(at), np.uint64(s)
     if operation == COPY:
         for i in range(np.uint64(n)):
@@ -641,7 +673,8 @@ def _scatter(
 ) -> None:
     """Add each of n rows to the entry of `target` that is listed from `at` on.
 
-    Of logarithms the maximum is taken if `maximum` is set, else log-sum-exp.
+    Row i is entry ``s + i`` of `source`, and goes to entry ``t + listed[at + i]`` of `target`. Of
+    logarithms the maximum is taken if `maximum` is set, else log-sum-exp.
     """
     to, begin, base = np.uint64(t), np.uint64(at), np.uint64(s)
     for i in range(np.uint64(n)):
@@ -652,7 +685,7 @@ def _scatter(
 
 def _instructions(code: Ints, *others: Any) -> int:
     """Return the work of `run`: an instruction takes some words, and reads some entries at once."""
-    return len(code) + len(others[3]) // 64
+    return len(code) + len(others[3]) // 64  # the fourth of them is the workspace
 
 
 @kernel(work=_instructions, error_model="numpy")
@@ -692,19 +725,25 @@ def run(
     zero = -np.inf if logarithmic else 0.0
     bits = work.view(np.int64)
     listed = code.view(np.int32)
+    # Two numbers, and their bits.
     pair = np.zeros(2, np.int64)
     numbers = pair.view(np.float64)
     index = np.zeros(64, np.int64)
+    # Of the instructions between LOOP and AGAIN: the index of each loop, the number of loops, where
+    # their counts are in the code, and the rounds that are left.
     loop = np.zeros(64, np.int64)
     n_loop = 0
     loop_at = 0
     turns = 0
     at = 0
+    # The words of the instructions are described in `program_kernels`. `t` is the offset of the
+    # target, `s` that of the source.
     while at < len(code):
         operation = code[at]
-        if operation <= ADD or operation == ONES:
+        if operation <= ADD or operation == ONES:  # COPY, MULTIPLY, ADD or ONES
             t, s, kind = code[at + 2], code[at + 3], code[at + 4]
             dims, outer = code[at + 5], code[at + 6]
+            # Within LOOP and AGAIN, the offsets move with the loops that surround the instruction.
             d = at + HEAD + 3 * dims
             for k in range(outer):
                 t += loop[k] * code[d]
@@ -729,6 +768,7 @@ def run(
                 _linear(operation, work, t, data, s, code, at + HEAD, dims, index)
             at += code[at + 1]
         elif operation == CONTRACT:
+            # Two sources, each with its kind; `u` is the offset of the second one.
             s, u = code[at + 3], code[at + 5]
             data, other = work, work
             if code[at + 4] == TABLE:
@@ -747,6 +787,8 @@ def run(
             _fill(work, code[at + 2], code[at + 3], zero)
             at += SHORT
         elif operation == SCALE or operation == DIVIDE:
+            # SCALE: message, entries, parent clique, whether its scale counts for the log mass.
+            # DIVIDE: message, entries, message by which it is divided or -1, child clique.
             t, n, s = code[at + 2], code[at + 3], code[at + 4]
             if operation == DIVIDE and s >= 0:
                 _divide(work, t, s, n, logarithmic)
@@ -783,6 +825,7 @@ def run(
                     status = TOO_SMALL
             at += SHORT
         elif operation == RESULT or operation == MASS:
+            # Table, entries, offset in the result, whether its sum counts for the log mass.
             t, n, to = code[at + 2], code[at + 3], code[at + 4]
             peak = 0.0
             if logarithmic:
@@ -822,6 +865,7 @@ def run(
             s, data = code[at + 4], work
             if code[at + 5] == TABLE:
                 s, data = offsets[s], tables
+            # Positions of lists are negative: they are counted back from the end of the program.
             place = len(listed) + code[at + 6]
             _gather(
                 code[at + 7], work, code[at + 2], code[at + 3], data, s, listed, place, logarithmic
@@ -893,6 +937,8 @@ def run_rows(
     for begin in range(0, n_rows, n_together):
         end = min(begin + n_together, n_rows)
         bounds[:] = minima
+        # The likelihood of a row's observed state is one, of the others zero; all are one where the
+        # value is missing, and in rows beyond the last one of a block that is not full.
         for v in range(len(cards)):
             to = likelihood_at[v]
             for state in range(cards[v]):
@@ -904,6 +950,7 @@ def run_rows(
                 to += n_together
         status, log_mass = run(code, tables, offsets, bounds, work, result, False)
         for row in range(begin, end):
+            # The total stays zero if the run has failed: the logs are then NaN.
             total = 0.0
             if status == OK:
                 for state in range(n_states):
@@ -1031,6 +1078,7 @@ def local_values(
             at = origin
             for k in range(n_later):
                 at += assigned[row, later[k]] * later_steps[k]
+            # The states of the eliminated variables count like the digits of a number.
             for i in range(n):
                 if linear:
                     values[row, i] *= data[at]
@@ -1062,13 +1110,13 @@ def _drawn(values: Floats, n: int, point: float, linear: bool) -> int:
     total = 0.0
     for i in range(n):
         total += values[i]
-    left = point * total
+    remaining = point * total
     state = 0
     for i in range(n):
         if values[i] > 0.0:  # rounding of the total must not lead to an impossible state
             state = i
-            left -= values[i]
-            if left < 0.0:
+            remaining -= values[i]
+            if remaining < 0.0:
                 break
     return state
 
@@ -1151,6 +1199,8 @@ def decode(
                 state = _likeliest(values[row % together], n)
             if is_compressed:  # the variables that are eliminated are the last of a key
                 state = program.code[keys_at + state]
+            # The joint state is a number with a digit for each variable, of which the last varies
+            # fastest.
             for k in range(residual[c] - 1, -1, -1):
                 v = member[c_start[c] + k]
                 assigned[row, v] = state % cards[v]
@@ -1171,6 +1221,7 @@ def largest(scores: Floats) -> NDArray[np.intp]:
 
 @kernel()
 def _largest(scores: Floats, best: NDArray[np.intp], begin: int, end: int) -> None:
+    """Write the class with the largest score of each row from `begin` to `end` to `best`."""
     # Blocks of rows stay in the cache; in a block, scores are read class by class, as stored.
     maximum = np.empty(512)
     for first in range(begin, end, 512):

@@ -54,6 +54,7 @@ def slice_of_case(model: Any, pattern: Pattern, keep: Sequence[int]) -> PlannedS
 
     It serves for every case with the observed variables of `pattern`.
     """
+    # Only which variables have evidence counts here, not their values.
     nothing = np.empty(1)
     variables = model.variables
     columns = {variables[v]: nothing for v in pattern.observed}
@@ -128,7 +129,7 @@ class FactorAll(Work):
         model, log_evidence = self.model, self._log_evidence(case, memory_limit)
         if log_evidence == -np.inf:
             return None
-        free = {v.name: None for number, v in enumerate(model.variables) if number not in case.hard}
+        free = {v.name: None for index, v in enumerate(model.variables) if index not in case.hard}
         answer = partial(_posterior_of, model, self.pattern, case, memory_limit)
         return results.Marginals(free, answer, log_evidence)
 
@@ -139,9 +140,10 @@ class FactorAll(Work):
 def _posterior_of(
     model: Any, pattern: Pattern, case: Case, memory_limit: float | None, name: Any
 ) -> Any:
-    number = model._index_of[name]
-    check_target(model, model.variables[number])
-    posterior = model._work(Joint((number,)), pattern, memory_limit).run(case, memory_limit)
+    """Return the posterior of the variable with a name, or raise an error; see `FactorAll`."""
+    index = model._index_of[name]
+    check_target(model, model.variables[index])
+    posterior = model._work(Joint((index,)), pattern, memory_limit).run(case, memory_limit)
     if posterior is None:
         raise impossible_case(model.variables, case)
     return posterior
@@ -150,12 +152,12 @@ def _posterior_of(
 def impossible_case(variables: Sequence[Variable], case: Case) -> ImpossibleEvidenceError:
     """Return the error for evidence of probability zero; its message lists the evidence."""
     values: dict[Any, Any] = {}
-    for number, value in case.hard.items():
-        variable = variables[number]
+    for index, value in case.hard.items():
+        variable = variables[index]
         values[variable.name] = (
             variable.states[int(value)] if isinstance(variable, Discrete) else value
         )
-    values |= {variables[number].name: np.exp(logs) for number, logs in case.soft.items()}
+    values |= {variables[index].name: np.exp(logs) for index, logs in case.soft.items()}
     return ImpossibleEvidenceError(f"The model gives probability zero to the evidence {values!r}.")
 
 
@@ -178,6 +180,7 @@ class FactorBest(Work):
                 return None
             best = results.Assignment(self._named(case, values), float(log_value[0]))
             return Taken(lambda k: [best])
+        # The tables are reduced by the evidence: the program has none to observe.
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         over = question.over
         if over is not None:
@@ -202,17 +205,20 @@ class FactorBest(Work):
         }
 
     def _leaf_means(self, case: Case, assigned: Mapping[Variable, Any]) -> dict[Variable, float]:
-        """Return the conditional means of leaves that are not Gaussian, given the states found."""
+        """Return the conditional means of leaves that are not Gaussian, given the assigned states.
+
+        `assigned` has the state codes (and numbers) of the other free variables.
+        """
         model = self.model
         codes = {model.variables[v]: x for v, x in case.hard.items()}
         codes |= {v: int(x) for v, x in assigned.items() if isinstance(v, Discrete)}
-        numbers = [
+        candidates = [
             v for v in model._unmarginalisable if isinstance(v, Continuous) and v not in codes
         ]
         means = {}
-        for leaf, cpd in model._leaf_targets(numbers, tuple(codes)).items():
+        for leaf, cpd in model._leaf_targets(candidates, tuple(codes)).items():
             cell = parent_cells(cpd, {p: np.array([codes[p]]) for p in cpd.parents}, 1)
-            means[leaf] = float(cpd.components(cell).means[0, 0])
+            means[leaf] = float(cpd.components(cell).means[0, 0])  # one configuration, one number
         return means
 
 
@@ -222,6 +228,7 @@ class FactorDraw(Work):
     def run(self, case: Case, memory_limit: float | None = None) -> Taken | None:
         model = self.model
         evidence = case.evidence(model.variables)
+        # The tables are reduced by the evidence: the program has none to observe.
         compiled = CompiledTables(discrete_tables(model, evidence, memory_limit))
         program = program_of(compiled, Draw(), Pattern(()), memory_limit=memory_limit)
         discrete = draws_of(compiled, program, Case({}), memory_limit)
@@ -246,6 +253,7 @@ def _drawn(
     }
     result, _ = marginal(model, continuous, Evidence(n, columns | drawn))
     assert isinstance(result, GaussianFactor)  # all discrete variables are observed
+    # Shapes (n, k) and (n, k, k) for k continuous variables, in the order of `result.variables`.
     _, mean, covariance = result.moments()
     root = np.linalg.cholesky(covariance)
     noise = random.standard_normal((n, len(continuous)))
@@ -270,6 +278,7 @@ def _mixture(
     shape = [v.cardinality for v in axes]
 
     def flat(values: Floats, *tail: int) -> Floats:
+        """Return values of the shape (number of configurations of `axes`, *tail)."""
         table = align(values, result.scope, axes)[0]
         return np.broadcast_to(table, (*shape, *tail)).reshape(-1, *tail)
 
@@ -286,6 +295,7 @@ def _mixture(
     covariance = flat(covariance[..., order, :][..., :, order], n, n)
 
     def mixture(cells: NDArray[np.intp], shares: Floats) -> results.NumberMixture:
+        """Return the mixture of the Gaussians of some configurations; see `_by_state`."""
         components = results.GaussianComponents(mean[cells], covariance[cells])
         return results.NumberMixture(continuous, [(shares, components)], log_evidence)
 
@@ -312,6 +322,7 @@ def _by_state(
         of the numbers in these.
     """
     cards = [v.cardinality for v in discrete]
+    # The configurations of each joint state of the targets follow one another.
     size = len(weights) // math.prod(cards)
     mixtures = []
     for begin in range(0, len(weights), size):
@@ -350,6 +361,7 @@ class Factors(Solver):
         ]
         if isinstance(question, All):
             return Plan(parts=tuple(slice_of_case(model, pattern, (v,)).plan for v in wanted))
+        # For assignments and draws the tables of all discrete variables are kept.
         kept = [v for v in wanted if isinstance(model.variables[v], Discrete)]
         return slice_of_case(model, pattern, kept).plan
 
@@ -385,6 +397,8 @@ class LeafJoint(Work):
         # Each state of the discrete targets has a stretch of configurations of the parents.
         self._axes = (*self._discrete, *hidden)
         others = [v for v in self._continuous if v not in self._cpds]
+        # What another solver is asked: the joint posterior of these parents and of all targets that
+        # are not leaves.
         self.inner = Joint(tuple(index_of[v.name] for v in (*self._axes, *others)))
 
     def run(self, case: Case, memory_limit: float | None = None) -> Any:
@@ -431,15 +445,20 @@ class LeafJoint(Work):
         rows: NDArray[np.intp],
         weights: Floats,
     ) -> Any:
-        """Return the posterior of the numbers in some configurations; see `_by_state`."""
+        """Return the posterior of the numbers in some configurations; see `_by_state`.
+
+        `rows` are the configurations, and `weights` their weights. `numbers` is what `_posterior`
+        returns of the other numbers, and `cells` what `_cells` does.
+        """
         vector = self._continuous[0]
-        if isinstance(vector, CountVector):
+        if isinstance(vector, CountVector):  # then it is the only target
             items = self._cpds[vector].components(cells[vector][rows])
             return results.ItemsMixture(vector, [(weights, items)], log_evidence)
         blocks: list[tuple[tuple[int, ...], results.Components]] = []
         # Configurations without weight, which have no mixture, are left out.
         others: list[Any] = [numbers[i] for i in rows.tolist()] if numbers else []
         if others:
+            # A component of the result for each component of the mixture in each configuration.
             rows = np.repeat(rows, [len(mixture.weights) for mixture in others])
             shares = [w * mixture.weights for w, mixture in zip(weights, others, strict=True)]
             weights = np.concatenate(shares)
@@ -504,34 +523,38 @@ def different_rows(evidence: Evidence) -> tuple[Indices, Indices] | None:
     """
     if evidence.likelihoods or evidence.n_rows < _FIRST // 2:
         return None
+    # The keys are made of the matrices, which must have all columns.
     covered = {variable for variables, _ in evidence.matrices for variable in variables}
     if not covered.issuperset(evidence.columns):
         return None
     if evidence.n_rows > 2 * _FIRST:
-        first = np.unique(_mixed(_keys(evidence, _FIRST)))
-        if len(first) > (1 - _SHARE) * _FIRST:
+        different_first = np.unique(_mixed(_keys(evidence, _FIRST)))
+        if len(different_first) > (1 - _SHARE) * _FIRST:
             return None
     keys = _keys(evidence, evidence.n_rows)
     _, rows, place = np.unique(_mixed(keys), return_index=True, return_inverse=True)
     pays = len(rows) <= _DIFFERENT * evidence.n_rows
-    # Different rows have the same mixed key once in a while.
+    # Different rows have the same mixed key once in a while: then the result is None.
     return (rows, place) if pays and np.array_equal(keys[rows][place], keys) else None
 
 
 def _keys(evidence: Evidence, n_rows: int) -> NDArray[np.uint64]:
-    """Return the bits of all columns of the first rows, shape (n_rows, number of words)."""
+    """Return the bits of all columns of the first rows, shape (n_rows, number of words).
+
+    A word has 64 bits; the last one is filled up with zeros.
+    """
     sizes = [matrix.dtype.itemsize * matrix.shape[1] for _, matrix in evidence.matrices]
     keys = np.zeros((n_rows, -(-sum(sizes) // 8)), dtype=np.uint64)
-    whole, begin = keys.view(np.uint8), 0
+    key_bytes, begin = keys.view(np.uint8), 0
     for (_, matrix), size in zip(evidence.matrices, sizes, strict=True):
         part = np.ascontiguousarray(matrix[:n_rows])
-        whole[:, begin : begin + size] = part.view(np.uint8).reshape(n_rows, size)
+        key_bytes[:, begin : begin + size] = part.view(np.uint8).reshape(n_rows, size)
         begin += size
     return keys
 
 
 def _mixed(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return a number for the words of each row, which is the same for equal rows."""
+    """Return a hash of the words of each row, shape (n_rows,): the same for equal rows."""
     mixed = np.zeros(len(keys), dtype=np.uint64)
     for words in keys.T:
         mixed = (mixed ^ words) * _FACTOR

@@ -110,8 +110,9 @@ class Factor:
         kept = list(keep)
         if strangers := [v.name for v in kept if v not in self.scope]:
             raise CPDError(f"{self!r} has no variable {quoted(strangers)} to keep.")
-        gone = tuple(1 + axis for axis, v in enumerate(self.scope) if v not in kept)
-        values = log_sum_exp(self.log_values, gone) if gone else self.log_values
+        # Axis 0 is the batch. The axes that are left still have the order of the factor's scope.
+        summed = tuple(1 + axis for axis, v in enumerate(self.scope) if v not in kept)
+        values = log_sum_exp(self.log_values, summed) if summed else self.log_values
         left = [v for v in self.scope if v in kept]
         return Factor.from_log(kept, align(values, left, kept))
 
@@ -119,6 +120,7 @@ class Factor:
         """Return the factor after one variable has been summed or maximised out."""
         axis = self.scope.index(variable)
         rest = self.scope[:axis] + self.scope[axis + 1 :]
+        # Axis 0 of the values is the batch.
         return Factor.from_log(rest, algebra.reduce(self.log_values, 1 + axis))
 
     def take(self, variable: Discrete, codes: NDArray[np.integer[Any]]) -> Factor:
@@ -157,13 +159,14 @@ def checked_table(values: ArrayLike, scope: Sequence[Discrete], *, what: object)
             f"{what} takes an array of shape {shape}, one axis for each of {names} in this order; "
             f"got shape {table.shape}."
         )
-    if not (table.min(initial=0.0) >= 0.0 and table.max(initial=0.0) < np.inf):  # or NaN
-        where = np.argwhere(~(np.isfinite(table) & (table >= 0)))[0]
+    # Written with `not`, because every comparison with NaN is false.
+    if not (table.min(initial=0.0) >= 0.0 and table.max(initial=0.0) < np.inf):
+        first = np.argwhere(~(np.isfinite(table) & (table >= 0)))[0]
         cell = ", ".join(
-            f"{v.name!r}={v.states[code]!r}" for v, code in zip(scope, where, strict=True)
+            f"{v.name!r}={v.states[code]!r}" for v, code in zip(scope, first, strict=True)
         )
         raise CPDError(
-            f"{what} takes finite non-negative numbers; got {table[tuple(where)]} at {cell}."
+            f"{what} takes finite non-negative numbers; got {table[tuple(first)]} at {cell}."
         )
     return table
 
@@ -181,13 +184,14 @@ def align(values: Floats, scope: Sequence[Discrete], target: Sequence[Discrete])
     """
     if tuple(scope) == tuple(target):
         return values
-    place = {variable: 1 + axis for axis, variable in enumerate(scope)}
-    order = [place[variable] for variable in target if variable in place]
-    tail = range(1 + len(scope), values.ndim)
-    moved = values.transpose(0, *order, *tail)
-    lengths = iter(moved.shape[1 : 1 + len(order)])
-    middle = [next(lengths) if variable in place else 1 for variable in target]
-    return moved.reshape(moved.shape[0], *middle, *moved.shape[1 + len(order) :])
+    axis_of = {variable: 1 + axis for axis, variable in enumerate(scope)}
+    axes = [axis_of[variable] for variable in target if variable in axis_of]
+    further = range(1 + len(scope), values.ndim)
+    moved = values.transpose(0, *axes, *further)
+    # The variables are now in the target's order; axes of length 1 come between them.
+    lengths = iter(moved.shape[1 : 1 + len(axes)])
+    target_lengths = [next(lengths) if variable in axis_of else 1 for variable in target]
+    return moved.reshape(moved.shape[0], *target_lengths, *moved.shape[1 + len(axes) :])
 
 
 def take_codes(
@@ -197,6 +201,8 @@ def take_codes(
     codes: Sequence[NDArray[np.integer[Any]]],
 ) -> tuple[tuple[Discrete, ...], Floats]:
     """Reduce a table to each row's observed states; return the free variables and the new table.
+
+    The new table has the shape (n_rows, *cardinalities of the free variables, ...).
 
     Parameters
     ----------
@@ -212,13 +218,14 @@ def take_codes(
     rest = tuple(variable for variable in scope if variable not in variables)
     target = [*variables, *rest]
     moved = align(values, scope, target)
-    tail = moved.shape[1 + len(variables) :]
+    free_shape = moved.shape[1 + len(variables) :]
     cards = [variable.cardinality for variable in variables]
-    flat = moved.reshape(moved.shape[0], math.prod(cards), *tail)
-    index = np.ravel_multi_index(list(codes), cards)
-    if len(flat) == 1:
-        return rest, flat[0][index]
-    return rest, flat[np.arange(len(flat)), index]
+    # One axis for the joint states of the observed variables, and each row's index on it.
+    by_state = moved.reshape(moved.shape[0], math.prod(cards), *free_shape)
+    joint_state = np.ravel_multi_index(list(codes), cards)
+    if len(by_state) == 1:
+        return rest, by_state[0][joint_state]
+    return rest, by_state[np.arange(len(by_state)), joint_state]
 
 
 def weighted_log(log_values: Floats, weights: Floats) -> Floats:
@@ -283,6 +290,7 @@ class GaussianFactor:
                 f"A Gaussian over {quoted(v.name for v in self.variables)} takes exponents that "
                 "are not negative."
             )
+        # Factors of A and b, which the formula squares.
         root = np.sqrt(exponent)
         return GaussianFactor(
             self.scope,
@@ -298,6 +306,7 @@ class GaussianFactor:
         `column` holds the values, shape (n_rows,).
         """
         at, rest = self._position(variable)
+        # Axes of the targets: the rows of evidence, the discrete variables, the rows of A.
         value = column.reshape(-1, *[1] * (len(self.scope) + 1))
         targets = self.targets - self.loadings[..., at] * value
         return _factor(
@@ -350,6 +359,7 @@ class GaussianFactor:
         free = self.eliminate(variable, algebra)
 
         def choose(a: Floats, b: Floats) -> Floats:
+            """Return the array with the rows of `a` where the value is missing, else of `b`."""
             return np.where(missing.reshape(-1, *[1] * (a.ndim - 1)), a, b)
 
         if isinstance(free, Factor):
@@ -357,12 +367,12 @@ class GaussianFactor:
             return Factor.from_log(free.scope, choose(free.log_values, observed.log_values))
         assert isinstance(observed, GaussianFactor)
         # Conditioning leaves one row more of A and b than integration: pad with rows of zeros.
-        m = observed.targets.shape[-1] - free.targets.shape[-1]
+        padding = observed.targets.shape[-1] - free.targets.shape[-1]
         lead = free.targets.shape[:-1]
         loadings = np.concatenate(
-            [free.loadings, np.zeros((*lead, m, free.loadings.shape[-1]))], axis=-2
+            [free.loadings, np.zeros((*lead, padding, free.loadings.shape[-1]))], axis=-2
         )
-        targets = np.concatenate([free.targets, np.zeros((*lead, m))], axis=-1)
+        targets = np.concatenate([free.targets, np.zeros((*lead, padding))], axis=-1)
         return GaussianFactor(
             free.scope,
             free.variables,
@@ -383,15 +393,16 @@ class GaussianFactor:
     def compressed(self) -> GaussianFactor:
         """Return an equal factor in which A is upper triangular and has at most n rows."""
         loadings, targets = self.loadings, self.targets
-        rows, ends = [], []
+        rows, row_targets = [], []
         for at in range(len(self.variables)):
             if not targets.shape[-1]:
                 break
-            _, row, end, loadings, targets = _reflected(loadings, targets, at)
+            _, row, row_target, loadings, targets = _reflected(loadings, targets, at)
             rows.append(row)
-            ends.append(end)
+            row_targets.append(row_target)
+        # The rows that are left have only zeros in A; their targets contribute a constant.
         constant = self.log_constant - half_square(targets)
-        stacked = np.stack(rows, axis=-2), np.stack(ends, axis=-1)
+        stacked = np.stack(rows, axis=-2), np.stack(row_targets, axis=-1)
         return GaussianFactor(self.scope, self.variables, constant, *stacked)
 
     def moments(self) -> tuple[Floats, Floats, Floats]:
@@ -411,6 +422,8 @@ class GaussianFactor:
         diagonal = np.diagonal(triangular.loadings, axis1=-2, axis2=-1)
         if not diagonal.all():
             raise _improper(self.variables)
+        # With the inverse R of A, the mean is R b and the covariance is R R^T. The mass has the
+        # determinant of A in the divisor: the product of its diagonal.
         root = np.linalg.inv(triangular.loadings)
         mean = np.einsum("...ij,...j->...i", root, triangular.targets)
         covariance = np.einsum("...ik,...jk->...ij", root, root)
@@ -422,6 +435,8 @@ class GaussianFactor:
     def centre(self) -> Floats:
         """Return the mean of the factor's only continuous variable, (n_rows, *cardinalities)."""
         column = self.loadings[..., 0]
+        # The mean is a.b / a.a for the column a of A. Division by the largest entry of a keeps the
+        # squares within the range of floats.
         scale = np.max(np.abs(column), axis=-1, keepdims=True)
         if not scale.all():
             raise _improper(self.variables)
@@ -430,6 +445,7 @@ class GaussianFactor:
         return np.asarray(weighted / np.sum(column * column, axis=-1))
 
     def _position(self, variable: Continuous) -> tuple[int, list[int]]:
+        """Return the column of a variable in A, and the columns of all others."""
         at = self.variables.index(variable)
         return at, [i for i in range(len(self.variables)) if i != at]
 
@@ -465,11 +481,13 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
     lead = np.broadcast_shapes(
         constant.shape, *(align(g.log_constant, g.scope, scope).shape for g in gaussians)
     )
-    nothing = np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
-    product = GaussianFactor(scope, variables, np.broadcast_to(constant, lead), *nothing)
+    # The product starts with the sum of all log constants, and without rows of A and b.
+    no_rows = np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
+    product = GaussianFactor(scope, variables, np.broadcast_to(constant, lead), *no_rows)
     for gaussian in gaussians:
         product = _with_rows(product, gaussian, lead)
-        # Many rows of A over few variables are equivalent to at most n rows.
+        # Many rows of A over few variables are equivalent to at most n rows. To reduce them takes
+        # n reflections, so it is done only when there are far more.
         if product.targets.shape[-1] > 2 * len(variables) + 8:
             product = product.compressed()
     return product
@@ -516,13 +534,14 @@ def _reflected(
     loadings, targets : ndarray, shapes (..., m - 1, n) and (..., m - 1)
         The other rows, whose entries in the column are zero.
     """
-    block = np.concatenate([loadings, targets[..., None]], axis=-1)
+    block = np.concatenate([loadings, targets[..., None]], axis=-1)  # [A | b]
     m = block.shape[-2]
     if m == 0:
         lead = block.shape[:-2]
         nothing = np.zeros((*lead, loadings.shape[-1])), np.zeros(lead)
         return np.full(lead, -np.inf), *nothing, loadings, targets
     largest = np.argmax(np.abs(block[..., at]), axis=-1)[..., None]
+    # Exchange the first row and the pivot row.
     order = np.broadcast_to(np.arange(m), block.shape[:-1]).copy()
     np.put_along_axis(order, largest, 0, axis=-1)
     order[..., :1] = largest
@@ -531,15 +550,16 @@ def _reflected(
     empty = scale == 0
     column = block[..., at] / np.where(empty, 1.0, scale)
     norm = np.sqrt(np.sum(column * column, axis=-1, keepdims=True))
-    # The sign avoids cancellation; a column of zeros is left as it is.
-    mirror = column.copy()
-    mirror[..., :1] += np.where(column[..., :1] < 0, -1.0, 1.0) * norm
-    length = np.sum(mirror * mirror, axis=-1, keepdims=True)
-    unit = 2.0 * mirror / np.where(length == 0, 1.0, length)
-    block = block - unit[..., None] * np.einsum("...m,...mk->...k", mirror, block)[..., None, :]
+    # The reflection is I - 2 v v^T / (v^T v), with v = column +- norm e_1. The sign avoids
+    # cancellation; a column of zeros, for which v = 0, is left as it is.
+    normal = column.copy()
+    normal[..., :1] += np.where(column[..., :1] < 0, -1.0, 1.0) * norm
+    square = np.sum(normal * normal, axis=-1, keepdims=True)
+    scaled = 2.0 * normal / np.where(square == 0, 1.0, square)
+    block = block - scaled[..., None] * np.einsum("...m,...mk->...k", normal, block)[..., None, :]
     log_entry = (log_of(norm) + log_of(scale))[..., 0]
     rest = block[..., 1:, :]
-    rest[..., at] = 0.0
+    rest[..., at] = 0.0  # exactly, without rounding errors
     return log_entry, block[..., 0, :-1], block[..., 0, -1], rest[..., :-1], rest[..., -1]
 
 
@@ -642,4 +662,4 @@ def normalised_with_total(log_values: Floats) -> tuple[Floats, float]:
 
 def largest(joint: Floats) -> NDArray[np.intp]:
     """Return for each row the index of the largest entry, ties to the first."""
-    return execution_kernels.largest(joint.T)
+    return execution_kernels.largest(joint.T)  # which takes classes by rows

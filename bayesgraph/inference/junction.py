@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 
 
 def unpacked(packed: Ints, n: int) -> list[Ints]:
-    """Return the n arrays that `planning_kernels.packed` has put one after the other."""
+    """Return the n arrays that `planning_kernels.packed` has put one after the other.
+
+    The first n numbers of `packed` are the places where the arrays end.
+    """
     ends = packed[:n].tolist()
     return [packed[begin:end] for begin, end in zip([n, *ends], ends, strict=False)]
 

@@ -78,13 +78,13 @@ class Convergence:
     def __str__(self) -> str:
         steps = f"{self.iterations} iteration{'' if self.iterations == 1 else 's'}"
         if self.converged:
-            first = f"{self.method}: converged after {steps}"
-            first += " (exact: the graph has no cycles)" if self.exact else ""
+            title = f"{self.method}: converged after {steps}"
+            title += " (exact: the graph has no cycles)" if self.exact else ""
         else:
-            first = f"{self.method}: NOT converged after {steps}; do not rely on the marginals"
+            title = f"{self.method}: NOT converged after {steps}; do not rely on the marginals"
         return "\n".join(
             [
-                first,
+                title,
                 f"  largest change   {rounded(self.message_change, 2)} of a log message (tolerance "
                 f"{rounded(self.tolerance, 2)}), {rounded(self.belief_change, 2)} of a probability",
                 f"  damping          {self.damping:g}",
@@ -184,6 +184,7 @@ def loopy_belief_propagation(
         # The largest change of a log message, relative for log messages beyond 1.
         change = float(np.max(np.abs(moves) / np.maximum(1.0, np.abs(messages)), initial=0.0))
         schedule.report(change, moves)
+        # The weighted mean of the new log messages and the old ones, which have the weight damping.
         messages -= schedule.damping * moves
     beliefs, _ = graph.beliefs(messages)
     earlier, _ = graph.beliefs(before)
@@ -201,6 +202,7 @@ def loopy_belief_propagation(
     )
     beliefs.flags.writeable = False
     parts = np.split(beliefs, graph.first[1:])
+    # Without variables there is one part still, which is empty.
     return LoopyBeliefs(dict(zip(graph.variables, parts, strict=bool(graph.variables))), report)
 
 
@@ -215,7 +217,9 @@ class _Schedule:
     def __init__(self, dampings: Sequence[float]) -> None:
         self._dampings = tuple(dampings)
         self._level = 0
+        # The smallest change in the iterations before the last check, and in those since.
         self._before = self._smallest = math.inf
+        # The number of iterations since the last check.
         self._waited = 0
         self._moves: Floats = np.zeros(0)
 
@@ -232,9 +236,10 @@ class _Schedule:
         self._smallest = min(self._smallest, change)
         self._waited += 1
         if self._waited >= _PATIENCE * (1 + 2 * self._level):
-            turning = moves @ self._moves < 0
-            enough = _SLOW if turning else _STUCK
-            if self._smallest > enough * self._before and self._level + 1 < len(self._dampings):
+            # The changes point against those of the iteration before.
+            oscillating = moves @ self._moves < 0
+            ratio = _SLOW if oscillating else _STUCK
+            if self._smallest > ratio * self._before and self._level + 1 < len(self._dampings):
                 self._level += 1
             self._before, self._smallest, self._waited = self._smallest, math.inf, 0
         self._moves = moves
@@ -256,7 +261,10 @@ class _Group(NamedTuple):
     parts: list[slice]
 
     def facing(self, values: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Return values at the messages of one axis, to be broadcast over the table."""
+        """Return values at the messages of one axis, to be broadcast over the table.
+
+        `values` has the shape (n_messages,), as all messages of the factor graph.
+        """
         shape = [1] * (self.table.ndim - 1)
         shape[axis] = self.table.shape[axis]
         return values[self.parts[axis]].reshape(*shape, -1)
@@ -287,6 +295,8 @@ class _FactorGraph:
         Cardinalities, and the place of each variable's first state.
     field : ndarray, shape (n_states,)
         Log of the product of the single-variable factors; zero at excluded states.
+    constant : float
+        Log of the product of the factors' largest values, by which their tables are divided.
     domain : ndarray of bool, shape (n_states,)
         States that are not excluded.
     cell : ndarray of int, shape (n_messages,)
@@ -312,6 +322,8 @@ class _FactorGraph:
                 self.field[at : at + len(table)] += table
             elif table.ndim:
                 by_shape.setdefault(table.shape, []).append((factor, table))
+        # The messages of a group follow one another axis by axis; those of an axis are an array of
+        # the shape (states, factors), in C order.
         self.groups: list[_Group] = []
         cells = [np.empty(0, dtype=np.intp)]
         size = 0
@@ -326,6 +338,7 @@ class _FactorGraph:
         self.cell = np.concatenate(cells)
         self.domain = ~np.isneginf(self.field)
         self._remove_excluded_states()
+        # Each factor of several variables has one message entry about a variable's first state.
         self.degrees = np.bincount(self.cell, minlength=len(self.field))[self.first]
         self.acyclic = self._is_acyclic()
 
@@ -362,14 +375,16 @@ class _FactorGraph:
         """
         is_open = np.add.reduceat(self.domain, self.first, dtype=np.intp) > 1
         variable_of = np.repeat(np.arange(len(self.variables)), self.cards)
+        # Nodes are numbered: the variables, then the factors, group by group.
         n_nodes = len(self.variables)
         edges = [np.empty((2, 0), dtype=np.intp)]
         for group in self.groups:
             n = group.table.shape[-1]
             for part in group.parts:
+                # The first n entries are those of state 0, one for each factor.
                 variables = variable_of[self.cell[part][:n]]
-                numbers = n_nodes + np.arange(n)
-                edges.append(np.stack([numbers, variables])[:, is_open[variables]])
+                factors = n_nodes + np.arange(n)
+                edges.append(np.stack([factors, variables])[:, is_open[variables]])
             n_nodes += n
         pairs = np.concatenate(edges, axis=1)
         graph = scipy.sparse.coo_array((np.ones(pairs.shape[1]), pairs), shape=(n_nodes, n_nodes))
@@ -397,12 +412,16 @@ class _FactorGraph:
         for group in self.groups:
             for axis, part in enumerate(group.parts):
                 new = SUM.reduce(group.product(cavities, without=axis), group.others(axis))
+                # Shape (states, factors): each message is scaled to a maximum of one.
                 renewed[part] = np.maximum(new - new.max(axis=0), _FLOOR).ravel()
         renewed[~self.domain[self.cell]] = 0.0
         return renewed
 
     def beliefs(self, messages: Floats) -> tuple[Floats, Floats]:
-        """Return the normalised beliefs (approximate marginals), and each variable's log sum."""
+        """Return the normalised beliefs (approximate marginals), and each variable's log sum.
+
+        The beliefs have the shape (n_states,), the log sums (n_variables,).
+        """
         logs = np.where(self.domain, self.field + self._gathered(messages), -np.inf)
         peak = np.maximum.reduceat(logs, self.first)
         values = np.exp(logs - np.repeat(peak, self.cards))
