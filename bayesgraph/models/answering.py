@@ -114,6 +114,7 @@ class Answering:
     def _expected(self) -> Expected:
         """What the model, or its first network, expects of numbers."""
         model: Any = self
+        # The first network of an ensemble may be an ensemble; a network has itself as the only one.
         while model.networks and model.networks[0] is not model:
             model = model.networks[0]
         if not model.networks:
@@ -265,12 +266,12 @@ class Answering:
 
     def _row_pattern(self, evidence: Evidence) -> Pattern:
         """Return which variables have columns and likelihoods in a batch of rows."""
-        number = self._index_of
+        index_of = self._index_of
         soft = evidence.likelihoods
         return Pattern(
-            tuple([number[v.name] for v in evidence.columns]),
-            tuple([number[v.name] for v in soft]) if soft else (),
-            True,
+            tuple([index_of[v.name] for v in evidence.columns]),
+            tuple([index_of[v.name] for v in soft]) if soft else (),
+            rows=True,
         )
 
 

@@ -206,7 +206,8 @@ class BayesianNetwork(Model):
     def _leaf_targets(
         self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
-        """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
+        """Return the targets whose posterior is a mixture of their CPD's; see `Answering`."""
+        # A leaf of the question has no child among the targets, the evidence and their ancestors.
         numbers = [v for v in targets if not isinstance(v, Discrete)]
         leaves = {v: self._cpd_of[v] for v in numbers if isinstance(self._cpd_of[v], LeafCPD)}
         if not leaves:
@@ -268,12 +269,12 @@ class BayesianNetwork(Model):
     def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]]:
-        """Return the scopes of the CPDs that a query is about; see `Model.links`."""
+        """Return the scopes of the CPDs that a query is about; see `Model._links`."""
         relevant = ancestral_set(self._parents, [target, *observed, *soft])
         return [cpd.scope for cpd in self.cpds if cpd.variable in relevant]
 
     def _addends(self, target: Discrete) -> list[Addend]:
-        """Return the children in topological order; see `Model.addends`.
+        """Return the children in topological order; see `Model._addends`.
 
         The term of a target's ancestor does not follow from its distribution.
         """
@@ -283,6 +284,7 @@ class BayesianNetwork(Model):
             others = tuple(p for p in cpd.parents if p != target)
             is_local = cpd.variable not in above
             if cpd.variable != target:
+                # With no parents but the target it adds the same whatever else is observed.
                 depends = bool(others) or not is_local
                 source = cpd if is_local else None
                 addends.append(Addend((cpd.variable,), others if depends else None, source))
@@ -319,8 +321,18 @@ class BayesianNetwork(Model):
         """Return the submodel relevant to a query: the CPDs on which its answer depends.
 
         The submodel contains the targets, the evidence, and the ancestors of both; other nodes are
-        barren and are left out. For the parameters see
-        `inference.elimination.ProductModel.slice`.
+        barren and are left out.
+
+        Parameters
+        ----------
+        observed : collection of Variable
+            Variables with a column in the evidence.
+        partial : sequence of Variable
+            Those of them that some rows lack.
+        soft : collection of Discrete
+            Variables with likelihoods.
+        keep : sequence of Variable
+            The targets, which are not summed out.
         """
         kept = [*keep, *soft]
         relevant = ancestral_set(self._parents, [*observed, *kept])
@@ -373,12 +385,14 @@ class BayesianNetwork(Model):
         tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
         children: Iterable[int] = range(len(self.cpds))
         if len(tables) < len(self.cpds):
+            # Discrete variables that an intervention sets have no table, and are left out.
             others = [cpd for cpd in self.cpds if not isinstance(cpd, TableCPD)]
             if any(
                 not isinstance(c, SetCPD) or not isinstance(c.variable, Discrete) for c in others
             ):
                 return None
             children = [self._index_of[table.variable.name] for table in tables]
+        # The scopes, parents before child, as indices one after the other, and where each ends.
         item = [v for child in children for v in (*self._above[child], child)]
         ends = [0, *itertools.accumulate([len(table.scope) for table in tables])]
         scopes = Scopes(self.variables, self._index_of, ends, item)  # type: ignore[arg-type]
@@ -394,6 +408,7 @@ class BayesianNetwork(Model):
         """
         if not any(issubclass(kind, CanonicalCPD) for kind in self._kinds):
             return None
+        # A canonical CPD that cannot be divided stays in the list as it is.
         canonical = [block for block in self._blocks if isinstance(block, CanonicalCPD)]
         tables = [table for block in canonical for table in block.unfolded()]
         if all(isinstance(table, CanonicalCPD) for table in tables):
@@ -456,7 +471,7 @@ class BayesianNetwork(Model):
         return self._of(set_to(self._blocks, encoded))
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> BayesianNetwork:
-        """Return the network with numbers replaced by states; see `Model.with_findings`."""
+        """Return the network with numbers replaced by states; see `Model._with_findings`."""
         for name in findings:
             variable = self.variable(name)
             if any(variable in above for above in self._parents.values()):
@@ -475,6 +490,7 @@ class BayesianNetwork(Model):
                 raise ModelError(f"with_cpd takes CPDs; got {cpd!r:.80}.")
         new = {child.name: child for cpd in cpds for child in cpd.children}
         kept = replaced(self._blocks, {v: None for v in self.variables if v.name in new})
+        # A variable of an old name takes its place; the others, which are left in `new`, follow.
         order = [new.pop(v.name, v) for v in self.variables]
         return self._of([*kept, *cpds], [*order, *new.values()])
 
@@ -515,7 +531,7 @@ class BayesianNetwork(Model):
     def conditioned(self, evidence: EvidenceLike) -> BayesianNetwork:
         """Return the distribution of the other variables; see `Model.conditioned`."""
         asked, states = with_findings(self, as_mapping(evidence))
-        if asked is not self:
+        if asked is not self:  # findings about numbers are states of a changed network
             return cast("BayesianNetwork", asked.conditioned(states))
         blocks, log_mass = editing.given(self, self._case(states))
         if log_mass == -math.inf:
@@ -671,6 +687,7 @@ class NetworkSlice(GraphSlice):
         return (integrated, Combination.of(rest, self.shown)) if integrated.is_small else None
 
     def _potentials(self, shown: Evidence, summed: bool) -> list[Potential]:
+        """Return the potentials; numbers of a single row may be integrated out if `summed`."""
         if summed and shown.n_rows == 1 and self._integrated is not None:
             numbers, rest = self._integrated
             return [*numbers.potentials(shown), *rest.potentials(shown)]

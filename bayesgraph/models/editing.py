@@ -75,7 +75,7 @@ def _named(variable: Variable, names: Mapping[Name, Name]) -> Variable:
     name = names.get(variable.name, variable.name)
     if isinstance(variable, MissingIndicator):
         return MissingIndicator(name, names.get(variable.of, variable.of))
-    kind, (_, *values) = variable.__reduce__()
+    kind, (_, *values) = variable.__reduce__()  # constructors take the name first
     made: Variable = kind(name, *values)
     return made
 
@@ -199,6 +199,7 @@ def merged(
             f"The networks have different distributions of {quoted(v.name for v in differing)}; "
             "say whose to take with prefer='self' or prefer='other', or rename the variables."
         )
+    # Of two CPDs of a shared variable one is left out: the network's if the other one is `taken`.
     taken = set(differing) if prefer == "other" else set()
     left = dict.fromkeys(v for v in shared if v not in taken)
     blocks = replaced(network._blocks, dict.fromkeys(taken))
@@ -221,18 +222,20 @@ def without_variable(network: Network, variable: Variable) -> list[CPD]:
     new_cpds: dict[Variable, CPD | None] = {variable: None}
     if not children:
         return replaced(network._blocks, new_cpds)
-    gone, child = network[name], children[0]
-    _check_summable(gone, children)
-    if len(children) == 1 and isinstance(child, NoisyMaxCPD) and isinstance(gone, TableCPD):
+    removed, child = network[name], children[0]
+    _check_summable(removed, children)
+    if len(children) == 1 and isinstance(child, NoisyMaxCPD) and isinstance(removed, TableCPD):
         # The effect of a cause with at most one parent becomes that of its parent, or of the leak.
-        noisy = child.with_parent_summed(gone) if len(gone.parents) < 2 else None
+        noisy = child.with_parent_summed(removed) if len(removed.parents) < 2 else None
         if noisy is not None:
             return replaced(network._blocks, {**new_cpds, child.variable: noisy})
-    scope = [v for cpd in children for v in cpd.scope]  # told before the first product is made
-    product: Potential = gone.potential(_NOTHING)
+    # Of the last product, so that one that takes too much memory is refused before the first.
+    scope = [v for cpd in children for v in cpd.scope]
+    product: Potential = removed.potential(_NOTHING)
     for cpd in children:
         what = f"leaving out {name!r}"
         product = product_of([product], partial(cpd.potential, _NOTHING), scope, what)
+        # The distribution of the children so far; the product keeps the variable for the next.
         rest = summed_out(product, variable)
         new_cpds[cpd.variable] = _conditional(cpd.variable, rest, network)
     return replaced(network._blocks, new_cpds)
@@ -278,6 +281,7 @@ def given(network: Network, case: Case) -> tuple[list[CPD], float]:
     position = _positions(network, singles)
     new_cpds: dict[Variable, CPD | None] = {}
     log_mass = 0.0
+    # Each pass leaves likelihoods of earlier variables, and in the end constants.
     while likelihoods:
         variables = {v for likelihood in likelihoods for v in potential_scope(likelihood)}
         if not variables:
@@ -319,11 +323,12 @@ def _positions(network: Network, singles: Mapping[Variable, CPD]) -> dict[Variab
     integrated out before discrete variables are summed out.
     """
     place = {name: i for i, name in enumerate(network._ancestral_order)}
-    apart = not any(
+    # Continuous variables can come last unless one of them is a parent of a discrete variable.
+    numbers_last = not any(
         isinstance(v, Discrete) and any(isinstance(p, Continuous) for p in cpd.parents)
         for v, cpd in singles.items()
     )
-    return {v: (apart and isinstance(v, Continuous), place[v.name]) for v in singles}
+    return {v: (numbers_last and isinstance(v, Continuous), place[v.name]) for v in singles}
 
 
 def _conditional(variable: Variable, product: Potential, network: Network) -> CPD:

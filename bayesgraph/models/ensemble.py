@@ -237,6 +237,7 @@ class Ensemble(Model):
             drawn = array_names(len(places))
             if [v.name for v in member.features_] != drawn:
                 raise ModelError(f"The features of a bag are columns; {member!r} has others.")
+            # The member's classes are indices of the labels in the bag.
             labels = dict(
                 zip(member.classes_.tolist(), bag.classes_[member.classes_].tolist(), strict=True)
             )
@@ -286,6 +287,7 @@ class Ensemble(Model):
         variables of an average but those that are `changed`. `renamed` has the new names.
         """
         networks, new_name = list(networks), renamed or {}
+        # By old variable the one of the new name.
         variables = new_names(self, new_name) if new_name else {}
         present = {v.name for network in networks for v in network.variables}
         first = [variables.get(v, v) for v in self.variables if v.name not in changed]
@@ -294,6 +296,8 @@ class Ensemble(Model):
             (new_name.get(a, a), new_name.get(b, b)): p
             for (a, b), p in self._given_probabilities.items()
         }
+        # `first` keeps order and states. A change of a mixture's networks, but for names, is one of
+        # its variables, which are therefore read from the networks.
         return Ensemble(
             networks,
             self.weights,
@@ -316,6 +320,7 @@ class Ensemble(Model):
         )
 
     def _to_factor_graph(self) -> NoReturn:
+        """Refuse: an average of distributions is no product."""
         raise UnsupportedModelError(
             "An average with random trees is no factor graph; fit with n_trees=0 for a single "
             "network."
@@ -346,7 +351,7 @@ class Ensemble(Model):
     def _leaf_targets(
         self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
-        """Return the targets that are leaves of all networks; see `Model.leaves`.
+        """Return the targets that are leaves of all networks; see `Answering`.
 
         Of each the CPD is that of the first network.
         """
@@ -404,6 +409,7 @@ class Ensemble(Model):
 
     @property
     def _title(self) -> str:
+        """What kind of model it is, in words."""
         if self._is_joint:
             return f"mixture of {len(self.networks)} Bayesian networks"
         tempered = ", with exponents of their evidence" if self.exponents else ""
@@ -450,28 +456,36 @@ class Ensemble(Model):
         return shares
 
     def _shares(self, variable: int) -> dict[int, Floats]:
-        """Return the shares of states by network; see `shares_of`."""
+        """Return the shares of states, shape (n_states,), by index of network; see `shares_of`."""
         holders = [m for m in self.members if variable in m.places]
         finest = max(holders, key=lambda m: m.network.variables[m.places[variable]].cardinality)
         prior = finest.network.query(self.variables[variable].name).probabilities
         # Indices of states in a network plus one: 0 for a state that it lacks.
         places = finest.codes.get(variable, np.arange(len(prior))) + 1
+        # The probability of each of the ensemble's states: that of the finest network's state that
+        # contains it, divided by the number of states in it.
         cells = np.append(0.0, prior)[places] / np.bincount(places)[places]
         shares = {}
         for member in holders:
             places = member.codes.get(variable, np.arange(len(cells))) + 1
+            # Parts of the network's state: in proportion to `cells`, or equal if all are zero.
             total, equal = np.bincount(places, cells)[places], 1.0 / np.bincount(places)[places]
             inside = np.divide(cells, total, out=equal, where=total > 0)
             shares[member.place] = np.where(places > 0, inside, 0.0)
         return shares
 
     def ratio_of(self, targets: Sequence[int]) -> Floats | None:
-        """Return the factor of the joint posterior of targets, or None if there is none.
+        """Return the ratio of new to old priors that multiplies the joint posterior of targets.
 
         Parameters
         ----------
         targets : sequence of int
             Indices of the target variables in `variables`.
+
+        Returns
+        -------
+        ndarray, shape (*cardinalities of the targets), or None
+            None if no prior is shifted.
 
         Raises
         ------
@@ -561,11 +575,12 @@ class Ensemble(Model):
         """
         if self._is_joint:
             return super()._with_values_set(values)
+        # Numbers that are set have left the networks; discrete variables stay, and are observed.
         changed = self.do(values)
         return changed, {name: value for name, value in values.items() if name in changed._index_of}
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> Ensemble:
-        """Return the ensemble with numbers replaced by states; see `Model.with_findings`."""
+        """Return the ensemble with numbers replaced by states; see `Model._with_findings`."""
         if cut := {self.variables[v].name for m in self.members for v in m.cut} & findings.keys():
             raise UnsupportedModelError(
                 f"{quoted(cut)} have intervals in some networks of this ensemble, which take no "
@@ -667,11 +682,13 @@ class Member:
         names = enumerate(ensemble.names)
         self.places = {v: index_of[name] for v, name in names if name in index_of}
         self._ensemble = ensemble
+        # Equal variables have equal columns of rows; if also in the same order, equal indices.
         self._has_same_rows = set(self.network.variables) == set(ensemble.variables)
         self._is_same = self._has_same_rows and all(v == at for v, at in self.places.items())
         # By target, what is needed for each row.
         self._prior_terms: dict[int, Floats] = {}
-        # How variables that differ are read: states, numbers in intervals, items of vectors.
+        # How variables that differ are read, by index in the ensemble: the network's code of each
+        # state, -1 for none; the network's intervals of a number; the positions of its items.
         self.codes: dict[int, NDArray[np.int64]] = {}
         self.cut: dict[int, Binned] = {}
         self.items: dict[int, list[int]] = {}
@@ -722,7 +739,7 @@ class Member:
                 continue
             if v in self.codes:
                 value = int(self.codes[v][value])
-                if value < 0:
+                if value < 0:  # the network lacks the state, and takes no notice
                     continue
             elif v in self.items:
                 value = np.asarray(value)[self.items[v]]
@@ -741,13 +758,16 @@ class Member:
         if self._has_same_rows:
             return rows
         wholes = tuple(rows.columns)
+        # How to read columns depends on which there are: it is kept for the next rows.
         key = "member rows", self.place, wholes
         coded, owns, starts, table, others, keeps = self._ensemble._memo.get(
             key, lambda: self._layout(wholes)
         )
         columns: Any = {}
+        # Matrices of numbers stay; that of codes is replaced.
         matrices = [pair for pair in rows.matrices if not isinstance(pair[0][0], Discrete)]
         if coded:
+            # All codes are translated in one look-up; each variable has its own part of `table`.
             codes = table[rows.matrix(coded) + starts]
             columns = MatrixColumns(owns, codes, np.empty((rows.n_rows, 0)), {})
             matrices.append((owns, codes))
@@ -768,12 +788,23 @@ class Member:
         return Evidence(rows.n_rows, columns, soft, rows.complete and keeps, tuple(matrices))
 
     def _layout(self, wholes: Sequence[Variable]) -> tuple[Any, ...]:
-        """Return how to read rows in which some of the ensemble's variables have columns.
+        """Return how to read rows in which the ensemble's variables `wholes` have columns.
 
-        These are the variables with states, the network's, the place of the first state of each in
-        the table of all codes, and that table; the others, each after its index; and whether the
-        network has all states. A missing value, of the code -1, is before the states of its
-        variable.
+        Returns
+        -------
+        coded : tuple of Discrete
+            Those with states that the network has, as the ensemble's variables.
+        owns : Arrangement
+            The same as the network's variables.
+        starts : ndarray of int, shape (n_coded,)
+            The place of the first state of each in `table`.
+        table : ndarray of int
+            The network's code of each state, -1 for none. A missing value, of the code -1, is
+            before the first state of its variable.
+        others : list of (index in the ensemble, variable of the ensemble)
+            Numbers and vectors.
+        keeps : bool
+            Whether the network has all states, so that complete rows stay complete.
         """
         number = self._ensemble._index_of
         columns = [(number[v.name], v) for v in wholes if number[v.name] in self.places]
@@ -826,6 +857,7 @@ class Member:
         """
         for axis, target in enumerate(targets, start=values.ndim - len(targets)):
             if target in self.codes:
+                # Each of the ensemble's states gets its share of the network's state that has it.
                 apart = np.moveaxis(values, axis, -1)[..., self.codes[target]]
                 shares = self._ensemble.shares_of(target)[self.place]
                 values = np.moveaxis(apart * shares, -1, axis)
@@ -843,6 +875,7 @@ class Member:
         exponent = self.exponent(target)
         if exponent == 1.0:
             return normalised(logs)
+        # The prior to the power 1 - exponent keeps the posterior at the prior without evidence.
         term = self._prior_terms.get(target)
         if term is None:
             name = self._ensemble.variables[target].name
@@ -864,6 +897,7 @@ class Member:
             if self.exponent(target) != 1.0:
                 others = tuple(other for other in range(len(targets)) if other != axis)
                 marginal = values.sum(axis=others)
+                # The marginal of the target changes; all else given the target stays.
                 new = self.shares(target, log_of(marginal[None]))[0]
                 values = values * np.expand_dims(divided(new, marginal), others)
         return values

@@ -179,7 +179,7 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
     hard: dict[int, Any] = {}
     soft: dict[int, Floats] = {}
     beliefs: dict[Discrete, Floats] = {}
-    empty: set[int] = set()
+    empty: set[int] = set()  # variables that the evidence names as missing
     index_of, variables = model._index_of, model.variables
     for name, entered in _with_vectors(model, as_mapping(evidence)).items():
         at = index_of.get(name)
@@ -203,12 +203,12 @@ def read_case(model: Answering, evidence: EvidenceLike) -> Case:
         else:
             hard[at] = variable.encode(value)
     if model._indicators:
-        told = {*hard, *soft, *(index_of[v.name] for v in beliefs)}
+        with_evidence = {*hard, *soft, *(index_of[v.name] for v in beliefs)}
         # What evidence says about indicators of missing values that it does not name.
         hard |= {
             indicator: int(at in empty)
-            for at, indicator in model._indicators
-            if indicator not in told and (at in told or at in empty)
+            for at, indicator in model._indicators  # codes: 0 is "no", 1 is "yes", missing
+            if indicator not in with_evidence and (at in with_evidence or at in empty)
         }
     if not beliefs:
         return Case(hard, soft)
@@ -274,6 +274,7 @@ def _by_jeffrey(
             f"A Belief takes exact posteriors, however the question is answered. {error}"
         ) from None
     except EvidenceError:
+        # The fault may be with the other evidence alone, which is told first.
         if not posterior(next(iter(beliefs)), {}).any():
             raise impossible(evidence) from None
         raise
@@ -305,6 +306,7 @@ def read_targets(
     """
     if isinstance(targets, Mapping):
         raise no_target(targets)
+    # A tuple may be a list of names, or the name of one variable.
     several = isinstance(targets, (list, np.ndarray)) or (
         isinstance(targets, tuple) and targets not in model._index_of
     )
@@ -325,6 +327,7 @@ def read_targets(
 
 
 def _why_observed(variable: Variable) -> str:
+    """Return the reason why a variable that the evidence does not name is observed, if any."""
     if not isinstance(variable, MissingIndicator):
         return ""
     return f" (Evidence on {variable.of!r} says that it is not missing.)"
@@ -523,6 +526,7 @@ class Finding:
         UnsupportedModelError
             If the CPD has continuous parents.
         """
+        # The m states but "other" are intervals low < x <= high, arrays of shape (m,).
         states: list[Any] = [*self.counts, OTHER]
         low = high = np.array(self.counts, dtype=np.float64)
         if self.bounds is not None:
@@ -530,7 +534,7 @@ class Finding:
             low, high = np.array(self.bounds)[:, None]
         if isinstance(cpd.variable, Count):
             low = np.ceil(low) - 1.0  # the count itself is inside
-        logs = cpd.log_interval(low, high).T
+        logs = cpd.log_interval(low, high).T  # (cells, m)
         rest = log_of(np.maximum(1.0 - np.exp(logs).sum(axis=1), 0.0))
         logs = np.column_stack([logs, rest])
         logs = logs.reshape(*(p.cardinality for p in cpd.discrete_parents), len(states))
@@ -551,6 +555,7 @@ def whole_intervals(variable: Binned, value: Between) -> Any:
             f"{variable.name!r} has intervals, of which {value!r} would have a part: give one or "
             f"two of the cut points {quoted(variable.cuts)}."
         )
+    # State i is the interval from ends[i] to ends[i + 1].
     inside = variable.states[ends.index(value.low) : ends.index(value.high)]
     return inside[0] if len(inside) == 1 else {s: float(s in inside) for s in variable.states}
 
@@ -575,6 +580,7 @@ def slopes_of_findings(
     sensitivity : Sensitivity
         Of the model with findings.
     """
+    # What is replaced: a table of a finding gives way to a Gaussian, or is among the others.
     bounds = {model.variable(name).name: value for name, value in evidence.items()}
     tables, covaried = dict(sensitivity.derivatives), dict(sensitivity.covaried)
     axes = dict(sensitivity.axes)
@@ -588,7 +594,7 @@ def slopes_of_findings(
         cpd = model.networks[place][name]
         slopes = tables.pop(key)
         del covaried[key]
-        # The probability of the interval rises by what that of the other state falls.
+        # The interval is the first state. Its probability rises by what that of the other falls.
         if isinstance(cpd, GaussianCPD):
             gaussians[key] = _gaussian_slopes(cpd, bounds[name], slopes[..., 0] - slopes[..., 1])
             axes[key] = cpd.discrete_parents
@@ -606,7 +612,11 @@ def slopes_of_findings(
 
 
 def _gaussian_slopes(cpd: GaussianCPD, interval: Between, slopes: Floats) -> GaussianSlopes:
-    """Return derivatives with respect to a Gaussian, given those of the interval's probability."""
+    """Return derivatives with respect to a Gaussian's parameters.
+
+    `slopes` has those with respect to the probability of the interval, shape (*parents'
+    cardinalities); for the formulas see `slopes_of_findings`.
+    """
     sd = np.sqrt(cpd.variance)
     mean, variance = np.zeros(cpd.mean.shape), np.zeros(cpd.mean.shape)
     for bound, sign in ((interval.high, 1.0), (interval.low, -1.0)):
@@ -705,6 +715,7 @@ def replaced(blocks: Iterable[CPD], others: Mapping[Variable, CPD | None]) -> li
             continue
         cpds += [cpd for cpd in map(others.__getitem__, chosen) if cpd is not None]
         rest = [child for child in block.children if child not in others]
+        # Independent children stay together; of others, each has the ones before it as parents.
         if isinstance(block, Plate) and not block.siblings_depend:
             cpds += [block.over(rest)] if rest else []
         elif rest:
@@ -731,7 +742,7 @@ def told_table(model: Answering, table: TableLike, target: Variable | None, unse
     n_rows = length(next(iter(columns.values())))
     policy = of_rows(unseen, n_rows)
     encoded = table_for(model, columns, target, unseen=policy)
-    tell(policy, unseen, n_rows)
+    tell(policy, unseen, n_rows)  # the policy has gathered the unseen values
     model._expected.warn_of(model._expected.far(encoded.continuous, encoded.values))
     return encoded
 

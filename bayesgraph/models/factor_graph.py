@@ -92,6 +92,7 @@ class Term:
             return Factor.from_log(rest, values)
         assert isinstance(self.source, CPD)
         potential = self.source.potential(evidence)
+        # The exponents of the observed states, over the free discrete variables of the potential.
         full = np.broadcast_to(self.exponent, [v.cardinality for v in axes])
         _, exponent = take_codes(axes, full[None], observed, codes)
         if isinstance(potential, Factor):
@@ -317,6 +318,7 @@ class FactorGraph(Model):
                 f"{exponents!r:.200}."
             )
         self.domain = domain
+        # One is in every domain: this refuses an unknown one.
         one = checked_exponent("a FactorGraph", 1.0, domain)
         self.terms = tuple(
             Term(source, one if exponent is None else self._checked(source, exponent))
@@ -363,6 +365,7 @@ class FactorGraph(Model):
         return float(self._work(Mass(), nothing.pattern).run(nothing))
 
     def _log_normaliser(self) -> float:
+        """Return the log of the partition function; refuse a product that is zero everywhere."""
         if self.log_partition == -np.inf:
             constants = [
                 term.table for term in self.terms if not term.scope and term.table is not None
@@ -397,7 +400,7 @@ class FactorGraph(Model):
     def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]]:
-        """Return the scopes of all terms; see `Model.links`."""
+        """Return the scopes of all terms; see `Model._links`."""
         return [term.scope for term in self.terms]
 
     @property
@@ -429,7 +432,7 @@ class FactorGraph(Model):
         densities of power 1 over children of no other term do, and a vector of counts without
         evidence is the empty document. For the same reason, every partially observed variable is
         summed out where it is missing. For the parameters see
-        `inference.elimination.ProductModel.slice`.
+        `BayesianNetwork._slice`.
 
         Raises
         ------
@@ -437,6 +440,7 @@ class FactorGraph(Model):
             If another density has a child without evidence.
         """
         pieces = []
+        # In how many terms each variable is; a target counts as one more.
         times = Counter(itertools.chain(keep, *(term.scope for term in self.terms)))
         for term in self.terms:
             pieces.append(term)
@@ -444,6 +448,7 @@ class FactorGraph(Model):
                 continue
             is_alone = all(times[child] == 1 for child in term.source.children)
             if is_alone and (term.source.is_document or (term.exponent == 1).all()):
+                # Only observed children stay: no free one is relevant.
                 cpds = term.source.pieces((), observed)
                 pieces[-1:] = [Term(cpd, term.exponent) for cpd in cpds]
             else:

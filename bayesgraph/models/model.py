@@ -159,7 +159,8 @@ class Model(Drawn, Edits, Answering):
         """Return the model with the prior of a class multiplied by a ratio and normalised.
 
         The posterior of the class is multiplied by the ratio and normalised, too, whatever else is
-        observed (Saerens, Latinne, Decaestecker 2002, equation 2.4). The class has no parents.
+        observed (Saerens, Latinne, Decaestecker 2002, equation 2.4). The class has no parents. The
+        ratio, of new to old prior, has the shape (n_states,).
         """
         return self._with_networks(
             [network._with_prior(target, ratio) for network in self.networks]
@@ -215,17 +216,19 @@ class Model(Drawn, Edits, Answering):
         """
         asked, observed = under(self, do, evidence) if do else (self, evidence)
         numbers: dict[Variable, float] = {}
+        # Whether no value can be a finding: an interval, likelihoods or a belief.
         is_plain = True
         for name, value in as_mapping(observed).items():
-            if type(value) is str:  # most often
+            if type(value) is str:  # a state, which is the most frequent value
                 continue
             is_plain &= type(value) in PLAIN
             variable = self._by_name.get(name)
             is_number = isinstance(value, (int, float, np.integer, np.floating))
+            # The comparison is false for NaN, which is not observed, and for infinities.
             if is_number and isinstance(variable, Continuous) and -_FLOAT_MAX < value < _FLOAT_MAX:
                 numbers[variable] = float(value)
         if numbers:
-            values = np.array([[*numbers.values()]])
+            values = np.array([[*numbers.values()]])  # one row, a column for each number
             self._expected.warn_of(self._expected.far([*numbers], values))
         return (asked, observed) if is_plain else with_findings(asked, as_mapping(observed))
 
@@ -503,7 +506,20 @@ class Model(Drawn, Edits, Answering):
         budget: Budget,
         memory_limit: float | None,
     ) -> list[Assignment]:
-        """Return the k most probable assignments by the requested method or its fallback."""
+        """Return the k most probable assignments by the requested method or its fallback.
+
+        Parameters
+        ----------
+        k : int
+        question : Best
+            What to assign if `over` is None: all variables, with or without means or mode.
+        over : name or list of names, optional
+            The only variables to assign.
+        evidence, method, fallback, memory_limit
+            As in `most_probable`.
+        budget : Budget
+            The limits of a search, which elimination ignores.
+        """
         case = self._checked_case(Best if method == "exact" else Search, evidence)
         if over is not None:
             question = Best(self._over(over, case))
@@ -555,6 +571,7 @@ class Model(Drawn, Edits, Answering):
         self, k: int, question: Best, evidence: EvidenceLike, memory_limit: float | None, case: Case
     ) -> list[Assignment]:
         """Return the k most probable joint assignments of some variables, best first."""
+        # This also refuses impossible evidence, for which `ranked` would return an empty list.
         first = self._best(1, question, evidence, memory_limit, case)
         if k == 1:
             return first
@@ -562,7 +579,10 @@ class Model(Drawn, Edits, Answering):
         wanted: Any = [self.variables[at] for at in over]
 
         def best(allowed: Mapping[Discrete, Floats]) -> Assignment | None:
-            """Return the best assignment whose states have these log likelihoods, or None."""
+            """Return the best assignment of states whose log likelihood is 0; None if none is.
+
+            The log likelihood of a state that is not allowed is minus infinity.
+            """
             soft = dict(case.soft)
             for at, variable in zip(over, wanted, strict=True):
                 soft[at] = allowed[variable] + soft.get(at, 0.0)
@@ -640,7 +660,7 @@ class Model(Drawn, Edits, Answering):
         """
         asked, evidence = under(self, do, evidence) if do else (self, evidence)
         size = whole_number("n", "rows", n, 0)
-        # Models without parents and children cannot be sampled in topological order.
+        # Factor graphs have no parents and children, by which `Sample` draws in topological order.
         question = Draw() if asked._answers(Draw) and not asked._answers(Sample) else Sample()
         case = asked._checked_case(type(question), evidence)
         draws = asked._possible(question, case, evidence, memory_limit)
@@ -729,7 +749,7 @@ class Model(Drawn, Edits, Answering):
         if not isinstance(question, str) or question not in QUESTIONS:
             raise EvidenceError(f"question= is one of {quoted(QUESTIONS)}; got {question!r}.")
         asked, evidence = self._asked(None, evidence) if _is_mapping(evidence) else (self, evidence)
-        if asked is not self:
+        if asked is not self:  # findings about numbers are evidence on a changed network
             return asked.plan(targets, evidence, question=question, method=method)
         pattern = self._pattern(evidence)._replace(rows=question in _OF_ROWS)
         kind, takes_targets, make = QUESTIONS[question]
@@ -836,12 +856,11 @@ class Model(Drawn, Edits, Answering):
         raise self._no_interventions()
 
     def _no_interventions(self) -> UnsupportedModelError:
+        """Return the error for an intervention in a model that answers none."""
         return UnsupportedModelError(
             f"{type(self).__name__} does not answer interventions, which replace the distribution "
             f"of a variable given its parents in a joint distribution.{self._advice}"
         )
-
-    # --------------------------------------------------------------------------- the graph
 
     # ----------------------------------------------------------------------------------- batches
 
@@ -852,6 +871,7 @@ class Model(Drawn, Edits, Answering):
         the number of these rows.
         """
         joint = self._log_posterior_rows(target, evidence)
+        # Impossible rows have minus infinity for every state: one column rules out most others.
         suspects = np.flatnonzero(joint[:, 0] == -np.inf)
         if not len(suspects):
             return joint, 0
@@ -1025,13 +1045,14 @@ def with_findings(model: Model, evidence: Mapping[Name, Any]) -> tuple[Model, Ma
         variable = model.variable(name)
         has_intervals |= isinstance(value, Between)
         if isinstance(value, Between):
-            if isinstance(variable, Binned):
+            if isinstance(variable, Binned):  # the finding is one of its states, or likelihoods
                 value = whole_intervals(variable, value)
             elif isinstance(variable, Continuous):
                 findings[variable.name] = Finding((value.low, value.high))
-            elif value not in getattr(variable, "states", ()):  # of a finding that was entered
+            elif value not in getattr(variable, "states", ()):  # it may be a finding's state
                 raise EvidenceError(f"{variable.name!r} is no number; got {value!r}.")
         elif isinstance(variable, Count):
+            # The finding names the counts that have states of their own; "other" has all others.
             shares = value.probabilities if isinstance(value, Belief) else value
             named: dict[Any, float] = {
                 whole_count(variable, count): x for count, x in shares.items() if count != OTHER
@@ -1058,6 +1079,7 @@ def under(
 
     The evidence includes the values that are set; see `Model._with_values_set`.
     """
+    # Values of plain types need no reading, but NaN, which differs from itself, does.
     if type(do) is not dict or any(type(x) not in PLAIN or x != x for x in do.values()):
         do = read_values(model, do)
     observed = evidence if type(evidence) is dict else as_mapping(evidence)

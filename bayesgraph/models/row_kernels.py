@@ -84,7 +84,13 @@ def _add_gaussians(
     begin: int,
     end: int,
 ) -> None:
+    """Add the log densities of the rows from `begin` to `end`; see `add_gaussians`.
+
+    `scale` has reciprocal standard deviations, and `constant` the log densities at the means, both
+    of shape (cells, m).
+    """
     n_columns = values.shape[1]
+    # Transposed, so that the loops over rows read neighbours, and vector instructions serve.
     block = np.empty((_COLUMNS, _ROWS))
     for first in range(begin, end, _ROWS):
         n = min(_ROWS, end - first)
@@ -95,7 +101,7 @@ def _add_gaussians(
                 for j in range(m):
                     value = values[first + i, left + j]
                     block[j, i] = value
-                    missing += value != value
+                    missing += value != value  # NaN
             for cell in range(out.shape[0]):
                 target = out[cell, first : first + n]
                 for j in range(m):
@@ -124,6 +130,10 @@ def _add_states(
     begin: int,
     end: int,
 ) -> None:
+    """Add the log probabilities of the rows from `begin` to `end`; see `add_states`.
+
+    `table` is flat, with `width` entries for each state.
+    """
     # Four cells at a time: their sums stay in registers while a row's states are read. Unsigned
     # indices need no test for negative values.
     n_cells, n_columns = out.shape[0], codes.shape[1]
@@ -132,6 +142,7 @@ def _add_states(
     for i in range(begin, end):
         n = 0
         for j in range(n_columns):
+            # A missing value, of a negative code, is overwritten by the next column.
             code = codes[i, j]
             place[n] = np.uint64((start[j] + code) * width)
             n += code >= 0
@@ -198,7 +209,7 @@ def add_kernel_densities(
                 if at > 0:
                     gap = min(gap, x - near[at - 1])
                 gap /= h
-                if gap * gap == math.inf:
+                if gap * gap == math.inf:  # the density is zero
                     out[cell, i] = -math.inf
                     continue
                 # Terms with z^2 > gap^2 + _REACH^2 are below 1e-16 of the nearest point's term.
@@ -302,8 +313,10 @@ def add_marginal_gaussians(
                 p += 1
         constant = 0.0
         for cell in range(out.shape[0]):
+            # One correlation matrix for each cell, or the first one for all: it is factorised once.
             kind = min(cell, len(correlation) - 1)
             if cell == kind:
+                # The Cholesky factor of the correlations of observed children, row by row.
                 constant = -0.5 * p * LOG_2PI
                 for i in range(p):
                     for j in range(i + 1):
@@ -370,8 +383,10 @@ def add_tables(
     index = np.empty(_ROWS, dtype=np.int64)
     for begin in range(0, n_rows, _ROWS):
         n = min(_ROWS, n_rows - begin)
-        start = 0
+        start = 0  # of the row of `values` for a table and a cell
         for k in range(len(width)):
+            # The index in the table's row: the last variable, of stride 1, then strides times codes
+            # of the others. It stays negative where the last one is missing.
             last = columns[place[first[k + 1] - 1], begin : begin + n]
             for i in range(n):
                 index[i] = last[i]

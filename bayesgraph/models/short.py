@@ -122,6 +122,7 @@ def random_network(
     number = whole_number("n_variables", "variables", n_variables, 1)
     most = whole_number("max_parents", "parents", max_parents)
     states = range(whole_number("n_states", "states", n_states, 1))
+    # An entry for each place of an arc: variable i has min(i, max_parents) of them.
     places = np.repeat(np.arange(number), np.minimum(np.arange(number), most))
     if n_arcs is None:
         n_arcs = min(3 * number // 2, len(places))
@@ -131,10 +132,10 @@ def random_network(
             f"got n_arcs={n_arcs}."
         )
     random = random_generator(random_state)
-    counts = np.bincount(random.choice(places, n_arcs, replace=False), minlength=number)
+    n_parents = np.bincount(random.choice(places, n_arcs, replace=False), minlength=number)
     variables = [Discrete(f"x{i}", states) for i in range(number)]
     arcs = {
-        child: [variables[j] for j in np.sort(random.choice(i, counts[i], replace=False))]
+        child: [variables[j] for j in np.sort(random.choice(i, n_parents[i], replace=False))]
         for i, child in enumerate(variables)
     }
     return _with_tables(arcs, {}, random)
@@ -142,26 +143,31 @@ def random_network(
 
 def _read(text: str, states: Sequence[Any]) -> tuple[dict[str, Discrete], dict[str, list[str]]]:
     """Return the variables of a text by name, and the names of each one's parents."""
-    said: dict[str, list[Any] | None] = {}
+    # By name the states that the text lists, None where it lists none.
+    listings: dict[str, list[Any] | None] = {}
     parents: dict[str, list[str]] = {}
     for chain in filter(None, (part.strip() for part in re.split(r"[;\n]", text))):
+        # The group in the pattern keeps the arrows: names and arrows alternate in `words`.
         *words, last = re.split(r"\s*(->|<-)\s*", chain)
-        names = [_declared(word, said) for word in (*words[::2], last)]
+        names = [_declared(word, listings) for word in (*words[::2], last)]
         for left, arrow, right in zip(names, words[1::2], names[1:], strict=False):
             parent, child = (left, right) if arrow == "->" else (right, left)
             if parent in parents.setdefault(child, []):
                 raise ModelError(f"The arc {parent!r} -> {child!r} is given twice.")
             parents[child].append(parent)
-    if not said:
+    if not listings:
         raise ModelError("Expected arrows such as 'rain -> wet; sprinkler -> wet'; got no name.")
     variables = {
-        name: Discrete(name, states if listed is None else listed) for name, listed in said.items()
+        n: Discrete(n, states if listed is None else listed) for n, listed in listings.items()
     }
-    return variables, {name: parents.get(name, []) for name in said}
+    return variables, {name: parents.get(name, []) for name in listings}
 
 
-def _declared(word: str, said: dict[str, list[Any] | None]) -> str:
-    """Return the name in a word of a chain, and put its states, if it has any, beside it."""
+def _declared(word: str, listings: dict[str, list[Any] | None]) -> str:
+    """Return the name in a word of a chain, and enter it with its states in `listings`.
+
+    The entry is None as long as the text lists no states of the name.
+    """
     parts = _NODE.fullmatch(word)
     if parts is None:
         raise ModelError(
@@ -174,10 +180,10 @@ def _declared(word: str, said: dict[str, list[Any] | None]) -> str:
         states = [state.strip() for state in listed.split("|")] if listed.strip() else []
     elif number is not None:
         states = [*range(int(number))]
-    before = said.get(name)
+    before = listings.get(name)
     if before is not None and states is not None and states != before:
         raise ModelError(f"{name!r} has the states {quoted(before)}, then {quoted(states)}.")
-    said[name] = states if before is None else before
+    listings[name] = states if before is None else before
     return name
 
 

@@ -103,9 +103,11 @@ def descend(
         for root in roots:
             for first in range(0, n, n_lanes):
                 walking = min(n_lanes, n - first)
+                # Weights are logarithms. A lane without a row, or whose row is done, has height -1.
                 for k in range(n_lanes):
                     node[k], weight[k], height[k] = root, 0.0, 0 if k < walking else -1
                 while walking > 0:
+                    # All lanes go down, by turns, until each is at a leaf or a missing value.
                     moved = True
                     while moved:
                         moved = False
@@ -118,6 +120,7 @@ def descend(
                             if code == missing or code != code:
                                 continue
                             moved = True
+                            # The left child node is the one before the right one.
                             right = np.uint64(below[at] + 1)
                             if is_number[place]:
                                 node[k] = right - np.uint64(code <= threshold[at])
@@ -134,6 +137,8 @@ def descend(
                             if share[0, at] == -np.inf:
                                 node[k] = below[at] + 1
                                 continue
+                            # The left branch is taken now; the right one waits, if it is possible.
+                            # If it is not, the log weight of the left one is 0 and not added.
                             node[k] = below[at]
                             if share[1, at] > -np.inf:
                                 nodes[k, height[k]] = below[at] + 1
@@ -153,9 +158,11 @@ def descend(
                             for c in range(m):
                                 if table[leaf, c] > 0.0:
                                     term = weight[k] + math.log(table[leaf, c])
+                                    # The log of the sum of two exponentials.
                                     most = max(term, rare[row, c])
                                     gap = abs(term - rare[row, c])
                                     rare[row, c] = most + math.log1p(math.exp(-gap))
+                        # After a leaf the last branch that waits; the row is done if there is none.
                         height[k] -= 1
                         if height[k] < 0:
                             walking -= 1
@@ -208,6 +215,7 @@ def descend_together(
     leaf = np.empty((_WORDS, 64), dtype=np.uint32)
     for start in range(begin, end, TOGETHER):
         n = min(TOGETHER, end - start)
+        # Row i of the block is bit i % 64 of word i // 64. Missing values, 255, are in no group.
         rows_of[:] = _NONE
         for j in range(n_parents):
             for i in range(n):
@@ -226,6 +234,7 @@ def descend_together(
                 height -= 1
                 at = nodes[height]
                 if feature[at] >= 0:
+                    # The right child node waits below the left one, which is next.
                     nodes[height], nodes[height + 1] = below[at] + 1, below[at]
                     split = number[at]
                     for w in range(_WORDS):
@@ -243,6 +252,7 @@ def descend_together(
                             bits[b, w] |= reached[height, w]
                 leaves[n_leaves] = below[at]
                 n_leaves += 1
+            # Bits of numbers of leaves, for all rows, become the number of each row's leaf.
             leaf[:] = 0
             for w in range(_WORDS):
                 for b in range(n_bits):
@@ -280,6 +290,8 @@ def branches_of(wanted: NDArray[np.bool_], groups: Floats, trees: TreeArrays, ou
         above[below[node]] = above[below[node] + 1] = node
         if not wanted[place]:
             continue
+        # Up the path to the root: what the splits on the same parent let through to this node. All
+        # bits of -1 are set.
         reached[:] = -1
         low, high = -np.inf, np.inf
         child, split = node, above[node]
@@ -299,4 +311,5 @@ def branches_of(wanted: NDArray[np.bool_], groups: Floats, trees: TreeArrays, ou
         out[:, node] = 0.0
         for g in range(groups.shape[1]):
             if reached[g >> 6] >> (g & 63) & 1:
+                # Row 0 of the result is left, where the bit of the group is set, and row 1 right.
                 out[1 - (states[node, g >> 6] >> (g & 63) & 1), node] += groups[place, g]

@@ -220,6 +220,8 @@ class WeightedNetwork(Model):
         """
         only = (self.target,)
         cpds = [c for c in self.cpds if isinstance(c, TableCPD) and c.parents == only]
+        # Arrays of shape (n_classes, n_states). With an empty one first, the sums of widths are the
+        # starts, and last the width of all.
         logs = [np.empty((self.target.cardinality, 0))]
         logs += [
             weighted_log(c.log_values, self.exponents[c.variable.name][..., None]) for c in cpds
@@ -251,6 +253,7 @@ class WeightedNetwork(Model):
         scores[:] = self._log_prior
         features = _without(evidence, self.target)
         self._add_tables(features, scores.T)
+        # Features that the tables are all of, which are done; likelihoods need inference.
         together = self._tables[0].keys() - features.likelihoods.keys()
         for cpd in self.network.cpds:
             apart = cpd.variable != self.target and cpd.variable not in together
@@ -275,25 +278,25 @@ class WeightedNetwork(Model):
         The result is None if the feature is not observed.
         """
         variable = cpd.variable
-        above = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
+        observed_parents = [p for p in cpd.parents if p != self.target and is_found(p, evidence)]
         if not is_found(variable, evidence):
             return None
-        lacks_parents = len(above) < len(cpd.parents) - (self.target in cpd.parents)
-        has_soft = any(v in evidence.likelihoods for v in (variable, *above))
+        lacks_parents = len(observed_parents) < len(cpd.parents) - (self.target in cpd.parents)
+        has_soft = any(v in evidence.likelihoods for v in (variable, *observed_parents))
         # In a row with values of all parents, the CPD itself has the answer.
         is_local = np.full(evidence.n_rows, not (has_soft or lacks_parents))
-        for parent in above if is_local.any() else ():
+        for parent in observed_parents if is_local.any() else ():
             is_local &= evidence.observed_rows(parent)
         if not is_local.any():
-            return self._ratio(variable, above, evidence)
-        columns = {v: evidence.columns[v] for v in (*above, variable)}
+            return self._ratio(variable, observed_parents, evidence)
+        columns = {v: evidence.columns[v] for v in (*observed_parents, variable)}
         if is_local.all():
             return self._local(cpd, Evidence(evidence.n_rows, columns))
         logs = np.empty((evidence.n_rows, self.target.cardinality))
         rows, others = np.flatnonzero(is_local), np.flatnonzero(~is_local)
         local = Evidence(len(rows), {v: column[rows] for v, column in columns.items()})
         logs[rows] = self._local(cpd, local)
-        logs[others] = self._ratio(variable, above, evidence.rows(others))
+        logs[others] = self._ratio(variable, observed_parents, evidence.rows(others))
         return logs
 
     def _local(self, cpd: CPD, evidence: Evidence) -> Floats:
@@ -312,6 +315,7 @@ class WeightedNetwork(Model):
         """
         with_it = self._joint([*above, variable], evidence)
         without = self._joint(above, evidence)
+        # A class of probability zero before the feature too would give NaN.
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(with_it), -np.inf, with_it - without)
 
@@ -335,11 +339,13 @@ class WeightedNetwork(Model):
 
         The factors are the network's CPDs, and a correction factor over the class variable. The
         correction changes the network's posterior of the class to that of this model. For the
-        parameters see `inference.elimination.ProductModel.slice`.
+        parameters see `BayesianNetwork._slice`.
         """
+        # Given the class in every row, other variables have the posteriors of the network.
         if self.target in observed and self.target not in partial:
             return self.network._slice(observed, partial, soft, keep)
         inner = self.network._slice(observed, partial, soft, [*keep, self.target])
+        # Whether the class is the only target, so that its scores are the answer.
         alone = self.target not in observed and not set(keep) - {self.target}
         # The model's cache holds its submodels: a weak reference avoids a cycle.
         model: Any = weakref.proxy(self)
@@ -353,11 +359,11 @@ class WeightedNetwork(Model):
     def _leaf_targets(
         self, targets: Sequence[Variable], evidence: Sequence[Variable] = ()
     ) -> Mapping[Variable, CPD]:
-        """Return the targets whose posterior is a mixture of their CPD's; see `Model.leaves`."""
+        """Return the targets whose posterior is a mixture of their CPD's; see `Answering`."""
         return self.network._leaf_targets(targets, evidence)
 
     def _with_findings(self, findings: Mapping[Name, Finding]) -> WeightedNetwork:
-        """Return the network with numbers replaced by states; see `Model.with_findings`."""
+        """Return the network with numbers replaced by states; see `Model._with_findings`."""
         return self._with_networks([self.network._with_findings(findings)])
 
     def _check_beliefs(self, beliefs: Collection[Discrete]) -> None:
@@ -399,13 +405,13 @@ class WeightedNetwork(Model):
     def _links(
         self, target: Discrete, observed: Collection[Variable], soft: Collection[Variable]
     ) -> list[tuple[Variable, ...]] | None:
-        """Return the scopes of the network's CPDs for the class; see `Model.links`."""
+        """Return the scopes of the network's CPDs for the class; see `Model._links`."""
         if soft or target != self.target:
             return None
         return self.network._links(target, observed, soft)
 
     def _addends(self, target: Discrete) -> list[Addend]:
-        """Return the features in topological order; see `Model.addends`.
+        """Return the features in topological order; see `Model._addends`.
 
         Raises
         ------
@@ -556,6 +562,7 @@ class TurnedSlice:
         problem = self.inner.problem(evidence, summed=summed)
         features = _without(evidence, model.target)
         before = model.network._log_posterior_rows(model.target, features)
+        # A class that the network rules out stays so: no factor makes it possible again.
         with np.errstate(invalid="ignore"):
             turned = np.where(np.isneginf(before), -np.inf, model.log_scores(features) - before)
         factor = Factor.from_log([model.target], turned)

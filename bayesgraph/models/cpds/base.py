@@ -43,9 +43,10 @@ def texts(values: Iterable[object], longest: int) -> list[str]:
     because the end often distinguishes columns.
     """
     items = list(values)
+    # A text with a line break differs from every line: the loop runs at least once.
     lines, before = [_line(str(item)) for item in items], ["\n"]
-    # A blank would be invisible, and an empty label is a syntax error of DOT. What stands for one
-    # value may be the text of another.
+    # A blank would be invisible, and an empty label is a syntax error of DOT. The `repr` of one
+    # value may be the text of another, so that this is repeated until nothing changes.
     while lines != before:
         before, count = lines, Counter(lines)
         lines = [
@@ -66,6 +67,7 @@ def state_texts(variable: Discrete, longest: int, n: int | None = None) -> list[
     """
     if not isinstance(variable, Binned):
         return texts(variable.states[:n], longest)
+    # The first n intervals end in the first n cuts; only the last of all is open on the right.
     ends = ["-inf", *cut_texts(variable.cuts[:n], (longest - len("(, ]")) // 2), "inf"]
     intervals = [f"({a}, {b}]" for a, b in pairwise(ends)]
     return [*intervals[:-1], f"{intervals[-1][:-1]})"][:n]
@@ -211,6 +213,7 @@ def describe_numbers(
     """
     cells = int(np.prod([parent.cardinality for parent in parents], dtype=np.intp))
     total = cells * len(children)
+    # Rows are all configurations (cells) of the first child, then all of the second, and so on.
     child, cell = np.divmod(np.arange(min(total, max_rows)), cells)
     shown = children[: child[-1] + 1] if len(children) > 1 else []
     names = texts([variable.name for variable in shown], _LONGEST)
@@ -236,6 +239,7 @@ def describe_factor(factor: Factor, max_rows: int, max_columns: int) -> Descript
 
 
 def _share(value: float, probability: bool) -> str:
+    """Return a number of a table as text; see `describe_table`."""
     if probability and (value == 0 or value >= 0.0005):
         return f"{value:.3f}"
     return number(value, 3)
@@ -249,6 +253,7 @@ def joint_codes(variables: Sequence[Discrete], n: int) -> list[tuple[int, ...]]:
 def configurations(parents: Sequence[Discrete], n: int) -> list[list[str]]:
     """Return the states of the parents, as texts, in the first n parent configurations."""
     rows = joint_codes(parents, n)
+    # Texts only of the states that occur, since a parent may have very many.
     names = [
         state_texts(parent, _LONGEST, max(codes) + 1)
         for parent, codes in zip(parents, zip(*rows, strict=True), strict=True)
@@ -487,7 +492,10 @@ class CPD(Displayed, ABC):
         return self._of_cells(rest, self._cells_of_parents[at])
 
     def _check_size(self, n_numbers: int, copies: int = 1) -> None:
-        """Raise a MemoryLimitError before a table over parents is made that is too large."""
+        """Raise a MemoryLimitError before a table over parents is made that is too large.
+
+        `copies` is the number of arrays of so many numbers that are held at a time.
+        """
         check_memory(
             f"A table of {self.children[0].name!r} and of its parents without evidence needs",
             n_numbers,
@@ -541,6 +549,7 @@ class CPD(Displayed, ABC):
         A subclass with `other_arrays` that belong to cells overrides it.
         """
         n, size = len(self.discrete_parents), self._cells_of_parents.size
+        # The first n axes, those of the discrete parents, become one, from which cells are taken.
         arrays = {
             name: array.reshape(size, *array.shape[n:])[cells] if name in self.arrays else array
             for name, array in self.to_arrays().items()
@@ -593,7 +602,7 @@ class CPD(Displayed, ABC):
         """
         potential = self.potential(evidence)
         assert isinstance(potential, Factor)  # only discrete variables are free
-        table = potential.aligned(scope)
+        table = potential.aligned(scope)  # its first axis has the rows, or one for all of them
         out += table.reshape(len(table), len(out)).T
 
     @classmethod
@@ -640,6 +649,7 @@ class CPD(Displayed, ABC):
         if type(other) is not type(self) or self.scope != other.scope:
             return False
         mine, theirs = self.to_arrays(), other.to_arrays()
+        # Without arrays, nothing says that two CPDs are of equal parameters.
         return self is other or (
             bool(mine) and all(np.array_equal(mine[k], theirs[k]) for k in mine)
         )
@@ -703,13 +713,14 @@ class ParameterTitle(NamedTuple):
 def reduced(scope: Sequence[Discrete], logs: Floats, evidence: Evidence) -> Factor:
     """Return the observed entries of log probabilities of the last variable given the others.
 
-    The rows in which the last variable is missing get 0, the log of one.
+    `logs` has shape (1, *cardinalities of the scope). The rows in which the last variable is
+    missing get 0, the log of one.
     """
     observed = [variable for variable in scope if variable in evidence]
     codes = [evidence.columns[variable] for variable in observed]
     missing = np.flatnonzero(codes[-1] < 0) if scope[-1] in evidence else ()
     if len(missing):
-        codes[-1] = np.maximum(codes[-1], 0)
+        codes[-1] = np.maximum(codes[-1], 0)  # any state; the values are replaced below
     rest, values = take_codes(scope, logs, observed, codes)
     if len(missing):
         values[missing] = 0.0
@@ -726,6 +737,7 @@ def draw_states(
     cumulative = np.cumsum(shares, axis=-1)
     # The last state takes the rounding error, unless its probability is zero.
     cumulative /= np.where(cumulative[:, -1:] > 0, cumulative[:, -1:], 1.0)
+    # The code is the number of cumulative probabilities that a uniform number has passed.
     return np.asarray(np.sum(random.random(len(row))[:, None] >= cumulative[row, :-1], axis=1))
 
 

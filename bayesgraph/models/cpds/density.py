@@ -88,13 +88,16 @@ class CellComponents:
         return self._moments[1][:, None, None]
 
     def log_density(self, points: Floats) -> Floats:
-        """Return log densities, or log probabilities of counts; see Components."""
+        """Return log densities, or log probabilities of counts, shape (..., k); see Components.
+
+        `points` has shape (..., 1). NaN stays NaN, and values that cannot be have minus infinity.
+        """
         x = np.asarray(points[..., 0], dtype=np.float64)
         flat = x.reshape(-1)
         impossible = (flat < 0) | (flat != np.floor(flat)) if self.whole else np.isinf(flat)
         impossible &= ~np.isnan(flat)
         cpd: base.CPD = self.cpd
-        column = np.where(impossible, 0.0, flat)
+        column = np.where(impossible, 0.0, flat)  # CPDs refuse some of these values
         potential = cpd.potential(Evidence(len(flat), {cpd.variable: column}))
         assert isinstance(potential, Factor)  # the parents are discrete
         logs = potential.log_values.reshape(len(potential.log_values), -1)[:, self.cells]
@@ -102,13 +105,19 @@ class CellComponents:
         return np.where(np.isnan(flat)[:, None], np.nan, logs).reshape(*x.shape, -1)
 
     def tail(self, x: Floats, side: float) -> Floats:
-        """Return probabilities of at most, or more than, x; see Components."""
+        """Return P(child <= x), or P(child > x) for the side -1, shape (*x.shape, k).
+
+        See Components.
+        """
         flat = np.asarray(x, dtype=np.float64).reshape(-1)
         shares: Floats = self.cpd.cell_tail(flat, side, self.cells)
         return shares.reshape(*np.shape(x), -1)
 
     def bounds(self, probability: float) -> tuple[float, float]:
-        """Return bounds of quantiles: those of the components, or by Cantelli's inequality."""
+        """Return bounds of a quantile of every mixture of the components.
+
+        They are the extreme quantiles of the components, or follow from Cantelli's inequality.
+        """
         quantiles = self.cpd.cell_quantiles(probability, self.cells)
         if quantiles is not None:
             return float(quantiles.min()), float(quantiles.max())
@@ -180,6 +189,7 @@ class Plate(base.CPD):
     def _set_family(self, children: Any, parents: Iterable[Any]) -> None:
         """Set the children, a list or, where the class allows it, one; see CPD."""
         family = type(self).__name__
+        # Whether one child was given without a list; a text is iterable, but no list of children.
         self._alone = isinstance(children, str) or not isinstance(children, Iterable)
         if not (self._takes_one if self._alone else self.takes_children):
             takes = "a list of variables" if self.takes_children else "one variable"
@@ -264,6 +274,7 @@ class Plate(base.CPD):
         observed_children = [child for child in self.children if child in observed]
         pieces: list[base.CPD] = [self.over(observed_children)] if observed_children else []
         if len(observed_children) < len(self.children):
+            # A plate has no posterior of its children; the CPD of a single child may have one.
             free = [c for c in self.children if c in relevant and c not in observed]
             pieces += [single for child in free for single in self.over([child]).singles()]
         return pieces
@@ -370,8 +381,10 @@ class DensityCPD(NumbersPlate):
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
+        """Read the names of arrays, and the signature of the constructor, off the `parameters`."""
         super().__init_subclass__()
         cls.arrays = tuple(cls.parameters)
+        # What `__init__` binds its arguments to, and what `help` shows.
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         taken = [inspect.Parameter(name, kind) for name in ("children", *cls.parameters)]
         taken.append(inspect.Parameter("parents", kind, default=()))
@@ -386,6 +399,7 @@ class DensityCPD(NumbersPlate):
             setattr(self, key, array)
 
     def _take(self, at: Sequence[int]) -> Self:
+        """Return the plate of the children at the indices `at`; see `Plate`."""
         children = [self.children[i] for i in at]
         arrays = {name: values[..., at] for name, values in self.to_arrays().items()}
         return self.from_arrays(children, self.parents, arrays)
@@ -395,14 +409,15 @@ class DensityCPD(NumbersPlate):
         return np.asarray(getattr(self, key).reshape(self.cells, -1))
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        values = self._numbers(evidence)
+        """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
+        values = self._numbers(evidence)  # (n_rows, n children)
         missing = np.isnan(values)
         for cell in range(self.cells):
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                 logs = self._log_density(values, *(self._flat(k)[cell] for k in self.parameters))
             out[cell] += np.where(missing, 0.0, logs).sum(axis=1)
 
-    def _own(self, cells: NDArray[np.intp]) -> list[Floats]:
+    def _cell_parameters(self, cells: NDArray[np.intp]) -> list[Floats]:
         """Return the parameters of the first child in some parent configurations."""
         return [self._flat(key)[cells, 0] for key in self.parameters]
 
@@ -412,7 +427,7 @@ class DensityCPD(NumbersPlate):
         For the side -1 it is P(child > x), without cancellation, else the side is 1.
         """
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return np.asarray(self._tail(x[:, None], side, *self._own(cells)))
+            return np.asarray(self._tail(x[:, None], side, *self._cell_parameters(cells)))
 
     def log_interval(self, low: Floats, high: Floats) -> Floats:
         """Return log P(low < child <= high) in each configuration; see `CPD`.
@@ -423,9 +438,10 @@ class DensityCPD(NumbersPlate):
         cells = np.arange(self.cells)
         above_low, above_high = (self.cell_tail(x, -1.0, cells) for x in (low, high))
         up_to_low, up_to_high = (self.cell_tail(x, 1.0, cells) for x in (low, high))
-        # The difference is that of the smaller tails, which cancels less.
+        # Shapes are (m, cells). The difference is that of the smaller tails, which cancels less.
         is_upper = up_to_low > above_high
         mass = np.where(is_upper, above_low - above_high, up_to_high - up_to_low)
+        # Smaller masses have lost too many digits.
         least = np.maximum(_LEAST_SHARE * np.where(is_upper, above_low, up_to_high), _LEAST_MASS)
         logs = log_of(np.maximum(mass, 0.0))
         components = self.components(cells)
@@ -442,19 +458,19 @@ class DensityCPD(NumbersPlate):
     def cell_moments(self, cells: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """Return means and variances in k configurations, shape (k,) each."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            return self._moments(*self._own(cells))
+            return self._moments(*self._cell_parameters(cells))
 
     def cell_quantiles(self, probability: float, cells: NDArray[np.intp]) -> Floats | None:
         """Return the quantiles in k configurations; None if the family has no formula."""
         if self._quantile is None:
             return None
         with np.errstate(over="ignore"):
-            return np.asarray(self._quantile(probability, *self._own(cells)))
+            return np.asarray(self._quantile(probability, *self._cell_parameters(cells)))
 
     def sample(self, parents: base.Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the first child given the parents' columns; see CPD."""
         cell = self._cell(parents, n)
-        drawn = self._draw(random, *self._own(cell))
+        drawn = self._draw(random, *self._cell_parameters(cell))
         return np.asarray(drawn, dtype=np.float64)
 
     def _columns(self) -> Mapping[str, Floats]:
@@ -479,6 +495,7 @@ def _nodes(low: float, high: float) -> tuple[Floats, Floats]:
 
     So a density that falls from one end on is integrated, however fast it falls.
     """
+    # Finite ends, each with the sign of the direction into the interval.
     finite = [(end, side) for end, side in ((low, 1.0), (high, -1.0)) if math.isfinite(end)]
     # Half of a finite interval from each end. Panels are given by their distances from the end, and
     # have the nodes of a Gauss-Legendre rule each.
@@ -491,7 +508,10 @@ def _nodes(low: float, high: float) -> tuple[Floats, Floats]:
 
 
 def _counts(low: float, high: float) -> tuple[Floats, Floats]:
-    """Return the counts above `low` and up to `high`, and ones; those near the ends if too many."""
+    """Return the counts above `low` and up to `high`, and a weight of one for each.
+
+    If there are too many, they are those near the ends; an infinite end is cut off.
+    """
     first = math.floor(low) + 1.0
     last = math.floor(min(high, first + _COUNTS if math.isinf(high) else high))
     steps = np.arange(min(last - first + 1.0, _COUNTS))
@@ -543,10 +563,12 @@ class GaussianPlate(DensityCPD):
         return GaussianCPD(child, self.mean[..., i], self.variance[..., i], self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         values = self._numbers(evidence)
         row_kernels.add_gaussians(out, values, self._flat("mean"), self._flat("variance"))
 
     def _tail(self, x: Floats, side: float, mean: Floats, variance: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         return np.asarray(ndtr(side * (x - mean) / np.sqrt(variance)))
 
     def _moments(self, mean: Floats, variance: Floats) -> tuple[Floats, Floats]:
@@ -586,8 +608,10 @@ class TablePlate(Plate):
     ) -> None:
         self._set_family(children, parents)
         cards = [child.cardinality for child in self.children]
+        # Where the states of each child start on the last axis of `values`, and their total number.
         self.start: NDArray[np.int64] = np.concatenate([[0], np.cumsum(cards)]).astype(np.int64)
         shape = (*self._lead, int(self.start[-1]))
+        # Zero is allowed: it exceeds the bound, the largest negative number with all its digits.
         self.values = self._parameter("values", values, shape, above=-np.finfo(float).tiny)
         sums = np.add.reduceat(self.values, self.start[:-1], axis=-1)
         off = (np.abs(sums - 1.0) > base.SUM_TOLERANCE).reshape(-1, len(cards))
@@ -609,6 +633,7 @@ class TablePlate(Plate):
         return row_kernels.padded_rows(log_of(self.values.reshape(self.cells, -1)))
 
     def _take(self, at: Sequence[int]) -> Self:
+        """Return the plate of the children at the indices `at`; see `Plate`."""
         columns = np.concatenate([np.arange(self.start[i], self.start[i + 1]) for i in at])
         children = [self.children[i] for i in at]
         return type(self)(children, self.values[..., columns], self.parents)
@@ -618,6 +643,7 @@ class TablePlate(Plate):
         return TableCPD(self.children[i], values, self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         row_kernels.add_states(
             out, evidence.matrix(self.children), self.start[:-1], self._log_table
         )
@@ -656,12 +682,14 @@ class Expected(NamedTuple):
         """
         # Of each number: the least and the greatest mean, and the greatest standard deviation.
         spread: dict[Variable, Any] = {}
+        # The rows of `limits`, transposed; None stands for all other variables, which have none.
         limits = dict.fromkeys([None, *numbers], [-np.inf, np.inf] * 2)
         mean: Any
         for cpd in cpds:
             quantiles: list[Any] = [None] * 4
             if isinstance(cpd, GaussianCPD) and spread.keys() >= {*cpd.continuous_parents}:
                 of_parents = np.array([spread[v] for v in cpd.continuous_parents]).reshape(-1, 3)
+                # What each parent adds at its least and at its greatest mean, on the last axis.
                 terms = cpd.coefficients[..., None] * of_parents[:, :2]
                 mean = [
                     cpd.mean + terms.min(axis=-1).sum(-1),
@@ -678,7 +706,8 @@ class Expected(NamedTuple):
             spread[cpd.variable] = low, high, sd
             far, usual = max(_FAR * sd, high - low), _USUAL * sd
             ends = [low - far, high + far, low - usual, high + usual]
-            # Quantiles, one for each configuration, take the place of an end where they are known.
+            # Quantiles, one for each configuration, take the place of an end if there is a formula:
+            # the least of low ends, the greatest of high ones.
             outer = zip(ends, quantiles, (np.min, np.max) * 2, strict=True)
             limits[cpd.variable] = [float(end if q is None else f(q)) for end, q, f in outer]
         return cls({v: i for i, v in enumerate(numbers, 1)}, np.array([*limits.values()]).T)
@@ -689,6 +718,7 @@ class Expected(NamedTuple):
         At most 1 / k^2 of any distribution is farther than k deviations from its mean (Chebyshev),
         so that a tenth of the rows beyond ten, or one of n rows beyond 10 sqrt(n), is no accident.
         """
+        # Place 0 has infinite limits, for variables of which nothing is expected.
         has_all = variables == tuple(self.place)
         places: Any = slice(1, None) if has_all else [self.place.get(v, 0) for v in variables]
         low, high = self.limits[:2, places]

@@ -158,7 +158,7 @@ class DeterministicCPD(CanonicalCPD):
                     f"results, more than {_MAX_RESULTS:,}."
                 )
         states = [variable.index(finish(result) if finish else result) for result in results]
-        if steps:
+        if steps:  # the last step leads to states of the child instead of results
             steps[-1] = np.array(states)[steps[-1]]
         cpd._set_steps(_minimal(steps))
         return cpd
@@ -206,6 +206,7 @@ class DeterministicCPD(CanonicalCPD):
         """Set the steps, from arrays that may come from a file."""
         if not self.parents:
             raise CPDError(f"{self.title} takes at least one parent; use a TableCPD.")
+        # Numbers of states before each step and after the last, which leads to the child's.
         sizes = [1, *(len(table) for table in steps[1:]), self.variable.cardinality]
         for k, (parent, table) in enumerate(zip(self.parents, steps, strict=True)):
             if (
@@ -230,7 +231,7 @@ class DeterministicCPD(CanonicalCPD):
 
     def _states(self, codes: Sequence[Codes]) -> Codes:
         """Return the child's state given states of all parents, arrays that broadcast."""
-        state: Any = 0
+        state: Any = 0  # the only one before the first parent
         for table, code in zip(self.steps, codes, strict=True):
             state = table[state, code]
         return np.asarray(state)
@@ -254,8 +255,9 @@ class DeterministicCPD(CanonicalCPD):
         """Return the CPD given states of some parents; a table if none is left. See CPD."""
         rest = [parent for parent in self.parents if parent not in values]
         steps: list[Codes] = []
-        # The last step that stays: from states and those of its parent to states. A parent that is
-        # set maps its targets on; before the first step that stays, the only one is the start.
+        # The last step that stays. The step of a parent that is set is a function of the state
+        # alone, applied to the states that the last step leads to; before the first step that
+        # stays, `last` has one entry: the state that the parents set so far lead to.
         last: Any = np.zeros((1, 1), dtype=np.intp)
         for parent, table in zip(self.parents, self.steps, strict=True):
             if parent in values:
@@ -274,6 +276,7 @@ class DeterministicCPD(CanonicalCPD):
         if not isinstance(parent, Discrete):
             return super().with_parent(parent)
         states = np.arange(self.variable.cardinality)
+        # The last step keeps the child's state, whatever the new parent's.
         steps = [*self.steps, np.tile(states[:, None], parent.cardinality)]
         return self._of(self.variable, [*self.parents, parent], _minimal(steps))
 
@@ -284,7 +287,7 @@ class DeterministicCPD(CanonicalCPD):
             table[:, places] if parent == variable else table
             for parent, table in zip(self.parents, self.steps, strict=True)
         ]
-        if variable == self.variable:
+        if variable == self.variable:  # the inverse of the order takes old codes to new ones
             steps[-1] = np.argsort(places)[steps[-1]]
         return self._of(self.variable, self.parents, steps)
 
@@ -305,7 +308,7 @@ class DeterministicCPD(CanonicalCPD):
         if sizes.dtype.kind not in "iu" or flat.dtype.kind not in "iu" or sizes.ndim != 1:
             raise CPDError(f"{cpd.title}: sizes and steps are integers; got {sizes!r:.200}.")
         shapes = [(int(n), p.cardinality) for n, p in zip(sizes, cpd.parents, strict=True)]
-        ends = np.cumsum([n * card for n, card in shapes])
+        ends = np.cumsum([n * card for n, card in shapes])  # where each step ends in `flat`
         if flat.shape != (int(ends[-1]) if shapes else 0,):
             raise CPDError(f"{cpd.title}: steps has {ends[-1:]} numbers; got shape {flat.shape}.")
         parts = np.split(flat.astype(np.intp), ends[:-1])
@@ -340,7 +343,8 @@ def _steps_of(table: Codes, cards: Sequence[int]) -> list[Codes]:
     """
     steps, rows = [], table.reshape(1, -1)
     for card in cards[:-1]:
-        # A row is a state before this parent, and is split into one for each state of the parent.
+        # A row is a state before this parent: the function of this parent and those after it. It
+        # is split into one row for each state of the parent; equal rows become one new state.
         split = rows.reshape(len(rows) * card, -1)
         shape = len(rows), card
         rows, numbers = np.unique(split, axis=0, return_inverse=True)
@@ -353,7 +357,7 @@ def _minimal(steps: Sequence[Codes]) -> list[Codes]:
 
     States that are never reached are left out.
     """
-    minimal, reached = [], np.array([0])
+    minimal, reached = [], np.array([0])  # `reached` has old numbers of states, ascending
     # Forwards: only states that are reached keep a row, and have consecutive numbers.
     for table in steps:
         targets = table[reached]
@@ -458,10 +462,12 @@ class LogisticCPD(AdditiveCPD):
 
     def links(self) -> list[Floats] | None:
         """Return a chain whose links are the sums so far, if few of these differ."""
+        # The different sums so far, shape (n_sums, states of the child), and a bound of all sums.
         sums = self.intercept[None]
         scale = np.abs(sums).max() + sum(np.abs(terms).max() for terms in self.weights)
         tables: list[Floats] = []
         for terms in self.weights[:-1]:
+            # Sums with this parent's terms, a row for each old sum and state of the parent.
             longer = (sums[:, None] + terms).reshape(-1, sums.shape[1])
             # Only differences of the scores of states matter; rounded, equal ones are found equal.
             odds = np.round((longer - longer[:, :1]) / (_SAME * max(scale, 1.0)))

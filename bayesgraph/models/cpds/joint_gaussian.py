@@ -91,7 +91,7 @@ class JointGaussianCPD(Plate):
         self.covariance = self._parameter(
             "covariance", covariance, (d, d) if shared else (*self._lead, d, d)
         )
-        self.sliceable = shared
+        self.sliceable = shared  # cells of `mean` alone can be taken, with the same covariance
         variance = self._stacked.diagonal(axis1=1, axis2=2)
         if not (variance > 0).all():
             constant = np.flatnonzero((variance <= 0).any(axis=0)).tolist()
@@ -158,6 +158,7 @@ class JointGaussianCPD(Plate):
                     "out, shrink the covariance or add to its diagonal (regularization= and "
                     "smoothing=bg.Smoothing(var_smoothing=...) of the classifiers do)."
                 )
+            # With D the scales and L the Cholesky factor of the correlations, A = L^-1 D^-1.
             inverse, _ = scipy.linalg.lapack.dtrtri(factor, lower=1)
             roots[cell] = inverse / self._scale[cell]
         return roots
@@ -247,12 +248,13 @@ class JointGaussianCPD(Plate):
         return pieces
 
     def _take(self, at: Sequence[int]) -> Self:
+        """Return the plate of the children at the indices `at`; see `Plate`."""
         children = [self.children[i] for i in at]
         covariance = self.covariance[..., np.asarray(at)[:, None], np.asarray(at)]
         return type(self)(children, self.mean[..., at], covariance, self.parents)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
-        """Add the log densities of rows; those that lack values are grouped by which ones."""
+        """Add the log densities of rows; rows that lack values are grouped by which they lack."""
         values = self._numbers(evidence)
         if evidence.complete or not np.isnan(values).any():
             self._add_complete(values, out)
@@ -287,7 +289,10 @@ class JointGaussianCPD(Plate):
             out[cell] += self._log_constant[cell] - 0.5 * _squares(buffer)
 
     def _add_expanded(self, block: Floats, buffer: Floats, out: Floats) -> None:
-        """Add the log densities of a block of rows, whitened once for all cells."""
+        """Add the log densities of a block of rows, whitened once for all cells.
+
+        Of |y - m|^2 = |y|^2 - 2 y m + |m|^2, times -1/2, each line adds a term.
+        """
         _whiten(block, self._centre, self._columns[0], buffer)
         out += self._whitened @ buffer.T
         out += (self._log_constant - 0.5 * self._lengths)[:, None]

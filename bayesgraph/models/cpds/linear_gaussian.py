@@ -119,6 +119,7 @@ class GaussianCPD(CPD):
 
     def with_parents_set(self, values: Mapping[Variable, Any]) -> CPD:
         """Return the CPD given values of some parents, which it then lacks; see CPD."""
+        # Numbers that are set become part of the mean; the base class takes discrete parents.
         fixed = np.array([parent in values for parent in self.continuous_parents], dtype=bool)
         if not fixed.any():
             return super().with_parents_set(values)
@@ -144,6 +145,7 @@ class GaussianCPD(CPD):
         """Return a Gaussian factor, or a table if no continuous variable is free; see CPD."""
         observed = [parent for parent in self.discrete_parents if parent in evidence]
         codes = [evidence.columns[parent] for parent in observed]
+        # Parameters of each row and each configuration of the discrete parents that are left.
         scope = self.discrete_parents
         rest, mean = take_codes(scope, self.mean[None], observed, codes)
         _, variance = take_codes(scope, self.variance[None], observed, codes)
@@ -171,6 +173,7 @@ class GaussianCPD(CPD):
             # 0, the log of one, where the child is missing.
             logs = constant - half_square(deviation[..., None])
             return Factor.from_log(rest, np.where(np.isnan(logs), 0.0, logs))
+        # Divided by the standard deviation, the residual r - a^T x has variance one.
         scaled = [loading / scale for loading in free_loadings]
         row = np.stack(np.broadcast_arrays(*scaled), axis=-1)
         shape = np.broadcast_shapes(constant.shape, deviation.shape)
@@ -182,6 +185,7 @@ class GaussianCPD(CPD):
             row = np.where(missing[..., None], 0.0, row)
             deviation = np.where(missing, 0.0, deviation)
         deviation = np.broadcast_to(deviation, shape)
+        # One linear form for each CPD: an axis of length one before that of the variables.
         return GaussianFactor(rest, free, constant, row[..., None, :], deviation[..., None])
 
     @classmethod
@@ -189,14 +193,18 @@ class GaussianCPD(CPD):
         cls, cpds: Sequence[GaussianCPD], scope: Sequence[Discrete], observed: Container[Variable]
     ) -> list[Adder]:
         """Return one `Adder`, which adds the log densities of all CPDs to an array; see CPD."""
-        chosen = [[p for p in cpd.discrete_parents if p in observed] for cpd in cpds]
-        families = [(cpd.variable, *cpd.continuous_parents) for cpd in cpds]
-        pairs = zip(cpds, chosen, strict=True)
+        observed_parents = [[p for p in cpd.discrete_parents if p in observed] for cpd in cpds]
+        continuous = [(cpd.variable, *cpd.continuous_parents) for cpd in cpds]
+        pairs = zip(cpds, observed_parents, strict=True)
+        # The free variables vary fastest.
         numbers = [cpd._flat([*parents, *scope]) for cpd, parents in pairs]
-        return [LinearStack.of(numbers, chosen, families)]
+        return [LinearStack.of(numbers, observed_parents, continuous)]
 
     def _flat(self, scope: Sequence[Discrete]) -> tuple[Floats, Floats, Floats]:
-        """Return mean, variance and slopes for each configuration of the parents, `scope`."""
+        """Return mean, variance and slopes, of shapes (cells,), (cells,) and (cells, n_slopes).
+
+        `scope` has the discrete parents in the order of the cells, which are configurations.
+        """
         arrays = (self.mean, self.variance, self.coefficients)
         if self.discrete_parents != tuple(scope):
             arrays = tuple(align(x[None], self.discrete_parents, scope)[0] for x in arrays)
@@ -205,6 +213,7 @@ class GaussianCPD(CPD):
 
     def sample(self, parents: Columns, n: int, random: np.random.Generator) -> NDArray[Any]:
         """Return n draws of the child given the parents' columns; see CPD."""
+        # An index into arrays over configurations: a code, or a column of codes, for each parent.
         row = tuple(parents[parent] for parent in self.discrete_parents)
         mean = np.broadcast_to(self.mean[row], n).copy()
         for i, parent in enumerate(self.continuous_parents):
@@ -278,6 +287,7 @@ class _Piece(NamedTuple):
     def given(self, values: Floats) -> Potential:
         """Return the factor for given values of the observed variables, shape (n_observed,)."""
         targets = self.offsets - self.slopes @ values
+        # The factor is exp(constant - |A x - b|^2 / 2), where b is minus the mixing of the targets.
         left = (self.mixing @ targets[..., None])[None, ..., 0]
         if self.free:
             return GaussianFactor(self.scope, self.free, self.constant, self.loadings, -left)
@@ -301,7 +311,8 @@ class Integrated:
     ) -> None:
         wholes = [_whole(cpd) for cpd in cpds]
         columns = (v for whole in wholes for v in whole.variables if v in observed)
-        self._columns = tuple(dict.fromkeys(columns))
+        self._columns = tuple(dict.fromkeys(columns))  # observed numbers, each once
+        # An auxiliary variable for the target of each Gaussian; it is kept in the elimination.
         rows = {Continuous(_Row()): whole for whole in wholes}
         factors = [_with_row(whole, row, self._columns) for row, whole in rows.items()]
         plan = make_plan(map(potential_scope, factors), [*rows, *keep])
@@ -322,6 +333,8 @@ class Integrated:
         configurations = factor.log_constant.shape[1:]
         offsets = np.empty((*configurations, len(targets)))
         slopes = np.zeros((*configurations, len(targets), len(self._columns)))
+        # Target j is variable i of the factor. Arrays of Gaussian factors have an axis of rows
+        # first, here of length one, and one of linear forms, of which a single Gaussian has one.
         for j, i in enumerate(targets):
             gaussian = rows[factor.variables[i]]
             loadings = align(gaussian.loadings, gaussian.scope, factor.scope)[0]
@@ -334,7 +347,7 @@ class Integrated:
             [factor.variables[i] for i in free],
             factor.log_constant,
             factor.loadings[..., free],
-            factor.loadings[0][..., targets],
+            factor.loadings[0][..., targets],  # the mixing
             offsets,
             slopes,
         )
@@ -372,6 +385,7 @@ def _with_row(
     in `observed` variables.
     """
     free = [i for i, v in enumerate(whole.variables) if v not in observed]
+    # The density is that of a^T x - target: the loading of the target is -1, the constant 0.
     ones = np.ones((*whole.targets.shape, 1))
     return GaussianFactor(
         whole.scope,

@@ -108,7 +108,7 @@ class CanonicalCPD(base.CPD):
         chain: list[base.CPD] = []
         before: tuple[Discrete, ...] = ()
         for k, (parent, table) in enumerate(zip(self.parents, links, strict=True), 1):
-            after = self.variable
+            after = self.variable  # the last link is the child
             if k < len(self.parents):
                 after = Discrete(LinkName(self.variable.name, k), range(table.shape[2]))
             chain.append(TableCPD(after, table if before else table[0], [*before, parent]))
@@ -219,7 +219,18 @@ class AdditiveCPD(CanonicalCPD):
     def _described(
         self, rows: Sequence[Floats], title: str, max_rows: int, max_columns: int, is_share: bool
     ) -> base.Description:
-        """Return a line for each state of each parent, and a last one, that of the first row."""
+        """Return a line for each state of each parent, and a last one without a parent.
+
+        Parameters
+        ----------
+        rows : sequence of ndarray, each of shape (n lines, states of the child)
+            First the array without parents, of one line, then that of each parent.
+        title : str
+            The name of the last line.
+        max_rows, max_columns : int
+        is_share : bool
+            Whether the numbers are probabilities.
+        """
         # A row of a table for each state of each parent, as if it were a state of one parent.
         numbers = np.concatenate(rows)
         row = Discrete("row", range(len(numbers)))
@@ -341,6 +352,7 @@ class NoisyMaxCPD(AdditiveCPD):
 
     def links(self) -> list[Floats]:
         """Return a chain whose links are the maxima so far; see CanonicalCPD."""
+        # The first link starts from the leak, each other one from the maximum so far, one-hot.
         starts = [self.leak[None], *[np.eye(len(self.leak))] * (len(self.parents) - 1)]
         return [
             _maximum(start[:, None], table[None])
@@ -348,16 +360,17 @@ class NoisyMaxCPD(AdditiveCPD):
         ]
 
     def potentials(self, evidence: Evidence) -> list[Potential]:
-        """Return one factor for each parent if no effect is observed; see CPD.
+        """Return one factor for each parent if the child is observed in its first state; see CPD.
 
-        Then no cause had one, and each parent says so for itself.
+        This state is that of no effect: neither the leak nor any parent had one, and as these are
+        independent given the parents, the potential is a product.
         """
         column = evidence.columns.get(self.variable)
         if column is None or evidence.n_rows > 1 or column[0] != 0:
             return super().potentials(evidence)
         factors: list[Potential] = [Factor.from_log((), log_of(self.leak[:1]))]
         for parent, table in zip(self.parents, self.influences, strict=True):
-            factor = Factor.from_log([parent], log_of(table[None, :, 0]))
+            factor = Factor.from_log([parent], log_of(table[None, :, 0]))  # P(no effect | state)
             codes = evidence.columns.get(parent)
             factors.append(factor if codes is None else factor.take(parent, codes))
         return factors
@@ -384,7 +397,8 @@ class NoisyMaxCPD(AdditiveCPD):
         """
         k = self.parents.index(table.variable)
         parents, parts = list(self.parents), list(self._parts)
-        effect = np.minimum(table.values @ parts[k], 1.0)  # rounded
+        # The effect given the parent's own parent, if any; rounding may take it above one.
+        effect = np.minimum(table.values @ parts[k], 1.0)
         if not table.parents:
             del parents[k], parts[k]
             return self._with(parents, parts, self._added(self._start, effect))
@@ -477,6 +491,8 @@ class NoisyOrCPD(NoisyMaxCPD):
             parts = (*self.probabilities, background)
             wrong = next(part for part in parts if not 0 <= part.min() <= part.max() <= 1)
             raise CPDError(f"{what} and leak lie between 0 and 1; got {wrong!r:.200}.")
+        # As a noisy maximum: for each state of each parent, and last the leak, the distribution of
+        # the effect.
         effects = np.empty((len(every), 2))
         effects[:, 0] = 1.0 - every
         effects[:, 1] = every

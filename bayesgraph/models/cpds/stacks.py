@@ -115,7 +115,7 @@ class LinearStack:
         """
         discrete, continuous = _places(chosen), _places(observed)
         variance = np.concatenate([variance for _, variance, _ in numbers])
-        place, _, first = _layout(observed, continuous)
+        place, _, first = _layout(observed, continuous)  # numbers have no strides
         return cls(
             tuple(discrete),
             tuple(continuous),
@@ -124,8 +124,8 @@ class LinearStack:
             (
                 _starts([mean.size for mean, _, _ in numbers]),
                 np.concatenate([mean for mean, _, _ in numbers]),
-                1.0 / np.sqrt(variance),
-                -0.5 * (np.log(variance) + LOG_2PI),
+                1.0 / np.sqrt(variance),  # the scale
+                -0.5 * (np.log(variance) + LOG_2PI),  # the constant: the log density at the mean
                 np.concatenate([slopes.reshape(-1) for _, _, slopes in numbers]),
             ),
         )
@@ -249,12 +249,15 @@ class Combination:
         groups: dict[frozenset[Variable], list[CPD]] = {}
         for cpd in cpds:
             free = frozenset(variable for variable in cpd.scope if variable not in observed)
+            # Without evidence the potential is the same for all rows, and with a free number it is
+            # no table: neither can be added up row by row.
             if len(free) == len(cpd.scope) or any(not isinstance(v, Discrete) for v in free):
                 alone.append((cpd, free))
             else:
                 groups.setdefault(free, []).append(cpd)
         sums: dict[frozenset[Variable], _Sum] = {}
         for free, group in groups.items():
+            # The order of the axes of the common factor is that of the first CPD.
             scope = tuple(v for v in group[0].scope if isinstance(v, Discrete) and v in free)
             kinds: dict[type[CPD], list[CPD]] = {}
             for cpd in group:
@@ -269,6 +272,7 @@ class Combination:
     def potentials(self, evidence: Evidence) -> list[Potential]:
         """Return the factors of all CPDs, reduced by a batch of evidence."""
         potentials: list[Potential] = []
+        # By free variables, a table that all rows share, with which the sum of the others starts.
         whole: dict[frozenset[Variable], Factor] = {}
         for cpd, free in self.alone:
             potential = cpd.potential(evidence)

@@ -80,6 +80,7 @@ class TableCPD(base.CPD):
     ) -> TableCPD:
         """Return the CPD of natural logarithms, which it keeps: probabilities may underflow."""
         logs.flags.writeable = False
+        # A probability that underflows is not zero: it becomes the least normal number.
         least = np.finfo(np.float64).tiny
         values = np.where(np.isneginf(logs), 0.0, np.maximum(np.exp(logs), least))
         cpd = cls.from_checked(variable, values, parents)
@@ -126,6 +127,7 @@ class TableCPD(base.CPD):
         See CPD.
         """
         cells = math.prod(variable.cardinality for variable in scope)
+        # Rows are joint states of the free variables, columns those of the observed ones.
         scopes = [[variable for variable in cpd.scope if variable in observed] for cpd in cpds]
         tables = [
             align(cpd.log_values[None], cpd.scope, [*scope, *axes]).reshape(cells, -1)

@@ -161,6 +161,7 @@ class Trees:
         """
         sizes = [parent.cardinality if isinstance(parent, Discrete) else 0 for parent in parents]
         places = np.array(feature, dtype=np.int32)
+        # The leaves, in the order of their nodes, have the rows of `values`.
         below = np.where(places < 0, np.cumsum(places < 0) - 1, left).astype(np.int32)
         return cls(
             np.zeros(1, dtype=np.int32),
@@ -208,6 +209,7 @@ class Trees:
         depth = np.zeros(self.n_nodes, dtype=np.int64)
         for level in self.levels:
             depth[self.below[level]] = depth[level] + 1
+            # The right child adds 1, or 0 (not true) where it continues the same split.
             depth[self.below[level] + 1] = depth[level] + ~self._continued[level]
         return int(depth.max())
 
@@ -223,7 +225,8 @@ class Trees:
     def branches(self, node: int) -> list[Branch]:
         """Return the branches of the split that begins at a node, in order."""
         result: list[Branch] = []
-        group = self.groups[self.feature[node]]
+        group = self.groups[self.feature[node]]  # empty for a number
+        # What the branches before have left over: values above `low`, and the states `rest`.
         low, rest = -math.inf, np.ones(len(group), dtype=bool)
         while True:
             high = float(self.threshold[node]) if not len(group) else math.inf
@@ -258,12 +261,18 @@ class Trees:
 
     @cached_property
     def _missing(self) -> Any:
-        """What stands for a missing value: groups are small numbers unless parents are numbers."""
+        """What stands for a missing value in `codes`: 255 in bytes, or NaN.
+
+        Codes are bytes if no parent is a number and at most 64 groups are told apart, in one word.
+        """
         return np.nan if self._is_number.any() or self.states.shape[1] > 1 else MISSING
 
     @cached_property
     def _table(self) -> NDArray[Any]:
-        """The groups of each parent's states, and last that of a missing value."""
+        """The group of each parent's states, a row for each parent.
+
+        The last column is that of a missing value, whose state code is -1.
+        """
         most = max(map(len, self.groups), default=0)
         table = np.full((len(self.groups), 1 + most), self._missing)
         for row, group in zip(table, self.groups, strict=True):
@@ -309,6 +318,7 @@ class Trees:
 
     def logs(self, codes: NDArray[Any], share: Floats) -> Floats:
         """Return the logarithms of `means`, also of those that underflow."""
+        # The rare terms of a row are the log of a sum over trees, which is not yet divided.
         means, rare = self._sums(codes, share)
         logs = log_of(means)
         if np.maximum.reduce(rare, axis=None, initial=-np.inf) > -np.inf:
@@ -328,6 +338,7 @@ class Trees:
             together = out, codes, self.roots, self.arrays, *self._splits, self.values
             multiple = tree_kernels.TOGETHER
             by_rows(tree_kernels.descend_together, together, n_rows, cost, multiple)
+            # What rows with a missing value got is wrong: they start anew.
             alone = np.flatnonzero((codes == MISSING).any(axis=0))
             out[alone] = 0.0
         sums, logs = out[alone], rare[alone]  # views if these are all rows
@@ -339,7 +350,11 @@ class Trees:
 
     @cached_property
     def _splits(self) -> tuple[Ints, Ints]:
-        """The number of the split of each node by groups, and the parents and groups of these."""
+        """The number of each node's split among the different ones, and these splits.
+
+        The second array has shape (2, n_splits): the parent of each, and the groups that go left as
+        the bits of the one word that codes in bytes need.
+        """
         splits = np.stack([self.feature, self.states[:, 0]])
         # In this order equal splits are neighbours; each that differs from the one before is new.
         order = np.lexsort(splits)
@@ -360,6 +375,7 @@ class Trees:
         self, out: Floats, rare: Floats, codes: Any, share: Floats, table: Floats, *, spreads: bool
     ) -> tuple[Any, ...]:
         """Return the arguments of `tree_kernels.descend` but the range of rows."""
+        # The kernel reads only the length of the tuple, which is a constant when it is compiled.
         lanes = tuple(range(_LANES if codes.shape[1] >= _LANES else 1))
         trees = self.roots, self.arrays, share
         return out, rare, codes, self._missing, *trees, table, spreads, lanes
@@ -387,6 +403,8 @@ class Trees:
         groups = np.zeros((len(wanted), max(map(len, discrete.values()), default=0)))
         for place, prior in discrete.items():
             groups[place, : len(prior)] = prior
+        # Then `share` has probabilities of groups at splits on discrete parents, not yet divided by
+        # that of what reaches the node; and the ends of intervals at splits on numbers.
         tree_kernels.branches_of(wanted, groups, self.arrays, share)
         for place in priors.keys() - discrete.keys():
             nodes = np.flatnonzero(self.feature == place)
@@ -398,7 +416,8 @@ class Trees:
         nodes = np.flatnonzero(np.isin(self.feature, list(discrete)))
         share[:, nodes] = log_of(share[:, nodes])
         nodes = np.flatnonzero(wanted[self.feature])
-        # Shares of what reaches the node: both branches sum to one, unless nothing reaches it.
+        # Divided by what reaches the node, the shares of both branches sum to one, unless nothing
+        # reaches it.
         whole = log_integral(share[:, nodes], np.ones(2))
         share[:, nodes] -= np.where(np.isneginf(whole), 0.0, whole)
         return share
@@ -413,7 +432,7 @@ class Trees:
 
 
 def _bits(words: NDArray[np.int64], groups: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return the bits of words at groups of states."""
+    """Return the bits of words at groups of states: group g is bit ``g % 64`` of ``g // 64``."""
     return np.asarray(words[groups >> 6] >> (groups & 63) & 1, dtype=bool)
 
 
@@ -537,6 +556,7 @@ class TreesCPD(CPD):
         if share is None or any(cached.get(parent) is not root for parent, root in roots.items()):
             share = self.log_shares(roots)
             self._cached = dict(roots), share
+        # The trees stay as they are; `_places` says which of their parents are still parents.
         cpd = copy.copy(self)
         kept = [k for k, p in enumerate(self.parents) if p in observed or p not in roots]
         cpd.parents = tuple([self.parents[k] for k in kept])
@@ -562,10 +582,11 @@ class TreesCPD(CPD):
         free = [p for p in self.discrete_parents if p not in evidence]
         cards = [p.cardinality for p in free]
         columns = {v: evidence.columns[v] for v in self.scope if v in evidence}
-        n_rows = evidence.n_rows if columns else 1
+        n_rows = evidence.n_rows if columns else 1  # all rows are equal if nothing is observed
         cells = 1 if self.variable in evidence else self.variable.cardinality
         entries = math.prod(cards) * cells * n_rows
         self._check_size(entries)
+        # One descent of all rows for each configuration of the free parents.
         out = np.zeros((*cards, cells, n_rows))
         for codes in np.ndindex(*cards):
             fixed = {p: np.full(n_rows, code) for p, code in zip(free, codes, strict=True)}
@@ -578,7 +599,8 @@ class TreesCPD(CPD):
 
     def accumulate(self, evidence: Evidence, scope: Sequence[Discrete], out: Floats) -> None:
         """Add the log potential to `out`; see CPD."""
-        if len(scope) > (self.variable not in evidence):  # a parent is free
+        # The scope has the child if it is free; if it has anything else, a parent is free.
+        if len(scope) > (self.variable not in evidence):
             super().accumulate(evidence, scope, out)
             return
         self._add(evidence, out)
@@ -587,10 +609,11 @@ class TreesCPD(CPD):
         """Add the log potential to `out`, (n_states, n_rows), or (1, n_rows) for a known child."""
         self.check_observed(evidence.columns)
         n_rows = evidence.n_rows
+        # The parents with columns, by their indices in the trees, and these columns.
         places = self._places
         states: Any = []
         if self.continuous_parents:
-            # Those on which no node splits may be free.
+            # Numbers on which no node splits may be free.
             observed = [k for k, parent in enumerate(self.parents) if parent in evidence]
             places = places[observed]
             states = [evidence.columns[self.parents[k]] for k in observed]
@@ -667,7 +690,7 @@ class TreesCPD(CPD):
             note = f"{n:,} trees with {leaves:,} leaves, at most {trees.depth} splits deep"
             return Description(["parent", "splits"], rows, None, note)
         shown = trees.leaves[:max_rows]
-        above = np.full(trees.n_nodes, -1)
+        above = np.full(trees.n_nodes, -1)  # the node above each node; -1 at the root
         inner = np.flatnonzero(trees.feature >= 0)
         above[trees.below[inner]] = above[trees.below[inner] + 1] = inner
         paths = texts([self._path(leaf, above) for leaf in shown.tolist()], _LONGEST_PATH)
@@ -681,6 +704,7 @@ class TreesCPD(CPD):
         return Description(["leaf", *names], rows, None, note)
 
     def _display(self) -> DisplayTable:
+        """Return the printed table; the title of a single tree has its size."""
         shown, n = super()._display(), len(self.trees.leaves)
         if len(self.trees.roots) > 1:
             return shown
@@ -690,6 +714,7 @@ class TreesCPD(CPD):
     def _path(self, leaf: int, above: NDArray[np.intp]) -> str:
         """Return the path to a leaf as text; ``above[node]`` is the parent node of each node."""
         taken: list[tuple[Variable, Branch]] = []
+        # Upwards, from each node to the head of the split, perhaps of many branches, above it.
         while (node := int(above[leaf])) >= 0:
             head = int(self.trees.heads[node])
             branch = next(b for b in self.trees.branches(head) if b.node == leaf)
@@ -770,6 +795,7 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
         else:
             assert isinstance(parent, Discrete)  # vectors of counts are no parents
             states[[parent.index(state) for state in _listed(node.at, parent)]] = True
+        # The left child is the next node of the list, and the right one follows it.
         rows.append((place, threshold, states, len(nodes), node.continues))
         nodes += [node.left, node.right]
     feature, thresholds, masks, left, continues = zip(*rows, strict=True)
@@ -778,6 +804,7 @@ def _flattened(tree: Any, variable: Discrete, parents: Sequence[Variable]) -> Tr
 
 def _words(mask: NDArray[np.bool_], n: int) -> NDArray[np.int64]:
     """Return the first n columns of a mask as words of 64 bits, shape (n_rows, n_words)."""
+    # The number of words is rounded up; there is at least one.
     padded = np.zeros((len(mask), max(1, -(-n // 64)) * 64), dtype=bool)
     padded[:, :n] = mask[:, :n]
     words: NDArray[np.int64] = np.packbits(padded, axis=1, bitorder="little").view("<i8")
@@ -880,6 +907,7 @@ def _check_links(trees: Trees, n_parents: int, what: str) -> None:
     )
     outside = (trees.roots < 0) | (trees.roots >= n)
     _refuse(what, outside, f"roots takes numbers of nodes, 0 to {n - 1}; got {{got}}.", trees.roots)
+    # How often each node is a child or a root; since children are later nodes, there is no cycle.
     visits = np.bincount(np.concatenate([left[inner], left[inner] + 1, trees.roots]), minlength=n)
     _refuse(
         what,
@@ -914,6 +942,7 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
     threshold = np.where(is_number, threshold, 0.0)
     message = "a split on {got.name!r} needs a finite threshold; that at node {at} has none."
     _refuse(what, ~np.isfinite(threshold), message, owners)
+    # As bits, the groups that each parent has at all; only their bits of `states` have a meaning.
     bits = [_words(np.isin(np.arange(64 * n_words), group)[None], 64 * n_words) for group in groups]
     possible = np.concatenate([*bits, np.zeros((1, n_words), dtype=np.int64)])[feature]
     discrete = (feature >= 0) & ~is_number
@@ -927,6 +956,7 @@ def _check_splits(trees: Trees, parents: Sequence[Variable], what: str) -> Trees
     )
     inner = np.flatnonzero(feature >= 0)
     right = trees.below[inner] + 1
+    # A right child may continue the split of the node above: on the same parent, and further right.
     may_continue = np.zeros(trees.n_nodes, dtype=bool)
     may_continue[right] = (feature[right] == feature[inner]) & (
         discrete[inner] | (threshold[right] > threshold[inner])

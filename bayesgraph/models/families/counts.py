@@ -55,6 +55,7 @@ class NegativeBinomialCPD(DensityCPD):
     exposure: Floats
 
     def _log_density(self, x: Floats, r: Floats, b: Floats) -> Floats:
+        """Return log probabilities of counts x by row and child; see `DensityCPD`."""
         return np.asarray(
             gammaln(x + r)
             - gammaln(r)
@@ -64,6 +65,7 @@ class NegativeBinomialCPD(DensityCPD):
         )
 
     def _tail(self, x: Floats, side: float, r: Floats, b: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         # The regularised incomplete beta function takes fractional r, unlike nbdtr.
         n = np.floor(np.maximum(x, 0.0)) + 1.0
         arguments = (r, n, b / (b + 1.0)) if side > 0 else (n, r, 1.0 / (b + 1.0))
@@ -98,6 +100,7 @@ def _solve_negative_binomial(x: Floats, weights: Floats, _: float) -> Sequence[f
     shape = largest
 
     def score(log_shape: float) -> float:
+        """Return the derivative of the mean log likelihood by the shape r, at the sample mean."""
         r = np.exp(log_shape)
         return float(share @ (digamma(x + r) - digamma(r)) - np.log1p(mean / r))
 
@@ -162,6 +165,7 @@ class PoissonCPD(DensityCPD):
         """Add log probabilities by one matrix product for all configurations; see Plate."""
         values = self._numbers(evidence)
         rate = self._flat("rate")
+        # The sum over children of x log(rate) - rate - log(x!); missing counts add nothing.
         there = ~np.isnan(values)
         counts = np.where(there, values, 0.0)
         out += np.log(rate) @ counts.T
@@ -169,6 +173,7 @@ class PoissonCPD(DensityCPD):
         out -= gammaln(counts + 1.0).sum(axis=1)
 
     def _tail(self, x: Floats, side: float, rate: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         total = scipy.special.pdtr if side > 0 else scipy.special.pdtrc
         return np.where(x >= 0, total(np.floor(np.maximum(x, 0.0)), rate), float(side < 0))
 
@@ -190,10 +195,12 @@ def _estimate_poisson(
     """
     columns = tuple(child for child in children if isinstance(child, Count))
     summary = source.singles(Singles(columns, target))
+    # Rows and events have the shape (n_classes, n_columns).
     place = [summary.at.place[child] for child in columns]
     rows = summary.moments.count[:, place]
     events = rows * summary.moments.mean[:, place]
     overall = summary.overall
+    # The mean of each column, of which there may be no event, or not even a row.
     half = safe_divide(np.full(len(columns), 0.5), overall.count[0, place])
     centre = np.maximum(overall.mean[0, place], np.where(half > 0, half, 0.5))
     alpha = np.array([float(smoothing.pseudo_counts(child, 1).reshape(-1)[0]) for child in columns])
@@ -201,6 +208,7 @@ def _estimate_poisson(
     if smoothing.estimation == "predictive":
         positive = np.maximum(shape, _NEVER), np.maximum(exposure, _NEVER)
         return [NegativeBinomialCPD(columns, *positive, [target])]
+    # The mode of a gamma distribution is (shape - 1) / exposure, its mean shape / exposure.
     top = np.maximum(shape - 1.0, 0.0) if smoothing.estimation == "map" else shape
     rate = np.where(exposure > 0, safe_divide(top, exposure), centre)
     return [PoissonCPD(columns, np.maximum(rate, _NEVER), [target])]

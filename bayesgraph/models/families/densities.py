@@ -75,6 +75,7 @@ class StudentCPD(DensityCPD):
     dof: Floats
 
     def _log_density(self, x: Floats, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        """Return log densities at x by row and child; see `DensityCPD`."""
         z = ((x - location) / scale) ** 2  # may overflow to infinity: the density is then zero
         constant = (
             gammaln((dof + 1) / 2) - gammaln(dof / 2) - 0.5 * np.log(dof * np.pi) - np.log(scale)
@@ -82,9 +83,11 @@ class StudentCPD(DensityCPD):
         return np.asarray(constant - 0.5 * (dof + 1) * np.log1p(z / dof))
 
     def _tail(self, x: Floats, side: float, location: Floats, scale: Floats, dof: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         return np.asarray(scipy.special.stdtr(dof, side * (x - location) / scale))
 
     def _moments(self, location: Floats, scale: Floats, dof: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance, NaN or infinity where there is none; see `DensityCPD`."""
         mean = np.where(dof > 1, location, np.nan)
         variance = np.where(dof > 2, scale**2 * dof / np.maximum(dof - 2, _NEVER), np.inf)
         return mean, np.where(dof > 1, variance, np.nan)
@@ -117,12 +120,13 @@ def _solve_student(x: Floats, weights: Floats, bound: float) -> Sequence[float]:
     at = np.clip(_start(x, share), lower, upper)
     value = _mean_log(x, share, at)
     for _ in range(_STUDENT_STEPS):
+        # Parameters are location, log scale and log degrees of freedom.
         score, information = _score(x, share, at)
         # Parameters at a bound do not move beyond it.
         free = ~(((at <= lower) & (score < 0)) | ((at >= upper) & (score > 0)))
         step = np.zeros(3)
         step[free] = np.linalg.solve(information[np.ix_(free, free)], score[free])
-        decrement = float(score @ step)
+        decrement = float(score @ step)  # twice the gain to expect; small at the maximum
         # All components are shortened alike, so that the step remains a direction of ascent.
         step *= min(1.0, 2.0 / max(np.abs(step[1:]).max(), _NEVER))
         for _ in range(_HALVINGS):
@@ -170,10 +174,11 @@ def _score(x: Floats, share: Floats, at: Floats) -> tuple[Floats, Floats]:
     """
     scale, v = np.exp(at[1:])
     z = (x - at[0]) / scale
-    pull = (v + 1) / (v + z**2)
+    pull = (v + 1) / (v + z**2)  # the weight of each value, which is small for outliers
     by_dof = digamma((v + 1) / 2) - digamma(v / 2) - 1 / v
     by_dof += share @ (pull * z**2 / v - np.log1p(z**2 / v))
     score = np.array([share @ (pull * z) / scale, share @ (pull * z**2) - 1, 0.5 * v * by_dof])
+    # The information: between log scale and log dof, of dof itself, and of log scale.
     shared = -2 * v / ((v + 1) * (v + 3))
     of_dof = 0.25 * (polygamma(1, v / 2) - polygamma(1, (v + 1) / 2))
     of_dof -= (v + 5) / (2 * v * (v + 1) * (v + 3))
@@ -226,7 +231,7 @@ def from_moments(
     """
     mean = np.where(moments.count > 0, moments.mean, overall.mean)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)[0])
-    towards = smoothing.pooled(moments.count, moments.square)
+    towards = smoothing.pooled(moments.count, moments.square)  # variances to shrink towards
     if smoothing.estimation == "predictive":
         # A constant column must not affect the posterior, so all classes get the same row count.
         constant = overall.square == 0
@@ -320,15 +325,18 @@ class LogNormalCPD(DensityCPD):
     variance: Floats
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         # One kernel call computes the Gaussian densities of all configurations.
         values = self._numbers(evidence)
         outside = values <= 0
         logs = np.log(np.where(outside, np.nan, values))
         row_kernels.add_gaussians(out, logs, self._flat("mean"), self._flat("variance"))
+        # The density of x is that of log(x), divided by x.
         out -= np.where(np.isnan(logs), 0.0, logs).sum(axis=1)
         out[:, outside.any(axis=1)] = -np.inf
 
     def _tail(self, x: Floats, side: float, mean: Floats, variance: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         logs = np.log(np.maximum(x, 0.0))
         return np.asarray(scipy.special.ndtr(side * (logs - mean) / np.sqrt(variance)))
 
@@ -414,10 +422,12 @@ class GammaCPD(DensityCPD):
     rate: Floats
 
     def _log_density(self, x: Floats, shape: Floats, rate: Floats) -> Floats:
+        """Return log densities at x by row and child; see `DensityCPD`."""
         logs = shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x
         return np.where(x > 0, logs, -np.inf)
 
     def _tail(self, x: Floats, side: float, shape: Floats, rate: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         integral = scipy.special.gammainc if side > 0 else scipy.special.gammaincc
         return np.asarray(integral(shape, rate * np.maximum(x, 0.0)))
 
@@ -439,6 +449,7 @@ def solve_gamma(mean: Floats, log_mean: Floats) -> Sequence[Floats]:
     s = np.log(mean) - log_mean
     # A smaller s is rounding error: all values are equal.
     s = np.where(s > 4 * np.finfo(float).eps * (1.0 + np.abs(log_mean)), s, 0.0)
+    # Close to the solution; infinite if s is 0, which the caller refuses or replaces.
     shape = (3.0 - s + np.sqrt((s - 3.0) ** 2 + 24.0 * s)) / (12.0 * s)
     for _ in range(_GAMMA_STEPS):
         # The gap is log(shape) - digamma(shape), without cancellation for large shapes.
@@ -492,9 +503,11 @@ class ExponentialCPD(DensityCPD):
     rate: Floats
 
     def _log_density(self, x: Floats, rate: Floats) -> Floats:
+        """Return log densities at x by row and child; see `DensityCPD`."""
         return np.where(x >= 0, np.log(rate) - rate * x, -np.inf)
 
     def _tail(self, x: Floats, side: float, rate: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         logs = -rate * np.maximum(x, 0.0)
         return np.asarray(-np.expm1(logs) if side > 0 else np.exp(logs))
 
@@ -559,10 +572,12 @@ class BetaCPD(DensityCPD):
     b: Floats
 
     def _log_density(self, x: Floats, a: Floats, b: Floats) -> Floats:
+        """Return log densities at x by row and child; see `DensityCPD`."""
         logs = (a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b)
         return np.where((x > 0) & (x < 1), logs, -np.inf)
 
     def _tail(self, x: Floats, side: float, a: Floats, b: Floats) -> Floats:
+        """Return P(child <= x), or P(child > x) for the side -1; see `DensityCPD`."""
         x = np.clip(x, 0.0, 1.0)
         arguments = (a, b, x) if side > 0 else (b, a, 1.0 - x)
         return np.asarray(scipy.special.betainc(*arguments))

@@ -84,6 +84,7 @@ class HistogramCPD(NumbersPlate):
         self.edges = array
         cells = Discrete(("cells of", self.variable.name), range(len(self.edges) + 1))
         self.values = base.checked_shares(values, (*self.parents, cells), what=what)
+        # A tail's density at the outermost edge is its probability times shape / range.
         scale = np.concatenate([[self._range / _SHAPE], widths, [self._range / _SHAPE]])
         self._log_density = log_of(self.values) - log_of(scale)
 
@@ -97,6 +98,7 @@ class HistogramCPD(NumbersPlate):
         return int(self.values[..., :-1].size)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         x = np.ascontiguousarray(self._numbers(evidence)[:, 0])
         for logs, density in zip(out, self._log_density.reshape(self.cells, -1), strict=True):
             row_kernels.add_histogram(logs, x, self.edges, density, _SHAPE + 1.0)
@@ -105,12 +107,15 @@ class HistogramCPD(NumbersPlate):
         """Return P(child <= x) for each parent configuration, shape (*cardinalities, *x.shape)."""
         points = np.asarray(x, dtype=np.float64)
         inside = np.clip(points, self.edges[0], self.edges[-1])
+        # The bin of each point is between the edges at - 1 and at; `values` has a tail first, so
+        # that it is entry `at` there.
         at = np.clip(np.searchsorted(self.edges, inside, side="left"), 1, len(self.edges) - 1)
         share = (inside - self.edges[at - 1]) / (self.edges[at] - self.edges[at - 1])
         # The function is linear within a bin, and that of a Lomax tail beyond the edges.
         below = np.cumsum(self.values, axis=-1)
         whole = below[..., at - 1] + share * self.values[..., at]
         beyond = (1.0 + np.abs(points - inside) / self._range) ** -_SHAPE
+        # Axes of points behind those of the parents.
         lead = (Ellipsis, *[None] * points.ndim)
         left, right = self.values[..., 0][lead], self.values[..., -1][lead]
         result = np.where(points < self.edges[0], left * beyond, whole)
@@ -129,7 +134,9 @@ class HistogramCPD(NumbersPlate):
         where s is the range of the edges.
         """
         shares = self.values.reshape(-1, len(self._sides))[cells]
-        middle = (self.edges[0] + self.edges[-1]) / 2  # deviations from it lose no digits
+        # Moments about the middle lose no digits, and are those of mirrored tails: with the end e
+        # the mean square of a tail is e^2 + 2 e s / 2 + s^2.
+        middle = (self.edges[0] + self.edges[-1]) / 2
         ends, s = self.edges - middle, self._range
         left, right = ends[:-1], ends[1:]
         first = np.concatenate([[ends[0] - s / 2], (left + right) / 2, [ends[-1] + s / 2]])
@@ -143,10 +150,12 @@ class HistogramCPD(NumbersPlate):
         """Return log P(low < child <= high) in each configuration; see `CPD`."""
         first, last = self.edges[0], self.edges[-1]
         low, high = low[:, None], high[:, None]
+        # Lengths of the part of each bin in each interval, shape (m, n_cells); negative if none.
         inside = np.minimum(high, self.edges[1:]) - np.maximum(low, self.edges[:-1])
         # The distances in both tails at which the interval begins and ends.
         near = np.maximum(np.hstack([first - high, low - last]), 0.0)
         far = np.maximum(np.hstack([first - low, high - last]), near)
+        # Shares of the tails: (1 + near/s)^-3 - (1 + far/s)^-3, without cancellation.
         tails = -((1.0 + near / self._range) ** -_SHAPE) * np.expm1(
             -_SHAPE * np.log1p((far - near) / (self._range + near))
         )
@@ -203,7 +212,8 @@ def quantile_edges(
         # The range must not be zero.
         margin = 1e-3 * abs(low) or 1.0
         ends = [low - margin, high + margin]
-    # The weight up to each value but the last, and that up to each of the quantiles.
+    # The weight up to each value but the last, and that up to each of the quantiles. An edge is
+    # placed behind the first value up to which there is the weight of a quantile.
     below = np.cumsum(np.bincount(inverse, weights))[:-1]
     wanted = np.arange(1, max_cells) / max_cells * float(weights.sum())
     at = np.unique(np.searchsorted(below, wanted, side="left"))
@@ -254,13 +264,14 @@ class KernelDensityCPD(NumbersPlate):
         self.counts = self._parameter("counts", counts, shape, above=0.0, by_child=True)
         total = (int(self.counts.sum()),)
         points = self._parameter("values", values, total)
-        heavy = self._parameter("weights", weights, total, above=0.0)
+        mass = self._parameter("weights", weights, total, above=0.0)
+        # The number of points of each density: all cells of the first child, then of the second.
         lengths = self.counts.reshape(self.cells, -1).T.reshape(-1)
         self._stops: NDArray[np.int64] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        # Kernels take the points of each density in ascending order.
+        # Kernels take the points of each density in ascending order; `density` says whose each is.
         density = np.repeat(np.arange(len(self._stops) - 1), np.diff(self._stops))
         order = np.lexsort((points, density))
-        self.values, self.weights = points[order], heavy[order]
+        self.values, self.weights = points[order], mass[order]
         self.values.flags.writeable = self.weights.flags.writeable = False
 
     @property
@@ -276,6 +287,7 @@ class KernelDensityCPD(NumbersPlate):
 
     def _of(self, at: Sequence[int], parents: Sequence[Any], cells: NDArray[np.intp]) -> Self:
         """Return the plate of some children with other parents; see `CPD._of_cells`."""
+        # Density d is that of child d // cells in cell d % cells; `cells` are those of this plate.
         densities = (np.array(at)[:, None] * self.cells + cells.reshape(-1)).reshape(-1)
         points = np.concatenate([np.arange(*self._stops[d : d + 2]) for d in densities.tolist()])
         lengths, widths = (a.reshape(self.cells, -1) for a in (self.counts, self.bandwidth))
@@ -294,6 +306,7 @@ class KernelDensityCPD(NumbersPlate):
         return describe_numbers(self.parents, self.children, columns, max_rows)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log densities of all children to `out`, shape (cells, n_rows); see `Plate`."""
         values, bandwidth = self._numbers(evidence), self.bandwidth.reshape(self.cells, -1)
         arrays = (out, values, self.values, self.weights, self._stops, bandwidth)
         by_rows(row_kernels.add_kernel_densities, arrays, len(values), 16 * len(self.values))
@@ -358,13 +371,14 @@ def _estimate_kernel(
     points, weights = [], []
     shape = (target.cardinality, len(columns))
     counts, bandwidth = np.empty(shape), np.empty(shape)
-    for j, (values, heavy) in enumerate(zip(summary.values, summary.weights, strict=True)):
-        everything = distinct_values(np.concatenate(values), np.concatenate(heavy))
+    # Of each column, a list of the distinct values in each class, and one of their weights.
+    for j, (values, masses) in enumerate(zip(summary.values, summary.weights, strict=True)):
+        everything = distinct_values(np.concatenate(values), np.concatenate(masses))
         if not len(everything[0]):
             everything = np.zeros(1), np.ones(1)  # never observed: all classes are equal
         fallback = _bandwidth(*everything, smoothing, 0.0) or 1.0
         for k in range(target.cardinality):
-            of_class, mass = (values[k], heavy[k]) if len(values[k]) else everything
+            of_class, mass = (values[k], masses[k]) if len(values[k]) else everything
             points.append(of_class)
             weights.append(mass)
             counts[k, j] = len(of_class)
@@ -396,9 +410,11 @@ def _bandwidth(values: Floats, weights: Floats, smoothing: Smoothing, fallback: 
     # Differences from the first value, so that the spread of equal values is exactly zero.
     away = values - values[0]
     spread = float(np.sqrt(weights @ (away - weights @ away / total) ** 2 / total))
-    factor = 1.06
+    factor = 1.06  # Scott's rule
     if smoothing.bandwidth == "silverman":
         factor = 0.9
+        # Each value is at the middle of its weight. The quartiles of a Gaussian are 1.34 standard
+        # deviations apart.
         places = (np.cumsum(weights) - 0.5 * weights) / total
         quartiles = np.interp([0.25, 0.75], places, values)
         range_ = float(quartiles[1] - quartiles[0]) / 1.34

@@ -69,7 +69,10 @@ class ItemsCPD(Plate):
         return ItemCells(self, cells)
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
-        """Return log P(count = 0..length) of an item, shape (len(cells), length + 1)."""
+        """Return log P(count = 0, ..., length) of an item, given the length of the document.
+
+        `place` is the index of the item; the shape is (len(cells), length + 1).
+        """
         raise NotImplementedError
 
     def item_logs(self) -> Floats:
@@ -164,7 +167,7 @@ class CountTable:
 
     def log_density(self, points: Floats) -> Floats:
         """Return log probabilities; see Components."""
-        x = points[..., 0]
+        x = points[..., 0]  # `points` has shape (..., 1)
         top = self.logs.shape[1] - 1
         possible = (x >= 0) & (x <= top) & (x == np.floor(x))
         logs = self.logs.T[np.where(possible, x, 0).astype(np.intp)]
@@ -173,6 +176,7 @@ class CountTable:
 
     def tail(self, x: Floats, side: float) -> Floats:
         """Return probabilities of at most, or more than, x; see Components."""
+        # The column of x has P(count <= x), which is 0 for -1, or P(count > x), which is 0 for n.
         if side > 0:
             table = np.pad(np.cumsum(self._shares, axis=1), ((0, 0), (1, 0)))
         else:
@@ -211,13 +215,14 @@ def known_counts(
     if evidence.complete:
         return counts, None
     if is_sparse(counts):
-        gone = np.isnan(counts.data)
-        if not gone.any():
+        is_missing = np.isnan(counts.data)
+        if not is_missing.any():
             return counts, None
+        # Missing counts are stored entries, NaN: the same places with other numbers say all.
         filled = counts.copy()
-        filled.data = np.where(gone, 0.0, counts.data)
+        filled.data = np.where(is_missing, 0.0, counts.data)
         absent = counts.copy()
-        absent.data = gone.astype(np.float64)
+        absent.data = is_missing.astype(np.float64)
         absent.eliminate_zeros()
         rows = np.flatnonzero(np.diff(absent.indptr))
         return filled, (rows, absent[rows])
@@ -225,10 +230,10 @@ def known_counts(
     rows = np.flatnonzero(np.isnan(counts.sum(axis=1)))
     if not len(rows):
         return counts, None
-    gone = np.isnan(counts[rows])
+    is_missing = np.isnan(counts[rows])
     filled = counts.copy()
-    filled[rows] = np.where(gone, 0.0, counts[rows])
-    return filled, (rows, gone.astype(np.float64))
+    filled[rows] = np.where(is_missing, 0.0, counts[rows])
+    return filled, (rows, is_missing.astype(np.float64))
 
 
 def log_orders(counts: Any) -> Floats:
@@ -387,10 +392,12 @@ class MultinomialCPD(ItemsCPD):
         return Weights(self._logs)
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log potentials of rows of counts to `out`, shape (cells, n_rows); see `Plate`."""
         counts, missing = known_counts(evidence, self.variable)
         self._weights.add(counts, out)
         if missing is None:
             return
+        # Probabilities are divided by that of all known items, once for each occurrence.
         rows, absent = missing
         log_kept = _log_positive(known_mass(self._shares, absent))
         total = np.asarray(counts[rows].sum(axis=1)).reshape(-1, 1)
@@ -404,6 +411,10 @@ class MultinomialCPD(ItemsCPD):
         return self.probabilities
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        """Return log P(count of an item | length of the document); see `ItemsCPD`.
+
+        Given the length, the count is binomial.
+        """
         share = self._shares[cells, place][:, None]
         count = np.arange(length + 1.0)
         orders = gammaln(length + 1.0) - gammaln(count + 1.0) - gammaln(length - count + 1.0)
@@ -495,9 +506,11 @@ class DirichletMultinomialCPD(ItemsCPD):
         return True
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log potentials of rows of counts to `out`, shape (cells, n_rows); see `Plate`."""
         counts, missing = known_counts(evidence, self.variable)
         a = self.concentration.reshape(self.cells, -1)
         sparse = scipy.sparse.csr_array(counts)
+        # Items that do not occur add nothing: only counts that are stored are read.
         for logs, concentration in zip(out, a, strict=True):
             gained = (
                 gammaln(concentration[sparse.indices] + sparse.data)
@@ -507,7 +520,7 @@ class DirichletMultinomialCPD(ItemsCPD):
                 (gained, sparse.indices, sparse.indptr), shape=sparse.shape
             )
             logs += np.asarray(terms.sum(axis=1))
-        # The sum A of the items that are known in each row.
+        # The sum A of the items that are known in each row, shape (cells, n_rows).
         total = np.repeat(a.sum(axis=1)[:, None], out.shape[1], axis=1)
         if missing is not None:
             rows, absent = missing
@@ -520,6 +533,10 @@ class DirichletMultinomialCPD(ItemsCPD):
         return np.asarray(a / a.sum(axis=-1, keepdims=True))
 
     def _item_log_table(self, cells: NDArray[np.intp], place: int, length: int) -> Floats:
+        """Return log P(count of an item | length of the document); see `ItemsCPD`.
+
+        Given the length, the count is beta-binomial: this item's concentration and all others'.
+        """
         a = self.concentration.reshape(self.cells, -1)[cells]
         chosen = a[:, place, None]
         rest = np.delete(a, place, axis=1).sum(axis=1)[:, None]
@@ -562,6 +579,7 @@ def _log_positive(values: Floats) -> Floats:
 
 def _draw(shares: Floats, n: int, random: np.random.Generator) -> NDArray[np.intp]:
     """Return the indices of n items, drawn independently with the probabilities `shares`."""
+    # The last item that is possible takes the rounding error.
     cumulative = np.cumsum(shares)
     last = int(np.flatnonzero(shares)[-1])
     drawn = np.searchsorted(cumulative, random.random(n) * cumulative[-1], side="right")
@@ -574,7 +592,7 @@ def item_sums(summary: TotalsSummary) -> Floats:
     Sums of items with missing counts are scaled up to the row weight of the class's most complete
     item.
     """
-    if summary.seen.shape[1] == 1:
+    if summary.seen.shape[1] == 1:  # no count is missing
         return summary.sums
     maximum = summary.seen.max(axis=1, keepdims=True)
     return np.where(summary.seen > 0, safe_divide(summary.sums * maximum, summary.seen), 0.0)
@@ -602,6 +620,7 @@ def _estimate_multinomial(
         cells = smoothing.weighted(sums, alpha)
         total = cells.sum(axis=1, keepdims=True)
         shares = np.where(total > 0, safe_divide(cells, total), 1.0 / n)
+        # The histogram of lengths ends with the longest document.
         last = int(np.flatnonzero(summary.lengths.any(axis=0)).max(initial=-1)) + 1
         cpds.append(MultinomialCPD(child, shares, [target], summary.lengths[:, :last]))
     return cpds
@@ -692,7 +711,9 @@ class PresenceCPD(ItemsCPD):
         return Weights(yes - absent), absent, certain
 
     def _add(self, evidence: Evidence, out: Floats) -> None:
+        """Add the log potentials of rows of counts to `out`, shape (cells, n_rows); see `Plate`."""
         counts, missing = known_counts(evidence, self.variable)
+        # As if all items were absent, and the log odds of those that are present.
         odds, finite, certain = self._terms
         odds.add(counts, out, self.threshold)
         out += finite.sum(axis=1, keepdims=True)
@@ -701,6 +722,7 @@ class PresenceCPD(ItemsCPD):
             out[:, rows] -= (absent @ finite.T).T
         if certain.any():
             # A document in which a certain item is known to be absent is impossible.
+            # Of certain items, those present and those missing must be all.
             there = present(counts, self.threshold)
             needed = np.repeat(certain.sum(axis=1)[:, None], out.shape[1], axis=1)
             present_items = (there @ certain.T.astype(np.float64)).T

@@ -112,9 +112,10 @@ def from_means(
 ) -> LeafFamily:
     """Return an exponential family whose CPDs are estimated from means.
 
-    The returned function gives each class ``alpha + var_smoothing * n`` pseudo-rows with the means
-    of the whole column, where n is the class's row count, and `alpha` and `var_smoothing` are
-    fields of `Smoothing`. A column that is constant in one class then has a density in it.
+    The function `estimate` of the card gives each class ``alpha + var_smoothing * n`` pseudo-rows
+    with the means of the whole column, where n is the class's row count, and `alpha` and
+    `var_smoothing` are fields of `Smoothing`. A column that is constant in one class then has a
+    density in it.
 
     Parameters
     ----------
@@ -133,20 +134,24 @@ def from_means(
     def estimate(
         children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
     ) -> list[CPD]:
+        """Return the CPDs of features given the class; see `LeafFamily`."""
         smoothing.refuse_predictive(cpd.__name__)
         columns = _numeric(children)
+        # Shapes are (n_classes, n_functions, n_columns); counts are those of the first function.
         moments = source.summary(Moments(columns, functions, target)).moments
-        overall = moments.merged((target.cardinality,), 0)
+        overall = moments.merged((target.cardinality,), 0)  # over all classes
         by_function = (target.cardinality, len(functions), len(columns))
         count = moments.count.reshape(by_function)[:, :1]
         pooled = overall.mean.reshape(by_function[1:])
+        # The number of pseudo-rows in each class, which have the means of all classes.
         pseudo = _alpha(columns, smoothing) + smoothing.var_smoothing * count
         sums = count * moments.mean.reshape(by_function) + pseudo * pooled
         means = np.where(count + pseudo > 0, safe_divide(sums, count + pseudo), pooled)
+        # No squared deviation from the mean of the first function: all values are equal.
         constant = overall.square.reshape(by_function[1:])[0] == 0
         means[:, :, constant] = np.stack(spread(pooled[0]))[:, constant]
         with np.errstate(divide="ignore", invalid="ignore"):
-            parameters = solve(*np.moveaxis(means, 1, 0))
+            parameters = solve(*np.moveaxis(means, 1, 0))  # one argument for each function
         return [_made(cpd, columns, target, parameters, smoothing)]
 
     return LeafFamily(name, summary, {name: cpd}, Moments, estimate, positive=cpd.support[0] == 0)
@@ -168,16 +173,19 @@ def from_values(name: str, summary: str, cpd: type[DensityCPD], solve: SolveValu
     def estimate(
         children: Sequence[Variable], target: Discrete, source: CountSource, smoothing: Smoothing
     ) -> list[CPD]:
+        """Return the CPDs of features given the class; see `LeafFamily`."""
         smoothing.refuse_predictive(cpd.__name__)
         columns = _numeric(children)
+        # Of each column, the distinct values in each class, and their weights.
         summary = source.summary(Samples(columns, target))
         parameters = np.empty((len(cpd.parameters), target.cardinality, len(columns)))
         alpha = _alpha(columns, smoothing)
         for j, (values, weights) in enumerate(zip(summary.values, summary.weights, strict=True)):
-            pooled, heavy = distinct_values(np.concatenate(values), np.concatenate(weights))
+            # Of all classes: the distinct values, and the weight of the rows that have each.
+            pooled, mass = distinct_values(np.concatenate(values), np.concatenate(weights))
             if not len(pooled):
-                pooled, heavy = np.zeros(1), np.ones(1)  # never observed: all classes are equal
-            share = heavy / heavy.sum()
+                pooled, mass = np.zeros(1), np.ones(1)  # never observed: all classes are equal
+            share = mass / mass.sum()
             bound = float(smoothing.ridge(np.square(location_and_scale(pooled, share)[1])))
             for k in range(target.cardinality):
                 # Pseudo-rows like the whole column, which a class without values needs.
@@ -239,6 +247,7 @@ def _made(
     smoothing: Smoothing,
 ) -> CPD:
     """Return the CPD of estimated parameters; raise a DataError if they are out of range."""
+    # Values that are all equal, or nearly so, have no solution: NaN, infinity or a zero.
     wrong = np.zeros((target.cardinality, len(columns)), dtype=bool)
     for values, above in zip(parameters, cpd.parameters.values(), strict=True):
         wrong |= ~(np.isfinite(values) & (values > above))

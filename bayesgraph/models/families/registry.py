@@ -48,6 +48,7 @@ def _estimate_tables(
         values = _state_shares(smoothing.weighted(counts, prior), cards, even)
     plate = TablePlate(discrete, values, [target])
     if smoothing.has_posterior:
+        # What each row of a table rests on: rows of data, and these with its pseudo-counts.
         start = plate.start[:-1]
         rows = np.add.reduceat(counts, start, axis=1)
         added = strengths if smoothing.is_hierarchy else np.add.reduceat(prior, start)
@@ -150,7 +151,7 @@ def best_families(
     functions = ("identity", "log or missing")
     shape = (source.target.cardinality, len(functions), len(columns))
     moments = source.summary(Moments(tuple(columns), functions, source.target)).moments
-    count = moments.count.reshape(shape)
+    count = moments.count.reshape(shape)  # logarithms of numbers that are not positive are missing
     n = count[:, 0]
     families: dict[Variable, str] = dict.fromkeys(columns, "gaussian")
     positive = np.flatnonzero((n == count[:, 1]).all(axis=0))
@@ -159,22 +160,26 @@ def best_families(
     overall = moments.merged(shape[:1], 0)
     # A constant tells of no family: its variance is a convention, on either scale.
     positive = positive[overall.square.reshape(shape[1:])[0, positive] > 0]
+    # Means of x and of log(x) in each class, shape (n_classes, number of positive columns) each.
     x, log = np.moveaxis(moments.mean.reshape(shape)[..., positive], 1, 0)
     variance = safe_divide(moments.square, moments.count).reshape(shape)
     ridge = smoothing.ridge(safe_divide(overall.square, overall.count)).reshape(shape[1:])
     n, variance, ridge = n[:, positive], variance[..., positive], ridge[:, positive]
     with np.errstate(divide="ignore", invalid="ignore"):
         # The mean log density of each class at the maximum of the likelihood.
+        # Gaussians, of x and of log(x), have the variance that smoothing gives them. The density of
+        # a log-normal x is that of log(x), divided by x.
         larger = variance + ridge
         gaussian = -0.5 * (np.log(2 * np.pi * larger) + variance / larger)
         a, b = densities.solve_gamma(x, log)
         others = {"lognormal": gaussian[:, 1] - log}
         others["gamma"] = a * np.log(b) - gammaln(a) + (a - 1) * log - b * x
-    held: Counter[Name] = Counter()
+    # What both ends of an arc would lose: its gain, if one of them were of another family.
+    gain_of: Counter[Name] = Counter()
     for arc, gain in gains.items():
-        held.update(dict.fromkeys(arc, gain))
+        gain_of.update(dict.fromkeys(arc, gain))
     chosen = [columns[j] for j in positive.tolist()]
-    best = (n * (gaussian[:, 0] + [held[v.name] for v in chosen])).sum(axis=0) + _STRONG
+    best = (n * (gaussian[:, 0] + [gain_of[v.name] for v in chosen])).sum(axis=0) + _STRONG
     for name, logs in others.items():
         sums = np.sum(n * logs, axis=0, where=n > 0)
         for j in np.flatnonzero(np.isfinite(sums) & (sums > best)).tolist():
