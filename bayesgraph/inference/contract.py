@@ -225,8 +225,6 @@ def table_entries(scope: Iterable[Variable]) -> int:
 def make_plan(
     scopes: Iterable[Sequence[Variable]],
     keep: Sequence[Variable] = (),
-    *,
-    order: Iterable[Variable] = (),
 ) -> Plan:
     """Return an elimination plan for factors of the given scopes.
 
@@ -240,21 +238,21 @@ def make_plan(
     scopes : iterable of sequences of variables
     keep : sequence of variables
         Variables that are not eliminated, in the order of the result.
-    order : iterable of variables
-        Ties between variables go to the first in this order; other variables follow in order of
-        first appearance.
+
+    Notes
+    -----
+    Ties go to the variable that appears first in the scopes.
     """
     distinct = [tuple(dict.fromkeys(scope)) for scope in scopes]
     present = dict.fromkeys(variable for scope in distinct for variable in scope)
-    rank = {v: place for place, v in enumerate(v for v in (*order, *present) if v in present)}
-    ranked = sorted(present, key=rank.__getitem__)
+    ranked = list(present)
     continuous = [v for v in ranked if isinstance(v, Continuous) and v not in keep]
     steps, remaining = _eliminated(ranked, distinct, continuous)
     # A continuous variable that is still in a scope is a kept one. The discrete variables in the
     # same scope index the components of its mixture, and are kept too.
     mixed = [scope for scope in remaining if any(isinstance(v, Continuous) for v in scope)]
     indexing = {v for scope in mixed for v in scope if isinstance(v, Discrete)}
-    kept = (*keep, *sorted(indexing.difference(keep), key=rank.__getitem__))
+    kept = (*keep, *(v for v in ranked if v in indexing and v not in keep))
     discrete = [v for v in ranked if isinstance(v, Discrete) and v not in set(kept)]
     discrete_steps, _ = _eliminated(ranked, remaining, discrete)
     return Plan((*steps, *discrete_steps), kept)

@@ -94,14 +94,11 @@ class PlannedSlice:
         Variables that are not eliminated.
     """
 
-    __slots__ = ("_order", "_plan", "_plans", "keep", "slice")
+    __slots__ = ("_plan", "_plans", "keep", "slice")
 
-    def __init__(
-        self, slice_: Slice, keep: Sequence[Variable], order: tuple[Variable, ...]
-    ) -> None:
+    def __init__(self, slice_: Slice, keep: Sequence[Variable]) -> None:
         self.slice = slice_
         self.keep = tuple(keep)
-        self._order = order
         self._plan: Plan | None = None
         self._plans: dict[_Scopes, Plan] = {}
 
@@ -121,7 +118,7 @@ class PlannedSlice:
         """Return the elimination plan for factors with the given scopes."""
         plan = self._plans.get(scopes)
         if plan is None:
-            plan = self._plans[scopes] = make_plan(scopes, self.keep, order=self._order)
+            plan = self._plans[scopes] = make_plan(scopes, self.keep)
         return plan
 
     def marginal(
@@ -171,9 +168,7 @@ def planned_slice(
     )
     planned: PlannedSlice = model._memo.get(
         key,
-        lambda: PlannedSlice(
-            model._slice(tuple(columns), partial, tuple(likelihoods), keep), keep, model.variables
-        ),
+        lambda: PlannedSlice(model._slice(tuple(columns), partial, tuple(likelihoods), keep), keep),
     )
     return planned
 
@@ -266,7 +261,7 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     free = [v for v in model.variables if isinstance(v, Discrete) and v not in evidence]
     problem = _problem(model, evidence, partial, free, memory_limit)
     scopes = [potential_scope(p) for p in problem.potentials]
-    plan = make_plan(scopes, free, order=model.variables)
+    plan = make_plan(scopes, free)
     eliminations = replace(plan, keep=())  # no product over all kept variables is formed
     eliminations.check_memory(memory_limit)
     left = remaining(problem.potentials, plan, problem.columns)
@@ -355,7 +350,7 @@ def _maximised(
     evidence, partial = evidence.split()
     problem = _problem(model, evidence, partial, variables, memory_limit)
     scopes = [potential_scope(p) for p in problem.potentials]
-    plan = make_plan(scopes, order=model.variables)
+    plan = make_plan(scopes)
     plan.check_memory(memory_limit)
     trace: list[tuple[Variable, Potential]] = []
     continuous = MAX if joint else SUM

@@ -302,7 +302,12 @@ class BayesianNetwork(Model):
         prior = cpd.values * ratio
         moved = TableCPD(target, prior / prior.sum())
         cpds = [moved if cpd.variable == target else cpd for cpd in self.cpds]
-        return BayesianNetwork(cpds, arc_scores=self.arc_scores, order=self.variables)
+        return BayesianNetwork(
+            cpds,
+            arc_scores=self.arc_scores,
+            order=self.variables,
+            annotations=self.annotations,
+        )
 
     @property
     def n_parameters(self) -> int:

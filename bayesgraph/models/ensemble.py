@@ -310,12 +310,14 @@ class Ensemble(Model):
 
     def _with_prior(self, target: Discrete, ratio: Floats) -> Ensemble:
         """Return the ensemble with the prior of a class multiplied by a ratio; see `Model`."""
-        ratios = {target.name: ratio}
+        ratios = {target.name: self.prior_ratios.get(target.name, 1.0) * ratio}
         return Ensemble(
             self.networks,
             self.weights,
             self.combine,
-            prior_ratios=ratios,
+            first=self.variables,
+            arc_probabilities=self._given_probabilities,
+            prior_ratios={**self.prior_ratios, **ratios},
             exponents=self.exponents,
         )
 
@@ -523,7 +525,10 @@ class Ensemble(Model):
             For an average of posteriors, whose weights are fixed.
         """
         if not self._is_joint:
-            raise self._cannot("conditioned")
+            raise UnsupportedModelError(
+                "The networks of an average of posteriors have fixed weights, its `weights`; those "
+                "of a mixture follow the evidence: combine='joint'."
+            )
         asked, states = with_findings(self, as_mapping(evidence))
         weights = posterior_weights(asked, asked._case(states))
         if weights is None:
@@ -620,6 +625,8 @@ class Ensemble(Model):
 
         The weights become the posterior ones, and networks of posterior weight zero are left out.
         """
+        if not self._is_joint:
+            raise self._cannot("conditioned")
         weights = self.posterior_weights(evidence)
         possible = np.flatnonzero(weights > 0)
         networks = [self.networks[i].conditioned(evidence) for i in possible]

@@ -436,10 +436,15 @@ class Model(Drawn, Edits, Answering):
             If the exact answer needs too much memory and no fallback is allowed, if a table of the
             model does, or if a search ends before it finds a possible assignment.
         UnsupportedModelError
-            For numbers in `over`, for the joint mode of a mixture, and for a mixture of networks so
+            For numbers in `over`, `joint` with it or of a mixture, and for a mixture of networks so
             different that the 4096 most probable assignments of each do not determine the answer.
         """
         check_flags(joint=joint)
+        if joint and over is not None:
+            raise UnsupportedModelError(
+                "over= sums all other variables out, numbers too, and joint=True maximises over "
+                "them: leave out one of both."
+            )
         asked, evidence = self._asked(do, evidence)
         is_table = asked._compiled_tables is not None
         # Tables have no continuous variables: the prepared query of k_most_probable is reused.

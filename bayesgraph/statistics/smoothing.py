@@ -165,8 +165,8 @@ class Smoothing:
                 "bandwidth takes 'silverman', 'scott' or a positive number; got "
                 f"{self.bandwidth!r}."
             )
-        if not _is_number(self.threshold):
-            raise DataError(f"threshold takes a finite number; got {self.threshold!r}.")
+        if not (_is_number(self.threshold) and self.threshold >= 0):
+            raise DataError(f"threshold takes a finite number from 0 on; got {self.threshold!r}.")
         alphas = self.alpha.values() if isinstance(self.alpha, Mapping) else [self.alpha]
         for value in alphas:
             _check_alpha(value)

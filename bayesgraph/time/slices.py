@@ -153,9 +153,7 @@ def slice_factor(
     problem = part.problem(trimmed)
     factors = [*problem.potentials, *messages]
     scopes = tuple(map(potential_scope, factors))
-    plan = network._memo.get(
-        ("time plan", scopes, tuple(keep)), lambda: make_plan(scopes, keep, order=network.variables)
-    )
+    plan = network._memo.get(("time plan", scopes, tuple(keep)), lambda: make_plan(scopes, keep))
     return multiply(remaining(factors, plan, problem.columns, discrete=algebra))
 
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesgraph as bg
 from bayesgraph.core.compilation import Kernel
-from bayesgraph.core.errors import DataError, UnknownVariableError, UnsupportedModelError
+from bayesgraph.core.errors import DataError, UnknownVariableError
 from bayesgraph.models import row_kernels as kernels
 
 NB = bg.NaiveBayesClassifier
@@ -161,9 +161,12 @@ def test_drawn_presence_exceeds_the_threshold():
     clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=2)).fit(X, random.integers(0, 2, 200))
     drawn = clf.network_.sample(500, random_state=0, frame="dict")["presence"].toarray()
     assert abs((drawn > 2).mean() - (X > 2).mean()) < 0.05
-    clf = NB("bernoulli", smoothing=bg.Smoothing(threshold=-1)).fit(X, random.integers(0, 2, 200))
-    with pytest.raises(UnsupportedModelError, match="count of 0 for presence"):
-        clf.network_.sample(5)
+    with pytest.raises(DataError, match="threshold takes a finite number from 0 on; got -1"):
+        bg.Smoothing(threshold=-1)
+    words, topic = bg.CountVector("words", ["a", "b"]), bg.Discrete("topic", [0, 1])
+    for wrong in (-1, np.nan):
+        with pytest.raises(bg.errors.CPDError, match="exceeds a negative threshold"):
+            bg.models.PresenceCPD(words, [[0.5, 0.9], [0.5, 0.1]], [topic], wrong)
 
 
 def test_class_weights_beside_too_few_weights_of_rows():

@@ -117,6 +117,11 @@ def test_continuous_variables_are_integrated_out_unless_joint():
     assert mode.log_probability == pytest.approx(density, abs=1e-12)
 
 
+def test_a_joint_mode_beside_variables_that_are_summed_out_is_refused():
+    with pytest.raises(bg.errors.UnsupportedModelError, match="leave out one of both"):
+        mixed().most_probable(over="c", joint=True)
+
+
 def test_joint_mode_of_a_pair_given_their_child():
     x, y, z = (bg.Continuous(name) for name in "xyz")
     net = bg.BayesianNetwork(

@@ -374,6 +374,49 @@ def test_wrong_members_are_refused(members):
         bg.Ensemble([members[0], other], combine="posterior")
 
 
+def test_a_shifted_prior_keeps_all_else():
+    """Shifts multiply; order, states, exponents and probabilities of arcs stay."""
+    a, b = bg.Discrete("a", [0, 1]), bg.Discrete("b", ["x", "y", "z"])
+    random = np.random.default_rng(0)
+    members = [
+        bg.BayesianNetwork(
+            [
+                bg.TableCPD(b, random.dirichlet(np.ones(3))),
+                bg.TableCPD(a, random.dirichlet(np.ones(2), 3), [b]),
+            ]
+        )
+        for _ in range(2)
+    ]
+    average = bg.Ensemble(
+        members,
+        [1, 3],
+        "posterior",
+        first=[a, b],
+        arc_probabilities={("b", "a"): 0.7},
+        prior_ratios={"b": [1.0, 2.0, 3.0], "a": [1.0, 4.0]},
+        exponents={"a": [0.5, 1.0]},
+    )
+    ratio = np.array([2.0, 1.0, 1.0])
+    shifted = average._with_prior(b, ratio)
+    assert shifted.variables == average.variables == (a, b)
+    assert shifted.arc_probabilities == average.arc_probabilities
+    assert shifted.exponents.keys() == average.exponents.keys()
+    for evidence in ({}, {"a": 1}):
+        expected = average.query("b", evidence).probabilities * ratio
+        found = shifted.query("b", evidence).probabilities
+        np.testing.assert_allclose(found, expected / expected.sum(), atol=1e-12)
+    expected = average.query("a", {"b": "y"}).probabilities
+    np.testing.assert_allclose(shifted.query("a", {"b": "y"}).probabilities, expected, atol=1e-12)
+    network = bg.BayesianNetwork(members[0].cpds, annotations=bg.models.Annotations(note="kept"))
+    assert network._with_prior(b, ratio).annotations.note == "kept"
+
+
+def test_the_weights_of_an_average_follow_no_evidence(members):
+    average = bg.Ensemble(members, combine="posterior")
+    with pytest.raises(bg.errors.UnsupportedModelError, match="fixed weights, its `weights`"):
+        average.posterior_weights({})
+
+
 def test_a_shifted_prior_multiplies_the_average(members):
     ratio = np.array([0.5, 4.0])
     plain = bg.Ensemble(members, [1, 3], combine="posterior")

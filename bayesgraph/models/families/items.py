@@ -277,12 +277,11 @@ def known_mass(shares: Floats, absent: Any) -> Floats:
 
 def present(counts: Any, threshold: float) -> Any:
     """Return a matrix of ones where counts exceed a threshold, sparse if the counts are."""
-    if is_sparse(counts) and threshold >= 0:
-        there = counts.copy()
-        there.data = (counts.data > threshold).astype(np.float64)
-        return there
-    dense = counts.toarray() if is_sparse(counts) else counts
-    return (dense > threshold).astype(np.float64)
+    if not is_sparse(counts):
+        return (counts > threshold).astype(np.float64)
+    there = counts.copy()
+    there.data = (counts.data > threshold).astype(np.float64)
+    return there
 
 
 class Weights:
@@ -661,7 +660,7 @@ class PresenceCPD(ItemsCPD):
     Raises
     ------
     CPDError
-        For a wrong shape, or numbers outside [0, 1].
+        For a wrong shape, numbers outside [0, 1], or a negative threshold.
     """
 
     arrays = ("probabilities",)
@@ -680,6 +679,11 @@ class PresenceCPD(ItemsCPD):
         if not ((self.probabilities >= 0) & (self.probabilities <= 1)).all():
             raise CPDError(f"{self.title}: probabilities lie between 0 and 1.")
         self.threshold = float(np.asarray(threshold))
+        if not self.threshold >= 0:
+            raise CPDError(
+                f"{self.title}: every count, 0 included, exceeds a negative threshold; got "
+                f"{self.threshold:g}."
+            )
 
     @property
     def n_parameters(self) -> int:
@@ -749,18 +753,7 @@ class PresenceCPD(ItemsCPD):
         """Return n documents as a sparse matrix of counts.
 
         Present items have the smallest positive integer above the threshold, absent items 0.
-
-        Raises
-        ------
-        UnsupportedModelError
-            For a negative threshold, because every count, 0 included, then means presence.
         """
-        if self.threshold < 0:
-            raise UnsupportedModelError(
-                f"{self.title} takes a count of 0 for presence (its threshold is "
-                f"{self.threshold:g}), so "
-                "that there is no count for absence to draw."
-            )
         count = max(1.0, math.floor(self.threshold) + 1.0)
         cell = self._cell(parents, n)
         shares = self.probabilities.reshape(self.cells, -1)
