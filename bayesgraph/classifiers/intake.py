@@ -163,13 +163,14 @@ def labels_of(y: Any) -> Labels:
 
 
 def check_are_text(labels: Sequence[Any]) -> None:
-    """Raise a DataTypeError or a DataError if labels of no type of their own are not all text."""
+    """Raise a DataTypeError or a DataError unless labels of a y of dtype object are all text."""
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
         raise DataTypeError(
             f"Labels must be of one type, text or numbers; y has {' and '.join(kinds)} values. "
             "Convert them all to text or all to numbers."
         )
+    # Allowed as labels, but only in a y of a numeric type.
     if kinds == ["number"] or kinds == ["boolean"]:
         # The message begins as scikit-learn's, for code that searches for its words.
         raise DataError(

@@ -385,10 +385,11 @@ def known_table(
         vector = variables[0]
         assert isinstance(vector, CountVector)  # the layout says so
         return vector_table(columns.matrix, vector)
-    # The fast way: one array of all cells, which the encoder refuses (None) if it does not suit.
+    # The fast way, without count vectors: one array of all cells; the encoder returns None if it
+    # does not suit.
     cells = None if layout.groups else columns.cells()
     if cells is not None:
-        check_unseen(unseen)
+        check_unseen(unseen)  # encode_table does this itself
         table = layout.encoder(variables).table(cells, unseen)
         if table is not None:
             return table

@@ -134,7 +134,8 @@ class StreamColumns:
             return self._row_numbers(rows, self.numbers)
         matrix = rows.matrix
         if matrix is not None and matrix.dtype.kind in "biuf" and not self.states:
-            # A view: blocks of rows are transposed when they are used, and are in the cache.
+            # A view: blocks of rows are transposed when they are used, in the processor's cache by
+            # then.
             columns = np.ma.filled(matrix.astype(np.float64, copy=False), np.nan).T
         else:
             parts = rows.as_columns()

@@ -325,7 +325,8 @@ class Tiers:
         if self.mode != "background":
             return self.mode == "never"
         seconds = _UNIT * work
-        # A kernel in the cache costs the import of the compiler, others cost compiling.
+        # A kernel in the cache only needs the compiler's import, which pays once all interpreted
+        # calls of this process took `LOADS` seconds; others must be compiled.
         if self.library.has(kernel.name):
             is_loaded = "bayesgraph.core.compiler" in sys.modules
             return not is_loaded and self.spent + seconds < LOADS
@@ -490,8 +491,9 @@ def kernel(
         interpreter; None for the number of entries of all arrays.
     interpreted : function or bool
         A function of the same arguments that runs in place of the body in the interpreted tier,
-        such as one of operations on whole arrays. False if small work may not be interpreted: each
-        call waits for its compiled kernel.
+        such as one of operations on whole arrays. False if small work may not be interpreted: calls
+        wait for the kernel to be compiled. One that is in the cache is still interpreted, for up to
+        `LOADS` seconds of all kernels, while the compiler is not imported.
     **options
         Options of the compiler, such as ``error_model`` and ``fastmath``.
     """

@@ -110,7 +110,11 @@ def width(scopes: Iterable[Collection[Hashable]]) -> int:
 
 
 def variables_table(model: models.Model) -> DisplayTable:
-    """Return a table with a line for each variable: kind, parents, distribution."""
+    """Return a table with a line for each variable: kind, parents, distribution, parameters.
+
+    Only the first `_LISTED_PARTS` variables are listed. A model of one network alone has parents,
+    distributions and parameters.
+    """
     networks = [network for _, network in models.networks_in(model)]
     single = networks[0] if len(networks) == 1 else None
     shown = model.variables[:_LISTED_PARTS]

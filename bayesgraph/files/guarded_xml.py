@@ -174,6 +174,7 @@ class _Reader:
         self._open[-1].parts.append(text)
 
     def _comment(self, text: str) -> None:
+        # Keeps the content of a comment that is a line of a sidecar, notes any other as skipped.
         if (content := content_of(text)) is not None:
             self.comments.append(content)
         else:

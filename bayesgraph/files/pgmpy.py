@@ -77,7 +77,7 @@ def to_pgmpy(model: Any, *, strict: bool = True) -> Any:
         A network of discrete variables, a network of continuous ones, or a factor graph of tables.
         A temporal network has discrete variables and arcs from the slice before at most.
         A weighted network is converted by way of its factor graph, which gives the same answers if
-        all features are observed.
+        all features are observed; its arcs, their scores and annotations are not exported.
     strict : bool
         pgmpy tells no states of a variable apart that are equal (``True`` and ``1``). If true, they
         are refused; if false, all states of such a variable are texts in pgmpy, and `from_pgmpy`

@@ -478,12 +478,11 @@ def multiply(potentials: Sequence[Potential]) -> Potential:
     variables = tuple(dict.fromkeys(v for gaussian in gaussians for v in gaussian.variables))
     for gaussian in gaussians:
         constant = constant + align(gaussian.log_constant, gaussian.scope, scope)
-    lead = np.broadcast_shapes(
-        constant.shape, *(align(g.log_constant, g.scope, scope).shape for g in gaussians)
-    )
-    # The product starts with the sum of all log constants, and without rows of A and b.
+    # The product exp(g - |A x - b|^2 / 2) starts with the sum of all log constants g, and without
+    # rows of A and b, whose squares are summed: the product has the rows of all factors.
+    lead = constant.shape
     no_rows = np.zeros((*lead, 0, len(variables))), np.zeros((*lead, 0))
-    product = GaussianFactor(scope, variables, np.broadcast_to(constant, lead), *no_rows)
+    product = GaussianFactor(scope, variables, constant, *no_rows)
     for gaussian in gaussians:
         product = _with_rows(product, gaussian, lead)
         # Many rows of A over few variables are equivalent to at most n rows. To reduce them takes

@@ -139,9 +139,9 @@ class RowsWork(contract.Work):
     def _parts(
         self, rows: Evidence, ready: PlannedSlice, together: bool
     ) -> Iterator[tuple[NDArray[np.intp], Evidence, PlannedSlice | None]]:
-        """Yield the blocks of a stretch of rows, as `_blocks`; `ready` is the submodel of all.
+        """Yield (rows, evidence, submodel or None) of the blocks of a stretch, see `_blocks`.
 
-        Rows are given by their places in the stretch.
+        `ready` is the submodel of the whole stretch, in which rows are given by their places.
         """
         # Rows in which nothing must be summed out of tables.
         complete = np.ones(rows.n_rows, dtype=bool)
@@ -150,6 +150,8 @@ class RowsWork(contract.Work):
         for group, is_open, in_one_program in self._groups(complete, rows, together):
             # Tables are largest for rows that lack all variables that some of them lack.
             reduced = rows.without(ready.slice.blocking) if is_open else rows
+            # (): open rows have variables to sum out of tables, which `reduced` lacks; all others
+            # count as complete.
             largest = self._ready(reduced, ()).plan.largest_table
             size = max(1, _BLOCK_ENTRIES // largest)
             for begin in range(0, len(group), size):

@@ -275,7 +275,8 @@ def candidate_pairs(
     """Return the n best partners of each column in a sample, and all edges of the sample's tree.
 
     Partners are ranked by the gain of their arc minus its expectation if there is no dependence,
-    half a nat per parameter and row. The tree makes the candidates connect all columns.
+    half a nat per parameter divided by the number of rows: gains are nats per row. The tree makes
+    the candidates connect all columns.
 
     Raises
     ------
@@ -289,6 +290,7 @@ def candidate_pairs(
         )
     sample: CountSource = source.sample(SAMPLE_ROWS)
     numeric = _are_numeric(columns)
+    # `parents`: of each number, the one discrete column that it may have in the tree.
     partners, parents = _Best(len(columns), n), _Best(len(columns), 1)
     forest = _Forest(len(columns))
     for places, summary in pair_summaries(sample, columns, condition):
@@ -353,14 +355,14 @@ class _Forest:
         self.scores: Floats = np.empty(0)
 
     def update(self, places: NDArray[np.intp], scores: Floats) -> None:
-        """Take up the scores between columns at some places, which are symmetric.
+        """Add the pairs of a tile: a symmetric matrix of scores, of columns at ascending places.
 
         An edge outside of the forest of some pairs is in no forest of more pairs.
         """
         edges = spanning_edges(scores)
         ends = np.concatenate([self.ends, places[edges]])
         scores = np.concatenate([self.scores, scores[*edges.T]])
-        # A pair of one group comes in several tiles.
+        # Drop repeated pairs, which are all i < j: tiles share columns (see `pair_summaries`).
         ends, first = np.unique(ends, axis=0, return_index=True)
         kept = listed_forest(self.n_columns, ends[:, 0], ends[:, 1], scores[first])
         self.ends, self.scores = ends[kept], scores[first][kept]

@@ -403,6 +403,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
         If the clique tree has more entries than the limit.
     """
     arrays = tables.arrays
+    # All tables, for no evidence and no target: the page enters them later.
     question = inference.restrict(tables, (), (), (), inference.Relevance.EVERYTHING)
     tree = inference.plan_tree(question)
     if tree.total > numbers.limit:
@@ -416,9 +417,10 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
             f"{numbers.limit:,.0f}. {quoted(widest)} are together in its largest table: show a "
             "part of the network, take more by limit=, or ask in Python."
         )
+    # True: for both passes, as a page asks for all marginals.
     tree = inference.with_intermediates(tree, True)
     offset = numbers.add(tables.values)
-    # The clique of each table.
+    # The clique of each table, -1 for none.
     home = np.full(len(tables), -1)
     home[tree.factors] = tree.home
     part = {
@@ -474,7 +476,7 @@ def _weighted_part(model: Any, numbers: Numbers) -> Json:
 
 
 def _ensemble_part(model: Any, numbers: Numbers) -> Json:
-    """Return the parts of the networks of an ensemble that have a weight."""
+    """Return the part of a mixture or an average: networks of positive weight, their weights."""
     if len(model.members) > _MOST_MEMBERS:
         raise MemoryLimitError(
             f"The model has {len(model.members)} networks; a page takes {_MOST_MEMBERS}. Show one "
@@ -485,12 +487,14 @@ def _ensemble_part(model: Any, numbers: Numbers) -> Json:
         members = [network_part(m.network, model._index_of, numbers) for m in model.members]
         return {"kind": "mixture", "members": members} | part
     prior_ratios = {str(model._index_of[n]): list(r) for n, r in model.prior_ratios.items()}
+    # 0 for numbers and counts, which have no states.
     cards = [v.cardinality if isinstance(v, Discrete) else 0 for v in model.variables]
     return part | {
         "kind": "average",
         "members": [_member_part(model, member, numbers) for member in model.members],
         "ratios": prior_ratios,
         "cards": cards,
+        # By index: of numbers whose intervals differ among the networks.
         "cuts": {str(v): list(variable.cuts) for v, variable in model._cut_numbers.items()},
     }
 

@@ -714,15 +714,18 @@ def explain(model: Model, contrast: Contrast, row: Evidence) -> Contributions:
     log_odds = _odds(walk, contrast, list(subsets))
     terms: list[Contribution] = []
     for step in steps:
+        # Where the addend has no parents (None), the finding adds its likelihoods to the prior.
         alone, arcs = contrast.shift(walk.prior, step.logs).tolist(), {}
-        if given_parents := [log_odds[subset] for subset in _subsets(step.addend, row)]:
+        if odds_of_subsets := [log_odds[subset] for subset in _subsets(step.addend, row)]:
             with np.errstate(invalid="ignore"):
-                # What the finding adds given no parent, and how each parent changes this. Subsets
-                # alternate: without and with the finding.
-                without, with_it = given_parents[::2], given_parents[1::2]
-                moved = np.diff(np.subtract(with_it, without), prepend=0.0)
+                # The subsets are the first 0, 1, 2, ... observed parents, each without and with the
+                # finding.
+                without, with_it = odds_of_subsets[::2], odds_of_subsets[1::2]
+                # The first difference is what the finding adds alone, the others are by how much
+                # each parent changes it.
+                changes = np.diff(np.subtract(with_it, without), prepend=0.0).tolist()
             parents = [p.name for p in step.addend.parents or () if p in row]
-            alone, arcs = moved[:1].tolist(), dict(zip(parents, moved[1:].tolist(), strict=True))
+            alone, arcs = changes[:1], dict(zip(parents, changes[1:], strict=True))
         values = step.values or [_values(row, step.addend.variables)]
         # One name, or one for each item of a vector of counts.
         columns = step.names, values, step.moved(contrast).tolist(), alone, step.logs

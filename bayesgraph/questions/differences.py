@@ -258,7 +258,10 @@ class _Pair:
     def _of_gaussians(
         self, p: GaussianCPD, q: GaussianCPD, scope: Sequence[Discrete]
     ) -> _Divergence:
-        """Return the divergence of linear Gaussians, given mean and covariance of their parents."""
+        """Return KL(p || q) of linear Gaussians, p before and q after.
+
+        It is averaged over their parents under the first network.
+        """
         numbers = list(dict.fromkeys([*p.continuous_parents, *q.continuous_parents]))
         weights = self._weights(scope)
         parts = np.zeros(weights.shape)
@@ -286,7 +289,7 @@ class _Pair:
             )
         total, cell, states = _largest(scope, weights, parts)
         text = f"p({_text(states, str(p.variable.name))}): {changes.get(cell, '')}"
-        return total, 0.0, states, text
+        return total, 0.0, states, text  # computed, not sampled: no standard error
 
     def _of_draws(self, p: CPD, q: CPD) -> _Divergence:
         """Return an estimate: the mean log ratio in rows that are drawn of the first network."""

@@ -162,7 +162,7 @@ def pack_states(
 def count_bits(
     sets: NDArray[np.uint64],
     word: NDArray[np.int64],
-    states: NDArray[np.int64],
+    state_start: NDArray[np.int64],
     columns: NDArray[np.intp],
     n_columns: int,
     start: NDArray[np.int64],
@@ -174,8 +174,9 @@ def count_bits(
 
     Parameters
     ----------
-    sets, word, states, columns
-        As `pack_states` leaves them, which calls the states `start`.
+    sets, word, state_start, columns
+        As in `pack_states`, whose `start` is `state_start`: the row of `sets` at which the states
+        of each column begin; `columns` ascends.
     n_columns : int
         Number of all columns.
     start, out
@@ -189,8 +190,9 @@ def count_bits(
             # Place in `out` of the next cell of the pair's table.
             at = start[_pair_number(columns[p], columns[q], n_columns)]
             for g in range(len(word) - 1):
-                for a in range(states[p], states[p + 1]):
-                    for b in range(states[q], states[q + 1]):
+                for a in range(state_start[p], state_start[p + 1]):
+                    for b in range(state_start[q], state_start[q + 1]):
+                        # The words of group g.
                         out[at] += _n_common(sets, a, b, word[g], word[g + 1])
                         at += 1
 
@@ -329,7 +331,11 @@ def _keys_of(
     first: int,
     keys: NDArray[np.int64],
 ) -> None:
-    """Write the configuration of the other columns in each row of a block, -1 if one is missing."""
+    """Write the configuration of the columns `others` in each row of a block to `keys`.
+
+    The block begins with row `first`; the configuration is -1 if one of them is missing. The other
+    parameters are those of `count_extensions`.
+    """
     n_rows = min(len(keys), codes.shape[1] - first)
     keys[:n_rows] = 0
     # Mixed radix: the last of the others varies fastest, as in a table in C order.

@@ -504,13 +504,14 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
     for g in range(size):
         cost[g] = joined_cost(sums[g], nothing, 1.0, table)
         count += members[g] > 0
+    # A move must gain more, so that the loop ends.
     tie = max(_TIE, _ROUNDING * counts.sum())
     moved = True
     while moved:
         moved = False
         for i in range(size):
             old = group[i]
-            # As a number: so many groups fewer if the value leaves.
+            # 1 or 0: the number of groups falls by it if the value leaves.
             is_alone = 1 if members[old] == 1 else 0
             # Cost of the old group without the value.
             cost_without = 0.0 if is_alone else joined_cost(sums[old], counts[i], -1.0, table)
@@ -523,6 +524,7 @@ def move_values(counts: Floats, table: Floats, prior: Floats, group: NDArray[np.
                     change += prior[count - is_alone] - prior[count] - cost[g]
                     if change < best:
                         best, best_group = change, g
+            # A new group: an empty one costs nothing, so that there is no cost to subtract.
             if not is_alone and empty >= 0:
                 change = cost_without - cost[old] + joined_cost(counts[i], nothing, 1.0, table)
                 change += prior[count + 1] - prior[count]

@@ -424,6 +424,7 @@ def mdlp_cuts(column: SortedColumn) -> Floats:
     bins = bins_of(column)
     if len(bins.low) < 2:
         return np.empty(0)
+    # 0.0: N in the criterion is the number of rows of each set itself.
     return bins.cuts(cut_kernels.split_recursively(bins.sums, 0.0))
 
 

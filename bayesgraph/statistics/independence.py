@@ -293,7 +293,10 @@ class Cells(NamedTuple):
         return 2.0 * float(np.sum(self.counts * np.log(self.counts / self.margins()[-1])))
 
     def chi_squared(self) -> float:
-        """Return Pearson's statistic; cells that do not occur add the counts they are to have."""
+        """Return Pearson's statistic over all cells.
+
+        Also over those with count 0, which add their expected counts.
+        """
         expected = self.margins()[-1]
         of_cells = float(np.sum((self.counts - expected) ** 2 / expected))
         # A cell that does not occur adds (0 - expected)^2 / expected; together they are expected

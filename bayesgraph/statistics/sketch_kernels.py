@@ -150,7 +150,7 @@ def absorb_quantiles(
     size: NDArray[np.int64],
     tuples: Floats,
 ) -> None:
-    """Insert values into the summaries of features, and merge tuples until they fit in memory.
+    """Insert values into the summaries of features, and merge tuples up to a bound.
 
     Parameters
     ----------
@@ -160,8 +160,9 @@ def absorb_quantiles(
     classes : ndarray, shape (n,)
     weights : ndarray, shape (n,) or (0,)
     share : float
-        Tuples are merged while g + delta is at most this fraction of the total weight. With 0, the
-        fraction is the smallest after which the tuples fit into `room`.
+        Tuples are merged while g + delta is at most this fraction of the total weight (g and delta:
+        see the module); `room` must then hold what is left, at most all tuples and new values. With
+        0, the fraction is the smallest after which the tuples fit into `room`.
     guess : ndarray, shape (n_features,)
         Fraction of the total weight used at the previous merge, where the search for the smallest
         fraction starts, or 0; modified in place.

@@ -79,8 +79,8 @@ class Cells:
     def joined(cls, start: NDArray[np.int64], counts: Floats, low: Floats, high: Floats) -> Cells:
         """Return the cells, after merging nearly empty cells into their neighbours.
 
-        A cell is nearly empty if it has less than 1e-12 of its feature's weight. Its weight goes to
-        the next cell that is not, or, if there is none, to the last such cell, whose range stays.
+        A cell is nearly empty if it has less than `LIGHT` of its feature's weight. Its weight goes
+        to the next full cell of the feature, or else to the last full one; ranges stay.
         """
         weight = np.einsum("ij->i", counts)  # faster than sum where there are few classes
         feature = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -89,8 +89,9 @@ class Cells:
         chosen = np.flatnonzero(is_heavy)
         if len(chosen) == len(weight):
             return cls(start, counts, low, high)
-        # The first chosen cell of each feature, and for each old cell the last one of its feature.
+        # The first chosen cell of each feature.
         new_start = np.searchsorted(feature[chosen], np.arange(len(start))).astype(np.int64)
+        # For each old cell the last chosen one of its feature.
         last_chosen = new_start[1:][feature] - 1
         # The chosen cell to which each old cell's weight goes: the next one, or the last of its
         # feature.
@@ -998,6 +999,7 @@ class PiDSummary(CutSummaries):
             return
         state = (self.used, self.edge, self.count, self.total)
         arrays = (columns, classes, weights, *state)
+        # Rows of the kernel are features here; a value takes about 64 operations.
         by_rows(sketch_kernels.absorb_histograms, arrays, len(columns), 64 * columns.shape[1])
 
     @property

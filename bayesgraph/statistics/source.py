@@ -867,7 +867,7 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     data : Dataset
     names : sequence of str
     rows : Rows
-        The rows that count.
+        The rows that count and their class column y, if any.
 
     Raises
     ------
@@ -876,7 +876,9 @@ def find_domains(data: Dataset, names: Sequence[str], rows: Rows) -> Domains:
     """
     chosen = tuple(dict.fromkeys(names))
     read = list(dict.fromkeys([*chosen, *([] if rows.y is None else [rows.y])]))
+    # `reduce` calls it with (first row number, run).
     finding = partial(_domains_of, chosen, rows, data.max_categories)
+    # Of all rows: the classes are found also in those that do not count.
     domains = data.reduce(finding, [*read, *rows.columns])
     # The dataset has no rows.
     if domains is None:

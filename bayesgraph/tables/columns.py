@@ -51,12 +51,12 @@ class UnseenValues:
         self._values: dict[Name, dict[State, None]] = {}
 
     def add(self, name: Name, n_rows: int, values: Iterable[State] = ()) -> None:
-        """Note that a number of rows of a column have such values, some of which are given."""
+        """Note that some rows of a column have values that are no states, and a few of these."""
         self._rows[name] = self._rows.get(name, 0) + n_rows
-        # Few are shown, and a column of identifiers has as many as it has rows. Without values, a
-        # dictionary has them in their order and once.
+        # Few are shown, and so few are kept of all calls: a column of identifiers has as many as it
+        # has rows. A dictionary without values has them in their order and once.
         shown = self._values.setdefault(name, {})
-        shown.update(dict.fromkeys(islice(values, _SHOWN)))
+        shown |= dict.fromkeys(islice((v for v in values if v not in shown), _SHOWN - len(shown)))
 
     def unite(self, others: UnseenValues) -> None:
         """Add what was met in other rows."""

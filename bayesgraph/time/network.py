@@ -200,9 +200,9 @@ class TemporalNetwork(Answering):
         """Estimate the parameters of a template from a long table.
 
         Counts give them where all is observed, and EM where discrete variables are hidden or
-        missing (of a hidden Markov model it is Baum and Welch's). A distribution whose parents are
-        in its slice is the same in all slices; that of a variable with parents before has, in the
-        first slices, those parents that there are.
+        missing (of a hidden Markov model it is Baum and Welch's). Distributions are the same in
+        all slices. In the first slices, where a parent of an earlier slice does not exist, the
+        variable has a distribution of its own given the remaining parents.
 
         Parameters
         ----------
@@ -238,6 +238,7 @@ class TemporalNetwork(Answering):
             declared += [v for v in template.variables if v.name in columns]
             unseen |= {v.name: v for v in template.variables if v.name not in columns}
             fixed += [v.name for v in template._fixed]
+            # The last slice of the template has all arcs, also those from the slices before.
             cpds = (*template.static, *template.slices[-1])
             arcs = [(p.name, c.variable.name) for c in cpds for p in c.parents]
         how = Iterations(restarts, max_iter, tol, random_state)

@@ -2,7 +2,8 @@
 
 Slice n of all sequences, one after the other, has a vector of likelihoods of the K joint states of
 what it hands on, and a matrix from the states that the slice before hands on; all are scaled. The
-first slice of a sequence has no matrix. The functions do not check their arguments.
+first slice of a sequence has no matrix, unless the sequence goes on from an earlier piece. The
+functions do not check their arguments.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def forward(slices: Slices, first: Floats, out: Floats, logs: Floats) -> None:
             w = which[n]
             before = first[s] if n == starts[s] else out[n - 1]
             row = out[n]
-            # Without a matrix the likelihoods alone are the joint probabilities; otherwise this is
-            # before @ matrix.
+            # w < 0: no matrix, the slice's likelihoods include its prior. Otherwise row = before @
+            # matrix.
             for j in range(n_states):
                 row[j] = 1.0 if w < 0 else 0.0
             for i in range(n_states if w >= 0 else 0):

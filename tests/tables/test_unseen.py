@@ -11,6 +11,7 @@ from pyarrow import csv
 
 import bayesgraph as bg
 from bayesgraph.core.errors import DataError, UnknownStateError, UnseenStatesWarning
+from bayesgraph.tables import UnseenValues
 
 X = {"a": ["x", "y", "z"] * 10, "b": ["p", "q"] * 15, "k": [1, 2, 3] * 10}
 Y = ["n", "s", "s"] * 10
@@ -88,6 +89,15 @@ def test_many_rows_and_columns_are_one_short_warning():
     (text,) = told(classifier.predict, {name: [f"new {i}" for i in range(n)] for name in names})
     assert text.count(f"in {n:,} of {n:,} rows, such as 'new 0', 'new 1', 'new ") == 3
     assert text.endswith("; and 3 more columns.")
+
+
+def test_a_stream_of_identifiers_keeps_few_of_them():
+    unseen = UnseenValues()
+    for i in range(1000):
+        unseen.add("a", 2, ["id 0", f"id {i}"])
+    assert list(unseen._values["a"]) == ["id 0", "id 1", "id 2"]
+    (text,) = told(unseen.warn, 3000)
+    assert "'a' in 2,000 of 3,000 rows, such as 'id 0', 'id 1', 'id 2'." in text
 
 
 def test_folds_of_an_evaluation_are_not_told_of():

@@ -461,10 +461,11 @@ class _Search:
         Parameters
         ----------
         sums : ndarray, shape (n_rows, n_classes)
+            Scores of the held-out rows, one fold after the other.
         numbers : sequence of int
-            Numbers of trees, ascending; the first trees are those of all numbers.
+            Numbers of trees, ascending; n trees are the first n of one forest.
         smaller : int
-            How often the minimum weight of the rows in a leaf was made larger.
+            How often the minimum weight of the rows in a leaf was multiplied by 4.
         """
         phase, parts = ("smaller random trees", _SMALLEST) if smaller else ("random trees", 1)
         n_folds = len(self._folds)

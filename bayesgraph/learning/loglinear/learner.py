@@ -432,7 +432,10 @@ def _tables_of(
 
 
 def _losses(values: Floats, weights: Floats) -> Floats:
-    """Return half the weighted sum of squares about the mean of the states a to b - 1, at a, b.
+    """Return at [a, b] the loss of joining the states a to b - 1, 0 where b <= a.
+
+    It is half the weighted sum of their squares about their mean. Each of the n columns has a mean
+    of its own, and losses are summed over the columns.
 
     Parameters
     ----------

@@ -216,6 +216,7 @@ def smooth_cells(
     Parameters
     ----------
     start : ndarray of int, shape (n_features + 1,)
+        Feature f has the cells from ``start[f]`` to ``start[f + 1] - 1``.
     counts : ndarray, shape (n_cells, n_classes)
     pooled, score : ndarray, shape (n_cells,)
         Share of each cell in the weight of its feature, and normal score of its mean rank.
@@ -227,11 +228,10 @@ def smooth_cells(
         Receives whether each cell is the first of an interval.
     factorial : ndarray
         Logs of the factorials of 0, 1, ...
-    belief : ndarray, shape (n_degrees,)
+    belief : ndarray, shape (`densities._BELIEVED`,)
         Shrinkage factors of the coefficients of the first degrees, see `densities._belief`.
     first, last : int
-        Range of the features to process; feature f has the cells from ``start[f]`` to ``start[f +
-        1]``.
+        Range of the features to process.
     """
     n_classes = counts.shape[1]
     for f in range(first, last):
@@ -253,7 +253,8 @@ def smooth_cells(
                 gain += 0.5 * totals[k] * mean[k, d] * mean[k, d]
             if gain - price * (d + 1) > best:
                 best, degree = gain - price * (d + 1), d + 1
-        # Coefficients beyond the chosen degree are multiplied by the shrinkage factors.
+        # Coefficients beyond the chosen degree are multiplied by the shrinkage factors. The first
+        # `used` coefficients are kept.
         used = degree
         for d in range(degree, min(n_degrees, len(belief))):
             if belief[d] > 0.0:
@@ -261,6 +262,7 @@ def smooth_cells(
             for k in range(n_classes):
                 mean[k, d] *= belief[d]
         tilted = np.empty((n_classes, n))
+        # From here on the exact gain, not its estimate; shrunken coefficients alone claim none.
         gain = 0.0
         for k in range(n_classes):
             if used and totals[k] > 0.0:
@@ -272,6 +274,8 @@ def smooth_cells(
                 shares[a + j, k] = totals[k] * tilted[k, j]
         if used:
             _mark_intervals(tilted, share, totals, _SPAN if degree else _FAINT, begins[a:b])
+        # At first each cell is an interval of its own; below, the cuts of MODL, which needs whole
+        # numbers.
         steps = np.ones(n, dtype=np.bool_)
         sums = np.rint(class_sums(counts[a:b]))
         # Twice the gain by separate cells is about chi-squared if the smooth distribution is right.
