@@ -26,7 +26,8 @@ for patient in range(20):
 where = {"id": "patient", "time": "day", "step": 1}
 template = bg.hidden_markov(["a", "b"], {"steps": "gaussian", "mood": ["good", "low"]})
 model = bg.TemporalNetwork.fit(template, rows, restarts=3, random_state=0, **where)
-print(model, model.training.history)
+print(model)
+print(model.training.history)
 for cpd in model.slices[-1]:
     print(cpd)
 

@@ -34,19 +34,19 @@ labels = np.where(y == 1, "fault", "fine")
 
 models = {
     "naive Bayes": bg.StreamingNaiveBayesClassifier(),
-    "naive Bayes, forgets": bg.StreamingNaiveBayesClassifier(decay=0.999),
+    "nB, forgets": bg.StreamingNaiveBayesClassifier(decay=0.999),
     "weighted": bg.StreamingWeightedNaiveBayesClassifier(),
-    "weighted, forgets": bg.StreamingWeightedNaiveBayesClassifier(decay=0.999),
-    "weighted, watches": bg.StreamingWeightedNaiveBayesClassifier(detector="adwin"),
+    "w., forgets": bg.StreamingWeightedNaiveBayesClassifier(decay=0.999),
+    "w., watches": bg.StreamingWeightedNaiveBayesClassifier(detector="adwin"),
     "scikit-learn": make_pipeline(StandardScaler(), SGDClassifier(loss="log_loss", random_state=0)),
 }
 print("Each row is predicted and then learned from; the plant changes at row 10,000.")
 found = bg.prequential(models, rows, labels)
 print(found)
-print("The one that watches saw the change at rows", found["weighted, watches"].alarms.tolist())
+print("The one that watches saw the change at rows", found["w., watches"].alarms.tolist())
 save_figure(bg.plot(found, changes=[10_000], title="A stream that changes"), out / "stream.png")
 
-clf = models["weighted, forgets"].refresh()
+clf = models["w., forgets"].refresh()
 print("\nThree sensors say the same; exponents of each class, learned on the way:")
 for sensor, exponent in clf.network_.exponents.items():
     print(f"  {sensor:<11}" + " ".join(f"{value:.2f}" for value in np.atleast_1d(exponent)))

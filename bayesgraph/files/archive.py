@@ -149,7 +149,8 @@ class ArrayReader:
         # A factor has one axis more than its table: that of the rows of a batch.
         if len(shape) > MAX_AXES + 1:
             raise ValueError(f"an array has {len(shape)} axes; at most {MAX_AXES + 1} are possible")
-        self.budget.take(_BYTES_OF_NUMBER * size, "the arrays of the model")
+        # An array without entries may have a long axis, of which readers make lists.
+        self.budget.take(_BYTES_OF_NUMBER * max((size, *shape)), "the arrays of the model")
         return group[at : at + size].reshape(shape)
 
 

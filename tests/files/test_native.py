@@ -550,6 +550,20 @@ def test_members_and_keys_are_there_once(path: Path) -> None:
         bg.load(path)
 
 
+def test_a_long_axis_without_entries_is_refused_before_it_is_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "clf.bayesgraph"
+    bg.StreamingNaiveBayesClassifier().fit({"a": ["x", "y"] * 5}, ["p", "q"] * 5).save(path)
+
+    def lengthen(header: dict[str, Any]) -> None:
+        reference = header["model"]["stream"]["state"]["fields"]["waiting_codes"]
+        assert reference["shape"] == [1, 0]
+        reference["shape"] = [10**12, 0]
+
+    forged(path, lengthen)
+    with pytest.raises(FileFormatError, match="would take 24,000,000,000,000 bytes"):
+        bg.load(path)
+
+
 @pytest.fixture(params=["fitted", "stream"])
 def classifier(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     y = ["alpha", "alpine", "beta"] * 5

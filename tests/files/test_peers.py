@@ -293,6 +293,7 @@ TOLERANCE = {
     ("pyAgrum", ".net", "reads"): 1e-7,
     ("pyAgrum", ".net", "writes"): 1e-5,
     ("pyAgrum", ".uai", "reads"): 1e-7,
+    ("pyAgrum", ".uai", "writes"): 1e-5,
     ("pyAgrum", ".xdsl", "writes"): 1e-5,
     ("pgmpy", ".net", "writes"): 1e-7,  # it writes nine digits
     ("pyAgrum", ".bifxml", "writes"): 1e-5,
