@@ -28,7 +28,14 @@ from bayesgraph.core.evidence import Evidence
 from bayesgraph.core.parallel import default_memory_limit
 from bayesgraph.core.typing import EvidenceLike, Intervention, RandomState, TableLike
 from bayesgraph.core.upward import Upward
-from bayesgraph.core.variables import Continuous, CountVector, Discrete, Name, Variable
+from bayesgraph.core.variables import (
+    Continuous,
+    CountVector,
+    Discrete,
+    Name,
+    Variable,
+    is_missing,
+)
 from bayesgraph.inference import (
     Course,
     GaussianComponents,
@@ -559,12 +566,18 @@ class TemporalNetwork(Answering):
         if log_evidence == -np.inf:
             raise impossible(evidence)
         entered = {**told.get(number, {}), **settings.get(number, {})}
-        plain = [self.variable(k) for k, x in entered.items() if not isinstance(x, Mapping)]
-        if variable in plain:
+        self._check_unobserved(variable, entered, number)
+        return answer(variable, chain.marginal(variable, smooth=True)[number], log_evidence)
+
+    def _check_unobserved(
+        self, variable: Variable, entered: Mapping[Name, Any], number: int
+    ) -> None:
+        """Raise an EvidenceError if a target is observed or set in its slice, of this number."""
+        values = [x for k, x in entered.items() if self.variable(k) == variable]
+        if any(not isinstance(x, Mapping) and not is_missing(x) for x in values):
             raise EvidenceError(
                 f"{variable.name!r} is both the target and observed or set in slice {number}."
             )
-        return answer(variable, chain.marginal(variable, smooth=True)[number], log_evidence)
 
     def _told(
         self,
@@ -801,7 +814,8 @@ class Stream:
         """Return evidence with the static numbers, which the first slice has to give."""
         entered = {self._model.variable(k).name: x for k, x in as_mapping(evidence).items()}
         for v, value in self._entered.items():
-            number = entered.setdefault(v.name, value)
+            number = entered.get(v.name)
+            number = entered[v.name] = value if is_missing(number) else number
             if not isinstance(number, (int, float, np.number)) or np.isnan(number):
                 raise UnsupportedModelError(
                     f"A stream hands on states, not the number {v.name!r}: enter its value with "
@@ -832,6 +846,11 @@ class Stream:
             table = self._message.reshape(1, *(v.cardinality for v in handed))
             values = summed_to(table, handed, [variable])[0]
         else:
+            if isinstance(variable, Continuous):  # a number that is observed has no density
+                told, settings = self._last[:2]
+                model._check_unobserved(
+                    variable, {**as_mapping(told), **settings.get(0, {})}, self.n_slices - 1
+                )
             values = self._chain(*self._last).marginal(variable, smooth=False)[0]
         return answer(variable, values, self.log_likelihood)
 

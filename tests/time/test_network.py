@@ -218,6 +218,22 @@ def test_a_stream_refuses_a_first_slice_without_a_static_number_beside_states(ag
         state.update({"age": 2.0})
 
 
+def test_a_stream_has_no_posterior_of_a_number_that_the_last_slice_observes():
+    state = aged().start()
+    state.update({"age": 1.0, "y": 2.0})
+    for name in ("age", "y"):
+        with pytest.raises(
+            bg.errors.EvidenceError, match=r"both the target and observed .* slice 0"
+        ):
+            state.query(name)
+    state.update({"age": None, "y": float("nan")})
+    assert state.query("y").mean == pytest.approx(
+        aged().query("y", 1, {0: {"age": 1.0, "y": 2.0}}).mean
+    )
+    with pytest.raises(bg.errors.EvidenceError, match="slice 1"):
+        state.query("age")
+
+
 def test_a_static_number_may_be_told_of_a_later_slice():
     model = aged()
     evidence = {0: {"y": 1.0}, 1: {"age": 1.0}}
