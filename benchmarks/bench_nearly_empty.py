@@ -7,7 +7,8 @@ DIR holds tables as bench_accuracy takes them. Each set is cross-validated as it
 first column more, of which three random cells are filled: with three categories, with three
 numbers, or three times with the same category; for five seeds each. The folds are the same
 throughout, so that differences are of the same rows. The table has, of each learner and kind of
-column, the mean over the sets, and the set that loses most with the standard error of its folds.
+column, the mean over the sets, and the set that loses most with the standard error of its folds; a
+set that a learner refuses for its size is not among its sets.
 Sets come in the order of their size. --json FILE keeps what is done for a rerun to take up; it does
 not know when the library changes: delete it then.
 """
@@ -49,7 +50,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "forest": lambda: _of("forest"),
     "Chow-Liu": lambda: _of("chow_liu"),
     "hill climbing": lambda: _of("hill_climb"),
-    "hill climbing, likelihood": lambda: _of(partial(bg.learning.hill_climb, score="likelihood")),
+    "hill climbing by likelihood": lambda: _of(partial(bg.learning.hill_climb, score="likelihood")),
     "general hill climbing": lambda: _of("unrestricted"),
     "tabu": lambda: _of(bg.learning.tabu),
     "PC": lambda: _of(bg.learning.pc),
@@ -88,11 +89,19 @@ def scores(task: Task, features: pa.Table, learner: str, n_folds: int) -> list[f
 def losses(
     task: Task, learners: list[str], n_folds: int, n_seeds: int, known: dict[str, list[Any]]
 ) -> Iterator[tuple[str, list[Any]]]:
-    """Yield a key and what it stands for: points gained by each kind, seed and fold."""
+    """Yield a key and what it stands for: points gained by each kind, seed and fold.
+
+    Nothing is gained or lost where a learner refuses the table as it is: its points are empty.
+    """
     for learner in learners:
         key = f"{task.name} | {learner} | {n_folds} | {n_seeds}"
         if key not in known:
-            base = np.array(scores(task, task.features, learner, n_folds))
+            try:
+                base = np.array(scores(task, task.features, learner, n_folds))
+            except bg.errors.MemoryLimitError:
+                known[key] = []
+                yield learner, []
+                continue
             known[key] = [
                 [
                     (np.array(scores(task, with_column(task, kind, seed), learner, n_folds)) - base)
@@ -140,7 +149,7 @@ def main() -> None:
             continue
         before = set(known)
         for learner, found in losses(task, learners, chosen.folds, n_seeds, known):
-            for kind, values in zip(KINDS, found, strict=True):
+            for kind, values in zip(KINDS if found else (), found, strict=True):
                 points.setdefault((learner, kind), {})[task.name] = np.array(values)
             new = {key: np.array(known[key]).tolist() for key in known.keys() - before}
             before = set(known)

@@ -25,7 +25,7 @@ from bayesgraph.models import (
 from bayesgraph.statistics import Smoothing
 
 # Number of rows that are centred at a time, which stay in the cache.
-_TOGETHER = 1024
+_TOGETHER = 64
 # Minimum within-class variance of a discriminant axis, in standardised columns. Columns that are
 # collinear but for `var_smoothing` have directions of less, along which only rounding errors vary.
 _MINIMUM_VARIANCE = 1e-7

@@ -40,6 +40,7 @@ from bayesgraph.models import (
     WeightedNetwork,
     as_mapping,
     item_sums,
+    read_case,
 )
 from bayesgraph.statistics import (
     CountSource,
@@ -542,7 +543,7 @@ class ComplementNaiveBayesClassifier(NetworkClassifier):
         """
         model = self._fitted_model
         # Evidence that is no likelihood, by the index of the variable.
-        observed = model._case(evidence).hard
+        observed = read_case(model, evidence).hard
         vectors = [v for v in self.features_ if isinstance(v, CountVector)]
         unobserved = [v for v in vectors if model._index_of[v.name] not in observed]
         return {**as_mapping(evidence), **{v.name: [None] * len(v.items) for v in unobserved}}

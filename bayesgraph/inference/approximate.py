@@ -328,7 +328,8 @@ class Unfolded(contract.Solver):
     }
 
     def serves(self, model: Any) -> bool:
-        return model._unfolded is not None
+        # A model of tables has nothing to unfold.
+        return model._compiled_tables is None and model._unfolded is not None
 
     def takes(self, model: Any, question: Any, pattern: contract.Pattern) -> bool:
         if isinstance(question, contract.Best):

@@ -771,7 +771,9 @@ class Memo:
 
 def nbytes_of(value: Any) -> int:
     """Return the `nbytes` of an object (0 if it has none), summed over nested tuples."""
+    if type(value) is np.ndarray:  # most are, and nothing tells it faster
+        return value.nbytes
     nbytes = getattr(value, "nbytes", None)
     if nbytes is not None:
         return int(nbytes)
-    return sum(map(nbytes_of, value)) if isinstance(value, tuple) else 0
+    return sum([nbytes_of(item) for item in value]) if isinstance(value, tuple) else 0

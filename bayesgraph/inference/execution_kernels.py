@@ -76,10 +76,11 @@ def _view(array: Floats, offset: int, shape: list[int], steps: list[int]) -> Any
 def _enumerate_on_arrays(layout: Ints, values: Floats, findings: Ints) -> tuple[int, float, Floats]:
     """Do what `enumerate_joint` does, by a joint table with an axis for each free variable."""
     n_all, n_start, n_item, n_targets = layout[:4].tolist()
-    # The seven arrays of the layout; the last one has the rest.
-    ends = np.cumsum([4, n_all, n_start, n_item, n_item, n_start - 1, n_targets, 0]).tolist()
+    # The eight arrays of the layout; the last one has the rest.
+    lengths = [4, n_all, n_start, n_item, n_item, n_start - 1, n_start - 1, n_targets, 0]
+    ends = np.cumsum(lengths).tolist()
     ends[-1] = len(layout)
-    cards, start, item, step, base, targets, factors = (
+    cards, start, item, step, base, _, targets, factors = (
         layout[begin:end].tolist() for begin, end in pairwise(ends)
     )
     observed = dict(zip(*findings.reshape(2, -1).tolist(), strict=True))
@@ -126,11 +127,10 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     Parameters
     ----------
     layout
-        Lengths of `cards`, `start`, `item` and the targets; then these arrays and `step` and `base`
-        of `TableArrays`, the targets after them, and the indices of the relevant tables. (Each
-        array of a call costs a fraction of a microsecond.) The targets are the variables whose
-        joint table is the result; without any, the result is the marginals of all free variables,
-        one after the other.
+        Lengths of `cards`, `start`, `item` and the targets; then the arrays of integers of
+        `TableArrays`, the targets, and the indices of the relevant tables. (Each array of a call
+        costs a fraction of a microsecond.) The targets are the variables whose joint table is the
+        result; without any, the result is the marginals of all free variables, one after the other.
     values
         See `TableArrays`.
     findings : shape (2 k,)
@@ -146,10 +146,10 @@ def enumerate_joint(layout: Ints, values: Floats, findings: Ints) -> tuple[int, 
     item_at = start_at + layout[1]
     step_at = item_at + layout[2]
     base_at = step_at + layout[2]
-    targets_at = base_at + layout[1] - 1
+    targets_at = base_at + 2 * (layout[1] - 1)  # `child` is not needed
     factors_at = targets_at + layout[3]
     cards, start, item = layout[4:start_at], layout[start_at:item_at], layout[item_at:step_at]
-    step, base = layout[step_at:base_at], layout[base_at:targets_at]
+    step, base = layout[step_at:base_at], layout[base_at : base_at + layout[1] - 1]
     targets, factors = layout[targets_at:factors_at], layout[factors_at:]
     n_all, n_observed, n_targets = len(cards), len(findings) // 2, len(targets)
     # Depth d of the search assigns `free[d - 1]`, whose marginal begins at `at_result[d - 1]`.

@@ -6,6 +6,8 @@ factor f is ``item[start[f]:start[f + 1]]``. Ties go to the lower index.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from bayesgraph.core.compilation import kernel
@@ -55,52 +57,65 @@ def linked(owner: Ints, n: int, descending: bool) -> tuple[Ints, Ints]:
 
 
 @kernel(error_model="numpy")
-def table_layout(
-    cards: Ints, start: Ints, item: Ints, sums_to_one: bool
-) -> tuple[Ints, Ints, Ints]:
-    """Return strides, offsets and child variables of tables stored one after the other.
+def table_layout(indices: Ints, n_variables: int, n_tables: int, sums_to_one: bool) -> int:
+    """Fill in strides, offsets and child variables of tables stored one after the other.
 
-    These are `step`, `base` and `child` of `TableArrays`. With `sums_to_one` each table is the
-    distribution of the last variable of its scope.
+    `indices` are the arrays of integers of `TableArrays`, one after the other: `cards`, `start` and
+    `item`, and `step`, `base` and `child`, which are filled in. With `sums_to_one` each table is
+    the distribution of the last variable of its scope. The result is the number of entries of all
+    tables. (Each array of a call costs a fraction of a microsecond.)
     """
-    n_factors = len(start) - 1
-    step = np.empty(len(item), np.int64)
-    base = np.empty(n_factors, np.int64)
-    child = filled(n_factors, -1)
+    cards, start = indices[:n_variables], indices[n_variables:]
+    item = start[n_tables + 1 :]
+    step = item[start[n_tables] :]
+    base = step[start[n_tables] :]
+    child = base[n_tables:]
     place = 0
-    for f in range(n_factors):
+    for f in range(n_tables):
         base[f] = place
         size = 1  # the last axis is the innermost one
         for at in range(start[f + 1] - 1, start[f] - 1, -1):
             step[at] = size
             size *= cards[item[at]]
-        if sums_to_one:
-            child[f] = item[start[f + 1] - 1]
+        child[f] = item[start[f + 1] - 1] if sums_to_one else -1
         place += size
-    return step, base, child
+    return place
 
 
 @kernel(error_model="numpy")
-def evidence_offsets(
-    start: Ints, item: Ints, step: Ints, base: Ints, n_variables: int, findings: Ints
-) -> Ints:
+def at_evidence(
+    indices: Ints,
+    n_variables: int,
+    n_tables: int,
+    findings: Ints,
+    constant: Ints,
+    values: Floats,
+    are_logs: bool,
+) -> tuple[Ints, float]:
     """Return the offset of the first entry of each table that agrees with the evidence.
 
-    `findings` are the indices of the observed variables, then their states; for the other arrays
-    see `TableArrays`. The arrays are separate arguments, because a tuple of arrays is passed
-    more slowly, and each run of a program calls this function.
+    `indices` are the arrays of integers of `TableArrays`; `findings` are the indices of the
+    observed variables, then their states. The second result is the natural log of the product of
+    the tables in `constant`, whose variables are all observed; `values` are the entries of all
+    tables, or their logarithms.
     """
-    offsets = base.copy()
+    start = indices[n_variables:]
+    item = start[n_tables + 1 :]
+    step = item[start[n_tables] :]
+    offsets = step[start[n_tables] :][:n_tables].copy()
     n = len(findings) // 2
-    if n == 0:
-        return offsets
-    state = filled(n_variables, 0)
-    for k in range(n):
-        state[findings[k]] = findings[n + k]
-    for f in range(len(offsets)):
-        for at in range(start[f], start[f + 1]):
-            offsets[f] += state[item[at]] * step[at]
-    return offsets
+    if n:
+        state = filled(n_variables, 0)
+        for k in range(n):
+            state[findings[k]] = findings[n + k]
+        for f in range(n_tables):
+            for at in range(start[f], start[f + 1]):
+                offsets[f] += state[item[at]] * step[at]
+    log_product = 0.0
+    for f in constant:
+        entry = values[offsets[f]]
+        log_product += entry if are_logs else math.log(entry)
+    return offsets, log_product
 
 
 @kernel(error_model="numpy")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from contextlib import suppress
 from enum import Enum
-from struct import pack
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,7 +107,7 @@ def plan_tree(
     start, item = question.start, question.item
     if stage is None:
         stages = np.zeros(len(question.cards), dtype=np.int64)
-        targets = np.flatnonzero(wanted)
+        targets = wanted.nonzero()[0]
         if len(targets) > 1:
             # A scope of all targets makes them share a clique.
             start = np.append(start, len(item) + len(targets))
@@ -288,7 +288,7 @@ class CompiledTables:
         """Return the elimination stage of each variable: 1 if it is maximised, otherwise 0."""
         if maximized is None:
             return None
-        stage = np.zeros(len(self.tables.cards), dtype=np.int64)
+        stage = np.zeros(len(self.tables.variables), dtype=np.int64)
         stage[list(maximized)] = 1
         return stage
 
@@ -410,7 +410,7 @@ class CompiledTables:
         the messages' entries are about (cutset conditioning, Pearl 1988). The result is None if all
         slices together would take hours.
         """
-        cards = self.tables.cards
+        cards = self.tables.arrays.cards
         tree = self.tree(observed, soft, targets, relevance)
         cost, cut = tree.total, list[int]()  # cost: the entries of all slices together
         while cost <= MOST_COMPUTED and not fits(tree, memory_limit, both):
@@ -450,15 +450,19 @@ class CompiledTables:
         tables = self.tables
         # In a program of everything, findings are zeros in the tables, not offsets into them.
         hard = {} if everything else case.hard
-        offsets = tables.offsets(np.array([*hard, *hard.values()], dtype=np.int64))
+        are_logs = logarithmic or tables.has_lost_digits
+        findings = np.array([*hard, *hard.values()], dtype=np.int64)
+        entries = tables.log_values if are_logs else tables.entries
+        shape = tables.indices, len(tables.variables), len(tables)
+        offsets, log_constant = planning_kernels.at_evidence(
+            *shape, findings, program.constant, entries, are_logs
+        )
         space = _workspace(program.n_work)
         result = np.zeros(program.n_result)  # programs of maxima may not write it
-        values = tables.log_values if logarithmic else tables.arrays.values
+        values = tables.log_values if logarithmic else tables.entries
         if everything:
             values = tables.contradicted(case.hard, logarithmic=logarithmic)
-        log_scale = tables.log_scale + case.log_scale
-        if len(program.constant):  # tables whose variables are all observed
-            log_scale += float(np.sum(tables.log_at(offsets[program.constant])))
+        log_scale = tables.log_scale + case.log_scale + log_constant
         # Lower bounds of the cliques' products, to which likelihoods and messages add theirs.
         minima, least = program.minima.copy(), program.least
         if case.soft:
@@ -500,13 +504,11 @@ class CompiledTables:
         """
         tables = self.tables
         tables.load(factors)
-        sizes = map(len, (tables.cards, tables.start, tables.item, targets))
-        chosen = *targets, *factors
         # Several times faster than `concatenate` for few numbers.
-        last = pack(f"{len(chosen)}q", *chosen)
-        arrays = tables.indices, tables.arrays.step, tables.arrays.base
-        parts: tuple[Any, ...] = pack("4q", *sizes), *arrays, last
-        return np.frombuffer(bytearray().join(parts), dtype=np.int64)
+        layout = array("q", [*tables.lengths[:3], len(targets)])
+        layout.frombytes(tables.indices.tobytes())
+        layout.extend([*targets, *factors])
+        return np.frombuffer(layout, dtype=np.int64)
 
     def enumerated(self, case: Case, layout: Ints) -> tuple[Floats, float] | None:
         """Return posterior probabilities and the log mass by enumeration of all joint states.
@@ -527,7 +529,7 @@ class CompiledTables:
             return None
         findings = np.array([*case.hard, *case.hard.values()], dtype=np.int64)
         status, log_mass, result = execution_kernels.enumerate_joint(
-            layout, tables.arrays.values, findings
+            layout, tables.entries, findings
         )
         if status != execution_kernels.OK:
             return None
@@ -535,24 +537,22 @@ class CompiledTables:
 
     def free(self, observed: Sequence[int]) -> list[int]:
         """Return the indices of all variables that are not in `observed`."""
-        return [v for v in range(len(self.tables.cards)) if v not in observed]
+        return [v for v in range(len(self.tables.variables)) if v not in observed]
 
     def enumerable(
         self, observed: Sequence[int], targets: Sequence[int], relevance: Relevance
-    ) -> tuple[Sequence[int], list[int]] | None:
-        """Return the tables that a query needs, and their free variables, for enumeration.
+    ) -> Sequence[int] | None:
+        """Return the tables that a query needs, if it can be answered by enumeration, else None.
 
         They are all tables if the model has at most `FEW_VARIABLES` free variables, else those that
-        are relevant. The result is None if even these have more free variables.
+        are relevant, of which there must not be more variables.
         """
-        if len(self.tables.cards) - len(observed) <= FEW_VARIABLES:
-            return range(len(self.tables)), self.free(observed)
+        if len(self.tables.variables) - len(observed) <= FEW_VARIABLES:
+            return range(len(self.tables))
         if relevance is Relevance.EVERYTHING:
             return None
         restricted = self.restricted(observed, (), targets, relevance)
-        if len(restricted.variables) > FEW_VARIABLES:
-            return None
-        return restricted.factors.tolist(), restricted.variables.tolist()
+        return None if len(restricted.variables) > FEW_VARIABLES else restricted.factors.tolist()
 
 
 # Number of variables that are tried in each step of the search for slices.

@@ -262,7 +262,7 @@ def _rows_together(model: Any, target: Discrete | None, evidence: Evidence) -> F
                 np.empty(program.n_result),
                 codes,
                 extended.arrays.base[len(tables) :],
-                tables.cards[list(observed)],
+                tables.arrays.cards[list(observed)],
                 together.n_together,
                 logs,
             )
@@ -310,7 +310,7 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
         row = Discrete(_Row(), range(n_together))
         # Each observed variable has a likelihood that depends on the row; runs fill them in.
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in observed)]
-        likelihoods = [np.ones((tables.cards[v], n_together)) for v in observed]
+        likelihoods = [np.ones((tables.arrays.cards[v], n_together)) for v in observed]
         extended = Tables(
             Scopes.of_variables([*tables.variables, row], scopes),
             [*(tables.table(f)[1] for f in range(len(tables))), *likelihoods],
@@ -318,7 +318,7 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
         )
         # The model's tables still are distributions of their children, which likelihoods are not.
         extended.arrays.child[: len(tables)] = tables.arrays.child
-        index_of_row = len(tables.cards)
+        index_of_row = len(tables.variables)
         wanted = (*targets, index_of_row)
         program = CompiledTables(extended).program((), (), wanted, Relevance.EVIDENCE)
         return RowProgram(program, extended, n_together, int(one_row.total))

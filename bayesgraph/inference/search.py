@@ -484,7 +484,7 @@ class SearchBest(FactorBest):
         costs.append(((), np.array(-tables.log_scale - case.log_scale)))
         if self.question.over is None:
             k, budget = self.question.k, self.question.budget
-            ranking = rank(tables.cards.tolist(), costs, k, budget, memory_limit)
+            ranking = rank(tables.arrays.cards.tolist(), costs, k, budget, memory_limit)
         else:
             ranking = self._rank_sums(case, tables, costs, memory_limit)
         if not ranking.states and ranking.lower < math.inf:
@@ -515,11 +515,11 @@ class SearchBest(FactorBest):
         """
         question, model = self.question, self.model
         over = tables.numbers(model.variables[v] for v in question.over)
-        hidden = set(range(len(tables.cards))) - set(over)
+        hidden = set(range(len(tables.variables))) - set(over)
         most = int(min(_BUCKET, math.inf if limit is None else limit / BYTES))
-        bounds, is_exact = summed(tables.cards.tolist(), costs, hidden, most)
+        bounds, is_exact = summed(tables.arrays.cards.tolist(), costs, hidden, most)
         # Hidden variables are in no table of `bounds`: one state of each is enough.
-        cards = [1 if v in hidden else int(c) for v, c in enumerate(tables.cards)]
+        cards = [1 if v in hidden else int(c) for v, c in enumerate(tables.arrays.cards)]
         end = perf_counter() + (question.budget.max_seconds or math.inf)
         # By the codes of a candidate: its cost, a tie-breaker, and the states of all variables.
         masses: dict[tuple[int, ...], tuple[float, int, Ints]] = {}

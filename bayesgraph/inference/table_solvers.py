@@ -287,8 +287,9 @@ class _TablePosteriors(_TableWork):
         super()._prepare(model)
         # For marginals, where each begins in the flat result; for a joint posterior, its axes.
         if isinstance(self.question, contract.All):
-            free = self.compiled.free(self.pattern.observed)
-            self._places = places_of(self.compiled.tables.variables[v] for v in free)
+            observed = self.pattern.observed
+            variables = self.compiled.tables.variables
+            self._places = places_of([variables[v] for v in self.compiled.free(observed)])
             return
         targets = self.question.targets
         if len(targets) > _MAX_TARGETS:
@@ -335,9 +336,8 @@ class EnumeratedPosteriors(_TablePosteriors):
 
     def _prepare(self, model: Any) -> None:
         super()._prepare(model)
-        enumerable = _enumerable(model, self.question, self.pattern)
-        assert enumerable is not None  # `takes` has checked it
-        tables, _ = enumerable
+        tables = _enumerable(model, self.question, self.pattern)
+        assert tables is not None  # `takes` has checked it
         targets = () if isinstance(self.question, contract.All) else self.question.targets
         self._layout = self.compiled.enumeration(targets, tables)
 
@@ -366,10 +366,11 @@ class JointEnumeration(_TableSolver):
         return one_case and _enumerable(model, question, pattern) is not None
 
     def plan(self, model: Any, question: Any, pattern: contract.Pattern) -> contract.Plan:
-        enumerable = _enumerable(model, question, pattern)
-        assert enumerable is not None  # `takes` has checked it
-        _, free = enumerable
-        variables = model._compiled_tables.tables.variables
+        factors = _enumerable(model, question, pattern)
+        assert factors is not None  # `takes` has checked it
+        tables = model._compiled_tables.tables
+        free = sorted({v for f in factors for v in tables.table(f)[0]}.difference(pattern.observed))
+        variables = tables.variables
         targets = getattr(question, "targets", ())
         return contract.Plan(
             keep=tuple(variables[v] for v in targets), joint=tuple(variables[v] for v in free)
@@ -378,11 +379,8 @@ class JointEnumeration(_TableSolver):
 
 def _enumerable(
     model: Any, question: contract.Question, pattern: contract.Pattern
-) -> tuple[Sequence[int], list[int]] | None:
-    """Return the tables relevant to a query, and their free variables.
-
-    The result is None if there are too many free variables for enumeration.
-    """
+) -> Sequence[int] | None:
+    """Return the tables relevant to a query; None if of too many variables for enumeration."""
     compiled: CompiledTables = model._compiled_tables
     targets, relevance, _ = _terms(compiled, question, pattern)
     return compiled.enumerable(pattern.observed, targets, relevance)
@@ -491,8 +489,11 @@ class _Program(_TableWork):
         """
         limit = default_memory_limit() if memory_limit is None else memory_limit
         if limit not in self._slices:
-            with suppress(MemoryLimitError):
+            try:
                 run = self.compiled.run(self._program(case, memory_limit), case, memory_limit)
+            except MemoryLimitError:
+                pass
+            else:
                 run.release()
                 return run.result, run.log_mass
             self._slices[limit] = sliced_program(*self._query, self._tree, limit)
@@ -505,7 +506,7 @@ class _Program(_TableWork):
 
         The same program serves all of them.
         """
-        cards = self.compiled.tables.cards
+        cards = self.compiled.tables.arrays.cards
         # Which entries of the result are marginals of `cut`, that are findings in the program.
         is_cut = np.zeros(program.n_result, bool)
         if isinstance(self.question, contract.All):
@@ -730,7 +731,9 @@ class TableSlopes(sensitivity.SlopesWork, _TableWork):
             for arrays, parts, part in zip(slopes, (before, after), (case, both), strict=True):
                 free = [tables.variables[v] for v in numbers if v not in part.hard]
                 # Each compiled table is a table of the model divided by a constant.
-                logs = parts[f].aligned(free)[0] - log_unit - tables.log_scales[f]
+                logs = parts[f].aligned(free)[0] - log_unit
+                if tables.log_scales:
+                    logs -= tables.log_scales[f]
                 # Entries that contradict the findings have the derivative zero.
                 whole = np.zeros(table.shape)
                 whole[tuple(part.hard.get(v, slice(None)) for v in numbers)] = np.exp(logs)

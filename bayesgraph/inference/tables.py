@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from struct import pack
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -55,36 +55,37 @@ class Scopes:
     variables : sequence of Discrete
         All variables, in the order of their indices.
     number : dict from name of a variable to its index
-    ends : sequence of int
-        0, then the end of the scope of each table in `item`.
-    item : sequence of int
-        Indices of the variables of each table, one table after the other.
+    scopes : sequence of sequences of int
+        Indices of the variables of each table.
 
     Attributes
     ----------
-    cards, start, item
-        See Tables.
     indices
-        These three, one after the other.
+        The arrays of integers of a `TableArrays`, one after the other. Of these `cards`, `start`
+        and `item` are filled in; `Tables` fills in the others.
+    lengths
+        Their lengths.
     """
 
-    __slots__ = ("cards", "indices", "item", "number", "start", "variables")
+    __slots__ = ("indices", "lengths", "number", "variables")
 
     def __init__(
         self,
         variables: Sequence[Discrete],
         number: dict[Name, int],
-        ends: Sequence[int],
-        item: Sequence[int],
+        scopes: Sequence[Sequence[int]],
     ) -> None:
         self.variables = tuple(variables)
         self.number = number
+        cards = [len(v.states) for v in self.variables]
+        ends = itertools.accumulate(map(len, scopes), initial=0)
         # One array for all integers, and their bytes: several arrays of numbers take much longer.
-        numbers = [*[len(v.states) for v in self.variables], *ends, *item]
-        joined = np.frombuffer(bytearray(pack(f"{len(numbers)}q", *numbers)), dtype=np.int64)
-        n, m = len(self.variables), len(self.variables) + len(ends)
-        self.indices = joined
-        self.cards, self.start, self.item = joined[:n], joined[n:m], joined[m:]
+        numbers = array("q", [*cards, *ends, *itertools.chain.from_iterable(scopes)])
+        n_tables = len(scopes)
+        n_axes = len(numbers) - len(cards) - n_tables - 1
+        numbers.frombytes(bytes(8 * (n_axes + 2 * n_tables)))  # of what is filled in later
+        self.lengths = len(self.variables), n_tables + 1, n_axes, n_axes, n_tables, n_tables
+        self.indices = np.frombuffer(numbers, dtype=np.int64)
 
     @classmethod
     def of_variables(
@@ -93,12 +94,7 @@ class Scopes:
         """Return the scopes of tables, given as variables."""
         # Names identify the variables of a model, and are hashed faster than variables.
         number = {v.name: i for i, v in enumerate(variables)}
-        item: list[int] = []
-        ends = [0]
-        for scope in scopes:
-            item += [number[v.name] for v in scope]
-            ends.append(len(item))
-        return cls(variables, number, ends, item)
+        return cls(variables, number, [[number[v.name] for v in scope] for scope in scopes])
 
 
 class Tables:
@@ -126,14 +122,10 @@ class Tables:
         Sum of `log_scales`.
     variables : tuple of Discrete
     number : dict from name of a variable to its index
-    cards : shape (n_variables,)
-        Cardinalities.
-    start, item
-        Scopes as indices of variables: the scope of table f is ``item[start[f]:start[f + 1]]``.
     indices
-        `cards`, `start` and `item`, one after the other.
-    arrays : TableArrays
-        All arrays as one named tuple, which the compiled kernels take.
+        The arrays of integers of `arrays`, one after the other.
+    entries
+        Entries of all tables, one table after the other; arbitrary where they are not loaded.
     has_lost_digits : bool
         Whether entries underflow, so that only the logarithms are right.
     """
@@ -148,37 +140,45 @@ class Tables:
         log_values: Sequence[Floats] | None = None,
     ) -> None:
         self.variables, self.number = scopes.variables, scopes.number
-        self.log_scales = np.array(log_scales) if log_scales else np.zeros(len(values))
+        self.indices, self.lengths = scopes.indices, scopes.lengths
+        self.log_scales = log_scales
         self.log_scale = float(sum(log_scales))
-        self.cards, self.start, self.item = scopes.cards, scopes.start, scopes.item
-        self.indices = scopes.indices
         self.has_lost_digits = log_values is not None
         self._log_values: Floats | None = None
         if log_values is not None:
             self._log_values = np.concatenate(log_values, axis=None)
-        step, base, child = planning_kernels.table_layout(
-            self.cards, self.start, self.item, sums_to_one
+        n_entries = planning_kernels.table_layout(
+            self.indices, len(self.variables), len(values), sums_to_one
         )
         # Tables by index, None for those in the flat array; empty if all are.
         self.pending: list[Floats | None] = []
-        n_entries = int(base[-1]) + values[-1].size if len(values) else 0
         if n_entries <= _FEW_ENTRIES:
-            flat = _joined(values)
+            self.entries = _joined(values)
         else:
-            flat, self.pending = np.empty(n_entries), [*values]
-        self.arrays = TableArrays(self.cards, self.start, self.item, step, base, child, flat)
+            self.entries, self.pending = np.empty(n_entries), [*values]
+
+    def __len__(self) -> int:
+        return self.lengths[-1]
+
+    @cached_property
+    def arrays(self) -> TableArrays:
+        """All arrays as one named tuple, which the compiled kernels take."""
+        ends = itertools.accumulate(self.lengths, initial=0)
+        parts = [self.indices[begin:end] for begin, end in itertools.pairwise(ends)]
+        cards, start, item, step, base, child = parts
+        return TableArrays(cards, start, item, step, base, child, self.entries)
 
     def load(self, factors: Iterable[int]) -> None:
         """Copy some tables to the flat array, whose other entries may be arbitrary.
 
         Indices above those of the tables, which factors of soft evidence have, are left out.
         """
-        arrays, pending = self.arrays, self.pending
+        pending = self.pending
         for f in factors if pending else ():
             table = pending[f] if f < len(pending) else None
             if table is not None:
-                begin = arrays.base[f]
-                arrays.values[begin : begin + table.size] = table.reshape(-1)
+                begin = self.arrays.base[f]
+                self.entries[begin : begin + table.size] = table.reshape(-1)
                 pending[f] = None  # not before, as other threads may load it too
 
     @cached_property
@@ -186,7 +186,7 @@ class Tables:
         """Entries of all tables, one table after the other."""
         self.load(range(len(self)))
         self.pending = []
-        return self.arrays.values
+        return self.entries
 
     @classmethod
     def from_logs(cls, scopes: Scopes, logs: Sequence[Floats]) -> Tables:
@@ -207,32 +207,12 @@ class Tables:
     @property
     def nbytes(self) -> int:
         """Bytes of the tables."""
-        return self.arrays.values.nbytes
+        return self.entries.nbytes
 
     @cached_property
     def log_values(self) -> Floats:
         """Natural logarithms of all table entries: those given to the constructor, or computed."""
         return log_of(self.values) if self._log_values is None else self._log_values
-
-    def log_at(self, places: Ints) -> Floats:
-        """Return the natural logarithms of entries of loaded tables, by index in the flat array."""
-        if self._log_values is not None:
-            return self._log_values[places]
-        return log_of(self.arrays.values[places])
-
-    def offsets(self, findings: Ints) -> Ints:
-        """Return the offset of the first entry of each table that agrees with the evidence.
-
-        Parameters
-        ----------
-        findings : shape (2 k,)
-            Indices of the observed variables, then their state codes.
-        """
-        a = self.arrays
-        offsets: Ints = planning_kernels.evidence_offsets(
-            a.start, a.item, a.step, a.base, len(a.cards), findings
-        )
-        return offsets
 
     def contradicted(self, hard: Findings, *, logarithmic: bool) -> Floats:
         """Return the entries of all tables, or their logarithms, zero where findings rule them out.
@@ -246,38 +226,37 @@ class Tables:
                 continue
             entries, step = self._table_of[v]
             # A view of the table in which the axis of the variable is the middle one.
-            table = values[entries].reshape(-1, self.cards[v], step)
+            table = values[entries].reshape(-1, self.arrays.cards[v], step)
             table[:, :code] = table[:, code + 1 :] = -np.inf if logarithmic else 0.0
         return values
 
     @cached_property
     def _table_of(self) -> dict[int, tuple[slice, int]]:
         """The entries of one table of each variable, and the stride of the variable in it."""
-        ends = [*self.arrays.base.tolist()[1:], len(self.values)]
-        tables = [slice(*bounds) for bounds in zip(self.arrays.base.tolist(), ends, strict=True)]
+        a = self.arrays
+        ends = [*a.base.tolist(), len(self.values)]
+        tables = [slice(*bounds) for bounds in itertools.pairwise(ends)]
         # The table of each entry of `item`; of several tables of a variable, the last one is kept.
-        owner = np.repeat(np.arange(len(self)), np.diff(self.start)).tolist()
-        items = zip(self.item.tolist(), owner, self.arrays.step.tolist(), strict=True)
+        owner = np.repeat(np.arange(len(self)), np.diff(a.start)).tolist()
+        items = zip(a.item.tolist(), owner, a.step.tolist(), strict=True)
         return {v: (tables[f], step) for v, f, step in items}
 
     def scopes(self) -> list[tuple[Discrete, ...]]:
         """Return the variables of each table, in the order of its axes."""
         return [
-            tuple(self.variables[v] for v in self.item[begin:end].tolist())
-            for begin, end in itertools.pairwise(self.start.tolist())
+            tuple(self.variables[v] for v in self.arrays.item[begin:end].tolist())
+            for begin, end in itertools.pairwise(self.arrays.start.tolist())
         ]
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
 
     def table(self, f: int, *, logs: bool = False) -> tuple[list[int], Floats]:
         """Return the indices of the variables of table f, and the table (its log if `logs`)."""
-        numbers = self.item[self.start[f] : self.start[f + 1]].tolist()
-        shape = self.cards[numbers]
-        begin = int(self.arrays.base[f])
+        a = self.arrays
+        numbers = a.item[a.start[f] : a.start[f + 1]].tolist()
+        shape = a.cards[numbers]
+        begin = int(a.base[f])
         if not logs:
             self.load((f,))
-        values = self.log_values if logs else self.arrays.values
+        values = self.log_values if logs else self.entries
         return numbers, values[begin : begin + int(shape.prod())].reshape(shape)
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:

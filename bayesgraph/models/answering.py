@@ -99,11 +99,9 @@ class Answering:
     @cached_property
     def _indicators(self) -> tuple[tuple[int, int], ...]:
         """The index of each indicator of missing values, after that of the variable it is of."""
-        return tuple(
-            (self._index_of[v.of], self._index_of[v.name])
-            for v in [v for v in self.variables if type(v) is MissingIndicator]
-            if v.of in self._index_of
-        )
+        index_of = self._index_of
+        indicators = [v for v in self.variables if type(v) is MissingIndicator]
+        return tuple([(index_of[v.of], index_of[v.name]) for v in indicators if v.of in index_of])
 
     @cached_property
     def _vectors(self) -> tuple[CountVector, ...]:

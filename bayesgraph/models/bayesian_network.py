@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,6 +41,7 @@ from bayesgraph.models.evidence import (
     Finding,
     as_mapping,
     impossible,
+    read_case,
     read_values,
     replaced,
     set_to,
@@ -130,6 +130,8 @@ class BayesianNetwork(Model):
                     f"A BayesianNetwork takes CPDs; got {cpd!r:.80}. "
                     "BayesianNetwork.fit(arcs, table) estimates them for given arcs."
                 )
+        # Classes of the CPDs: many networks have tables alone.
+        self._kinds = set(map(type, self._blocks))
         self.variables = tuple([child for cpd in self._blocks for child in cpd.children])
         self._by_name = {variable.name: variable for variable in self.variables}
         if len(self._by_name) < len(self.variables):
@@ -140,22 +142,29 @@ class BayesianNetwork(Model):
             self._set_order(tuple(order))
         if annotations is not None:
             annotations.check(self._by_name)
-        self._parents = {child: cpd.parents for cpd in self._blocks for child in cpd.children}
         self._check_parents()
         arcs = dict.fromkeys([arc for cpd in self._blocks for arc in cpd.arcs()])
         names = list(self._by_name)
         self._index_of = index_of = {name: i for i, name in enumerate(names)}
-        # The indices of the parents of each variable, in the order of its CPD.
-        self._above: dict[int, list[int]] = {v: [] for v in range(len(names))}
+        above: dict[int, list[int]] = {v: [] for v in range(len(names))}
         for parent, child in arcs:
-            self._above[index_of[child]].append(index_of[parent])
+            above[index_of[child]].append(index_of[parent])
         # The graph of a cycle raises the error that names it.
-        in_order: Any = parents_first(self._above) or self.graph
+        in_order: Any = parents_first(above) or self.graph
         self._order: list[Name] = [names[v] for v in in_order]
+        # Of each variable the indices of its parents, in the order of its CPD, and its own.
+        self._scopes = list(above.values())
+        for v, scope in enumerate(self._scopes):
+            scope.append(v)
         self.arc_scores: dict[tuple[Name, Name], float] = dict(arc_scores or {})
         for arc in self.arc_scores:
             if arc not in arcs:
                 raise ModelError(f"arc_scores has {arc!r}, which is not an arc of the network.")
+
+    @cached_property
+    def _parents(self) -> dict[Variable, tuple[Variable, ...]]:
+        """The parents of each variable, in the order of its CPD."""
+        return {child: cpd.parents for cpd in self._blocks for child in cpd.children}
 
     @cached_property
     def graph(self) -> nx.DiGraph:
@@ -173,11 +182,6 @@ class BayesianNetwork(Model):
             )
         self.variables = order
         self._by_name = {variable.name: variable for variable in order}
-
-    @cached_property
-    def _kinds(self) -> set[type[CPD]]:
-        """Classes of the CPDs: many networks have tables alone."""
-        return set(map(type, self._blocks))
 
     @cached_property
     def cpds(self) -> tuple[CPD, ...]:
@@ -224,9 +228,9 @@ class BayesianNetwork(Model):
         """Raise a ModelError unless each parent has a CPD, and the same states there."""
         for cpd in self._blocks:
             for parent in cpd.parents:
-                if parent in self._parents:
-                    continue
                 variable = self._by_name.get(parent.name)
+                if variable is parent or variable == parent:
+                    continue
                 if variable is None:
                     near = suggestion(parent.name, self._by_name)
                     raise ModelError(
@@ -387,23 +391,21 @@ class BayesianNetwork(Model):
     @cached_property
     def _compiled_tables(self) -> CompiledTables | None:
         """The tables for compiled (Numba) variable elimination; None unless all CPDs are tables."""
-        tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
-        children: Iterable[int] = range(len(self.cpds))
-        if len(tables) < len(self.cpds):
+        tables: Any = self.cpds
+        scopes = self._scopes
+        if self._kinds != {TableCPD}:
+            tables = [cpd for cpd in self.cpds if isinstance(cpd, TableCPD)]
             # Discrete variables that an intervention sets have no table, and are left out.
             others = [cpd for cpd in self.cpds if not isinstance(cpd, TableCPD)]
             if any(
                 not isinstance(c, SetCPD) or not isinstance(c.variable, Discrete) for c in others
             ):
                 return None
-            children = [self._index_of[table.variable.name] for table in tables]
-        # The scopes, parents before child, as indices one after the other, and where each ends.
-        item = [v for child in children for v in (*self._above[child], child)]
-        ends = [0, *itertools.accumulate([len(table.scope) for table in tables])]
-        scopes = Scopes(self.variables, self._index_of, ends, item)  # type: ignore[arg-type]
+            scopes = [scopes[self._index_of[table.variable.name]] for table in tables]
+        indices = Scopes(self.variables, self._index_of, scopes)  # type: ignore[arg-type]
         logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
         values = [table.values for table in tables]
-        return CompiledTables(Tables(scopes, values, sums_to_one=True, log_values=logs))
+        return CompiledTables(Tables(indices, values, sums_to_one=True, log_values=logs))
 
     @cached_property
     def _unfolded(self) -> BayesianNetwork | None:
@@ -538,7 +540,7 @@ class BayesianNetwork(Model):
         asked, states = with_findings(self, as_mapping(evidence))
         if asked is not self:  # findings about numbers are states of a changed network
             return cast("BayesianNetwork", asked.conditioned(states))
-        blocks, log_mass = editing.given(self, self._case(states))
+        blocks, log_mass = editing.given(self, read_case(self, states))
         if log_mass == -math.inf:
             raise impossible(evidence)
         return self._of(blocks)

@@ -50,7 +50,7 @@ from bayesgraph.inference import (
 from bayesgraph.models.bayesian_network import BayesianNetwork, networks_in
 from bayesgraph.models.cpds.base import CPD
 from bayesgraph.models.editing import new_names
-from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_values
+from bayesgraph.models.evidence import Finding, as_mapping, impossible, read_case, read_values
 from bayesgraph.models.model import Model, with_findings
 from bayesgraph.tables import array_names
 
@@ -530,7 +530,7 @@ class Ensemble(Model):
                 "of a mixture follow the evidence: combine='joint'."
             )
         asked, states = with_findings(self, as_mapping(evidence))
-        weights = posterior_weights(asked, asked._case(states))
+        weights = posterior_weights(asked, read_case(asked, states))
         if weights is None:
             raise impossible(evidence)
         return weights

@@ -220,7 +220,7 @@ def _with_vectors(model: Answering, evidence: Mapping[Name, Any]) -> Mapping[Nam
 
     Items of these vectors that the evidence does not name are not observed.
     """
-    if not model._vectors or evidence.keys() <= model._index_of.keys():
+    if evidence.keys() <= model._index_of.keys() or not model._vectors:
         return evidence
     items = model._items_among(evidence)
     if not items:

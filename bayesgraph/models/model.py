@@ -166,10 +166,6 @@ class Model(Drawn, Edits, Answering):
             [network._with_prior(target, ratio) for network in self.networks]
         )
 
-    def _case(self, evidence: EvidenceLike) -> Case:
-        """Return evidence as a `Case`: one evidence assignment encoded by variable index."""
-        return read_case(self, evidence)
-
     def _checked_case(self, kind: type[Any], evidence: EvidenceLike) -> Case:
         """Return the evidence of a query as a `Case`; refuse queries that no solver answers.
 
@@ -185,7 +181,7 @@ class Model(Drawn, Edits, Answering):
         A value is a state, a number, or (for a discrete variable) a mapping from every state to its
         likelihood. None and NaN mean not observed.
         """
-        return self._case(evidence).evidence(self.variables)
+        return read_case(self, evidence).evidence(self.variables)
 
     def _answer(self, question: Question, case: Case, memory_limit: float | None) -> Any:
         """Return the answer to a query for one evidence assignment.
@@ -304,7 +300,7 @@ class Model(Drawn, Edits, Answering):
             If the exact answer needs too much memory and no fallback is allowed.
         """
         asked, evidence = self._asked(do, evidence)
-        case = asked._case(evidence)  # every model answers this
+        case = read_case(asked, evidence)  # every model answers this
         wanted = read_targets(asked, targets, case.hard, vectors=method == "exact")
         exact = (Joint(wanted), evidence, memory_limit)
         return asked._exact_or_not(exact, wanted, case, method, fallback, options)
@@ -376,7 +372,7 @@ class Model(Drawn, Edits, Answering):
             If the exact answers need too much memory and no fallback is allowed.
         """
         asked, evidence = self._asked(do, evidence)
-        case = asked._case(evidence)  # every model answers this
+        case = read_case(asked, evidence)  # every model answers this
         exact = (_ALL, evidence, memory_limit)
         answer: Marginals = asked._exact_or_not(exact, None, case, method, fallback, options)
         return answer
@@ -782,7 +778,7 @@ class Model(Drawn, Edits, Answering):
     def _pattern(self, evidence: EvidenceLike | Collection[Name]) -> Pattern:
         """Return the pattern of evidence, or of a collection of names of observed variables."""
         if evidence is None or _is_mapping(evidence):
-            case = self._case(evidence)
+            case = read_case(self, evidence)
             pattern = case.pattern
             return pattern._replace(states=tuple(case.hard[v] for v in pattern.observed))
         if isinstance(evidence, str) or not isinstance(evidence, Collection):

@@ -409,7 +409,7 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
     if tree.total > numbers.limit:
         cliques = _lists(tree.c_start, tree.variables[tree.member])
         # Numbers of entries, as floats, which do not overflow.
-        sizes = [np.prod(tables.cards[members], dtype=float) for members in cliques]
+        sizes = [np.prod(tables.arrays.cards[members], dtype=float) for members in cliques]
         largest = cliques[int(np.argmax(sizes))]
         widest = [tables.variables[v].name for v in sorted(largest)[:10]]
         raise MemoryLimitError(
@@ -424,9 +424,9 @@ def tables_part(tables: inference.Tables, nodes: Iterable[int], numbers: Numbers
     home = np.full(len(tables), -1)
     home[tree.factors] = tree.home
     part = {
-        "cards": tables.cards.tolist(),
+        "cards": tables.arrays.cards.tolist(),
         "node": list(nodes),
-        "scopes": _lists(tables.start, tables.item),
+        "scopes": _lists(tables.arrays.start, tables.arrays.item),
         "child": arrays.child.tolist(),
         "at": (arrays.base + offset).tolist(),
         "logScale": tables.log_scale,

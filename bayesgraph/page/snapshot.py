@@ -212,7 +212,7 @@ def _variable(variable: Variable, name: str, index_of: Mapping[Name, int]) -> Js
 
 def findings(model: models.Model, evidence: EvidenceLike) -> Json:
     """Return evidence as the page takes it: by number of the variable, states by their place."""
-    case = model._case(evidence)
+    case = models.read_case(model, evidence)
     entries: Json = {}
     for index, value in case.hard.items():
         variable = model.variables[index]

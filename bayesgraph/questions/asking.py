@@ -278,7 +278,7 @@ def by_propagation(model: Model, target: int, case: Case) -> tuple[Floats, dict[
     probability zero, there are none, and P(t | e) is zeros.
     """
     assert model._compiled_tables is not None  # callers have checked it
-    cards = model._compiled_tables.tables.cards
+    cards = model._compiled_tables.tables.arrays.cards
     # Likelihoods of the target are left out here, and added to the evidence of its states below.
     hard, soft = case.without(target)[:2]
     cases = [Case({**hard, target: s}, soft) for s in range(int(cards[target]))]

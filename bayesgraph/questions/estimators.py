@@ -11,7 +11,14 @@ from bayesgraph.core.errors import DataTypeError, EvidenceError, quoted
 from bayesgraph.core.typing import EvidenceLike
 from bayesgraph.core.variables import Discrete, Name, State
 from bayesgraph.inference import Conflict, Joint, Retractions, Sensitivity, Slopes, refused
-from bayesgraph.models import Model, as_mapping, check_no_belief, read_targets, slopes_of_findings
+from bayesgraph.models import (
+    Model,
+    as_mapping,
+    check_no_belief,
+    read_case,
+    read_targets,
+    slopes_of_findings,
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -136,7 +143,7 @@ def sensitivity(
     if not model._answers(Slopes):
         raise refused(model, Slopes)
     asked, findings = model._asked(None, evidence)
-    case = asked._case(findings)
+    case = read_case(asked, findings)
     (number,) = read_targets(asked, [target], case.hard)
     variable = discrete_target(asked, target, "Derivatives are of the probability of a state of a")
     if state is None:

@@ -39,6 +39,7 @@ from bayesgraph.models import (
     impossible,
     map_networks,
     networks_in,
+    read_case,
     read_targets,
     texts,
     under,
@@ -266,7 +267,7 @@ def credible_intervals(
         )
     asked, findings = under(model, do, findings) if do else (model, findings)
     check_parameters(asked)
-    case = asked._case(findings)
+    case = read_case(asked, findings)
     # Indices of the variables of each posterior that is asked for.
     if targets is None:
         kind: Any = All()

@@ -25,7 +25,15 @@ from bayesgraph.core.variables import (
     plain,
 )
 from bayesgraph.inference import log_normalised
-from bayesgraph.models import Between, Model, as_mapping, read_targets, table_for, with_findings
+from bayesgraph.models import (
+    Between,
+    Model,
+    as_mapping,
+    read_case,
+    read_targets,
+    table_for,
+    with_findings,
+)
 from bayesgraph.questions.estimators import discrete_target, question
 from bayesgraph.questions.flips import Rules
 from bayesgraph.tables import Table, columns_of
@@ -305,7 +313,7 @@ def most_relevant(
     """
     k = whole_number("k", "explanations", k, 1)
     model, evidence = with_findings(model, as_mapping(evidence))
-    case = model._case(evidence)
+    case = read_case(model, evidence)
     if not (case.hard or case.soft):
         raise EvidenceError("An explanation explains evidence; none was given.")
     numbers = read_targets(model, targets, case.hard)

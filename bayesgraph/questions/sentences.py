@@ -39,6 +39,7 @@ from bayesgraph.models import (
     Model,
     as_mapping,
     is_soft,
+    read_case,
     with_findings,
 )
 from bayesgraph.questions.estimators import question
@@ -367,7 +368,7 @@ def _findings(model: Model, evidence: EvidenceLike) -> dict[Name, Any]:
             )
         if isinstance(value, Belief) or is_soft(value) or not is_missing(value):
             findings[model.variable(key).name] = value
-    model._case(findings)  # for its errors
+    read_case(model, findings)  # for its errors
     return findings
 
 

@@ -96,7 +96,7 @@ def test_an_order_lists_every_variable_once_and_lower_stages_first(seed):
     net, random = random_network(seed, 16)
     tables = net._compiled_tables.tables
     stage = random.integers(0, 3, 16)
-    order = orders.elimination_order(tables.cards, tables.start, tables.item, stage, orders.ONCE)
+    order = orders.elimination_order(*tables.arrays[:3], stage, orders.ONCE)
     assert sorted(order.tolist()) == list(range(16))
     assert (np.diff(stage[order]) >= 0).all()
 
@@ -216,9 +216,10 @@ def test_an_interpreter_agrees(seed):
     run = engine.run(program, findings)
     assert not run.logarithmic
     offsets = tables.arrays.base.copy()
-    for f, (begin, end) in enumerate(itertools.pairwise(tables.start)):
+    for f, (begin, end) in enumerate(itertools.pairwise(tables.arrays.start)):
         for place in range(begin, end):
-            offsets[f] += findings.hard.get(int(tables.item[place]), 0) * tables.arrays.step[place]
+            step = tables.arrays.step[place]
+            offsets[f] += findings.hard.get(int(tables.arrays.item[place]), 0) * step
     out, log_mass = interpret(program, tables.values, offsets.tolist())
     constant = np.log(tables.values[offsets[program.constant]]).sum()
     assert out == pytest.approx(run.result, abs=1e-12)

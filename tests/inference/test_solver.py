@@ -29,6 +29,7 @@ from bayesgraph.inference import (
 )
 from bayesgraph.inference.ensembles import Average, Mixture
 from bayesgraph.inference.solver import SOLVERS
+from bayesgraph.models import read_case
 
 C, A, B = bg.Discrete("c", ["n", "y"]), bg.Discrete("a", [0, 1]), bg.Discrete("b", ["u", "v", "w"])
 X, Y = bg.Continuous("x"), bg.Continuous("y")
@@ -220,7 +221,7 @@ def test_each_solver_says_when_it_is_selected_and_what_it_answers():
 )
 def test_what_is_selected(model, question, evidence, name):
     made = MODELS[model]()
-    pattern = evidence if isinstance(evidence, Pattern) else made._case(evidence).pattern
+    pattern = evidence if isinstance(evidence, Pattern) else read_case(made, evidence).pattern
     work = made._work(question, pattern)
     assert work.solver.name == name
     assert work.plan.solver == name
@@ -251,10 +252,10 @@ def test_a_composite_lists_its_parts():
 
 def test_work_is_prepared_once_for_a_pattern():
     net = tables(12)
-    one = net._work(Joint((0,)), net._case({"a": 1}).pattern)
-    other = net._work(Joint((0,)), net._case({"a": 0}).pattern)
+    one = net._work(Joint((0,)), read_case(net, {"a": 1}).pattern)
+    other = net._work(Joint((0,)), read_case(net, {"a": 0}).pattern)
     assert one is other
-    assert net._work(Joint((0,)), net._case({"b": "u"}).pattern) is not one
+    assert net._work(Joint((0,)), read_case(net, {"b": "u"}).pattern) is not one
     # The same numbers in another question are another piece of work.
     assert net._work(All(), Pattern(())) is not net._work(Mass(), Pattern(()))
 

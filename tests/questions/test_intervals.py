@@ -18,6 +18,7 @@ from bayesgraph.core.errors import (
     ImpossibleEvidenceError,
     UnsupportedModelError,
 )
+from bayesgraph.models import read_case
 from bayesgraph.questions import intervals
 from bayesgraph.questions.intervals import DrawName, drawn_answers, numbers_of, with_draws
 from bayesgraph.statistics import draw_gaussians, draw_probabilities
@@ -294,7 +295,7 @@ def networks_of_draws(model, n, seed=0):
 def compare_draws(net, evidence, n):
     """Compare the answers of draws with those of networks with the drawn tables."""
     free = [v for v in range(len(net.variables)) if net.names[v] not in evidence]
-    case = net._case(evidence)
+    case = read_case(net, evidence)
     for groups in ([(v,) for v in free], [tuple(free[:2])]):
         answers = drawn_answers(net, groups, case, n, np.random.default_rng(0))
         for group, answer in zip(groups, answers, strict=True):
@@ -353,7 +354,7 @@ def test_draws_that_underflow_run_on_logarithms():
 )
 def test_each_draw_of_a_mixed_network_is_the_answer_of_its_network(targets, evidence):
     net = mixed()
-    case, random = net._case(evidence), np.random.default_rng(1)
+    case, random = read_case(net, evidence), np.random.default_rng(1)
     (answers,) = drawn_answers(net, [(net._index_of[targets],)], case, 5, random)
     for answer, (drawn,) in zip(answers, networks_of_draws(net, 5, seed=1), strict=True):
         expected = drawn.query(targets, evidence)
@@ -375,7 +376,7 @@ def test_a_mixture_draws_shared_tables_once():
     drawn = with_draws(clf.network_, draw, np.random.default_rng(0))
     first, second = (network["class"] for network in drawn.networks[:2])
     assert first is second
-    case, random = clf.network_._case({"b": "v"}), np.random.default_rng(0)
+    case, random = read_case(clf.network_, {"b": "v"}), np.random.default_rng(0)
     (answers,) = drawn_answers(clf.network_, [(0,)], case, 3, random)
     for answer, members in zip(answers, networks_of_draws(clf.network_, 3), strict=True):
         own = bg.Ensemble(members, clf.network_.weights).query("class", {"b": "v"})

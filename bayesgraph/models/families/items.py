@@ -42,10 +42,6 @@ from bayesgraph.statistics import CountSource, Smoothing, Totals, TotalsSummary,
 # -------------------------------------------- Base class of the distributions of vectors of counts
 
 
-# Number of cells of which each has a product of its own with a sparse matrix.
-_FEW_CELLS = 4
-
-
 class ItemsCPD(Plate):
     """Base class of CPDs of one vector of item counts (words) given discrete parents."""
 
@@ -279,9 +275,8 @@ def present(counts: Any, threshold: float) -> Any:
     """Return a matrix of ones where counts exceed a threshold, sparse if the counts are."""
     if not is_sparse(counts):
         return (counts > threshold).astype(np.float64)
-    there = counts.copy()
-    there.data = (counts.data > threshold).astype(np.float64)
-    return there
+    there = (counts.data > threshold).astype(np.float64)
+    return scipy.sparse.csr_array((there, counts.indices, counts.indptr), shape=counts.shape)
 
 
 class Weights:
@@ -310,8 +305,8 @@ class Weights:
         """
         if not np.isnan(threshold):
             counts = present(counts, threshold)
-        if is_sparse(counts) and len(out) <= _FEW_CELLS:
-            # A product for all cells takes memory, and for few of them more time.
+        if is_sparse(counts):
+            # SciPy multiplies by several vectors one by one faster than by their matrix.
             for cell, table in zip(out, self.finite, strict=True):
                 cell += counts @ table
         else:
