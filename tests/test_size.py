@@ -33,11 +33,11 @@ LINES = "lines of code"
 # No number of the package is above its limit.
 LIMITS = {
     "lines of code": 58_679,
-    "nodes of syntax trees": 677_384,
+    "nodes of syntax trees": 677_352,
     "files": 236,
     "public names": 79,
     "bytes of the front end": 301_805,
-    "comments that silence a check": 109,
+    "comments that silence a check": 108,
 }
 # What is measured of each file.
 MEASURES = (LINES, "nodes of syntax trees", "files", "comments that silence a check")

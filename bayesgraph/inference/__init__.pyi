@@ -85,5 +85,4 @@ from .solver import refused as refused
 from .solver import serving as serving
 from .table_solvers import program_of as program_of
 from .table_solvers import ranked as ranked
-from .tables import Scopes as Scopes
 from .tables import Tables as Tables

@@ -28,7 +28,7 @@ from bayesgraph.inference.factors import (
 )
 from bayesgraph.inference.junction import Tree
 from bayesgraph.inference.programs import CompiledTables, Relevance, check_size, plan_tree, restrict
-from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.inference.tables import Tables
 
 # ------- Variable elimination: the submodel relevant to a query, elimination orders, the main loop
 
@@ -267,8 +267,8 @@ def discrete_tables(model: Any, evidence: Evidence, memory_limit: float | None =
     left = remaining(problem.potentials, plan, problem.columns)
     factors = [factor for factor in left if isinstance(factor, Factor)]
     factors = factors or [Factor.from_log((), np.zeros(1))]  # the constant 1
-    scopes_left = Scopes.of_variables(free, [factor.scope for factor in factors])
-    return Tables.from_logs(scopes_left, [factor.log_values[0] for factor in factors])
+    scopes_left = [factor.scope for factor in factors]
+    return Tables.from_logs(free, scopes_left, [factor.log_values[0] for factor in factors])
 
 
 def _problem(
@@ -523,7 +523,7 @@ class Calibration:
         variables = union_scope(scopes)
         # Only the scopes count here; the values come with each run.
         ones = [np.ones([v.cardinality for v in scope]) for scope in scopes]
-        tables = Tables(Scopes.of_variables(variables, scopes), ones, sums_to_one=False)
+        tables = Tables.over(variables, scopes, ones, sums_to_one=False)
         tree = plan_tree(restrict(tables, (), (), (), Relevance.EVERYTHING))
         check_size(tree)
         self.entries = float(tree.total)

@@ -23,7 +23,7 @@ from bayesgraph.inference.factor_solver import Factors, slice_of_case
 from bayesgraph.inference.factors import Factor
 from bayesgraph.inference.junction import Program
 from bayesgraph.inference.programs import CompiledTables, Relevance
-from bayesgraph.inference.tables import Scopes, Tables
+from bayesgraph.inference.tables import Tables
 
 # --------- Exact inference for all rows of a table, block by block: posteriors and log likelihoods
 
@@ -311,8 +311,9 @@ def _row_program(model: Any, observed: tuple[int, ...], targets: tuple[int, ...]
         # Each observed variable has a likelihood that depends on the row; runs fill them in.
         scopes = [*tables.scopes(), *((tables.variables[v], row) for v in observed)]
         likelihoods = [np.ones((tables.arrays.cards[v], n_together)) for v in observed]
-        extended = Tables(
-            Scopes.of_variables([*tables.variables, row], scopes),
+        extended = Tables.over(
+            [*tables.variables, row],
+            scopes,
             [*(tables.table(f)[1] for f in range(len(tables))), *likelihoods],
             sums_to_one=False,
         )

@@ -47,56 +47,6 @@ def _joined(tables: Sequence[Any]) -> Floats:
         return np.concatenate(tables, axis=None)
 
 
-class Scopes:
-    """The variables of a model and the scopes of its tables, as arrays of indices.
-
-    Parameters
-    ----------
-    variables : sequence of Discrete
-        All variables, in the order of their indices.
-    number : dict from name of a variable to its index
-    scopes : sequence of sequences of int
-        Indices of the variables of each table.
-
-    Attributes
-    ----------
-    indices
-        The arrays of integers of a `TableArrays`, one after the other. Of these `cards`, `start`
-        and `item` are filled in; `Tables` fills in the others.
-    lengths
-        Their lengths.
-    """
-
-    __slots__ = ("indices", "lengths", "number", "variables")
-
-    def __init__(
-        self,
-        variables: Sequence[Discrete],
-        number: dict[Name, int],
-        scopes: Sequence[Sequence[int]],
-    ) -> None:
-        self.variables = tuple(variables)
-        self.number = number
-        cards = [len(v.states) for v in self.variables]
-        ends = itertools.accumulate(map(len, scopes), initial=0)
-        # One array for all integers, and their bytes: several arrays of numbers take much longer.
-        numbers = array("q", [*cards, *ends, *itertools.chain.from_iterable(scopes)])
-        n_tables = len(scopes)
-        n_axes = len(numbers) - len(cards) - n_tables - 1
-        numbers.frombytes(bytes(8 * (n_axes + 2 * n_tables)))  # of what is filled in later
-        self.lengths = len(self.variables), n_tables + 1, n_axes, n_axes, n_tables, n_tables
-        self.indices = np.frombuffer(numbers, dtype=np.int64)
-
-    @classmethod
-    def of_variables(
-        cls, variables: Sequence[Discrete], scopes: Iterable[tuple[Variable, ...]]
-    ) -> Scopes:
-        """Return the scopes of tables, given as variables."""
-        # Names identify the variables of a model, and are hashed faster than variables.
-        number = {v.name: i for i, v in enumerate(variables)}
-        return cls(variables, number, [[number[v.name] for v in scope] for scope in scopes])
-
-
 class Tables:
     """Non-negative tables over discrete variables, stored in one flat array.
 
@@ -104,8 +54,9 @@ class Tables:
 
     Parameters
     ----------
-    scopes : Scopes
-        The variables of each table, in the order of its axes.
+    variables : sequence of Discrete
+    scopes : sequence of sequences of int
+        The indices of the variables of each table, in the order of its axes.
     values : sequence of ndarray
         The tables.
     sums_to_one : bool
@@ -120,10 +71,10 @@ class Tables:
     ----------
     log_scale : float
         Sum of `log_scales`.
-    variables : tuple of Discrete
-    number : dict from name of a variable to its index
     indices
         The arrays of integers of `arrays`, one after the other.
+    lengths
+        Their lengths.
     entries
         Entries of all tables, one table after the other; arbitrary where they are not loaded.
     has_lost_digits : bool
@@ -132,24 +83,32 @@ class Tables:
 
     def __init__(
         self,
-        scopes: Scopes,
+        variables: Sequence[Discrete],
+        scopes: Sequence[Sequence[int]],
         values: Sequence[Floats],
         *,
         sums_to_one: bool,
         log_scales: Sequence[float] = (),
         log_values: Sequence[Floats] | None = None,
     ) -> None:
-        self.variables, self.number = scopes.variables, scopes.number
-        self.indices, self.lengths = scopes.indices, scopes.lengths
+        self.variables = tuple(variables)
+        cards = [len(v.states) for v in variables]
+        ends = itertools.accumulate(map(len, scopes), initial=0)
+        # One array for all integers: several arrays of numbers take much longer.
+        numbers = array("q", [*cards, *ends, *itertools.chain.from_iterable(scopes)])
+        n_variables, n_tables = len(cards), len(values)
+        n_axes = len(numbers) - n_variables - n_tables - 1
+        # Room for strides, offsets and child variables.
+        numbers.frombytes(bytes(8 * (n_axes + 2 * n_tables)))
+        self.indices = np.frombuffer(numbers, dtype=np.int64)
+        self.lengths = n_variables, n_tables + 1, n_axes, n_axes, n_tables, n_tables
+        n_entries = planning_kernels.table_layout(self.indices, n_variables, n_tables, sums_to_one)
         self.log_scales = log_scales
         self.log_scale = float(sum(log_scales))
         self.has_lost_digits = log_values is not None
         self._log_values: Floats | None = None
         if log_values is not None:
             self._log_values = np.concatenate(log_values, axis=None)
-        n_entries = planning_kernels.table_layout(
-            self.indices, len(self.variables), len(values), sums_to_one
-        )
         # Tables by index, None for those in the flat array; empty if all are.
         self.pending: list[Floats | None] = []
         if n_entries <= _FEW_ENTRIES:
@@ -189,14 +148,34 @@ class Tables:
         return self.entries
 
     @classmethod
-    def from_logs(cls, scopes: Scopes, logs: Sequence[Floats]) -> Tables:
+    def over(
+        cls,
+        variables: Sequence[Discrete],
+        scopes: Iterable[tuple[Variable, ...]],
+        values: Sequence[Floats],
+        **options: Any,
+    ) -> Tables:
+        """Return tables whose scopes are given as variables; `options` as of the class."""
+        # Names identify the variables of a model, and are hashed faster than variables.
+        number = {v.name: i for i, v in enumerate(variables)}
+        indices = [[number[v.name] for v in scope] for scope in scopes]
+        return cls(variables, indices, values, **options)
+
+    @classmethod
+    def from_logs(
+        cls,
+        variables: Sequence[Discrete],
+        scopes: Iterable[tuple[Variable, ...]],
+        logs: Sequence[Floats],
+    ) -> Tables:
         """Return tables from their logarithms, each table divided by its largest entry."""
         peaks = [float(table.max()) for table in logs]
         peaks = [peak if np.isfinite(peak) else 0.0 for peak in peaks]
         scaled = [table - peak for table, peak in zip(logs, peaks, strict=True)]
         # Entries below the smallest normal number become it, so that programs run on logarithms.
         lost = any(((x < _LOG_TINY) & (x > -np.inf)).any() for x in scaled)
-        return cls(
+        return cls.over(
+            variables,
             scopes,
             [np.where(np.isneginf(x), 0.0, np.maximum(np.exp(x), _TINY)) for x in scaled],
             sums_to_one=False,
@@ -258,6 +237,11 @@ class Tables:
             self.load((f,))
         values = self.log_values if logs else self.entries
         return numbers, values[begin : begin + int(shape.prod())].reshape(shape)
+
+    @cached_property
+    def number(self) -> dict[Name, int]:
+        """The index of each variable, by its name."""
+        return {v.name: i for i, v in enumerate(self.variables)}
 
     def numbers(self, variables: Iterable[Variable]) -> list[int]:
         """Return the indices of the given variables."""

@@ -27,7 +27,7 @@ from bayesgraph.core.variables import (
     ancestral_set,
     parents_first,
 )
-from bayesgraph.inference import CompiledTables, Factor, Potential, Scopes, Tables
+from bayesgraph.inference import CompiledTables, Factor, Potential, Tables
 from bayesgraph.models import editing
 from bayesgraph.models.annotations import Annotations
 from bayesgraph.models.cpds.base import CPD, SetCPD
@@ -402,10 +402,10 @@ class BayesianNetwork(Model):
             ):
                 return None
             scopes = [scopes[self._index_of[table.variable.name]] for table in tables]
-        indices = Scopes(self.variables, self._index_of, scopes)  # type: ignore[arg-type]
         logs = [t.log_values for t in tables] if any(t.has_lost_digits for t in tables) else None
         values = [table.values for table in tables]
-        return CompiledTables(Tables(indices, values, sums_to_one=True, log_values=logs))
+        variables = cast("tuple[Discrete, ...]", self.variables)
+        return CompiledTables(Tables(variables, scopes, values, sums_to_one=True, log_values=logs))
 
     @cached_property
     def _unfolded(self) -> BayesianNetwork | None:

@@ -32,7 +32,6 @@ from bayesgraph.inference import (
     Mass,
     Potential,
     Problem,
-    Scopes,
     Tables,
     take_codes,
     weighted_log,
@@ -465,10 +464,9 @@ class FactorGraph(Model):
         if len(factors) < len(self.terms):
             return None
         variables = [v for v in self.variables if isinstance(v, Discrete)]
-        scopes = Scopes.of_variables(variables, [factor.scope for factor in factors])
-        return CompiledTables(
-            Tables.from_logs(scopes, [factor.log_values[0] for factor in factors])
-        )
+        scopes = [factor.scope for factor in factors]
+        logs = [factor.log_values[0] for factor in factors]
+        return CompiledTables(Tables.from_logs(variables, scopes, logs))
 
     def _table_names(self) -> list[int]:
         """Return the name of each table: the index of its factor."""

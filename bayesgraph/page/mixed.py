@@ -149,8 +149,8 @@ def _with_tables(
     covered = {v for scope in (*of_tables, *of_ones) for v in scope}
     of_ones += [(v,) for v in discrete if v not in covered]
     ones = [np.ones([v.cardinality for v in scope]) for scope in of_ones]
-    scopes = inference.Scopes.of_variables(discrete, [*of_tables, *of_ones])
-    product = inference.Tables(scopes, [*(t for _, t in tables), *ones], sums_to_one=True)
+    values = [*(table for _, table in tables), *ones]
+    product = inference.Tables.over(discrete, [*of_tables, *of_ones], values, sums_to_one=True)
     # The index among the tables' variables of each variable of the snapshot.
     place = {v.name: i for i, v in enumerate(discrete)}
     nodes = [place.get(name, -1) for name in writer.index_of]
